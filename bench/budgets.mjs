@@ -1,0 +1,43 @@
+/**
+ * What portolan must reach, by the metric it is read from.
+ * @typedef {object} Budget
+ * @property {string} metric
+ * @property {"value" | "ratio" | "difference"} of which number of the cell is held against it; ratio is portolan ÷ raw
+ * @property {number} atMost
+ * @property {string} text
+ * @property {boolean} [isReported] shown, but no reason for --check to fail: an absolute time depends on the machine
+ */
+
+const speed = (share) => ({ of: "ratio", atMost: 1 / share, text: `≥ ${share}× raw` });
+const cost = (times) => ({ of: "ratio", atMost: times, text: `≤ ${times}× raw` });
+const value = (atMost, text) => ({ of: "value", atMost, text });
+
+/** @type {Budget[]} */
+export const budgets = [
+  { metric: "W1 in-memory call, stateful", ...value(3, "≤ 3 µs"), isReported: true },
+  { metric: "W1 in-memory call, stateless", ...value(3, "≤ 3 µs"), isReported: true },
+  { metric: "W2 stdio echo, stateful", ...speed(0.85) },
+  { metric: "W2 stdio add, stateful", ...speed(0.85) },
+  { metric: "W2 stdio echo, stateless", ...speed(0.85) },
+  { metric: "W2 stdio add, stateless", ...speed(0.85) },
+  { metric: "W2b echo of 8 MB", ...cost(1.15) },
+  { metric: "W2b byte of 64 MB ÷ of 8 MB", ...value(1.3, "≤ 1.3×") },
+  { metric: "W6 spawn to initialize", of: "difference", atMost: 30, text: "≤ raw + 30 ms" },
+  { metric: "W6 import over bare node", of: "difference", atMost: 25, text: "≤ 25 ms" },
+  { metric: "W7 10,000 notifications, CPU", ...cost(1.5) },
+  { metric: "W7 10,000 notifications, wall", ...cost(1.5) },
+  { metric: "W7 notifications lost", ...value(0, "0") },
+  { metric: "W8 list of 10,000 tools", ...cost(1.1) },
+  { metric: "W8 call among 1,000 ÷ among 3 tools", ...value(1.15, "≤ 1.15×") },
+  { metric: "schema conversions after start", ...value(0, "0") },
+  { metric: "size of a one-tool server, min + gz", ...value(20, "≤ 20 KB") },
+  { metric: "types: one zod tool", ...value(2000, "≤ 2,000") },
+  { metric: "types: 200 tools ÷ linear", ...value(1.3, "≤ 1.3×") },
+];
+
+/** "met", "missed", or "–" when there is nothing to hold against it. */
+export function verdict(budget, row) {
+  const number = row.cells.portolan?.[budget.of];
+  if (number === undefined || Number.isNaN(number)) return "–";
+  return number <= budget.atMost ? "met" : "missed";
+}

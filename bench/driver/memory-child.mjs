@@ -1,0 +1,101 @@
+import { pathToFileURL } from "node:url";
+import { calls, check, initialize, initialized, paramsOf, request } from "./messages.mjs";
+
+const { module, name, era, extraTools } = JSON.parse(process.argv[2]);
+const IN_FLIGHT = 64;
+
+let conversions = 0;
+/** The schema as it is, except that each conversion to JSON Schema is counted. */
+function counted(schema) {
+  const standard = schema["~standard"];
+  const count =
+    (convert) =>
+    (...args) => {
+      conversions++;
+      return convert(...args);
+    };
+  const { input, output } = standard.jsonSchema;
+  return { "~standard": { ...standard, jsonSchema: { input: count(input), output: count(output) } } };
+}
+
+let receive = (_message) => {};
+const { connect } = await import(pathToFileURL(module).href);
+const start = (options) => connect({ era, extraTools, ...options }, (message) => receive(message));
+
+function exchange(send, message) {
+  return new Promise((resolve, reject) => {
+    receive = (response) => response.id === message.id && resolve(response);
+    Promise.resolve(send(message)).catch(reject);
+  });
+}
+
+async function hello(send) {
+  if (era === "stateful") {
+    await exchange(send, initialize);
+    await send(initialized);
+  }
+}
+
+let opened;
+async function open() {
+  if (opened) return opened;
+  const send = await start({});
+  await hello(send);
+  for (const call of ["echo", "add"]) {
+    check(name, call, await exchange(send, request(era, call, "tools/call", calls[call].params)));
+  }
+  opened = send;
+  return send;
+}
+
+const tasks = {
+  /** `count` calls, 64 in flight: CPU µs of this process, driver included. */
+  async pump({ call, count }) {
+    const send = await open();
+    const params = paramsOf(era, calls[call].params);
+    const before = process.cpuUsage();
+    await new Promise((resolve, reject) => {
+      let sent = 0;
+      let received = 0;
+      let isPumping = false;
+      // A server that answers synchronously must not make this recurse.
+      const pump = () => {
+        isPumping = true;
+        while (sent < count && sent - received < IN_FLIGHT) {
+          send({ jsonrpc: "2.0", id: sent++, method: "tools/call", params });
+        }
+        isPumping = false;
+      };
+      receive = (response) => {
+        if (response.result === undefined) return reject(new Error(JSON.stringify(response).slice(0, 300)));
+        received++;
+        if (received === count) resolve(undefined);
+        else if (!isPumping) pump();
+      };
+      pump();
+    });
+    const { user, system } = process.cpuUsage(before);
+    return { cpu: user + system };
+  },
+
+  /** How often a schema is converted once the server has started: two lists and a hundred calls. */
+  async conversions() {
+    const send = await start({ schemaOf: counted });
+    await hello(send);
+    const atStart = conversions;
+    for (let i = 0; i < 2; i++) await exchange(send, request(era, `list-${i}`, "tools/list"));
+    for (let i = 0; i < 100; i++) {
+      const call = i % 2 === 0 ? "echo" : "add";
+      check(name, call, await exchange(send, request(era, i, "tools/call", calls[call].params)));
+    }
+    return { atStart, later: conversions - atStart };
+  },
+};
+
+process.on("message", async (task) => {
+  try {
+    process.send?.(await tasks[task.run](task));
+  } catch (error) {
+    process.send?.({ error: error.message });
+  }
+});

@@ -1,0 +1,22 @@
+/**
+ * One line of the table.
+ * @typedef {object} Row
+ * @property {string} metric
+ * @property {string} unit of the raw value
+ * @property {"value" | "cost" | "speed" | "difference"} shown what the cells beside raw's show: the value itself,
+ *   implementation ÷ raw, raw ÷ implementation, or implementation − raw
+ * @property {Record<string, { value: number, ratio?: number, difference?: number, note?: string }>} cells
+ */
+
+/** @returns {Row} */
+export function rowOf(metric, { unit, shown }, samples, base = "raw") {
+  const cells = {};
+  for (const name of samples.names()) {
+    cells[name] = {
+      value: samples.value(name),
+      ratio: samples.ratio(name, base),
+      difference: samples.difference(name, base),
+    };
+  }
+  return { metric, unit, shown, cells };
+}

@@ -1,0 +1,37 @@
+import { budgets, verdict } from "./budgets.mjs";
+import { names } from "./implementations.mjs";
+
+/** The one table: a line per metric, a column per implementation, and the budget. */
+export function table(rows) {
+  const head = ["", ...names, "budget", ""];
+  const body = rows.map((row) => {
+    const budget = budgets.find((it) => it.metric === row.metric);
+    const verdictText = budget ? verdict(budget, row) + (budget.isReported ? " (reported)" : "") : "";
+    return [row.metric, ...names.map((name) => cellText(row, name)), budget?.text ?? "", verdictText];
+  });
+  const widths = head.map((_, column) => Math.max(...[head, ...body].map((line) => line[column].length)));
+  const print = (line) =>
+    line.map((text, i) => (i === 0 || i > names.length ? text.padEnd(widths[i]) : text.padStart(widths[i]))).join("  ");
+  return [print(head), widths.map((width) => "─".repeat(width)).join("  "), ...body.map(print)].join("\n");
+}
+
+function cellText(row, name) {
+  const cell = row.cells[name];
+  if (cell === undefined || Number.isNaN(cell.value)) return "–";
+  if (name === "raw" || row.shown === "value") return withUnit(cell.value, row.unit);
+  if (row.shown === "cost") return withUnit(cell.ratio, "×");
+  if (row.shown === "speed") return withUnit(1 / cell.ratio, "×");
+  return `${cell.difference < 0 ? "−" : "+"}${withUnit(Math.abs(cell.difference), row.unit)}`;
+}
+
+function withUnit(number, unit) {
+  const digits = Number.isInteger(number) || number >= 100 ? 0 : number >= 10 ? 1 : 2;
+  const text = number.toFixed(digits).replace(/\B(?=(\d{3})+$)/g, ",");
+  return unit === "×" ? `${text}×` : unit === "" ? text : `${text} ${unit}`;
+}
+
+export const legend = [
+  "raw is hand-written node, shown in its own unit; each ratio is the median over repetitions of one against raw in the same repetition.",
+  "W1, W2 µs per call; W2, W2b, W7, W8 are the server's CPU time (process.cpuUsage of the child, asked over its own pipe); W2 shows speed",
+  "(raw ÷ implementation, more is better), W2b, W7, W8 cost (implementation ÷ raw, less is better), W6 the difference in wall time.",
+].join("\n");

@@ -1,0 +1,69 @@
+import { writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { parseArgs } from "node:util";
+import { budgets, verdict } from "./budgets.mjs";
+import { having } from "./implementations.mjs";
+import { legend, table } from "./report.mjs";
+
+const workloads = {
+  W1: "./workloads/w1-memory.mjs",
+  W2: "./workloads/w2-stdio.mjs",
+  W2b: "./workloads/w2b-large.mjs",
+  W6: "./workloads/w6-start.mjs",
+  W7: "./workloads/w7-notify.mjs",
+  W8: "./workloads/w8-many-tools.mjs",
+  conversions: "./workloads/conversions.mjs",
+  size: "./workloads/size.mjs",
+  types: "./workloads/types.mjs",
+};
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string" },
+    json: { type: "string" },
+    check: { type: "boolean", default: false },
+    quick: { type: "boolean", default: false },
+  },
+});
+
+const chosen = options.only?.split(",") ?? Object.keys(workloads);
+const unknown = chosen.filter((id) => !(id in workloads));
+if (unknown.length > 0) {
+  console.error(`Unknown workload ${unknown.join(", ")}; there are ${Object.keys(workloads).join(", ")}`);
+  process.exit(2);
+}
+
+const rows = [];
+const notes = [];
+for (const id of chosen) {
+  const start = performance.now();
+  process.stderr.write(`${id} … `);
+  const own = [];
+  const { run } = await import(workloads[id]);
+  rows.push(...(await run({ quick: options.quick, notes: own })));
+  notes.push(...own.map((note) => `${id}: ${note}`));
+  process.stderr.write(`${((performance.now() - start) / 1000).toFixed(0)} s\n`);
+}
+
+console.log(`\n${table(rows)}\n\n${legend}`);
+if (!having("stdio").some(({ name }) => name === "portolan")) notes.push("portolan is not built: npm run build");
+for (const note of notes) console.log(`· ${note}`);
+
+const held = budgets.flatMap((budget) => {
+  const row = rows.find((it) => it.metric === budget.metric);
+  return row ? [{ ...budget, verdict: verdict(budget, row), portolan: row.cells.portolan }] : [];
+});
+
+if (options.json) {
+  const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
+  writeFileSync(options.json, `${JSON.stringify({ machine, rows, budgets: held, notes }, null, 2)}\n`);
+}
+
+if (options.check) {
+  // A budget that could not be measured is not met.
+  const missed = held.filter((budget) => budget.verdict !== "met" && !budget.isReported);
+  for (const { metric, text, of, portolan } of missed) {
+    console.log(`budget missed: ${metric}: ${text}, measured ${portolan?.[of] ?? "nothing"}`);
+  }
+  if (missed.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,10 @@
+import { createAnswer } from "./answer.mjs";
+
+/** @type {import("../../driver/memory.mjs").Connect} */
+export function connect({ extraTools }, receive) {
+  const answer = createAnswer(extraTools, receive);
+  return (message) => {
+    const response = answer(message);
+    if (response !== undefined) receive(response);
+  };
+}

@@ -1,0 +1,75 @@
+import { interleave } from "../driver/interleave.mjs";
+import { rowOf } from "../driver/row.mjs";
+import { Samples } from "../driver/stats.mjs";
+import { StdioDriver } from "../driver/stdio.mjs";
+import { having } from "../implementations.mjs";
+
+const MB = 1_000_000;
+// A line break in each eighty characters: text has escapes, and a parser without them is flattered.
+const line = `${"abcdefghij".repeat(8).slice(0, 79)}\n`;
+const lineOf = (bytes) => {
+  const message = line.repeat(Math.ceil(bytes / 81));
+  const params = { name: "echo", arguments: { message } };
+  return Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id: "large", method: "tools/call", params })}\n`);
+};
+
+/** One echo of 8 MB, server CPU; and whether a byte of a 64 MB message costs what a byte of an 8 MB message costs. */
+export async function run({ quick, notes }) {
+  const samples = new Samples();
+  const large = lineOf(8 * MB);
+  await interleave({
+    implementations: having("stdio"),
+    rounds: quick ? 1 : 2,
+    repetitions: quick ? 2 : 3,
+    notes,
+    open,
+    warm: (_name, driver) => warm(driver, large),
+    async measure(name, driver, repetition) {
+      samples.add(name, repetition, (await costOf(driver, large)) / 1000);
+    },
+  });
+  return [rowOf("W2b echo of 8 MB", { unit: "ms", shown: "cost" }, samples), await linearity(quick, notes)];
+}
+
+async function linearity(quick, notes) {
+  const lines = [8, 16, 32, 64].map((megabytes) => lineOf(megabytes * MB));
+  const perByte = new Map();
+  await interleave({
+    implementations: having("stdio").filter(({ name }) => name === "raw" || name === "portolan"),
+    rounds: 1,
+    repetitions: quick ? 1 : 3,
+    notes,
+    open,
+    warm: (_name, driver) => warm(driver, lines[0]),
+    async measure(name, driver, repetition) {
+      if (!perByte.has(name)) perByte.set(name, new Samples());
+      for (const message of lines) {
+        const microseconds = await costOf(driver, message);
+        perByte.get(name).add(sizeOf(message), repetition, (microseconds / message.length) * 1000);
+      }
+    },
+  });
+  const cells = {};
+  for (const [name, samples] of perByte) {
+    const sizes = lines.map((message) => samples.value(sizeOf(message)).toFixed(1)).join(" / ");
+    notes.push(`${name}: ns per byte at 8 / 16 / 32 / 64 MB: ${sizes}`);
+    cells[name] = { value: samples.ratio(sizeOf(lines[3]), sizeOf(lines[0])) };
+  }
+  return { metric: "W2b byte of 64 MB ÷ of 8 MB", unit: "×", shown: "value", cells };
+}
+
+const sizeOf = (message) => String(message.length);
+
+const open = (implementation) => new StdioDriver(implementation, { maxBytes: 256 * MB });
+
+async function warm(driver, message) {
+  await driver.open();
+  await costOf(driver, message);
+}
+
+async function costOf(driver, message) {
+  const before = await driver.cpu();
+  const bytes = await driver.exchangeBytes(message);
+  if (bytes < message.length * 0.9) throw new Error(`answered ${bytes} bytes to ${message.length}`);
+  return (await driver.cpu()) - before;
+}

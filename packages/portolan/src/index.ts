@@ -1,0 +1,18 @@
+export { PortolanError, type PortolanErrorCode } from "./errors.ts";
+export type { Channel, Incoming, Prepared } from "./jsonrpc/channel.ts";
+export { type ErrorStage, RpcError, type RpcErrorOptions } from "./jsonrpc/errors.ts";
+export { LineReader, type LineReaderOptions } from "./jsonrpc/framing.ts";
+export { createMemoryPair, type MemoryPairOptions } from "./jsonrpc/memory.ts";
+export type {
+  ErrorObject,
+  JsonObject,
+  Message,
+  RequestId,
+  RpcFailure,
+  RpcNotification,
+  RpcRequest,
+  RpcResponse,
+  RpcResult,
+} from "./jsonrpc/message.ts";
+export { serialize } from "./jsonrpc/serialize.ts";
+export type * from "./protocol/types/index.ts";

@@ -1,0 +1,90 @@
+import { RpcError } from "./errors.ts";
+import type { JsonObject, Message, RequestId, RpcRequest, RpcResponse } from "./message.ts";
+
+export interface ConnectionOptions {
+  /** Makes ids strings that start so, where ids of several connections must not meet. */
+  idPrefix?: string;
+}
+
+/** A request on its way. */
+export interface PendingRequest {
+  id: RequestId;
+  response: Promise<JsonObject>;
+}
+
+interface Waiting {
+  resolve(result: JsonObject): void;
+  reject(reason: unknown): void;
+}
+
+/** Many requests over one channel, each settled once: by its response, by being abandoned, or by the end of all. */
+export class Connection {
+  readonly #send: (message: Message) => void | Promise<void>;
+  readonly #idPrefix: string | undefined;
+  readonly #waiting = new Map<RequestId, Waiting>();
+  #nextId = 0;
+  #closedBy: Error | undefined = undefined;
+
+  constructor(send: (message: Message) => void | Promise<void>, options: ConnectionOptions = {}) {
+    this.#send = send;
+    this.#idPrefix = options.idPrefix;
+  }
+
+  /** How many requests wait for a response. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  request(method: string, params?: JsonObject): PendingRequest {
+    const id = this.#idPrefix === undefined ? this.#nextId++ : `${this.#idPrefix}${this.#nextId++}`;
+    if (this.#closedBy !== undefined) return { id, response: Promise.reject(this.#closedBy) };
+    // Registered before sending: the answer can arrive before send() returns.
+    const response = new Promise<JsonObject>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    this.#transmit(params === undefined ? { jsonrpc: "2.0", id, method } : { jsonrpc: "2.0", id, method, params });
+    return { id, response };
+  }
+
+  /** Hands a response to the request it answers; false when its id is unknown: never used, answered or abandoned. */
+  settle(response: RpcResponse): boolean {
+    const waiting = this.#take(response.id);
+    if (waiting === undefined) return false;
+    if ("result" in response) waiting.resolve(response.result);
+    else {
+      const { code, message, data } = response.error;
+      waiting.reject(new RpcError(code, message, { data }));
+    }
+    return true;
+  }
+
+  /** Rejects a request on our side only and forgets its id; false when it is not waiting. */
+  abandon(id: RequestId, reason: Error): boolean {
+    const waiting = this.#take(id);
+    waiting?.reject(reason);
+    return waiting !== undefined;
+  }
+
+  /** Rejects whatever waits, and every later request at once. */
+  closeAll(reason: Error): void {
+    this.#closedBy ??= reason;
+    const all = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const waiting of all) waiting.reject(reason);
+  }
+
+  #transmit(request: RpcRequest): void {
+    const fail = (reason: unknown): void => this.#take(request.id)?.reject(reason);
+    try {
+      const sending = this.#send(request);
+      if (sending !== undefined) sending.then(undefined, fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #take(id: RequestId | null | undefined): Waiting | undefined {
+    if (id === null || id === undefined) return undefined;
+    const waiting = this.#waiting.get(id);
+    if (waiting !== undefined) this.#waiting.delete(id);
+    return waiting;
+  }
+}

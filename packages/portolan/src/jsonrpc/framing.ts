@@ -1,0 +1,213 @@
+import { ByteList } from "./byte-list.ts";
+import type { Incoming } from "./channel.ts";
+import { EnvelopeScanner } from "./envelope.ts";
+import { checkMessage, isRequestId, type Message } from "./message.ts";
+
+export interface LineReaderOptions {
+  /** Longest line that is read, without its newline; 16 MiB unless given. */
+  maxBytes?: number;
+}
+
+/** The part of a channel's owner that hears what was read. */
+export type LineReceiver = Pick<Incoming, "message" | "batch" | "unreadable">;
+
+const newline = 0x0a;
+const openArray = 0x5b;
+const openObject = 0x7b;
+const maxBatch = 100;
+const byteOrderMark = Uint8Array.of(0xef, 0xbb, 0xbf);
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** Newline-delimited JSON out of bytes in any chunking. A chunk may be kept until its last line ends: do not reuse it. */
+export class LineReader {
+  readonly #incoming: LineReceiver;
+  readonly #maxBytes: number;
+  readonly #held = new ByteList();
+  /** Present while a line that is too long passes by. */
+  #passing: EnvelopeScanner | undefined = undefined;
+  #isStarted = false;
+  #markBytes = 0;
+
+  constructor(incoming: LineReceiver, options: LineReaderOptions = {}) {
+    this.#incoming = incoming;
+    this.#maxBytes = options.maxBytes ?? 16 * 1024 * 1024;
+  }
+
+  push(chunk: Uint8Array): void {
+    const bytes = this.#isStarted ? chunk : this.#skipMark(chunk);
+    let start = 0;
+    if (this.#held.length > 0 || this.#passing !== undefined) {
+      const end = bytes.indexOf(newline);
+      this.#hold(end === -1 ? bytes : bytes.subarray(0, end));
+      if (end === -1) return;
+      this.#endLine();
+      start = end + 1;
+    }
+    const end = bytes.lastIndexOf(newline) + 1;
+    if (end > start) {
+      this.#readLines(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+      start = end;
+    }
+    if (start < bytes.length) this.#hold(bytes.subarray(start));
+  }
+
+  /** The stream is over: a last line without its newline is read all the same. */
+  end(): void {
+    if (!this.#isStarted) this.#hold(byteOrderMark.subarray(0, this.#markBytes));
+    this.#isStarted = true;
+    if (this.#held.length > 0 || this.#passing !== undefined) this.#endLine();
+  }
+
+  /** Takes the byte order mark off the start of the stream, also when it comes in pieces. */
+  #skipMark(chunk: Uint8Array): Uint8Array {
+    const before = this.#markBytes;
+    let at = 0;
+    while (at < chunk.length && this.#markBytes < 3 && chunk[at] === byteOrderMark[this.#markBytes]) {
+      at += 1;
+      this.#markBytes += 1;
+    }
+    if (this.#markBytes === 3) this.#isStarted = true;
+    else if (at < chunk.length) {
+      this.#isStarted = true;
+      if (before > 0) this.#hold(byteOrderMark.subarray(0, before));
+      return chunk;
+    }
+    return chunk.subarray(at);
+  }
+
+  #hold(bytes: Uint8Array): void {
+    if (this.#passing === undefined) {
+      if (this.#held.length + bytes.length <= this.#maxBytes) {
+        if (bytes.length > 0) this.#held.push(bytes);
+        return;
+      }
+      this.#passing = new EnvelopeScanner();
+      for (const piece of this.#held.takePieces()) this.#passing.feed(piece);
+    }
+    this.#passing.feed(bytes);
+  }
+
+  #endLine(): void {
+    const passing = this.#passing;
+    this.#passing = undefined;
+    if (passing === undefined) this.#readBytes(this.#held.take());
+    else this.#refuseLong(passing);
+  }
+
+  // Hot path: one decode for all whole lines of a chunk. A line at fault is looked for only when there is one.
+  #readLines(lines: Uint8Array): void {
+    const text = lines.length > this.#maxBytes ? undefined : decode(lines);
+    if (text === undefined) {
+      this.#readEachLine(lines);
+      return;
+    }
+    let start = 0;
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      readText(text.slice(start, end), this.#incoming);
+      start = end + 1;
+    }
+  }
+
+  #readEachLine(lines: Uint8Array): void {
+    let start = 0;
+    for (let end = lines.indexOf(newline); end !== -1; end = lines.indexOf(newline, start)) {
+      this.#hold(lines.subarray(start, end));
+      start = end + 1;
+      this.#endLine();
+    }
+  }
+
+  #readBytes(line: Uint8Array): void {
+    const text = decode(line);
+    if (text === undefined) refuseBroken(line, "the line is not valid UTF-8", this.#incoming);
+    else readText(text, this.#incoming);
+  }
+
+  #refuseLong({ id, hasMethod, isReply }: EnvelopeScanner): void {
+    this.#incoming.unreadable({
+      code: -32600,
+      why: `message too large: over ${this.#maxBytes} bytes`,
+      answerable: !isReply && (hasMethod || id !== undefined),
+      ...(id !== undefined && { id }),
+    });
+  }
+}
+
+/** Reads the JSON text of one message or batch and hands on what it is; blank text is nothing. */
+export function readText(text: string, incoming: LineReceiver): void {
+  const first = firstCode(text);
+  if (first === openObject || first === openArray) {
+    const value = parse(text);
+    if (value === undefined) refuseBroken(encoder.encode(text), "the text is not valid JSON", incoming);
+    else if (Array.isArray(value)) readBatch(value, incoming);
+    else readMessage(value, incoming);
+  } else if (first !== undefined) {
+    // A stray print, no message: an answer would go to a program that does not listen.
+    const why = `expected a JSON object or array, got ${JSON.stringify(text.slice(0, 80))}`;
+    incoming.unreadable({ code: -32700, why, answerable: false });
+  }
+}
+
+function readMessage(value: unknown, incoming: LineReceiver): void {
+  const problem = checkMessage(value);
+  if (problem === undefined) incoming.message(value as Message);
+  else incoming.unreadable(problem);
+}
+
+function readBatch(values: unknown[], incoming: LineReceiver): void {
+  const why = whyNoBatch(values);
+  if (why === undefined) incoming.batch(values as Message[]);
+  else incoming.unreadable({ code: -32600, why, answerable: values.some(isAsking) && !values.some(isReplying) });
+}
+
+function whyNoBatch(values: unknown[]): string | undefined {
+  if (values.length > maxBatch) return `batch: expected at most ${maxBatch} messages, got ${values.length}`;
+  for (const [index, value] of values.entries()) {
+    const problem = checkMessage(value);
+    if (problem !== undefined) return `batch[${index}]: ${problem.why}`;
+  }
+  return undefined;
+}
+
+function isAsking(value: unknown): boolean {
+  const { method, id } = (value ?? {}) as { method?: unknown; id?: unknown };
+  return method !== undefined || isRequestId(id);
+}
+
+function isReplying(value: unknown): boolean {
+  const { result, error } = (value ?? {}) as { result?: unknown; error?: unknown };
+  return result !== undefined || error !== undefined;
+}
+
+function refuseBroken(bytes: Uint8Array, why: string, incoming: LineReceiver): void {
+  const scanner = new EnvelopeScanner();
+  scanner.feed(bytes);
+  const { id, isReply, startsAsJson } = scanner;
+  incoming.unreadable({ code: -32700, why, answerable: startsAsJson && !isReply, ...(id !== undefined && { id }) });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first character that is no white space of JSON. */
+function firstCode(text: string): number | undefined {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x09 && code !== 0x0d && code !== 0x0a) return code;
+  }
+  return undefined;
+}

@@ -1,0 +1,115 @@
+import { PortolanError } from "../errors.ts";
+import type { Channel, Incoming, Prepared } from "./channel.ts";
+import { readText } from "./framing.ts";
+import type { JsonObject, Message, RpcResponse } from "./message.ts";
+import { serialize } from "./serialize.ts";
+
+export interface MemoryPairOptions {
+  /** Passes every message through its JSON text and the checks of a real wire; by reference unless set. */
+  serialize?: boolean;
+}
+
+/** Two linked channels in one process: what one sends, the other receives, in order and never inside `send`. */
+export function createMemoryPair(options: MemoryPairOptions = {}): [Channel, Channel] {
+  const pack = options.serialize === true ? serialize : byReference;
+  const left = new Inbox();
+  const right = new Inbox();
+  return [createSide(left, right, pack), createSide(right, left, pack)];
+}
+
+/** A message, a batch, or the JSON text of either. */
+type Parcel = Message | RpcResponse[] | string;
+type Pack = (message: Message | RpcResponse[] | Prepared) => Parcel;
+
+function byReference(message: Message | RpcResponse[] | Prepared): Parcel {
+  if (!("resultText" in message)) return message;
+  return { jsonrpc: "2.0", id: message.id, result: JSON.parse(message.resultText) as JsonObject };
+}
+
+function createSide(inbox: Inbox, outbox: Inbox, pack: Pack): Channel {
+  return {
+    open: (incoming) => inbox.open(incoming),
+    send: (message) => {
+      if (!outbox.isEnded) outbox.push(pack(message));
+    },
+    close: async () => {
+      await Promise.all([inbox.end(), outbox.end()]);
+    },
+  };
+}
+
+const settled = Promise.resolve();
+
+/** One direction: keeps what was sent until its owner listens, and hands on a burst in one microtask. */
+class Inbox {
+  isEnded = false;
+  #incoming: Incoming | undefined = undefined;
+  #parcels: Parcel[] = [];
+  #next = 0;
+  #isScheduled = false;
+  #isClosed = false;
+  readonly #closed: Promise<void>;
+  #resolveClosed: () => void = () => {};
+  readonly #drain = (): void => this.#deliverAll();
+
+  constructor() {
+    this.#closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+  }
+
+  open(incoming: Incoming): void {
+    if (this.#incoming !== undefined) throw new PortolanError("invalid-argument", "the channel is open already");
+    this.#incoming = incoming;
+    this.#schedule();
+  }
+
+  push(parcel: Parcel): void {
+    this.#parcels.push(parcel);
+    this.#schedule();
+  }
+
+  /** Resolves when all was handed on; at once when nobody listens yet, who then still receives what is kept. */
+  end(): Promise<void> {
+    this.isEnded = true;
+    this.#schedule();
+    return this.#incoming === undefined ? settled : this.#closed;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#incoming === undefined) return;
+    this.#isScheduled = true;
+    settled.then(this.#drain);
+  }
+
+  #deliverAll(): void {
+    const incoming = this.#incoming;
+    if (incoming === undefined) return;
+    try {
+      for (let parcel = this.#parcels[this.#next]; parcel !== undefined; parcel = this.#parcels[this.#next]) {
+        this.#next += 1;
+        deliver(parcel, incoming);
+      }
+      this.#parcels = [];
+      this.#next = 0;
+      if (this.isEnded) this.#close(incoming);
+    } finally {
+      this.#isScheduled = false;
+      // A listener that throws is reported as an unhandled rejection; the messages behind it still arrive.
+      if (this.#next < this.#parcels.length || (this.isEnded && !this.#isClosed)) this.#schedule();
+    }
+  }
+
+  #close(incoming: Incoming): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#resolveClosed();
+    incoming.closed();
+  }
+}
+
+function deliver(parcel: Parcel, incoming: Incoming): void {
+  if (typeof parcel === "string") readText(parcel, incoming);
+  else if (Array.isArray(parcel)) incoming.batch(parcel);
+  else incoming.message(parcel);
+}

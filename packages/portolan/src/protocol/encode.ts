@@ -1,0 +1,178 @@
+import type { RpcError } from "../jsonrpc/errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { boxSchema, isObjectSchema } from "./boxed.ts";
+import { questionEncoder } from "./encode-question.ts";
+import type { Outcome } from "./outcome.ts";
+import type { EffectiveTraits, Fallback, Kind, MethodTable, Revision, RevisionChanges } from "./revision.ts";
+
+/** What a revision's encoder is made from. */
+export interface EncoderParts {
+  readonly traits: EffectiveTraits;
+  readonly requests: MethodTable;
+  readonly tells: ReadonlySet<string>;
+  readonly asks: ReadonlySet<string>;
+  readonly hidden: ReadonlyMap<Kind, readonly string[]>;
+  /** The changelogs of all later revisions. */
+  readonly after: readonly RevisionChanges[];
+}
+
+export type Encode = (value: JsonObject) => JsonObject;
+
+type Encoder = Pick<Revision, "encodeResult" | "encodeError" | "encodeNotification" | "encodeQuestion" | "lacks">;
+
+/** Makes the functions that put the neutral model on the wire of one revision. Untouched values are not copied. */
+export function createEncoder(parts: EncoderParts): Encoder {
+  const { traits, requests, tells } = parts;
+  const content = contentEncoder(parts);
+  const results = resultEncoders(parts, content);
+  const progress = hide(parts, "progress");
+
+  return {
+    encodeResult(method, outcome, self) {
+      const row = requests.get(method);
+      if (outcome.kind === "complete") {
+        const encode = results.get(method) ?? results.get("");
+        return traits.envelope(encode ? encode(outcome.result, outcome) : outcome.result, row, self, method);
+      }
+      if (outcome.kind === "extended") return { ...outcome.result, resultType: outcome.resultType };
+      if (outcome.kind === "prepared") throw new Error("a prepared result is on the wire already");
+      if (traits.questions === "requests") throw new Error("a stateful revision asks by request, never in a result");
+      return {
+        resultType: "input_required",
+        ...(outcome.requests !== undefined && { inputRequests: outcome.requests }),
+        ...(outcome.state !== undefined && { requestState: outcome.state }),
+      };
+    },
+    encodeError(error: RpcError) {
+      const ownCode = traits.errorCodes[error.kind as keyof typeof traits.errorCodes];
+      const { code, message, data } = error;
+      const sent = ownCode ?? traits.allowedCode(code);
+      return data === undefined ? { code: sent, message } : { code: sent, message, data };
+    },
+    encodeNotification(method, params) {
+      if (!tells.has(method)) return undefined;
+      return method === "notifications/progress" && progress ? progress(params) : params;
+    },
+    ...questionEncoder(parts, content),
+  };
+}
+
+/** A function that leaves out the members of a kind that must not be seen; undefined when there are none. */
+export function hide(parts: EncoderParts, kind: Kind): Encode | undefined {
+  const names = parts.hidden.get(kind);
+  if (!names) return undefined;
+  return (value) => {
+    if (!names.some((name) => name in value)) return value;
+    return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
+  };
+}
+
+function contentEncoder(parts: EncoderParts): Encode | undefined {
+  const fallbacks = new Map<string, Fallback>(parts.after.flatMap((changes) => Object.entries(changes.content ?? {})));
+  const members = hide(parts, "content");
+  const annotations = hide(parts, "annotations");
+  const resource = hide(parts, "resource");
+  const resourceContents = hide(parts, "resourceContents");
+  if (fallbacks.size === 0 && !members && !annotations && !resource) return undefined;
+  return (block) => {
+    const { type } = block;
+    const fallback = fallbacks.get(String(type));
+    if (fallback) return fallback(block);
+    let encoded = members ? members(block) : block;
+    encoded = at(encoded, "annotations", annotations);
+    if (type === "resource") encoded = at(encoded, "resource", resourceContents);
+    return type === "resource_link" && resource ? resource(encoded) : encoded;
+  };
+}
+
+type EncodeResult = (result: JsonObject, outcome: Outcome) => JsonObject;
+
+function resultEncoders(parts: EncoderParts, content: Encode | undefined): Map<string, EncodeResult> {
+  const { structured } = parts.traits;
+  const result = hide(parts, "result");
+  const implementation = hide(parts, "implementation");
+  const capabilities = hide(parts, "serverCapabilities");
+  const callToolResult = hide(parts, "callToolResult");
+  const resource = all(hide(parts, "resource"), member("annotations", hide(parts, "annotations")));
+  const prompt = all(hide(parts, "prompt"), listMember("arguments", hide(parts, "promptArgument")));
+  const tool = all(structured === "object" ? boxOutputSchema : undefined, hide(parts, "tool"));
+  const contents = listMember("contents", hide(parts, "resourceContents"));
+  const table: [method: string, encode: Encode | undefined][] = [
+    ["", undefined],
+    ["initialize", all(member("serverInfo", implementation), member("capabilities", capabilities))],
+    ["server/discover", member("capabilities", capabilities)],
+    ["tools/list", listMember("tools", tool)],
+    ["resources/list", listMember("resources", resource)],
+    ["resources/templates/list", listMember("resourceTemplates", resource)],
+    ["resources/read", contents],
+    ["prompts/list", listMember("prompts", prompt)],
+    ["prompts/get", listMember("messages", member("content", content))],
+  ];
+  const encoders = new Map<string, EncodeResult>();
+  for (const [method, encode] of table) {
+    const whole = all(encode, result);
+    if (whole) encoders.set(method, whole);
+  }
+  const called = all(listMember("content", content), callToolResult, result);
+  if (structured !== "any" || called) {
+    encoders.set("tools/call", (value, outcome) => {
+      const boxed = structured === "object" ? boxStructured(value, outcome) : value;
+      return called ? called(boxed) : boxed;
+    });
+  }
+  return encoders;
+}
+
+function boxOutputSchema(tool: JsonObject): JsonObject {
+  const { outputSchema, ...rest } = tool;
+  if (outputSchema === undefined || isObjectSchema(outputSchema as JsonObject)) return tool;
+  const boxed = boxSchema(outputSchema as JsonObject);
+  return boxed === undefined ? rest : { ...rest, outputSchema: boxed };
+}
+
+function boxStructured(result: JsonObject, outcome: Outcome): JsonObject {
+  const value = result["structuredContent"];
+  if (value === undefined) return result;
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  const boxed = outcome.kind === "complete" && outcome.boxed !== undefined ? outcome.boxed : !isObject;
+  return boxed ? { ...result, structuredContent: { result: value } } : result;
+}
+
+/** Applies the given encoders one after the other; undefined when there is nothing to apply. */
+export function all(...encoders: (Encode | undefined)[]): Encode | undefined {
+  const present = encoders.filter((encode) => encode !== undefined);
+  if (present.length === 0) return undefined;
+  return (value) => present.reduce((current, encode) => encode(current), value);
+}
+
+/** Encodes one member that is an object. */
+export function member(name: string, encode: Encode | undefined): Encode | undefined {
+  return encode && ((value) => at(value, name, encode));
+}
+
+/** Encodes each element of a member that is a list. */
+export function listMember(name: string, encode: Encode | undefined): Encode | undefined {
+  if (!encode) return undefined;
+  return (value) => {
+    const list = value[name];
+    if (!Array.isArray(list)) return value;
+    let changed = false;
+    const encoded = list.map((element) => {
+      const next = isObject(element) ? encode(element) : element;
+      if (next !== element) changed = true;
+      return next;
+    });
+    return changed ? { ...value, [name]: encoded } : value;
+  };
+}
+
+function at(value: JsonObject, name: string, encode: Encode | undefined): JsonObject {
+  const inner = value[name];
+  if (!encode || !isObject(inner)) return value;
+  const encoded = encode(inner);
+  return encoded === inner ? value : { ...value, [name]: encoded };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

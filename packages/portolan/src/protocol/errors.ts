@@ -1,0 +1,78 @@
+import { RpcError } from "../jsonrpc/errors.ts";
+import type { ClientCapabilities } from "./types/index.ts";
+
+/** Errors whose numeric code differs between revisions; a revision's table says which code it uses. */
+export type ErrorKind = "resource-not-found" | "missing-capability";
+
+export function methodNotFound(method: string): RpcError {
+  return new RpcError(-32601, `Method not found: ${method}`, { stage: "dispatch" });
+}
+
+export function invalidRequest(why: string): RpcError {
+  return new RpcError(-32600, `Invalid request: ${why}`, { stage: "envelope" });
+}
+
+export function invalidParams(why: string, data?: unknown): RpcError {
+  return new RpcError(-32602, `Invalid params: ${why}`, { stage: "dispatch", data });
+}
+
+/** A request that lacks the `_meta` which tells who is calling. */
+export function missingMeta(why: string, data?: unknown): RpcError {
+  return new RpcError(-32602, `Invalid params: ${why}`, { stage: "envelope", data });
+}
+
+export function unknownTool(name: string): RpcError {
+  return new RpcError(-32602, `Unknown tool: ${name}`, { stage: "dispatch" });
+}
+
+export function unknownPrompt(name: string): RpcError {
+  return new RpcError(-32602, `Unknown prompt: ${name}`, { stage: "dispatch" });
+}
+
+export function resourceNotFound(uri: string): RpcError {
+  return new RpcError(-32602, `Resource not found: ${uri}`, { kind: "resource-not-found", data: { uri } });
+}
+
+export function unsupportedVersion(requested: unknown, supported: readonly string[]): RpcError {
+  return new RpcError(
+    -32022,
+    `Unsupported protocol version: ${String(requested)}; supported: ${supported.join(", ")}`,
+    {
+      stage: "envelope",
+      data: { supported, requested: String(requested) },
+    },
+  );
+}
+
+/** The client did not declare what answering this request needs. */
+export function missingCapability(required: ClientCapabilities, doing: string): RpcError {
+  return new RpcError(-32021, `${doing} needs a client capability that was not declared: ${JSON.stringify(required)}`, {
+    kind: "missing-capability",
+    stage: "dispatch",
+    data: { requiredCapabilities: required },
+  });
+}
+
+/** What a state that was altered, expired, or belongs to another call is answered with, whatever the reason. */
+export function invalidState(): RpcError {
+  return new RpcError(-32602, "Invalid or expired requestState: repeat the call without it", { stage: "dispatch" });
+}
+
+/** The handler that waited for these answers is gone, with the process or by its time. */
+export function callLost(): RpcError {
+  return new RpcError(-32602, "The call that waited for these answers is gone; it was not run again", {
+    stage: "dispatch",
+  });
+}
+
+/** The peer has more requests in flight than it may have. */
+export function tooManyRequests(limit: number): RpcError {
+  return new RpcError(429, `Too many requests in flight: at most ${limit}; wait for answers first`, {
+    stage: "dispatch",
+  });
+}
+
+/** What is told to a peer about a failure that is none of its business. */
+export function internalError(reference?: string): RpcError {
+  return new RpcError(-32603, reference === undefined ? "Internal error" : `Internal error (reference ${reference})`);
+}

@@ -1,0 +1,132 @@
+import type { RpcError } from "../jsonrpc/errors.ts";
+import type { ErrorObject, JsonObject } from "../jsonrpc/message.ts";
+import type { Check } from "../schema/shape.ts";
+import type { ErrorKind } from "./errors.ts";
+import type { Outcome } from "./outcome.ts";
+import type { ClientCapabilities, Implementation, InputRequest, LogLevel } from "./types/index.ts";
+
+/** Who is on the other side of a request, and what it can do. */
+export interface Peer {
+  readonly revision: Revision;
+  readonly capabilities: ClientCapabilities;
+  readonly info?: Implementation;
+  /** The least severe log message it wants; absent means that none was asked for. */
+  readonly logLevel?: LogLevel;
+}
+
+/** What the sending side says of itself in what it sends. */
+export interface Self {
+  readonly info: Implementation;
+}
+
+/** Every fact about one method, so that no other file keeps a list of methods. */
+export interface MethodRow {
+  readonly params: Check;
+  /** The handler may ask the client before it answers. */
+  readonly mayAsk?: boolean;
+  /** Complete results carry `ttlMs` and `cacheScope`. */
+  readonly cacheable?: boolean;
+}
+
+export type MethodTable = ReadonlyMap<string, MethodRow>;
+
+/** One dated version of the protocol. Code asks it; code never asks which one it is. */
+export interface Revision {
+  readonly version: string;
+  /** Who the peer is: told once by a handshake, or by each request. */
+  readonly lifecycle: "handshake" | "per-request";
+  /** How a server asks its client: by requests of its own, or in the result. */
+  readonly questions: "requests" | "in-result";
+  /** Whether log messages flow until the client sets a level, or only to requests that name one. */
+  readonly logsUnasked: boolean;
+  /** Changes are told to the connection, or to those who listen for them. */
+  readonly changes: "connection" | "listen";
+  readonly batches: boolean;
+  /** What stands for the id in an error about input whose id could not be read. */
+  readonly unreadableId: "null" | "omit";
+  readonly requests: MethodTable;
+  readonly notifications: MethodTable;
+  /** Reads the caller from the `_meta` of its request; only where the lifecycle is per request. */
+  readPeer(meta: JsonObject): Peer;
+  /** Drops or converts what this revision does not know, and keeps members nobody knows. */
+  encodeResult(method: string, outcome: Outcome, self: Self): JsonObject;
+  encodeError(error: RpcError): ErrorObject;
+  /** The params as this revision spells them, or undefined when it has no such notification. */
+  encodeNotification(method: string, params: JsonObject): JsonObject | undefined;
+  encodeQuestion(question: InputRequest): InputRequest;
+  /** The capability a client lacks for being asked this; undefined when it may be asked. */
+  lacks(question: InputRequest, capabilities: ClientCapabilities): ClientCapabilities | undefined;
+}
+
+/** The kinds of object whose members differ between revisions. */
+export type Kind =
+  | "implementation"
+  | "serverCapabilities"
+  | "tool"
+  | "resource"
+  | "prompt"
+  | "promptArgument"
+  | "annotations"
+  | "content"
+  | "resourceContents"
+  | "callToolResult"
+  | "result"
+  | "progress"
+  | "elicitation"
+  | "elicitationField"
+  | "sampling"
+  | "samplingMessage";
+
+export type Members = { readonly [K in Kind]?: readonly string[] };
+
+/** Turns a value that an older peer does not know into one that it does. */
+export type Fallback = (value: JsonObject) => JsonObject;
+
+/** A thing a server can ask for, as far as revisions tell them apart. */
+export type Question =
+  | "roots"
+  | "sampling"
+  | "sampling.tools"
+  | "sampling.context"
+  | "elicitation.form"
+  | "elicitation.url";
+
+type Traits = Pick<Revision, "lifecycle" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId"> & {
+  /** Which structured content a tool may return. */
+  readonly structured: "none" | "object" | "any";
+  readonly errorCodes: { readonly [K in ErrorKind]: number };
+  /** Replaces a code that must not be sent here. */
+  readonly allowedCode: (code: number) => number;
+  /** Adds what every result carries. */
+  readonly envelope: (result: JsonObject, row: MethodRow | undefined, self: Self, method: string) => JsonObject;
+  readonly readPeer: (meta: JsonObject) => Omit<Peer, "revision">;
+};
+
+/** The changelog of one revision: what it says differently from the one before. */
+export interface RevisionChanges extends Partial<Traits> {
+  readonly version: string;
+  /** Requests of the client; `null` removes one. */
+  readonly requests?: { readonly [method: string]: MethodRow | null };
+  /** Notifications of the client; `null` removes one. */
+  readonly notifications?: { readonly [method: string]: Check | null };
+  /** Notifications of the server. */
+  readonly tells?: { readonly [method: string]: boolean };
+  readonly asks?: { readonly [Q in Question]?: boolean };
+  /** Members first allowed here: older peers never see them. */
+  readonly adds?: Members;
+  /** Members no longer allowed here. */
+  readonly removes?: Members;
+  /** Content blocks first allowed here, and what an older peer gets instead. */
+  readonly content?: { readonly [type: string]: Fallback };
+  /** How older peers are told what this revision says in a new way. */
+  readonly older?: {
+    readonly elicitationField?: Fallback;
+    readonly samplingMessages?: (messages: JsonObject[]) => JsonObject[];
+  };
+}
+
+/** The first revision, which has nothing to derive from. */
+export type FirstRevision = RevisionChanges & Traits;
+
+/** All traits of a revision, after every change up to it. */
+export type EffectiveTraits = Traits;

@@ -1,0 +1,74 @@
+import { array, integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
+import type { FirstRevision } from "../revision.ts";
+
+const id = (value: unknown, path: string): string | undefined =>
+  typeof value === "string" ? undefined : integer(value, path) && string(value, path);
+
+const none = object({});
+const listParams = object({ cursor: optional(string) });
+const uriParams = object({ uri: string });
+
+export const logLevels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
+
+/** Where everything begins: a handshake, then requests in both directions. */
+export const first: FirstRevision = {
+  version: "2024-11-05",
+  lifecycle: "handshake",
+  questions: "requests",
+  logsUnasked: true,
+  changes: "connection",
+  batches: false,
+  unreadableId: "null",
+  structured: "none",
+  errorCodes: { "resource-not-found": -32002, "missing-capability": -32602 },
+  // The codes of later revisions mean nothing here.
+  allowedCode: (code) => (code <= -32020 && code >= -32099 ? -32603 : code),
+  envelope: (result) => result,
+  readPeer: () => {
+    throw new Error("the peer of a handshake revision is remembered, not read from a request");
+  },
+  requests: {
+    initialize: {
+      params: object({
+        protocolVersion: string,
+        capabilities: record(),
+        clientInfo: object({ name: string, version: string }),
+      }),
+    },
+    ping: { params: none },
+    "tools/list": { params: listParams },
+    "tools/call": { params: object({ name: string, arguments: optional(record()) }), mayAsk: true },
+    "resources/list": { params: listParams },
+    "resources/templates/list": { params: listParams },
+    "resources/read": { params: uriParams, mayAsk: true },
+    "resources/subscribe": { params: uriParams },
+    "resources/unsubscribe": { params: uriParams },
+    "prompts/list": { params: listParams },
+    "prompts/get": { params: object({ name: string, arguments: optional(record(string)) }), mayAsk: true },
+    "completion/complete": {
+      params: object({
+        ref: object({ type: oneOf("ref/prompt", "ref/resource"), name: optional(string), uri: optional(string) }),
+        argument: object({ name: string, value: string }),
+      }),
+    },
+    "logging/setLevel": { params: object({ level: oneOf(...logLevels) }) },
+  },
+  notifications: {
+    "notifications/initialized": none,
+    "notifications/cancelled": object({ requestId: id, reason: optional(string) }),
+    "notifications/progress": object({ progressToken: id, progress: number, total: optional(number) }),
+    "notifications/roots/list_changed": none,
+  },
+  tells: {
+    "notifications/cancelled": true,
+    "notifications/progress": true,
+    "notifications/message": true,
+    "notifications/tools/list_changed": true,
+    "notifications/prompts/list_changed": true,
+    "notifications/resources/list_changed": true,
+    "notifications/resources/updated": true,
+  },
+  asks: { roots: true, sampling: true, "sampling.context": true },
+};
+
+export { array, id };

@@ -1,0 +1,43 @@
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import { missingCapability } from "../errors.ts";
+import type { RevisionChanges } from "../revision.ts";
+
+/** Icons, URL elicitation, richer forms, sampling with tools, errors without an id. */
+export const iconsAndUrls: RevisionChanges = {
+  version: "2025-11-25",
+  unreadableId: "omit",
+  asks: { "elicitation.url": true, "sampling.tools": true },
+  tells: { "notifications/elicitation/complete": true },
+  // spec 2025-11-25: -32042 is the one code of the reserved range that this revision defines.
+  allowedCode: (code) => (code !== -32042 && code <= -32020 && code >= -32099 ? -32603 : code),
+  adds: {
+    implementation: ["description", "icons", "websiteUrl"],
+    tool: ["icons", "execution"],
+    resource: ["icons"],
+    prompt: ["icons"],
+    serverCapabilities: ["tasks"],
+    elicitation: ["mode", "elicitationId"],
+    sampling: ["tools", "toolChoice", "task"],
+    samplingMessage: ["_meta"],
+  },
+  older: { elicitationField: plainField, samplingMessages: oneBlockPerMessage },
+};
+
+/** An older form knows plain enums with names beside them, and defaults on booleans only. */
+function plainField(field: JsonObject): JsonObject {
+  if (field["type"] === "array") {
+    throw missingCapability({ elicitation: { form: {} } }, "A form with multiple choice");
+  }
+  const { default: initial, oneOf, ...rest } = field;
+  const plain = Array.isArray(oneOf)
+    ? { ...rest, enum: oneOf.map((option) => option.const), enumNames: oneOf.map((option) => option.title) }
+    : rest;
+  return field["type"] === "boolean" && initial !== undefined ? { ...plain, default: initial } : plain;
+}
+
+function oneBlockPerMessage(messages: JsonObject[]): JsonObject[] {
+  return messages.flatMap((message) => {
+    const { content } = message;
+    return Array.isArray(content) ? content.map((block: unknown) => ({ ...message, content: block })) : [message];
+  });
+}

@@ -1,0 +1,101 @@
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import { array, boolean, object, optional, record, string } from "../../schema/shape.ts";
+import { missingMeta } from "../errors.ts";
+import { metaKeys } from "../meta.ts";
+import type { MethodRow, Peer, RevisionChanges, Self } from "../revision.ts";
+import type { ClientCapabilities, Implementation, LogLevel } from "../types/index.ts";
+import { logLevels } from "./2024-11-05.ts";
+
+const listParams = object({ cursor: optional(string) });
+const answers = { inputResponses: optional(record()), requestState: optional(string) };
+
+/** Stateless: each request describes itself, questions travel in results, changes are listened for. */
+export const stateless: RevisionChanges = {
+  version: "2026-07-28",
+  lifecycle: "per-request",
+  questions: "in-result",
+  logsUnasked: false,
+  changes: "listen",
+  structured: "any",
+  errorCodes: { "resource-not-found": -32602, "missing-capability": -32021 },
+  allowedCode,
+  envelope,
+  readPeer,
+  requests: {
+    initialize: null,
+    ping: null,
+    "logging/setLevel": null,
+    "resources/subscribe": null,
+    "resources/unsubscribe": null,
+    "server/discover": { params: object({}), cacheable: true },
+    "subscriptions/listen": {
+      params: object({
+        notifications: object({
+          toolsListChanged: optional(boolean),
+          promptsListChanged: optional(boolean),
+          resourcesListChanged: optional(boolean),
+          resourceSubscriptions: optional(array(string)),
+        }),
+      }),
+    },
+    "tools/list": { params: listParams, cacheable: true },
+    "resources/list": { params: listParams, cacheable: true },
+    "resources/templates/list": { params: listParams, cacheable: true },
+    "prompts/list": { params: listParams, cacheable: true },
+    "tools/call": { params: object({ name: string, arguments: optional(record()), ...answers }), mayAsk: true },
+    "resources/read": { params: object({ uri: string, ...answers }), mayAsk: true, cacheable: true },
+    "prompts/get": { params: object({ name: string, arguments: optional(record(string)), ...answers }), mayAsk: true },
+  },
+  notifications: {
+    "notifications/initialized": null,
+    "notifications/roots/list_changed": null,
+    "notifications/progress": null,
+  },
+  tells: { "notifications/elicitation/complete": false, "notifications/subscriptions/acknowledged": true },
+  adds: { result: ["resultType", "ttlMs", "cacheScope"] },
+  removes: { tool: ["execution"], serverCapabilities: ["tasks"], elicitation: ["elicitationId"], sampling: ["task"] },
+};
+
+/** The brief form of an identity: what each result repeats. */
+const briefs = new WeakMap<Implementation, JsonObject>();
+
+function envelope(result: JsonObject, row: MethodRow | undefined, { info }: Self, method: string): JsonObject {
+  let serverInfo: JsonObject | undefined = briefs.get(info);
+  if (!serverInfo) {
+    serverInfo = { name: info.name, version: info.version };
+    briefs.set(info, serverInfo);
+  }
+  const identity = method === "server/discover" ? info : serverInfo;
+  const { _meta } = result;
+  return {
+    resultType: "complete",
+    ...(row?.cacheable && { ttlMs: 0, cacheScope: "private" }),
+    ...result,
+    _meta: { [metaKeys.serverInfo]: identity, ...(_meta as JsonObject | undefined) },
+  };
+}
+
+// spec 2026-07-28: retired codes and undefined ones of the reserved range must not be sent.
+function allowedCode(code: number): number {
+  if (code === -32002) return -32602;
+  return code <= -32020 && code >= -32099 && code < -32022 ? -32603 : code;
+}
+
+function readPeer(meta: JsonObject): Omit<Peer, "revision"> {
+  const capabilities = meta[metaKeys.clientCapabilities];
+  const info = meta[metaKeys.clientInfo];
+  const logLevel = meta[metaKeys.logLevel];
+  if (typeof capabilities !== "object" || capabilities === null || Array.isArray(capabilities)) {
+    throw missingMeta(
+      `_meta["${metaKeys.clientCapabilities}"]: expected an object; every request declares what its client can do`,
+    );
+  }
+  if (logLevel !== undefined && !logLevels.includes(logLevel as LogLevel)) {
+    throw missingMeta(`_meta["${metaKeys.logLevel}"]: expected one of ${logLevels.join(", ")}`);
+  }
+  return {
+    capabilities: capabilities as ClientCapabilities,
+    ...(typeof info === "object" && info !== null && { info: info as Implementation }),
+    ...(logLevel !== undefined && { logLevel: logLevel as LogLevel }),
+  };
+}

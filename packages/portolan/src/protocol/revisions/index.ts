@@ -1,0 +1,41 @@
+import type { RpcRequest } from "../../jsonrpc/message.ts";
+import { deriveRevisions } from "../derive.ts";
+import { unsupportedVersion } from "../errors.ts";
+import { metaKeys, metaOf } from "../meta.ts";
+import type { Revision } from "../revision.ts";
+import { first } from "./2024-11-05.ts";
+import { batchesAndAudio } from "./2025-03-26.ts";
+import { structuredOutput } from "./2025-06-18.ts";
+import { iconsAndUrls } from "./2025-11-25.ts";
+import { stateless } from "./2026-07-28.ts";
+
+/** All revisions, newest first; the only list of them. */
+export const revisions: readonly Revision[] = deriveRevisions(
+  first,
+  batchesAndAudio,
+  structuredOutput,
+  iconsAndUrls,
+  stateless,
+).reverse();
+
+const handshakes = revisions.filter((revision) => revision.lifecycle === "handshake");
+const perRequest = revisions.filter((revision) => revision.lifecycle === "per-request");
+
+/** The versions that a request may name for itself, newest first. */
+export const perRequestVersions: readonly string[] = perRequest.map((revision) => revision.version);
+
+/** The revision that a request names in its `_meta`; undefined when it names none and so belongs to a handshake. */
+export function revisionOf(request: RpcRequest): Revision | undefined {
+  const version = metaOf(request.params)?.[metaKeys.protocolVersion];
+  if (version === undefined) return undefined;
+  for (const revision of perRequest) if (revision.version === version) return revision;
+  throw unsupportedVersion(version, perRequestVersions);
+}
+
+/** The revision a handshake settles on: the one asked for, or else the newest that opens with a handshake. */
+export function negotiate(requested: unknown): Revision {
+  const [newest] = handshakes;
+  const found = handshakes.find((revision) => revision.version === requested) ?? newest;
+  if (!found) throw unsupportedVersion(requested, perRequestVersions);
+  return found;
+}

@@ -1,0 +1,120 @@
+import { PortolanError } from "../errors.ts";
+import { type Issue, toPath } from "./issues.ts";
+import { compileJsonSchema } from "./json-schema.ts";
+import { describe, isObject } from "./shape.ts";
+import type { JsonSchema, Schema, StandardResult, StandardSchema } from "./standard.ts";
+import { type Direction, isZod, zodToJsonSchema } from "./zod.ts";
+
+/** A value that passed, or what is wrong with it. */
+export type Validated<T> =
+  | { readonly value: T; readonly issues?: undefined }
+  | { readonly value?: undefined; readonly issues: readonly Issue[] };
+
+/** Any accepted schema, ready for use: described for the peer, and able to check values. */
+export interface CompiledSchema<T> {
+  readonly jsonSchema: JsonSchema;
+  /** Answers at once when the schema does; only schemas with asynchronous checks answer with a promise. */
+  validate(value: unknown): Validated<T> | Promise<Validated<T>>;
+}
+
+export type { Issue } from "./issues.ts";
+
+let conversionCount = 0;
+
+/** How many schemas this process has turned into JSON Schema; it must not grow once a server is defined. */
+export function conversions(): number {
+  return conversionCount;
+}
+
+/**
+ * Prepares a schema for one direction: arguments are described by what goes in (defaults may be absent), results by
+ * what comes out. Throws a PortolanError "invalid-definition" when there is no way to write it as JSON Schema.
+ */
+export function compileSchema<T>(schema: Schema<T>, direction: Direction): CompiledSchema<T> {
+  if (isStandard(schema)) {
+    const jsonSchema = describeStandard(schema, direction);
+    const standard = schema["~standard"];
+    return {
+      jsonSchema,
+      validate(value) {
+        const result = standard.validate(value);
+        return result instanceof Promise ? result.then(toValidated) : toValidated(result);
+      },
+    };
+  }
+  if (!isObject(schema)) {
+    throw invalid(
+      `expected a Standard Schema (zod, valibot, arktype…) or a JSON Schema object, got ${describe(schema)}`,
+    );
+  }
+  const check = compileJsonSchema(schema, { trusted: true });
+  return {
+    jsonSchema: schema,
+    validate(value) {
+      const issues = check(value);
+      // The only evidence for T is the JSON Schema that just passed.
+      return issues.length === 0 ? { value: value as T } : { issues };
+    },
+  };
+}
+
+/** Gives a schema of a library without JSON Schema support one: a converter such as valibot's, or the JSON Schema. */
+export function withJsonSchema<T, S extends StandardSchema<T>>(
+  schema: S & StandardSchema<T>,
+  toJsonSchema: ((schema: S) => object) | JsonSchema,
+): StandardSchema<T> {
+  const convert = (): JsonSchema =>
+    (typeof toJsonSchema === "function" ? toJsonSchema(schema) : toJsonSchema) as JsonSchema;
+  const { version, vendor, validate } = schema["~standard"];
+  return { "~standard": { version, vendor, validate, jsonSchema: { input: convert, output: convert } } };
+}
+
+/** True for a Standard Schema; some libraries make theirs functions. */
+function isStandard<T>(schema: Schema<T>): schema is StandardSchema<T> {
+  return ((typeof schema === "object" && schema !== null) || typeof schema === "function") && "~standard" in schema;
+}
+
+function describeStandard<T>(schema: StandardSchema<T>, direction: Direction): JsonSchema {
+  conversionCount += 1;
+  const { vendor, jsonSchema } = schema["~standard"];
+  const { toJsonSchema } = schema as { toJsonSchema?: unknown };
+  try {
+    if (jsonSchema !== undefined) return firstOf(jsonSchema[direction]);
+    if (typeof toJsonSchema === "function") return toJsonSchema.call(schema) as JsonSchema;
+    if (isZod(schema)) return zodToJsonSchema(schema, direction);
+  } catch (cause) {
+    if (cause instanceof PortolanError) throw cause;
+    const reason = cause instanceof Error ? cause.message.replace(/\s+/g, " ") : String(cause);
+    throw invalid(`the ${vendor} schema cannot be written as JSON Schema: ${reason}`, cause);
+  }
+  throw invalid(
+    `schemas of ${vendor} carry no JSON Schema; wrap this one: withJsonSchema(schema, converter), where converter returns it`,
+  );
+}
+
+/** Asks for the newest draft a library writes. */
+function firstOf(convert: (options: { readonly target: string }) => JsonSchema): JsonSchema {
+  try {
+    return convert({ target: "draft-2020-12" });
+  } catch (cause) {
+    try {
+      return convert({ target: "draft-07" });
+    } catch {
+      throw cause;
+    }
+  }
+}
+
+function toValidated<T>(result: StandardResult<T>): Validated<T> {
+  if (!result.issues) return result;
+  return {
+    issues: result.issues.map(({ path = [], message }) => ({
+      path: toPath(path.map((step) => (typeof step === "object" ? step.key : step))),
+      message,
+    })),
+  };
+}
+
+function invalid(message: string, cause?: unknown): PortolanError {
+  return new PortolanError("invalid-definition", message, cause === undefined ? undefined : { cause });
+}

@@ -1,0 +1,112 @@
+/**
+ * Checks one value: `undefined` when it is fine, otherwise one line that starts with the path and says what was
+ * expected and what came. Nothing is allocated for a value that is fine.
+ */
+export type Check = (value: unknown, path: string) => string | undefined;
+
+/** Accepts everything, also nothing at all. */
+export const any: Check = () => undefined;
+
+/** Accepts a string. */
+export const string: Check = (value, path) =>
+  typeof value === "string" ? undefined : mismatch(path, "a string", value);
+
+/** Accepts a finite number. */
+export const number: Check = (value, path) =>
+  typeof value === "number" && Number.isFinite(value) ? undefined : mismatch(path, "a number", value);
+
+/** Accepts a number without a fraction. */
+export const integer: Check = (value, path) =>
+  Number.isInteger(value) ? undefined : mismatch(path, "an integer", value);
+
+/** Accepts `true` and `false`. */
+export const boolean: Check = (value, path) =>
+  typeof value === "boolean" ? undefined : mismatch(path, "a boolean", value);
+
+/** Accepts an absent value besides what `check` accepts. */
+export function optional(check: Check): Check {
+  return (value, path) => (value === undefined ? undefined : check(value, path));
+}
+
+/** Accepts one of the literals. */
+export function oneOf(...literals: readonly (string | number | boolean | null)[]): Check {
+  const expected =
+    literals.length === 1 ? describe(literals[0]) : `one of ${literals.map((literal) => describe(literal)).join(", ")}`;
+  return (value, path) => {
+    for (const literal of literals) if (literal === value) return undefined;
+    return mismatch(path, expected, value);
+  };
+}
+
+/** Accepts an array whose items all pass. */
+export function array(item: Check): Check {
+  return (value, path) => {
+    if (!Array.isArray(value)) return mismatch(path, "an array", value);
+    for (let index = 0; index < value.length; index++) {
+      const problem = item(value[index], "");
+      if (problem !== undefined) return within(`${path}[${index}]`, problem);
+    }
+    return undefined;
+  };
+}
+
+/** Accepts an object used as a map; without `member` its members may be anything. */
+export function record(member?: Check): Check {
+  return (value, path) => {
+    if (!isObject(value)) return mismatch(path, "an object", value);
+    if (member === undefined) return undefined;
+    for (const name in value) {
+      const problem = member(value[name], name);
+      if (problem !== undefined) return within(path, problem);
+    }
+    return undefined;
+  };
+}
+
+/** Accepts an object whose named members pass; members it does not name are allowed. */
+export function object(fields: { readonly [name: string]: Check }): Check {
+  const names = Object.keys(fields);
+  const checks = Object.values(fields);
+  return (value, path) => {
+    if (!isObject(value)) return mismatch(path, "an object", value);
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index] as string;
+      const problem = (checks[index] as Check)(value[name], name);
+      if (problem !== undefined) return within(path, problem);
+    }
+    return undefined;
+  };
+}
+
+/** Names a value in a message without quoting all of it. */
+export function describe(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  switch (typeof value) {
+    case "string":
+      return value.length > 40 ? `a string of ${value.length} characters` : JSON.stringify(value);
+    case "number":
+    case "boolean":
+    case "bigint":
+      return `${typeof value} ${value}`;
+    case "object":
+      return "an object";
+    default:
+      return `a ${typeof value}`;
+  }
+}
+
+/** True for an object that is neither null nor an array. */
+export function isObject(value: unknown): value is { [member: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function mismatch(path: string, expected: string, value: unknown): string {
+  return `${path}: expected ${expected}, got ${describe(value)}`;
+}
+
+/** Puts a path before a problem, which starts with a path of its own or, for the value itself, with a colon. */
+function within(path: string, problem: string): string {
+  return path === "" || problem.startsWith(":") || problem.startsWith("[") ? path + problem : `${path}.${problem}`;
+}

@@ -1,0 +1,224 @@
+import { PortolanError } from "../errors.ts";
+import type { JsonObject, RequestId } from "../jsonrpc/message.ts";
+import { invalidParams } from "../protocol/errors.ts";
+import { metaOf } from "../protocol/meta.ts";
+import type {
+  CallToolResult,
+  ClientCapabilities,
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitResult,
+  Implementation,
+  InputRequest,
+  LogLevel,
+  Root,
+} from "../protocol/types/index.ts";
+import type { Schema } from "../schema/standard.ts";
+import { checkSampling } from "./answers.ts";
+import { conversationOf } from "./ask.ts";
+import type { Strategy } from "./conversation.ts";
+import type { ServerOptions } from "./definition.ts";
+import type { Exchange, Principal } from "./exchange.ts";
+import { emptyForm, type Form, form, isForm } from "./form.ts";
+import { mayLog } from "./logging.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** What the user did with a form: filled it in, refused, or closed it. */
+export type ElicitAnswer<T> = { action: "accept"; content: T } | { action: "decline" } | { action: "cancel" };
+
+/** A question to the user by a form. */
+export interface FormQuestion<T> {
+  message: string;
+  /** The fields; compile them once with `form(schema)` where the program starts. */
+  form: Form<T> | Schema<T>;
+}
+
+/** A question that sends the user to a page. */
+export interface Visit {
+  message: string;
+  url: string;
+  /** Resolves when what the user does there is done; absent means that coming back says so. */
+  ready?: (signal: AbortSignal) => MaybePromise<void>;
+}
+
+/** What every handler receives: who asks, and ways to talk back that need no answer. */
+export interface RequestContext<App> {
+  readonly requestId: RequestId;
+  /** Aborts when the client cancels or is gone. */
+  readonly signal: AbortSignal;
+  /** Advisory: what the client says of itself. */
+  readonly client: Implementation | undefined;
+  readonly capabilities: ClientCapabilities;
+  /** The protocol version this request is spoken in. */
+  readonly protocolVersion: string;
+  readonly principal: Principal;
+  /** The `_meta` of the request. */
+  readonly meta: JsonObject | undefined;
+  /** What the server's `app` option made for this request. */
+  readonly app: App;
+  /** Tells how far the work is, if the client wants to know. */
+  progress(progress: number, total?: number, message?: string): void;
+  /** Sends a log message, if the client wants that level. Keep secrets out of it. */
+  log(level: LogLevel, data: unknown, logger?: string): void;
+}
+
+/** What tools, prompts and resources receive: they may ask the client too. */
+export interface Context<App = undefined> extends RequestContext<App> {
+  /** Asks the user to fill in a form. Keys name questions and must differ within a call. */
+  elicit<T = JsonObject>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>>;
+  /** Asks the user for a yes; everything else is a no. */
+  confirm(key: string, message: string): Promise<boolean>;
+  /** Sends the user to a page, and waits until it is done there. */
+  visit(key: string, visit: Visit): Promise<{ action: "accept" | "decline" | "cancel" }>;
+  /** Asks the client's model. */
+  sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult>;
+  /** Asks which folders the client works on. */
+  roots(key?: string): Promise<Root[]>;
+  /** Runs a side effect once, although the handler may run again after a question. */
+  once<T>(key: string, effect: () => MaybePromise<T>): Promise<T>;
+  /** The answer to a question of `inputRequired`, undefined in the first round. */
+  answer(key: string): JsonObject | undefined;
+  /** The state given to `inputRequired` in the round before. */
+  state(): unknown;
+  /** A result that says that the user did not want it. */
+  cancelled(message?: string): CallToolResult;
+}
+
+/** One context per request, without closures: what is not used costs nothing. */
+export class HandlerContext<App> implements Context<App> {
+  readonly #exchange: Exchange;
+  readonly #runtime: Runtime;
+  readonly #makeApp: ServerOptions<App>["app"] | undefined;
+  readonly #strategy: Strategy;
+  #app: { made: App } | undefined;
+
+  constructor(exchange: Exchange, runtime: Runtime, makeApp: ServerOptions<App>["app"], strategy: Strategy = "replay") {
+    this.#exchange = exchange;
+    this.#runtime = runtime;
+    this.#makeApp = makeApp;
+    this.#strategy = strategy;
+  }
+
+  get requestId(): RequestId {
+    return this.#exchange.id;
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal;
+  }
+
+  get client(): Implementation | undefined {
+    return this.#exchange.peer.info;
+  }
+
+  get capabilities(): ClientCapabilities {
+    return this.#exchange.peer.capabilities;
+  }
+
+  get protocolVersion(): string {
+    return this.#exchange.peer.revision.version;
+  }
+
+  get principal(): Principal {
+    return this.#exchange.principal;
+  }
+
+  get meta(): JsonObject | undefined {
+    return metaOf(this.#exchange.request.params);
+  }
+
+  get app(): App {
+    const { principal } = this.#exchange;
+    this.#app ??= { made: this.#makeApp?.({ principal, meta: this.meta }) as App };
+    return this.#app.made;
+  }
+
+  progress(progress: number, total?: number, message?: string): void {
+    this.#exchange.progress(progress, total, message);
+  }
+
+  log(level: LogLevel, data: unknown, logger?: string): void {
+    if (!this.#runtime.snapshot.logging || !mayLog(this.#exchange.peer, level)) return;
+    this.#exchange.notify("notifications/message", { level, ...(logger !== undefined && { logger }), data });
+  }
+
+  elicit<T = JsonObject>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>> {
+    return handled(this.#elicit(key, question));
+  }
+
+  async #elicit<T>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>> {
+    const { schema, compiled } = isForm(question.form) ? (question.form as Form<T>) : form<T>(question.form);
+    const params = { mode: "form", message: question.message, requestedSchema: schema } as const;
+    const answer = await this.#ask<ElicitResult>(key, { method: "elicitation/create", params });
+    if (answer.action !== "accept") return { action: answer.action };
+    const checked = await compiled.validate(answer.content ?? {});
+    if (!checked.issues) return { action: "accept", content: checked.value };
+    const [issue] = checked.issues;
+    throw invalidParams(`answer "${key}": ${issue?.path ? `${issue.path}: ` : ""}${issue?.message}`);
+  }
+
+  confirm(key: string, message: string): Promise<boolean> {
+    const params = { mode: "form", message, requestedSchema: emptyForm } as const;
+    const answer = this.#ask<ElicitResult>(key, { method: "elicitation/create", params });
+    return handled(answer.then(({ action }) => action === "accept"));
+  }
+
+  visit(key: string, visit: Visit): Promise<{ action: "accept" | "decline" | "cancel" }> {
+    return handled(this.#visit(key, visit));
+  }
+
+  async #visit(key: string, { message, url, ready }: Visit): Promise<{ action: "accept" | "decline" | "cancel" }> {
+    const { protocol } = new URL(url);
+    if (protocol !== "https:" && protocol !== "http:") {
+      throw new PortolanError("invalid-argument", `ctx.visit: expected an http(s) URL, got ${protocol}`);
+    }
+    const elicitationId = crypto.randomUUID();
+    const params = { mode: "url", message, url, elicitationId } as const;
+    const { action } = await this.#ask<ElicitResult>(key, { method: "elicitation/create", params });
+    if (action !== "accept") return { action };
+    await ready?.(this.signal);
+    this.#exchange.notify("notifications/elicitation/complete", { elicitationId });
+    return { action };
+  }
+
+  sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult> {
+    checkSampling(params);
+    return this.#ask<CreateMessageResult>(key, { method: "sampling/createMessage", params });
+  }
+
+  roots(key = "roots"): Promise<Root[]> {
+    return handled(this.#ask<{ roots: Root[] }>(key, { method: "roots/list" }).then(({ roots }) => roots));
+  }
+
+  once<T>(key: string, effect: () => MaybePromise<T>): Promise<T> {
+    return handled(conversationOf(this.#runtime, this.#exchange, this.#strategy).once(key, effect));
+  }
+
+  answer(key: string): JsonObject | undefined {
+    return this.#exchange.conversation?.given(key) as JsonObject | undefined;
+  }
+
+  state(): unknown {
+    const text = this.#exchange.conversation?.userState;
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+
+  cancelled(message = "Cancelled by the user."): CallToolResult {
+    return { content: [{ type: "text", text: message }], isError: true };
+  }
+
+  // The answer's shape was checked against the question before it came here.
+  #ask<T>(key: string, question: InputRequest): Promise<T> {
+    return conversationOf(this.#runtime, this.#exchange, this.#strategy).ask(
+      key,
+      question,
+    ) as Promise<unknown> as Promise<T>;
+  }
+}
+
+/** A question that is made and never awaited must not end the process. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

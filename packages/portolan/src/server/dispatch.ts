@@ -1,0 +1,143 @@
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { invalidParams, methodNotFound, missingCapability } from "../protocol/errors.ts";
+import { complete, type Outcome } from "../protocol/outcome.ts";
+import type { MethodRow } from "../protocol/revision.ts";
+import { perRequestVersions } from "../protocol/revisions/index.ts";
+import type { LogLevel } from "../protocol/types/index.ts";
+import { completeArgument } from "./completion.ts";
+import type { Exchange } from "./exchange.ts";
+import { type ExtraMethod, knows } from "./extension.ts";
+import { listen } from "./listen.ts";
+import { type MaybePromise, whenDone } from "./maybe-promise.ts";
+import { runAround } from "./middleware.ts";
+import { getPrompt } from "./prompts.ts";
+import { listWithTemplates, readResource } from "./resources.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Snapshot } from "./snapshot.ts";
+import { callTool } from "./tools.ts";
+
+type Handler = (runtime: Runtime, exchange: Exchange) => MaybePromise<Outcome>;
+
+interface Method {
+  /** Whether this server has what the method is about. */
+  readonly isOffered: (snapshot: Snapshot) => boolean;
+  readonly handle: Handler;
+}
+
+const always = () => true;
+const empty = complete({});
+
+const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ["tools/call", { isOffered: (s) => s.isLive || s.tools.size > 0, handle: callTool }],
+  ["tools/list", { isOffered: (s) => s.isLive || s.tools.size > 0, handle: (r, x) => r.snapshot.tools.page(x) }],
+  ["resources/read", { isOffered: (s) => s.offersResources, handle: readResource }],
+  ["resources/list", { isOffered: (s) => s.offersResources, handle: listResources }],
+  ["resources/templates/list", { isOffered: (s) => s.offersResources, handle: (r, x) => r.snapshot.templates.page(x) }],
+  ["resources/subscribe", { isOffered: (s) => s.offersSubscriptions, handle: subscribe }],
+  ["resources/unsubscribe", { isOffered: (s) => s.offersSubscriptions, handle: unsubscribe }],
+  ["prompts/get", { isOffered: (s) => s.isLive || s.prompts.size > 0, handle: getPrompt }],
+  ["prompts/list", { isOffered: (s) => s.isLive || s.prompts.size > 0, handle: (r, x) => r.snapshot.prompts.page(x) }],
+  ["completion/complete", { isOffered: (s) => s.completes, handle: completeArgument }],
+  ["logging/setLevel", { isOffered: (s) => s.logging, handle: setLevel }],
+  ["subscriptions/listen", { isOffered: always, handle: listen }],
+  ["server/discover", { isOffered: always, handle: discover }],
+  ["initialize", { isOffered: always, handle: initialize }],
+  ["ping", { isOffered: always, handle: () => empty }],
+]);
+
+/** Serves one request: its row, its params, its middleware, its handler. Knows nothing of how it came here. */
+export function dispatch(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+  const { snapshot } = runtime;
+  const { method } = exchange;
+  const row = exchange.peer.revision.requests.get(method);
+  const known = row && methods.get(method);
+  if (!row || !known) return dispatchExtra(runtime, exchange);
+  if (!known.isOffered(snapshot)) throw methodNotFound(method);
+  checkParams(row, exchange);
+  const chain = snapshot.chain(method);
+  if (chain.length === 0) return known.handle(runtime, exchange);
+  return runAround(chain, exchange, (current) => openPage(known.handle(runtime, current)));
+}
+
+function checkParams(row: Pick<MethodRow, "params">, exchange: Exchange): void {
+  const problem = row.params(exchange.params, "params");
+  if (problem !== undefined) throw invalidParams(problem);
+}
+
+/** Middleware sees results, not the text they were serialized to. */
+function openPage(outcome: MaybePromise<Outcome>): MaybePromise<Outcome> {
+  return whenDone(outcome, (produced) => {
+    if (produced.kind !== "prepared") return produced;
+    const { resultType: _resultType, ...result } = JSON.parse(produced.resultText) as JsonObject;
+    return complete(result);
+  });
+}
+
+/** Methods beyond the protocol: the server's own, and those of extensions that the peer declared. */
+function dispatchExtra(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+  const { snapshot } = runtime;
+  const { method, peer } = exchange;
+  let extra: ExtraMethod | undefined = snapshot.parts.methods.get(method);
+  if (!extra && snapshot.parts.extensions.length > 0) {
+    const found = snapshot.extensionsOn(peer.revision).find(([, parts]) => Object.hasOwn(parts.requests ?? {}, method));
+    if (found) {
+      const [{ id }, parts] = found;
+      if (!knows(peer, id)) throw missingCapability({ extensions: { [id]: {} } }, method);
+      extra = parts.requests?.[method];
+    }
+  }
+  if (!extra) throw methodNotFound(method);
+  const handler = extra;
+  if (handler.params) checkParams({ params: handler.params }, exchange);
+  return runAround(snapshot.chain(method), exchange, (current) =>
+    whenDone<JsonObject | Outcome, Outcome>(handler.handle(current), (value) =>
+      isOutcome(value) ? value : complete(value),
+    ),
+  );
+}
+
+function isOutcome(value: JsonObject | Outcome): value is Outcome {
+  const { kind } = value;
+  return kind === "complete" || kind === "extended" || kind === "input_required";
+}
+
+function initialize(runtime: Runtime, { peer }: Exchange): Outcome {
+  const { info, options } = runtime.snapshot;
+  const { instructions } = options;
+  return complete({
+    protocolVersion: peer.revision.version,
+    capabilities: runtime.snapshot.capabilities(peer),
+    serverInfo: info,
+    ...(instructions !== undefined && { instructions }),
+  });
+}
+
+function discover(runtime: Runtime, { peer }: Exchange): Outcome {
+  const { instructions, cache } = runtime.snapshot.options;
+  return complete({
+    supportedVersions: perRequestVersions,
+    capabilities: runtime.snapshot.capabilities(peer),
+    ...(instructions !== undefined && { instructions }),
+    ...cache,
+  });
+}
+
+function listResources(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+  const { snapshot } = runtime;
+  return snapshot.listsTemplates ? listWithTemplates(runtime, exchange) : snapshot.resources.page(exchange);
+}
+
+function subscribe(runtime: Runtime, exchange: Exchange): Outcome {
+  exchange.session?.subscribe(runtime, exchange, exchange.params["uri"] as string);
+  return empty;
+}
+
+function unsubscribe(_: Runtime, exchange: Exchange): Outcome {
+  exchange.session?.unsubscribe(exchange.params["uri"] as string);
+  return empty;
+}
+
+function setLevel(_: Runtime, exchange: Exchange): Outcome {
+  exchange.session?.setLogLevel(exchange.params["level"] as LogLevel);
+  return empty;
+}

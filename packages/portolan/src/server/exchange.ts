@@ -1,0 +1,167 @@
+import type { JsonObject, RequestId, RpcRequest } from "../jsonrpc/message.ts";
+import { progressTokenOf } from "../protocol/meta.ts";
+import type { Outcome } from "../protocol/outcome.ts";
+import type { Peer } from "../protocol/revision.ts";
+import type { InputRequest, ProgressToken } from "../protocol/types/index.ts";
+import type { Conversation } from "./conversation.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
+import type { Session } from "./session.ts";
+
+/** Who a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
+export interface Principal {
+  readonly key: string;
+  readonly issuer?: string;
+  readonly subject?: string;
+  readonly clientId?: string;
+  readonly scopes?: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly expiresAt?: number;
+}
+
+/** The user of this machine, who started the process. */
+export const localPrincipal: Principal = { key: "local" };
+
+/** The way back to the one who asked; a transport provides it. */
+export interface ReturnPath {
+  notify(method: string, params: JsonObject): void;
+  /** Puts a question to the client as a request of its own; present where the peer's revision asks that way. */
+  ask?(exchange: Exchange, question: InputRequest): Promise<JsonObject>;
+  /** What is remembered of a stateful peer. */
+  readonly session?: Session | undefined;
+}
+
+/** One request being served: who asked, what for, and the ways to talk back before the result. */
+export class Exchange {
+  readonly request: RpcRequest;
+  readonly peer: Peer;
+  readonly principal: Principal;
+  /** Questions put to the client in this exchange; made when the first one is asked. */
+  conversation: Conversation | undefined;
+  /** Lets the conversation answer before the handler has ended. */
+  settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
+  /** Ends a request that would otherwise stay open, with its result; set by handlers that wait for ever. */
+  endGracefully: (() => void) | undefined;
+  #back: ReturnPath;
+  #controller: AbortController | undefined;
+  #cancelled: Error | undefined;
+  #cancelListeners: ((reason: Error) => void)[] | undefined;
+  #ended = false;
+  #lastProgress: number | undefined;
+  #whenEnded: (() => void)[] | undefined;
+
+  constructor(request: RpcRequest, peer: Peer, principal: Principal, back: ReturnPath) {
+    this.request = request;
+    this.peer = peer;
+    this.principal = principal;
+    this.#back = back;
+  }
+
+  get id(): RequestId {
+    return this.request.id;
+  }
+
+  get method(): string {
+    return this.request.method;
+  }
+
+  get params(): JsonObject {
+    return this.request.params ?? noParams;
+  }
+
+  get session(): Session | undefined {
+    return this.#back.session;
+  }
+
+  get back(): ReturnPath {
+    return this.#back;
+  }
+
+  /** Aborts when the client cancels or goes away. Made on first use: most handlers never look at it. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#cancelled) this.#controller.abort(this.#cancelled);
+    }
+    return this.#controller.signal;
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancelled !== undefined;
+  }
+
+  /** False once the answer is on its way or the client has cancelled: nothing more may be said. */
+  get isOpen(): boolean {
+    return !this.#ended && this.#cancelled === undefined;
+  }
+
+  /** Sends a notification about this request, as far as the peer's revision has it. */
+  notify(method: string, params: JsonObject): void {
+    if (!this.isOpen || this.conversation?.isStopped) return;
+    const encoded = this.peer.revision.encodeNotification(method, params);
+    if (encoded) this.#back.notify(method, encoded);
+  }
+
+  /** Tells how far the work is; values that do not grow are not sent, because the protocol forbids them. */
+  progress(progress: number, total?: number, message?: string): void {
+    const progressToken = this.progressToken;
+    if (progressToken === undefined || !Number.isFinite(progress)) return;
+    if (this.#lastProgress !== undefined && progress <= this.#lastProgress) return;
+    this.#lastProgress = progress;
+    const params: JsonObject = { progressToken, progress };
+    if (total !== undefined) params["total"] = total;
+    if (message !== undefined) params["message"] = message;
+    this.notify("notifications/progress", params);
+  }
+
+  get progressToken(): ProgressToken | undefined {
+    return progressTokenOf(this.request.params);
+  }
+
+  /** Runs when this exchange is cancelled, at once if it has been. */
+  onCancel(listener: (reason: Error) => void): void {
+    if (this.#cancelled) listener(this.#cancelled);
+    else {
+      this.#cancelListeners ??= [];
+      this.#cancelListeners.push(listener);
+    }
+  }
+
+  cancel(reason: Error): void {
+    if (this.#cancelled || this.#ended) return;
+    this.#cancelled = reason;
+    this.#controller?.abort(reason);
+    for (const listener of this.#cancelListeners ?? []) listener(reason);
+    for (const resolve of this.#whenEnded ?? []) resolve();
+  }
+
+  /** Aborts the handler's signal without cancelling the exchange: its answer is a question. */
+  abortHandler(reason: Error): void {
+    if (!this.#controller) this.#controller = new AbortController();
+    this.#controller.abort(reason);
+  }
+
+  /** Marks the answer as given. */
+  end(): void {
+    this.#ended = true;
+    for (const resolve of this.#whenEnded ?? []) resolve();
+  }
+
+  /** Resolves when this exchange is answered or cancelled. */
+  get ended(): Promise<void> {
+    if (!this.isOpen) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#whenEnded ??= [];
+      this.#whenEnded.push(resolve);
+    });
+  }
+
+  /** Goes on talking through a later request: a parked handler continues on the retry of its call. */
+  continueOn(later: Exchange): void {
+    this.#back = later.#back;
+    this.#ended = false;
+    this.#lastProgress = undefined;
+    later.onCancel((reason) => this.cancel(reason));
+  }
+}
+
+const noParams: JsonObject = {};

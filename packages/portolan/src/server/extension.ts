@@ -1,0 +1,46 @@
+import type { JsonObject } from "../jsonrpc/message.ts";
+import type { Outcome } from "../protocol/outcome.ts";
+import type { Peer, Revision } from "../protocol/revision.ts";
+import type { Check } from "../schema/shape.ts";
+import type { Exchange } from "./exchange.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
+
+/** Stands around a handler: looks, changes, answers instead, or calls `next`. */
+export type Middleware = (
+  exchange: Exchange,
+  next: (exchange: Exchange) => MaybePromise<Outcome>,
+) => MaybePromise<Outcome>;
+
+/** Which kind of feature a list entry describes. */
+export type FeatureKind = "tool" | "resource" | "template" | "prompt";
+
+/** A request that a server answers beyond those of the protocol. */
+export interface ExtraMethod {
+  params?: Check;
+  handle(exchange: Exchange): MaybePromise<JsonObject | Outcome>;
+}
+
+/** What an extension adds to one revision. */
+export interface ExtensionParts {
+  /** Advertised as the settings of the extension. */
+  readonly settings?: JsonObject;
+  readonly requests?: { readonly [method: string]: ExtraMethod };
+  readonly notifications?: { readonly [method: string]: (params: JsonObject, peer: Peer) => void };
+  /** Members of a listen filter, each with the test whether a published change is wanted. */
+  readonly listen?: { readonly [member: string]: (wanted: unknown, topic: string, payload: JsonObject) => boolean };
+  /** Changes the list entry of a feature for peers that know the extension. */
+  readonly decorate?: (kind: FeatureKind, entry: JsonObject) => JsonObject;
+}
+
+/** An addition to the protocol under an id of its own: off unless used, and only seen by peers that declare it. */
+export interface ServerExtension {
+  readonly id: string;
+  /** What it adds to a revision; undefined when it has no part in it. */
+  on(revision: Revision): ExtensionParts | undefined;
+  readonly around?: Middleware;
+}
+
+/** Whether a peer declared an extension. */
+export function knows({ capabilities }: Peer, id: string): boolean {
+  return capabilities.extensions !== undefined && Object.hasOwn(capabilities.extensions, id);
+}

@@ -1,0 +1,148 @@
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { invalidParams } from "../protocol/errors.ts";
+import type { Outcome } from "../protocol/outcome.ts";
+import type { CacheHints } from "../protocol/types/index.ts";
+import { parseBase64url, toBase64url } from "../storage/base64url.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** Something a server offers by name: a tool, a prompt, a resource, a template. */
+export interface Feature {
+  /** The name or URI that finds it. */
+  readonly key: string;
+  /** How it stands in a list, before a revision encodes it. */
+  readonly entry: JsonObject;
+  readonly visibleTo?: ((view: string) => boolean) | undefined;
+}
+
+/** How the lists of a server are given out. */
+export interface ListOptions {
+  readonly pageSize: number;
+  readonly cache: CacheHints | undefined;
+  /** The view of a caller; undefined when all callers see the same. */
+  viewOf(exchange: Exchange): string;
+  /** Which extensions change the entries for this caller, as a cache key, and how. */
+  decorationFor(exchange: Exchange): { readonly key: string; decorate(entry: JsonObject): JsonObject } | undefined;
+  /** Puts a page on the wire of the caller's revision. */
+  encode(exchange: Exchange, result: JsonObject): string;
+}
+
+const maxCachedCharacters = 32 * 1024 * 1024;
+
+/** Features sorted by key: found in one step, listed in pages that are encoded once. */
+export class FeatureList<F extends Feature> {
+  readonly #byKey: Map<string, F>;
+  readonly #member: string;
+  readonly #options: ListOptions;
+  readonly #visible = new Map<string, readonly F[]>();
+  readonly #pages = new Map<string, string>();
+  #cachedCharacters = 0;
+
+  constructor(member: string, features: readonly F[], options: ListOptions) {
+    this.#member = member;
+    this.#options = options;
+    const sorted = [...features].sort((a, b) => (a.key < b.key ? -1 : 1));
+    this.#byKey = new Map(sorted.map((feature) => [feature.key, feature]));
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** Finds a feature; what the caller's view does not show is unknown to it. */
+  find(key: string, exchange: Exchange): F | undefined {
+    const feature = this.#byKey.get(key);
+    if (feature?.visibleTo && !feature.visibleTo(this.#options.viewOf(exchange))) return undefined;
+    return feature;
+  }
+
+  /** Everything the caller may see, in the order of the list. */
+  visible(exchange: Exchange): readonly F[] {
+    const view = this.#options.viewOf(exchange);
+    let features = this.#visible.get(view);
+    if (!features) {
+      features = [...this.#byKey.values()].filter((feature) => feature.visibleTo?.(view) ?? true);
+      if (this.#visible.size >= 100) this.#visible.clear();
+      this.#visible.set(view, features);
+    }
+    return features;
+  }
+
+  /** One page, serialized once for all callers of one revision and view. */
+  page(exchange: Exchange): Outcome {
+    const { viewOf, decorationFor, encode } = this.#options;
+    const features = this.visible(exchange);
+    const view = viewOf(exchange);
+    const start = startOf(exchange, features, view);
+    const decoration = decorationFor(exchange);
+    const cacheKey = `${exchange.peer.revision.version} ${start} ${decoration?.key ?? ""} ${view}`;
+    let resultText = this.#pages.get(cacheKey);
+    if (resultText === undefined) {
+      const entries = features.map((feature) => feature.entry);
+      resultText = encode(exchange, this.result(exchange, entries, start, decoration?.decorate));
+      this.#keep(cacheKey, resultText);
+    }
+    return { kind: "prepared", resultText };
+  }
+
+  /** One page of entries that are known only now, or that a middleware wants to see. */
+  result(
+    exchange: Exchange,
+    entries: readonly JsonObject[],
+    start: number,
+    decorate?: (entry: JsonObject) => JsonObject,
+  ): JsonObject {
+    const { pageSize, cache, viewOf } = this.#options;
+    const page = entries.slice(start, start + pageSize);
+    const last = page[page.length - 1];
+    const isMore = last !== undefined && start + pageSize < entries.length;
+    return {
+      [this.#member]: decorate ? page.map(decorate) : page,
+      ...(isMore && { nextCursor: toCursor(viewOf(exchange), keyOf(last)) }),
+      ...cache,
+    };
+  }
+
+  #keep(key: string, text: string): void {
+    this.#cachedCharacters += text.length;
+    if (this.#cachedCharacters > maxCachedCharacters) {
+      this.#pages.clear();
+      this.#cachedCharacters = text.length;
+    }
+    this.#pages.set(key, text);
+  }
+}
+
+/** Where the page that a request asks for begins. */
+export function startOf(exchange: Exchange, features: readonly { readonly key: string }[], view: string): number {
+  const { cursor } = exchange.params;
+  if (cursor === undefined) return 0;
+  const key = parseCursor(String(cursor), view);
+  let low = 0;
+  let high = features.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((features[middle]?.key ?? "") <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The name or URI of a list entry. */
+export function keyOf(entry: JsonObject): string {
+  return String(entry["uriTemplate"] ?? entry["uri"] ?? entry["name"]);
+}
+
+function toCursor(view: string, key: string): string {
+  return toBase64url(new TextEncoder().encode(JSON.stringify([view, key])));
+}
+
+function parseCursor(cursor: string, view: string): string {
+  const bytes = parseBase64url(cursor);
+  try {
+    const [forView, key] = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes ?? new Uint8Array()));
+    if (forView === view && typeof key === "string" && toCursor(view, key) === cursor) return key;
+  } catch {
+    // Refused below: whatever is no cursor of ours gets the same answer.
+  }
+  throw invalidParams("cursor: expected one that this list has given; start again without it");
+}

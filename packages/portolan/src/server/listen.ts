@@ -1,0 +1,83 @@
+import { invalidParams } from "../protocol/errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { metaKeys } from "../protocol/meta.ts";
+import { complete, type Outcome } from "../protocol/outcome.ts";
+import type { SubscriptionFilter } from "../protocol/types/index.ts";
+import type { Exchange } from "./exchange.ts";
+import { findResource } from "./resources.ts";
+import type { Runtime } from "./runtime.ts";
+import { covers } from "./subscriptions.ts";
+
+/** How many resources one stream or session may follow. */
+export const maxSubscriptions = 1_000;
+
+const members: { [topic: string]: keyof SubscriptionFilter } = {
+  "tools/list_changed": "toolsListChanged",
+  "prompts/list_changed": "promptsListChanged",
+  "resources/list_changed": "resourcesListChanged",
+};
+
+/** Answers `subscriptions/listen`: first what will be heard, then the changes, and the result when the server ends it. */
+export function listen(runtime: Runtime, exchange: Exchange): Promise<Outcome> {
+  const _meta = { [metaKeys.subscriptionId]: exchange.id };
+  const wanted = exchange.params["notifications"] as SubscriptionFilter & JsonObject;
+  const notifications = honoured(runtime, exchange, wanted);
+  const extra = runtime.snapshot.listenTests(exchange.peer);
+  exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
+
+  const stop = runtime.hub.listen({
+    principal: exchange.principal.key,
+    wants(topic, payload) {
+      const member = members[topic];
+      if (member !== undefined) return notifications[member] === true;
+      if (topic === "resources/updated") {
+        return notifications.resourceSubscriptions?.some((uri) => covers(uri, String(payload["uri"]))) ?? false;
+      }
+      return extra.some(([name, test]) => notifications[name] !== undefined && test(notifications[name], topic, payload));
+    },
+    hear(topic, payload) {
+      exchange.notify(`notifications/${topic}`, { ...payload, _meta });
+    },
+  });
+  const releases = holdAll(runtime, exchange, notifications.resourceSubscriptions ?? []);
+  const release = () => {
+    stop();
+    for (const letGo of releases) letGo();
+  };
+  return new Promise((resolve, reject) => {
+    exchange.onCancel((reason) => {
+      release();
+      reject(reason);
+    });
+    exchange.endGracefully = () => {
+      release();
+      resolve(complete({ _meta }));
+    };
+  });
+}
+
+/** Begins what watching these resources needs; each function ends one watch. */
+export function holdAll(runtime: Runtime, exchange: Exchange, uris: readonly string[]): (() => void)[] {
+  return uris.flatMap((uri) => {
+    const watch = findResource(runtime, exchange, uri)?.readable.definition.watch;
+    return watch ? [runtime.hub.hold(uri, watch)] : [];
+  });
+}
+
+/** The part of a filter that this server can keep to. */
+function honoured(runtime: Runtime, exchange: Exchange, wanted: SubscriptionFilter & JsonObject): SubscriptionFilter & JsonObject {
+  const { tools, prompts, resources } = runtime.snapshot.capabilities(exchange.peer);
+  const filter: SubscriptionFilter & JsonObject = {};
+  if (wanted.toolsListChanged && tools?.listChanged) filter.toolsListChanged = true;
+  if (wanted.promptsListChanged && prompts?.listChanged) filter.promptsListChanged = true;
+  if (wanted.resourcesListChanged && resources?.listChanged) filter.resourcesListChanged = true;
+  if (wanted.resourceSubscriptions && resources?.subscribe) {
+    const uris = [...new Set(wanted.resourceSubscriptions)];
+    if (uris.length > maxSubscriptions) {
+      throw invalidParams(`params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions}, got ${uris.length}`);
+    }
+    filter.resourceSubscriptions = uris;
+  }
+  for (const [name] of runtime.snapshot.listenTests(exchange.peer)) if (wanted[name] !== undefined) filter[name] = wanted[name];
+  return filter;
+}

@@ -1,0 +1,79 @@
+import { PortolanError } from "../errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { invalidParams, unknownPrompt } from "../protocol/errors.ts";
+import { complete, type Outcome } from "../protocol/outcome.ts";
+import { converse, type Produced } from "./ask.ts";
+import { HandlerContext } from "./context.ts";
+import type { ArgumentDefinition, PromptDefinition, PromptReturn, ServerOptions } from "./definition.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Middleware } from "./extension.ts";
+import type { Feature } from "./feature-list.ts";
+import { type MaybePromise, whenDone } from "./maybe-promise.ts";
+import { runAround } from "./middleware.ts";
+import type { Runtime } from "./runtime.ts";
+
+export type AnyArguments = { [name: string]: ArgumentDefinition<unknown> };
+
+export interface CompiledPrompt extends Feature {
+  readonly definition: PromptDefinition<AnyArguments, unknown>;
+  readonly makeApp: ServerOptions<unknown>["app"];
+  readonly around: readonly Middleware[];
+}
+
+export function compilePrompt(
+  name: string,
+  definition: PromptDefinition<AnyArguments, unknown>,
+  makeApp: ServerOptions<unknown>["app"],
+): CompiledPrompt {
+  if (typeof definition.get !== "function") {
+    throw new PortolanError("invalid-definition", `Prompt "${name}": get: expected a function`);
+  }
+  const { title, description, icons, meta, visibleTo } = definition;
+  const args = Object.entries(definition.arguments ?? {}).map(([argument, { complete: _, ...rest }]) => ({
+    name: argument,
+    ...rest,
+  }));
+  const entry: JsonObject = {
+    name,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(args.length > 0 && { arguments: args }),
+    ...(icons && { icons }),
+    ...(meta && { _meta: meta }),
+  };
+  return { key: name, entry, visibleTo, definition, makeApp, around: [] };
+}
+
+/** Answers `prompts/get`. */
+export function getPrompt(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+  const { name, arguments: args = {} } = exchange.params as { name: string; arguments?: { [name: string]: string } };
+  const prompt = runtime.snapshot.prompts.find(name, exchange);
+  if (!prompt) throw unknownPrompt(name);
+  for (const [argument, { required }] of Object.entries(prompt.definition.arguments ?? {})) {
+    if (required && !Object.hasOwn(args, argument)) {
+      throw invalidParams(`params.arguments.${argument}: expected a string, got nothing; prompt "${name}" needs it`);
+    }
+  }
+  const get = () => converse(runtime, exchange, () => getOne(runtime, exchange, prompt, args));
+  return prompt.around.length === 0 ? get() : runAround(prompt.around, exchange, get);
+}
+
+function getOne(
+  runtime: Runtime,
+  exchange: Exchange,
+  { definition, makeApp }: CompiledPrompt,
+  args: { [name: string]: string },
+): MaybePromise<Produced> {
+  const context = new HandlerContext(exchange, runtime, makeApp);
+  return whenDone<PromptReturn, Produced>(definition.get(args, context), (value) => {
+    if (typeof value === "string") {
+      return complete(describe(definition.description, [{ role: "user", content: { type: "text", text: value } }]));
+    }
+    if (Array.isArray(value)) return complete(describe(definition.description, value));
+    return "kind" in value ? value : complete({ ...value });
+  });
+}
+
+function describe(description: string | undefined, messages: unknown[]): JsonObject {
+  return description === undefined ? { messages } : { description, messages };
+}

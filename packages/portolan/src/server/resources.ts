@@ -1,0 +1,164 @@
+import { PortolanError } from "../errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
+import { complete, type Outcome } from "../protocol/outcome.ts";
+import type { ResourceContents } from "../protocol/types/index.ts";
+import { parseUriTemplate, type UriTemplate } from "../protocol/uri-template.ts";
+import { converse, type Produced } from "./ask.ts";
+import { HandlerContext } from "./context.ts";
+import type { ReadReturn, ResourceDefinition, ServerOptions, TemplateDefinition, TemplateValues } from "./definition.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Middleware } from "./extension.ts";
+import { type Feature, keyOf, startOf } from "./feature-list.ts";
+import { type MaybePromise, whenDone } from "./maybe-promise.ts";
+import { runAround } from "./middleware.ts";
+import type { Runtime } from "./runtime.ts";
+
+interface Readable extends Feature {
+  readonly makeApp: ServerOptions<unknown>["app"];
+  readonly around: readonly Middleware[];
+}
+
+/** A resource with a fixed URI. */
+export interface CompiledResource extends Readable {
+  readonly definition: ResourceDefinition<unknown>;
+}
+
+/** Resources whose URIs follow a template. */
+export interface CompiledTemplate extends Readable {
+  readonly definition: TemplateDefinition<unknown>;
+  readonly template: UriTemplate;
+}
+
+const maxUriLength = 8 * 1024;
+const maxListed = 100_000;
+
+export function compileResource(
+  uri: string,
+  definition: ResourceDefinition<unknown>,
+  makeApp: ServerOptions<unknown>["app"],
+): CompiledResource {
+  if (!URL.canParse(uri)) throw unfit(uri, "expected an absolute URI such as file:///notes.txt");
+  if (typeof definition.read !== "function") throw unfit(uri, "read: expected a function");
+  const { size, visibleTo } = definition;
+  const entry: JsonObject = { uri, ...describe(uri, definition), ...(size !== undefined && { size }) };
+  return { key: uri, entry, visibleTo, definition, makeApp, around: [] };
+}
+
+export function compileTemplate(
+  uriTemplate: string,
+  definition: TemplateDefinition<unknown>,
+  makeApp: ServerOptions<unknown>["app"],
+): CompiledTemplate {
+  const template = parseUriTemplate(uriTemplate);
+  if (typeof definition.read !== "function") throw unfit(uriTemplate, "read: expected a function");
+  for (const variable of Object.keys(definition.complete ?? {})) {
+    if (!template.variables.includes(variable)) throw unfit(uriTemplate, `complete: the template has no variable "${variable}"`);
+  }
+  const entry: JsonObject = { uriTemplate, ...describe(uriTemplate, definition) };
+  return { key: uriTemplate, entry, visibleTo: definition.visibleTo, definition, template, makeApp, around: [] };
+}
+
+function describe(uri: string, definition: ResourceDefinition<unknown> | TemplateDefinition<unknown>): JsonObject {
+  const { name = definition.title ?? uri, title, description, mimeType, annotations, icons, meta } = definition;
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(mimeType !== undefined && { mimeType }),
+    ...(annotations && { annotations }),
+    ...(icons && { icons }),
+    ...(meta && { _meta: meta }),
+  };
+}
+
+/** Answers `resources/list` where templates say what exists now. */
+export async function listWithTemplates(runtime: Runtime, exchange: Exchange): Promise<Outcome> {
+  const { resources, templates, viewOf } = runtime.snapshot;
+  const entries = new Map<string, JsonObject>();
+  for (const { definition, entry, makeApp } of templates.visible(exchange)) {
+    if (!definition.list) continue;
+    const context = new HandlerContext(exchange, runtime, makeApp);
+    // What the template says of all its resources holds for each, unless the resource says it itself.
+    const { uriTemplate: _, ...shared } = entry;
+    for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
+    if (entries.size > maxListed) {
+      throw new PortolanError("limit-reached", `resources/list: more than ${maxListed} resources; list fewer and offer a template`);
+    }
+  }
+  for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
+  const sorted = [...entries.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  const start = startOf(exchange, sorted.map((entry) => ({ key: keyOf(entry) })), viewOf(exchange));
+  return complete(resources.result(exchange, sorted, start, runtime.snapshot.decorationFor("resource", exchange)?.decorate));
+}
+
+/** A resource that a URI names: a fixed one, or else the first template that matches. */
+export function findResource(
+  runtime: Runtime,
+  exchange: Exchange,
+  uri: string,
+): { readable: CompiledResource | CompiledTemplate; values?: TemplateValues } | undefined {
+  if (uri.length > maxUriLength) throw invalidParams(`uri: expected at most ${maxUriLength} characters, got ${uri.length}`);
+  const { resources, templates } = runtime.snapshot;
+  const fixed = resources.find(uri, exchange);
+  if (fixed) return { readable: fixed };
+  for (const readable of templates.visible(exchange)) {
+    const values = readable.template.match(uri);
+    if (values) return { readable, values };
+  }
+  return undefined;
+}
+
+/** Answers `resources/read`. */
+export function readResource(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+  const uri = exchange.params["uri"] as string;
+  const found = findResource(runtime, exchange, uri);
+  if (!found) throw resourceNotFound(uri);
+  const { readable, values } = found;
+  const read = () => converse(runtime, exchange, () => readOne(runtime, exchange, uri, readable, values));
+  return readable.around.length === 0 ? read() : runAround(readable.around, exchange, read);
+}
+
+function readOne(
+  runtime: Runtime,
+  exchange: Exchange,
+  uri: string,
+  readable: CompiledResource | CompiledTemplate,
+  values: TemplateValues | undefined,
+): MaybePromise<Produced> {
+  const context = new HandlerContext(exchange, runtime, readable.makeApp);
+  const returned =
+    "template" in readable ? readable.definition.read(values ?? {}, context, uri) : readable.definition.read(context);
+  return whenDone<ReadReturn, Produced>(returned, (value) => {
+    if (value === undefined) throw resourceNotFound(uri);
+    if (typeof value === "object" && "kind" in value && value.kind === "questions") return value;
+    const { cache, mimeType } = readable.definition;
+    const isRetry = exchange.params["requestState"] !== undefined || exchange.params["inputResponses"] !== undefined;
+    const result = toReadResult(uri, mimeType, value as Exclude<ReadReturn, undefined | Produced>);
+    // spec 2026-07-28: what was answered to a retry is not to be kept.
+    return complete(isRetry ? { ...result, ttlMs: 0, cacheScope: "private" } : { ...cache, ...result });
+  });
+}
+
+function toReadResult(
+  uri: string,
+  mimeType: string | undefined,
+  value: string | Uint8Array | ResourceContents | ResourceContents[] | { contents: ResourceContents[] },
+): JsonObject {
+  const typed = mimeType === undefined ? { uri } : { uri, mimeType };
+  if (typeof value === "string") return { contents: [{ ...typed, text: value }] };
+  if (value instanceof Uint8Array) return { contents: [{ ...typed, blob: toBase64(value) }] };
+  if (Array.isArray(value)) return { contents: value };
+  return "contents" in value ? { ...value } : { contents: [value] };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  const chunk = 0x8000;
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += chunk) binary += String.fromCharCode(...bytes.subarray(at, at + chunk));
+  return btoa(binary);
+}
+
+function unfit(uri: string, why: string): PortolanError {
+  return new PortolanError("invalid-definition", `Resource "${uri}": ${why}`);
+}

@@ -1,0 +1,310 @@
+import { PortolanError } from "../errors.ts";
+import type { Channel, Prepared } from "../jsonrpc/channel.ts";
+import { Connection } from "../jsonrpc/connection.ts";
+import { RpcError } from "../jsonrpc/errors.ts";
+import { serialize } from "../jsonrpc/serialize.ts";
+import type { JsonObject, Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import { internalError, invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../protocol/errors.ts";
+import { metaKeys, metaOf } from "../protocol/meta.ts";
+import type { Outcome } from "../protocol/outcome.ts";
+import type { Peer } from "../protocol/revision.ts";
+import { perRequestVersions, revisionOf } from "../protocol/revisions/index.ts";
+import type { InputRequest } from "../protocol/types/index.ts";
+import { dispatch } from "./dispatch.ts";
+import { Exchange, localPrincipal, type Principal, type ReturnPath } from "./exchange.ts";
+import { knows } from "./extension.ts";
+import { isPromise } from "./maybe-promise.ts";
+import type { Runtime } from "./runtime.ts";
+import { type Served, runtimeOf } from "./server.ts";
+import { peerFromHandshake, Session } from "./session.ts";
+
+export interface ServeChannelOptions {
+  /** Who is at the other end; the local user unless said otherwise. */
+  principal?: Principal;
+  /** How many requests may be in flight at once; 10,000 unless said otherwise. */
+  maxInFlight?: number;
+}
+
+/** One channel being served. */
+export interface Serving extends AsyncDisposable {
+  /** Resolves when the channel is closed, from whichever side, and everything begun for it has been let go. */
+  readonly closed: Promise<void>;
+  /** Resolves when no request is being served, other than those that wait for changes. */
+  idle(): Promise<void>;
+  /** Ends subscriptions with their result, cancels what runs, and closes the channel. */
+  close(): Promise<void>;
+}
+
+/** Serves one channel: clients of every revision, also several at once, in the order their messages arrive. */
+export function serveChannel(server: Served, channel: Channel, options: ServeChannelOptions = {}): Serving {
+  return new ChannelServer(runtimeOf(server), channel, options);
+}
+
+const defaultMaxInFlight = 10_000;
+
+type Reply = (response: RpcResponse | Prepared) => void;
+
+class ChannelServer implements Serving, ReturnPath {
+  readonly closed: Promise<void>;
+  readonly #runtime: Runtime;
+  readonly #channel: Channel;
+  readonly #principal: Principal;
+  readonly #maxInFlight: number;
+  readonly #inFlight = new Map<RequestId, Exchange>();
+  readonly #questions: Connection;
+  /** The way back to a stateless peer, which is never asked by a request. */
+  readonly #statelessPath: ReturnPath;
+  #session: Session | undefined;
+  #stopListening: (() => void) | undefined;
+  #whenIdle: (() => void)[] = [];
+  #settleClosed: () => void = () => {};
+
+  constructor(runtime: Runtime, channel: Channel, options: ServeChannelOptions) {
+    this.#runtime = runtime;
+    this.#channel = channel;
+    this.#principal = options.principal ?? localPrincipal;
+    this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
+    this.#questions = new Connection((message) => channel.send(message));
+    this.#statelessPath = { notify: (method, params) => this.notify(method, params) };
+    this.closed = new Promise((resolve) => {
+      this.#settleClosed = resolve;
+    });
+    channel.open({
+      message: (message) => this.#receive(message),
+      batch: (messages) => this.#receiveBatch(messages),
+      unreadable: ({ code, why, id, answerable }) => {
+        if (answerable) this.#refuse(new RpcError(code, `${code === -32700 ? "Parse error" : "Invalid request"}: ${why}`), id);
+      },
+      closed: (reason) => this.#lost(reason),
+    });
+  }
+
+  get session(): Session | undefined {
+    return this.#session;
+  }
+
+  notify(method: string, params: JsonObject): void {
+    this.#send({ jsonrpc: "2.0", method, params });
+  }
+
+  /** Puts a question to a stateful client; it is taken back when the call it belongs to is cancelled. */
+  async ask(exchange: Exchange, { method, params }: InputRequest): Promise<JsonObject> {
+    const { id, response } = this.#questions.request(method, params as JsonObject | undefined);
+    exchange.onCancel((reason) => {
+      if (!this.#questions.abandon(id, reason)) return;
+      this.notify("notifications/cancelled", { requestId: id, reason: reason.message });
+    });
+    return response;
+  }
+
+  idle(): Promise<void> {
+    if (this.#isIdle()) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    const listening = [...this.#inFlight.values()].filter((exchange) => exchange.endGracefully);
+    for (const exchange of listening) exchange.endGracefully?.();
+    await Promise.all(listening.map((exchange) => exchange.ended));
+    for (const { id } of listening) {
+      const _meta = { [metaKeys.subscriptionId]: id };
+      this.notify("notifications/cancelled", { requestId: id, reason: "The server ends this subscription", _meta });
+    }
+    await this.#channel.close();
+    await this.closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #receive(message: Message): void {
+    if (!("method" in message)) this.#questions.settle(message);
+    else if ("id" in message) this.#serve(message, (response) => this.#send(response));
+    else this.#hear(message);
+  }
+
+  /** One exchange per member over one shared reply; the revision says whether there are batches at all. */
+  #receiveBatch(messages: Message[]): void {
+    const refusal = this.#problemOf(messages);
+    if (refusal !== undefined) return this.#refuse(invalidRequest(refusal));
+    const requests = messages.filter((message): message is RpcRequest => "method" in message && "id" in message);
+    const responses: RpcResponse[] = [];
+    let open = requests.length;
+    const collect = (response?: RpcResponse | Prepared) => {
+      if (response) responses.push("resultText" in response ? unprepared(response) : serializable(response));
+      open -= 1;
+      if (open === 0 && responses.length > 0) this.#send(responses);
+    };
+    for (const message of messages) {
+      if (!("method" in message)) this.#questions.settle(message);
+      else if ("id" in message) this.#serve(message, collect, () => collect());
+      else this.#hear(message);
+    }
+  }
+
+  #problemOf(messages: Message[]): string | undefined {
+    if (!this.#session?.peer.revision.batches) return "expected one message, got a batch; this protocol version has none";
+    if (messages.length === 0) return "expected at least one message in a batch, got none";
+    if (messages.some((message) => "method" in message && message.method === "initialize")) {
+      return "initialize: expected it on its own, got it in a batch";
+    }
+    const hasResponses = messages.some((message) => !("method" in message));
+    if (hasResponses && messages.some((message) => "method" in message)) {
+      return "expected either requests and notifications or responses in a batch, got both";
+    }
+    return undefined;
+  }
+
+  #serve(request: RpcRequest, reply: Reply, cancelled?: () => void): void {
+    let exchange: Exchange;
+    try {
+      exchange = this.#open(request);
+    } catch (cause) {
+      reply({ jsonrpc: "2.0", id: request.id, error: this.#toRpcError(cause, request.method).toErrorObject() });
+      return;
+    }
+    if (cancelled) exchange.onCancel(cancelled);
+    this.#inFlight.set(request.id, exchange);
+    try {
+      const outcome = dispatch(this.#runtime, exchange);
+      if (isPromise(outcome)) {
+        outcome.then(
+          (done) => this.#answer(exchange, done, reply),
+          (cause) => this.#fail(exchange, cause, reply),
+        );
+      } else this.#answer(exchange, outcome, reply);
+    } catch (cause) {
+      this.#fail(exchange, cause, reply);
+    }
+  }
+
+  /** Finds out who asks: the request says so itself, or the handshake did. */
+  #open(request: RpcRequest): Exchange {
+    const { id, method } = request;
+    if (this.#inFlight.has(id)) throw invalidRequest(`id: ${JSON.stringify(id)} is in use by a request that is not answered yet`);
+    if (this.#inFlight.size >= this.#maxInFlight) throw tooManyRequests(this.#maxInFlight);
+    const revision = revisionOf(request);
+    if (revision) {
+      return new Exchange(request, revision.readPeer(metaOf(request.params) ?? {}), this.#principal, this.#statelessPath);
+    }
+    if (method === "initialize") this.#begin(request);
+    const session = this.#session;
+    if (session) return new Exchange(request, session.peer, this.#principal, this);
+    if (method === "ping") return new Exchange(request, unknownPeer, this.#principal, this);
+    const missing = `_meta["${metaKeys.protocolVersion}"]: expected the protocol version, or an initialize request first`;
+    throw missingMeta(missing, { supported: perRequestVersions });
+  }
+
+  /** A handshake, also a second one, says who the stateful peer of this channel is from now on. */
+  #begin(request: RpcRequest): void {
+    const { params = {} } = request;
+    const peer = peerFromHandshake(params);
+    const problem = peer.revision.requests.get("initialize")?.params(params, "params");
+    if (problem !== undefined) throw invalidParams(problem);
+    this.#endSession();
+    this.#session = new Session(peer, this.#principal.key, (method, params) => this.notify(method, params));
+    this.#stopListening = this.#runtime.hub.listen(this.#session);
+  }
+
+  /** Notifications carry no version: they are routed by what they name, whichever era it belongs to. */
+  #hear({ method, params = {} }: RpcNotification): void {
+    if (method === "notifications/cancelled") {
+      const { requestId, reason } = params as { requestId?: RequestId; reason?: unknown };
+      const exchange = requestId === undefined ? undefined : this.#inFlight.get(requestId);
+      if (!exchange || exchange.method === "initialize") return;
+      this.#forget(exchange);
+      exchange.cancel(new PortolanError("cancelled", typeof reason === "string" ? reason : "The client cancelled the request"));
+      return;
+    }
+    const peer = this.#session?.peer;
+    const { parts } = this.#runtime.snapshot;
+    try {
+      if (peer) parts.notifications.get(method)?.(params, peer);
+      for (const [{ id }, extension] of peer ? this.#runtime.snapshot.extensionsOn(peer.revision) : []) {
+        if (peer && knows(peer, id)) extension.notifications?.[method]?.(params, peer);
+      }
+    } catch (cause) {
+      this.#runtime.report(cause, method);
+    }
+  }
+
+  #answer(exchange: Exchange, outcome: Outcome, reply: Reply): void {
+    if (exchange.isCancelled) return;
+    this.#forget(exchange);
+    exchange.end();
+    const { id, method, peer } = exchange;
+    try {
+      if (outcome.kind === "prepared") reply({ id, resultText: outcome.resultText });
+      else reply({ jsonrpc: "2.0", id, result: peer.revision.encodeResult(method, outcome, this.#runtime.snapshot) });
+    } catch (cause) {
+      const error = this.#toRpcError(cause, method);
+      reply({ jsonrpc: "2.0", id, error: peer.revision.encodeError(error) });
+    }
+  }
+
+  #fail(exchange: Exchange, cause: unknown, reply: Reply): void {
+    if (exchange.isCancelled) return;
+    this.#forget(exchange);
+    exchange.end();
+    const error = this.#toRpcError(cause, exchange.method);
+    reply({ jsonrpc: "2.0", id: exchange.id, error: exchange.peer.revision.encodeError(error) });
+  }
+
+  #toRpcError(cause: unknown, method: string): RpcError {
+    if (cause instanceof RpcError) return cause;
+    const reference = this.#runtime.report(cause, method);
+    if (cause instanceof PortolanError && cause.code === "unserializable") return new RpcError(-32603, cause.message);
+    return internalError(reference);
+  }
+
+  #refuse(error: RpcError, id?: RequestId): void {
+    const withoutId = this.#session?.peer.revision.unreadableId === "null" ? { id: null } : {};
+    this.#send({ jsonrpc: "2.0", ...(id === undefined ? withoutId : { id }), error: error.toErrorObject() });
+  }
+
+  #send(message: Parameters<Channel["send"]>[0]): void {
+    const sent = this.#channel.send(message);
+    // A peer that is gone is told nothing more; that is no error of ours.
+    if (sent) sent.catch(() => {});
+  }
+
+  #forget(exchange: Exchange): void {
+    this.#inFlight.delete(exchange.id);
+    if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  #isIdle(): boolean {
+    for (const exchange of this.#inFlight.values()) if (!exchange.endGracefully) return false;
+    return true;
+  }
+
+  #endSession(): void {
+    this.#stopListening?.();
+    this.#session?.end();
+  }
+
+  #lost(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {
+    this.#questions.closeAll(reason);
+    for (const exchange of [...this.#inFlight.values()]) {
+      this.#forget(exchange);
+      exchange.cancel(reason);
+    }
+    this.#endSession();
+    this.#settleClosed();
+  }
+}
+
+/** A client that pings before it has said who it is. */
+const unknownPeer: Peer = peerFromHandshake({ capabilities: {} });
+
+function unprepared({ id, resultText }: Prepared): RpcResponse {
+  return { jsonrpc: "2.0", id, result: JSON.parse(resultText) };
+}
+
+/** A member of a batch must not spoil the others: what has no JSON form fails here, on its own. */
+function serializable(response: RpcResponse): RpcResponse {
+  serialize(response);
+  return response;
+}

@@ -1,0 +1,246 @@
+import { PortolanError } from "../errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import type {
+  ArgumentDefinition,
+  PromptDefinition,
+  ResourceDefinition,
+  ServerInfo,
+  ServerOptions,
+  TemplateDefinition,
+  ToolDefinition,
+} from "./definition.ts";
+import type { ExtraMethod, Middleware, ServerExtension } from "./extension.ts";
+import { mounted } from "./mount.ts";
+import { type AnyArguments, compilePrompt } from "./prompts.ts";
+import { compileResource, compileTemplate } from "./resources.ts";
+import { Runtime } from "./runtime.ts";
+import { type NotificationHandler, type Parts, Snapshot } from "./snapshot.ts";
+import type { Audience, Topics } from "./subscriptions.ts";
+import { compileTool } from "./tools.ts";
+
+/**
+ * A server's definition: an immutable, compiled value. Each method returns a new one; the same value can be served over
+ * any number of transports to any number of clients of every revision, all at once.
+ */
+export interface Server<App = undefined> extends Served {
+  readonly info: ServerInfo;
+  tool<I = JsonObject, O = unknown>(name: string, definition: ToolDefinition<I, O, App>): Server<App>;
+  resource(uri: string, definition: ResourceDefinition<App>): Server<App>;
+  template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App>;
+  prompt<const A extends { [name: string]: ArgumentDefinition<App> } = Record<never, never>>(
+    name: string,
+    definition: PromptDefinition<A, App>,
+  ): Server<App>;
+  /** Stands around every request, or around those of one method. */
+  use(around: Middleware, options?: { method?: string }): Server<App>;
+  /** Turns an extension on, for the clients that declare it. */
+  extend(extension: ServerExtension): Server<App>;
+  /** Brings the features of another server in, their names behind a prefix; resources keep their URIs. */
+  mount(prefix: string, server: Served): Server<App>;
+  /** Answers a request of your own, on every revision. */
+  method(name: string, method: ExtraMethod): Server<App>;
+  /** Hears a notification of stateful clients, such as a change of their roots. */
+  notification(name: string, hear: NotificationHandler): Server<App>;
+  /** Says something outside a request, to those who asked to hear it. */
+  publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
+}
+
+/** What can be served: a definition, or a live server that changes. */
+export interface Served {
+  [runtimeKey](): Runtime;
+}
+
+const runtimeKey: unique symbol = Symbol("portolan.runtime");
+
+/** The shared state behind a served value. */
+export function runtimeOf(served: Served): Runtime {
+  if (typeof served?.[runtimeKey] === "function") return served[runtimeKey]();
+  throw new PortolanError("invalid-argument", "Expected a server made by createServer or live, got something else");
+}
+
+/** Makes what a live server is served by. */
+export function servedBy<T extends object>(value: T, runtime: Runtime): T & Served {
+  return Object.assign(value, { [runtimeKey]: () => runtime });
+}
+
+/** Begins the definition of a server. */
+export function createServer<App = undefined>(
+  info: ServerInfo,
+  options: ServerOptions<App> = {},
+): Server<App> {
+  if (typeof info?.name !== "string" || typeof info.version !== "string") {
+    throw new PortolanError("invalid-definition", "createServer: expected { name, version } as strings");
+  }
+  return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new Vector([]));
+}
+
+/** One thing a server was told. */
+type Entry =
+  | { readonly kind: "tools" | "resources" | "templates" | "prompts"; readonly feature: { readonly key: string } }
+  | { readonly kind: "middleware"; readonly feature: Parts["middleware"][number] }
+  | { readonly kind: "extensions"; readonly feature: ServerExtension }
+  | { readonly kind: "method"; readonly name: string; readonly feature: ExtraMethod }
+  | { readonly kind: "notification"; readonly name: string; readonly feature: NotificationHandler };
+
+/** An append-only list that versions share: adding is one step, and no version sees what was added after it. */
+class Vector {
+  readonly #entries: Entry[];
+  readonly #keys: Map<string, number>;
+  readonly length: number;
+
+  constructor(entries: Entry[], keys: Map<string, number> = new Map(), length: number = entries.length) {
+    this.#entries = entries;
+    this.#keys = keys;
+    this.length = length;
+  }
+
+  add(entry: Entry): Vector {
+    // Another version went its own way from here: this one needs lists of its own.
+    if (this.#entries.length !== this.length) return this.#copy().add(entry);
+    const key = keyOf(entry);
+    if (key !== undefined) {
+      if (this.#keys.has(key)) throw new PortolanError("invalid-definition", `${key} is defined twice; names must differ`);
+      this.#keys.set(key, this.length);
+    }
+    this.#entries.push(entry);
+    return new Vector(this.#entries, this.#keys);
+  }
+
+  #copy(): Vector {
+    const keys = new Map([...this.#keys].filter(([, index]) => index < this.length));
+    return new Vector(this.#entries.slice(0, this.length), keys);
+  }
+
+  toParts(): Parts {
+    const entries = this.#entries.slice(0, this.length);
+    const features = <T>(kind: Entry["kind"]): T[] =>
+      entries.filter((entry) => entry.kind === kind).map((entry) => entry.feature as T);
+    const named = <T>(kind: Entry["kind"]): Map<string, T> =>
+      new Map(entries.flatMap((entry) => (entry.kind === kind && "name" in entry ? [[entry.name, entry.feature as T]] : [])));
+    return {
+      tools: features("tools"),
+      resources: features("resources"),
+      templates: features("templates"),
+      prompts: features("prompts"),
+      middleware: features("middleware"),
+      extensions: features("extensions"),
+      methods: named("method"),
+      notifications: named("notification"),
+    };
+  }
+}
+
+function keyOf(entry: Entry): string | undefined {
+  if (entry.kind === "middleware") return undefined;
+  if (entry.kind === "extensions") return `Extension "${entry.feature.id}"`;
+  if ("name" in entry) return `The ${entry.kind} "${entry.name}"`;
+  const kinds = { tools: "Tool", resources: "Resource", templates: "Resource template", prompts: "Prompt" };
+  return `${kinds[entry.kind]} "${entry.feature.key}"`;
+}
+
+class Definition<App> implements Server<App> {
+  readonly info: ServerInfo;
+  readonly #options: ServerOptions<unknown>;
+  readonly #entries: Vector;
+  #runtime: Runtime | undefined;
+
+  constructor(info: ServerInfo, options: ServerOptions<unknown>, entries: Vector) {
+    this.info = info;
+    this.#options = options;
+    this.#entries = entries;
+  }
+
+  tool<I, O>(name: string, definition: ToolDefinition<I, O, App>): Server<App> {
+    const feature = compileTool(named("tool", name), definition as unknown as ToolDefinition<unknown, unknown, unknown>, this.#options.app);
+    return this.#with({ kind: "tools", feature });
+  }
+
+  resource(uri: string, definition: ResourceDefinition<App>): Server<App> {
+    const feature = compileResource(uri, definition as unknown as ResourceDefinition<unknown>, this.#options.app);
+    return this.#with({ kind: "resources", feature });
+  }
+
+  template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App> {
+    const feature = compileTemplate(uriTemplate, definition as unknown as TemplateDefinition<unknown>, this.#options.app);
+    return this.#with({ kind: "templates", feature });
+  }
+
+  prompt<A>(name: string, definition: PromptDefinition<A, App>): Server<App> {
+    const feature = compilePrompt(
+      named("prompt", name),
+      definition as unknown as PromptDefinition<AnyArguments, unknown>,
+      this.#options.app,
+    );
+    return this.#with({ kind: "prompts", feature });
+  }
+
+  use(around: Middleware, options: { method?: string } = {}): Server<App> {
+    return this.#with({ kind: "middleware", feature: { method: options.method, around } });
+  }
+
+  extend(extension: ServerExtension): Server<App> {
+    if (!extension.id.includes("/")) {
+      throw new PortolanError("invalid-definition", `Extension "${extension.id}": expected an id with a prefix, such as com.example/id`);
+    }
+    return this.#with({ kind: "extensions", feature: extension });
+  }
+
+  mount(prefix: string, server: Served): Server<App> {
+    const { tools, resources, templates, prompts } = mounted(prefix, runtimeOf(server).snapshot);
+    const entries: Entry[] = [
+      ...tools.map((feature) => ({ kind: "tools", feature }) as const),
+      ...resources.map((feature) => ({ kind: "resources", feature }) as const),
+      ...templates.map((feature) => ({ kind: "templates", feature }) as const),
+      ...prompts.map((feature) => ({ kind: "prompts", feature }) as const),
+    ];
+    return this.#with(...entries);
+  }
+
+  method(name: string, method: ExtraMethod): Server<App> {
+    return this.#with({ kind: "method", name, feature: method });
+  }
+
+  notification(name: string, hear: NotificationHandler): Server<App> {
+    return this.#with({ kind: "notification", name, feature: hear });
+  }
+
+  publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void {
+    publishOn(this[runtimeKey](), topic, payload, audience);
+  }
+
+  [runtimeKey](): Runtime {
+    this.#runtime ??= new Runtime(this.toSnapshot(false));
+    return this.#runtime;
+  }
+
+  toSnapshot(isLive: boolean): Snapshot {
+    return new Snapshot(this.info, this.#options, this.#entries.toParts(), isLive);
+  }
+
+  #with(...entries: Entry[]): Definition<App> {
+    const all = entries.reduce((vector, entry) => vector.add(entry), this.#entries);
+    return new Definition<App>(this.info, this.#options, all);
+  }
+}
+
+/** The compiled form of a definition, for serving it live. */
+export function snapshotOf(server: Served, isLive: boolean): Snapshot {
+  if (server instanceof Definition) return server.toSnapshot(isLive);
+  throw new PortolanError("invalid-argument", "Expected a server made by createServer, got something else");
+}
+
+/** Publishes what the server said that it may publish. */
+export function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
+  const isOffered = topic === "resources/list_changed" ? runtime.snapshot.listsTemplates : !topic.endsWith("list_changed");
+  if (!isOffered && !runtime.snapshot.isLive) {
+    throw new PortolanError("invalid-argument", `publish("${topic}"): this list cannot change; serve live(server) to change it`);
+  }
+  runtime.hub.publish(topic, payload, audience);
+}
+
+function named(kind: string, name: string): string {
+  if (typeof name !== "string" || name === "") {
+    throw new PortolanError("invalid-definition", `The name of a ${kind}: expected a string that is not empty`);
+  }
+  return name;
+}

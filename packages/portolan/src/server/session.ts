@@ -1,0 +1,80 @@
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
+import type { Peer } from "../protocol/revision.ts";
+import type { ClientCapabilities, Implementation, LogLevel } from "../protocol/types/index.ts";
+import { negotiate } from "../protocol/revisions/index.ts";
+import type { Exchange } from "./exchange.ts";
+import { holdAll, maxSubscriptions } from "./listen.ts";
+import { mayLog } from "./logging.ts";
+import { findResource } from "./resources.ts";
+import type { Runtime } from "./runtime.ts";
+import { covers, type Listener } from "./subscriptions.ts";
+
+/** What is remembered of a stateful peer: the shell that lets the kernel see self-describing requests. */
+export class Session implements Listener {
+  readonly principal: string;
+  #peer: Peer;
+  readonly #tell: (method: string, params: JsonObject) => void;
+  readonly #subscriptions = new Map<string, (() => void)[]>();
+
+  constructor(peer: Peer, principal: string, tell: (method: string, params: JsonObject) => void) {
+    this.#peer = peer;
+    this.principal = principal;
+    this.#tell = tell;
+  }
+
+  get peer(): Peer {
+    return this.#peer;
+  }
+
+  setLogLevel(logLevel: LogLevel): void {
+    this.#peer = { ...this.#peer, logLevel };
+  }
+
+  subscribe(runtime: Runtime, exchange: Exchange, uri: string): void {
+    if (!findResource(runtime, exchange, uri)) throw resourceNotFound(uri);
+    if (this.#subscriptions.has(uri)) return;
+    if (this.#subscriptions.size >= maxSubscriptions) {
+      throw invalidParams(`uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`);
+    }
+    this.#subscriptions.set(uri, holdAll(runtime, exchange, [uri]));
+  }
+
+  unsubscribe(uri: string): void {
+    for (const release of this.#subscriptions.get(uri) ?? []) release();
+    this.#subscriptions.delete(uri);
+  }
+
+  wants(topic: string, payload: JsonObject): boolean {
+    if (topic === "resources/updated") return this.#follows(String(payload["uri"]));
+    if (topic === "message") return mayLog(this.#peer, payload["level"] as LogLevel);
+    return true;
+  }
+
+  hear(topic: string, payload: JsonObject): void {
+    const method = `notifications/${topic}`;
+    const params = this.#peer.revision.encodeNotification(method, payload);
+    if (params) this.#tell(method, params);
+  }
+
+  /** Lets go of everything that was begun for this session. */
+  end(): void {
+    for (const uri of [...this.#subscriptions.keys()]) this.unsubscribe(uri);
+  }
+
+  #follows(uri: string): boolean {
+    if (this.#subscriptions.has(uri)) return true;
+    for (const subscribed of this.#subscriptions.keys()) if (covers(subscribed, uri)) return true;
+    return false;
+  }
+}
+
+/** The peer that an `initialize` introduces. */
+export function peerFromHandshake(params: JsonObject): Peer {
+  const { protocolVersion, capabilities, clientInfo } = params;
+  return {
+    revision: negotiate(protocolVersion),
+    capabilities: capabilities as ClientCapabilities,
+    info: clientInfo as Implementation,
+  };
+}

@@ -1,0 +1,144 @@
+import { PortolanError } from "../errors.ts";
+import type { Channel, Incoming, Prepared } from "../jsonrpc/channel.ts";
+import { LineReader } from "../jsonrpc/framing.ts";
+import type { Message, RpcResponse } from "../jsonrpc/message.ts";
+import { serialize } from "../jsonrpc/serialize.ts";
+import { type Serving, serveChannel } from "./serve-channel.ts";
+import type { Served } from "./server.ts";
+
+export interface ServeStdioOptions {
+  /** The longest line that is read; 16 MiB unless said otherwise. Longer ones are refused, and the connection stays. */
+  maxMessageBytes?: number;
+  /** Whether the process ends with its standard input; true unless said otherwise. */
+  exit?: boolean;
+  /** How long running calls may go on after standard input has ended; 4 s unless said otherwise. */
+  graceMs?: number;
+}
+
+const defaultGraceMs = 4_000;
+
+/**
+ * Serves the process's standard input and output. From here on standard output belongs to the protocol: what others
+ * write there, `console.log` included, goes to standard error.
+ */
+export function serveStdio(server: Served, options: ServeStdioOptions = {}): Serving {
+  const channel = new StdioChannel(takeStdout(), options.maxMessageBytes);
+  const serving = serveChannel(server, channel);
+  if (options.exit ?? true) exitWhenDone(serving, channel, options.graceMs ?? defaultGraceMs);
+  return serving;
+}
+
+type Write = (text: string, written: (error?: Error | null) => void) => boolean;
+
+function takeStdout(): Write {
+  const { stdout, stderr } = process;
+  const write = stdout.write.bind(stdout) as Write;
+  stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
+  return write;
+}
+
+class StdioChannel implements Channel {
+  readonly #write: Write;
+  readonly #maxBytes: number | undefined;
+  #incoming: Incoming | undefined;
+  #lines: string[] = [];
+  #isScheduled = false;
+  #isClosed = false;
+  #ended: (() => void)[] = [];
+  #drained: Promise<void> | undefined;
+
+  constructor(write: Write, maxBytes: number | undefined) {
+    this.#write = write;
+    this.#maxBytes = maxBytes;
+  }
+
+  open(incoming: Incoming): void {
+    this.#incoming = incoming;
+    const { stdin } = process;
+    const reader = new LineReader(incoming, this.#maxBytes === undefined ? {} : { maxBytes: this.#maxBytes });
+    stdin.on("data", (chunk: Buffer) => reader.push(chunk));
+    stdin.on("end", () => {
+      reader.end();
+      this.#inputEnded();
+    });
+    stdin.on("close", () => this.#inputEnded());
+    stdin.on("error", () => this.#inputEnded());
+    process.stdout.on("error", (error: Error) => this.#fail(error));
+  }
+
+  /** What is sent in one turn of the event loop is written at once. */
+  send(message: Message | RpcResponse[] | Prepared): void | Promise<void> {
+    if (this.#isClosed) return;
+    this.#lines.push(serialize(message));
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      setImmediate(() => this.#flush());
+    }
+    return this.#drained;
+  }
+
+  async close(): Promise<void> {
+    this.#flush();
+    await this.#drained;
+    this.#fail();
+  }
+
+  /** Resolves when the client has closed its end. */
+  get inputEnded(): Promise<void> {
+    return new Promise((resolve) => this.#ended.push(resolve));
+  }
+
+  #inputEnded(): void {
+    for (const resolve of this.#ended.splice(0)) resolve();
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    if (this.#lines.length === 0) return;
+    const text = `${this.#lines.join("\n")}\n`;
+    this.#lines = [];
+    let settle: () => void = () => {};
+    const written = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    const isRoomLeft = this.#write(text, (error) => {
+      if (error) this.#fail(error);
+      settle();
+    });
+    if (isRoomLeft) return;
+    this.#drained = written.then(() => {
+      this.#drained = undefined;
+    });
+  }
+
+  #fail(reason?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    process.stdin.pause();
+    this.#inputEnded();
+    this.#incoming?.closed(reason && new PortolanError("connection-closed", "Standard output is gone", { cause: reason }));
+  }
+}
+
+/** Lets running calls end when the client has closed its end, then leaves, also when something keeps the process alive. */
+function exitWhenDone(serving: Serving, channel: StdioChannel, graceMs: number): void {
+  const leave = async () => {
+    await channel.close();
+    process.exit();
+  };
+  channel.inputEnded.then(async () => {
+    const grace = new Promise((resolve) => setTimeout(resolve, graceMs));
+    await Promise.race([serving.idle(), grace]);
+    await leave();
+  });
+  let isLeaving = false;
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(signal, async () => {
+      if (isLeaving) process.exit(1);
+      isLeaving = true;
+      const grace = new Promise((resolve) => setTimeout(resolve, graceMs));
+      await Promise.race([serving.idle().then(() => serving.close()), grace]);
+      process.exit(0);
+    });
+  }
+}

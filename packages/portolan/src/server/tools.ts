@@ -1,0 +1,206 @@
+import { PortolanError } from "../errors.ts";
+import { RpcError } from "../jsonrpc/errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { isObjectSchema } from "../protocol/boxed.ts";
+import { missingCapability, unknownTool } from "../protocol/errors.ts";
+import { type Complete, complete, type Outcome } from "../protocol/outcome.ts";
+import type { CallToolResult, ClientCapabilities } from "../protocol/types/index.ts";
+import { type CompiledSchema, compileSchema, type Issue } from "../schema/infer.ts";
+import { converse, type ExplicitQuestions, type Produced } from "./ask.ts";
+import { HandlerContext } from "./context.ts";
+import type { ServerOptions, ToolDefinition } from "./definition.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Middleware } from "./extension.ts";
+import type { Feature } from "./feature-list.ts";
+import { isPromise, type MaybePromise, whenDone } from "./maybe-promise.ts";
+import { runAround } from "./middleware.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** A failure whose text the model sees, so that it can do better: "No city named Atlantis". */
+export class ToolError extends Error {
+  override readonly name = "ToolError";
+}
+
+/** A tool with everything computed that does not depend on the call. */
+export interface CompiledTool extends Feature {
+  readonly definition: ToolDefinition<unknown, unknown, unknown>;
+  readonly input: CompiledSchema<unknown> | undefined;
+  readonly output: CompiledSchema<unknown> | undefined;
+  /** Its output is no object, so that older peers get it in a box. */
+  readonly boxed: boolean;
+  readonly makeApp: ServerOptions<unknown>["app"];
+  /** Middleware of the mounted server it comes from. */
+  readonly around: readonly Middleware[];
+}
+
+const anyArguments = { type: "object" };
+
+export function compileTool(
+  name: string,
+  definition: ToolDefinition<unknown, unknown, unknown>,
+  makeApp: ServerOptions<unknown>["app"],
+): CompiledTool {
+  if (typeof definition.run !== "function") throw unfit(name, "run: expected a function");
+  const input = compilePart(name, "input", definition.input);
+  const output = compilePart(name, "output", definition.output);
+  if (input && !isObjectSchema(input.jsonSchema)) {
+    throw unfit(name, 'input: expected a schema whose root is { type: "object" }; arguments are always named');
+  }
+  const { title, description, annotations, icons, meta, visibleTo } = definition;
+  const entry: JsonObject = {
+    name,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    inputSchema: input?.jsonSchema ?? anyArguments,
+    ...(output && { outputSchema: output.jsonSchema }),
+    ...(annotations && { annotations }),
+    ...(icons && { icons }),
+    ...(meta && { _meta: meta }),
+  };
+  const boxed = output !== undefined && !isObjectSchema(output.jsonSchema);
+  return { key: name, entry, visibleTo, definition, input, output, boxed, makeApp, around: [] };
+}
+
+function compilePart(
+  name: string,
+  part: "input" | "output",
+  schema: ToolDefinition<unknown, unknown, unknown>["input"],
+): CompiledSchema<unknown> | undefined {
+  if (schema === undefined) return undefined;
+  try {
+    return compileSchema(schema, part);
+  } catch (cause) {
+    throw unfit(name, `${part}: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  }
+}
+
+/** Answers `tools/call`. */
+export function callTool(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+  const { params } = exchange;
+  const tool = runtime.snapshot.tools.find(params["name"] as string, exchange);
+  if (!tool) throw unknownTool(params["name"] as string);
+  const { needs } = tool.definition;
+  if (needs) checkNeeds(tool.key, needs, exchange.peer.capabilities);
+  const args = params["arguments"] ?? {};
+  if (tool.around.length === 0) return converse(runtime, exchange, () => runTool(runtime, exchange, tool, args));
+  return runAround(tool.around, exchange, () =>
+    converse(runtime, exchange, () => runTool(runtime, exchange, tool, args)),
+  );
+}
+
+function checkNeeds(name: string, needs: ClientCapabilities, has: ClientCapabilities): void {
+  for (const [capability, parts] of Object.entries(needs)) {
+    const declared = (has as JsonObject)[capability] as JsonObject | undefined;
+    const isMissing =
+      declared === undefined || Object.keys(parts ?? {}).some((part) => !declares(capability, declared, part));
+    if (isMissing) throw missingCapability(needs, `Tool "${name}"`);
+  }
+}
+
+function declares(capability: string, declared: JsonObject, part: string): boolean {
+  // An empty elicitation capability means forms only.
+  if (capability === "elicitation" && part === "form" && declared["url"] === undefined) return true;
+  return declared[part] !== undefined;
+}
+
+function runTool(runtime: Runtime, exchange: Exchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
+  if (!tool.input) return invoke(runtime, exchange, tool, args);
+  return whenDone(tool.input.validate(args), (checked) =>
+    checked.issues ? refuseArguments(tool.key, checked.issues) : invoke(runtime, exchange, tool, checked.value),
+  );
+}
+
+function invoke(runtime: Runtime, exchange: Exchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
+  const { definition } = tool;
+  const context = new HandlerContext(exchange, runtime, tool.makeApp, definition.asks ?? "replay");
+  const fail = (cause: unknown) => toFailure(runtime, exchange, cause);
+  try {
+    const returned = definition.run(args, context);
+    if (isPromise(returned)) return returned.then((value) => toOutcome(tool, value)).catch(fail);
+    const outcome = toOutcome(tool, returned);
+    return isPromise(outcome) ? outcome.catch(fail) : outcome;
+  } catch (cause) {
+    return fail(cause);
+  }
+}
+
+function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced> {
+  if (typeof returned === "object" && returned !== null) {
+    if (isQuestions(returned)) return returned;
+    if (isFullResult(returned, tool.output !== undefined)) return finishFull(tool, returned);
+    if (!tool.output && isContentList(returned)) return complete({ content: returned });
+  }
+  if (tool.output) return finishStructured(tool, returned, { content: [] });
+  if (returned === undefined) return complete({ content: [] });
+  if (typeof returned === "string") return complete({ content: [{ type: "text", text: returned }] });
+  return mirrored({ content: [] }, returned, tool.boxed || undefined);
+}
+
+function finishFull(tool: CompiledTool, full: CallToolResult): MaybePromise<Complete> {
+  if (!tool.output || full.isError) return complete({ ...full });
+  if (full.structuredContent === undefined) {
+    throw new PortolanError(
+      "invalid-definition",
+      `Tool "${tool.key}" has an output schema but returned no structuredContent`,
+    );
+  }
+  return finishStructured(tool, full.structuredContent, full);
+}
+
+function finishStructured(tool: CompiledTool, value: unknown, rest: CallToolResult): MaybePromise<Complete> {
+  if (!tool.output) return mirrored(rest, value, undefined);
+  return whenDone(tool.output.validate(value), (checked) => {
+    if (!checked.issues) return mirrored(rest, checked.value, tool.boxed);
+    const [issue] = checked.issues;
+    throw new PortolanError(
+      "invalid-definition",
+      `Tool "${tool.key}" returned what its output schema forbids: ${describe(issue)}`,
+    );
+  });
+}
+
+/** Structured content has a text beside it for readers that know text only. */
+function mirrored(rest: CallToolResult, structuredContent: unknown, boxed: boolean | undefined): Complete {
+  const { content } = rest;
+  const hasText = content.some((block) => block.type === "text");
+  const mirror = hasText
+    ? content
+    : [...content, { type: "text" as const, text: JSON.stringify(structuredContent) ?? "null" }];
+  const result = { ...rest, content: mirror, structuredContent };
+  return boxed === undefined ? { kind: "complete", result } : { kind: "complete", result, boxed };
+}
+
+function isQuestions(value: object): value is ExplicitQuestions {
+  return "kind" in value && value.kind === "questions" && "requests" in value && "state" in value;
+}
+
+/** Beside an output schema only what names structured content or an error is a whole result, since values may have content. */
+function isFullResult(value: object, hasOutput: boolean): value is CallToolResult {
+  if (!("content" in value) || !Array.isArray(value.content)) return false;
+  return !hasOutput || "structuredContent" in value || ("isError" in value && value.isError === true);
+}
+
+function isContentList(value: object): value is CallToolResult["content"] {
+  return Array.isArray(value) && value.length > 0 && value.every((block) => typeof block?.type === "string");
+}
+
+function refuseArguments(name: string, issues: readonly Issue[]): Complete {
+  const text = `Invalid arguments for tool "${name}": ${issues.slice(0, 10).map(describe).join("; ")}`;
+  return complete({ content: [{ type: "text", text }], isError: true });
+}
+
+function describe(issue: Issue | undefined): string {
+  return issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? "unknown");
+}
+
+/** What was thrown becomes an answer for the model, a protocol error, or a masked failure that the operator hears of. */
+function toFailure(runtime: Runtime, exchange: Exchange, cause: unknown): Complete {
+  if (exchange.conversation?.isStopped || cause instanceof RpcError) throw cause;
+  if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
+  const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);
+  return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
+}
+
+function unfit(name: string, why: string, cause?: unknown): PortolanError {
+  return new PortolanError("invalid-definition", `Tool "${name}": ${why}`, cause === undefined ? undefined : { cause });
+}

@@ -1,0 +1,24 @@
+export { canonicalJson, sha256 } from "./digest.ts";
+export { createMemoryStorage, type MemoryStorageOptions } from "./memory.ts";
+export {
+  createSealer,
+  type Opened,
+  type OpenOptions,
+  randomSecret,
+  type Sealer,
+  type SealerOptions,
+  type SealOptions,
+} from "./sealed.ts";
+export type {
+  AppendOptions,
+  Bus,
+  FollowOptions,
+  KeyValue,
+  KeyValueEntry,
+  ListOptions,
+  Log,
+  LogEntry,
+  SetOptions,
+  Storage,
+  Unsubscribe,
+} from "./storage.ts";

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { storageContract } from "./contract-suite.ts";
+import { createMemoryStorage } from "./memory.ts";
+
+describe("memory storage keeps the contract", () => {
+  const make = async () => {
+    const clock = createClock();
+    const storage = createMemoryStorage({ now: clock.now });
+    return { storage, other: storage, passTime: async (ms: number) => clock.pass(ms) };
+  };
+  for (const { name, run } of storageContract(make)) test(name, run);
+});
+
+test("a kv over its cap refuses new keys and still takes the ones it has", async () => {
+  const { kv } = createMemoryStorage({ maxEntries: 2 });
+  await kv.set("a", "1");
+  await kv.set("b", "1");
+  await expect(kv.set("c", "1")).rejects.toMatchObject({ code: "limit-reached" });
+  expect(await kv.set("b", "2")).toBe(true);
+  expect(await kv.set("c", "1", { expect: "0" })).toBe(false);
+  await kv.delete("a");
+  expect(await kv.set("c", "1")).toBe(true);
+});
+
+test("a full kv drops what is due before it refuses", async () => {
+  const clock = createClock();
+  const { kv } = createMemoryStorage({ maxEntries: 3, now: clock.now });
+  await kv.set("a", "1", { ttlMs: 10 });
+  await kv.set("b", "1", { ttlMs: 20 });
+  await kv.set("c", "1");
+  clock.pass(10);
+  await kv.set("d", "1");
+  await expect(kv.set("e", "1")).rejects.toMatchObject({ code: "limit-reached" });
+  clock.pass(10);
+  await kv.set("e", "1");
+  expect((await kv.list("")).map(({ key }) => key)).toEqual(["c", "d", "e"]);
+});
+
+test("all logs together stay under the cap, and a log that keeps only its latest may go on", async () => {
+  const { log } = createMemoryStorage({ maxLogEntries: 3 });
+  await log.append("a", "1");
+  await log.append("a", "2");
+  await log.append("b", "1", { keep: 1 });
+  await expect(log.append("a", "3")).rejects.toMatchObject({ code: "limit-reached" });
+  await expect(log.append("c", "1", { keep: 1 })).rejects.toMatchObject({ code: "limit-reached" });
+  await log.append("b", "2", { keep: 1 });
+  await log.delete("a");
+  await log.append("c", "1");
+  await log.append("c", "2");
+  await expect(log.append("c", "3")).rejects.toMatchObject({ code: "limit-reached" });
+});
+
+test("a full log storage drops what is due before it refuses", async () => {
+  const clock = createClock();
+  const { log } = createMemoryStorage({ maxLogEntries: 2, now: clock.now });
+  await log.append("a", "1", { ttlMs: 10 });
+  await log.append("a", "2", { ttlMs: 10 });
+  await expect(log.append("b", "1")).rejects.toMatchObject({ code: "limit-reached" });
+  clock.pass(10);
+  await log.append("b", "1");
+  await log.append("b", "2");
+  await expect(log.append("b", "3")).rejects.toMatchObject({ code: "limit-reached" });
+});
+
+test("a follower that is slower than keep skips what was dropped and holds nothing back", async () => {
+  const { log } = createMemoryStorage({ maxLogEntries: 2 });
+  const entries = log.after("a", "", { follow: true })[Symbol.asyncIterator]();
+  for (let value = 0; value < 100; value += 1) await log.append("a", String(value), { keep: 2 });
+  expect((await entries.next()).value?.value).toBe("98");
+  expect((await entries.next()).value?.value).toBe("99");
+  await entries.return?.();
+});
+
+test("a listener that publishes is not called inside itself", async () => {
+  const { bus } = createMemoryStorage();
+  const trace: string[] = [];
+  await new Promise<void>((resolve) => {
+    const hear = (value: string) => {
+      trace.push(`start ${value}`);
+      if (value === "1") void bus.publish("a", "2");
+      trace.push(`end ${value}`);
+      if (value === "2") resolve();
+    };
+    void bus.subscribe("a", hear, () => {}).then(() => bus.publish("a", "1"));
+  });
+  expect(trace).toEqual(["start 1", "end 1", "start 2", "end 2"]);
+});
+
+function createClock(): { now: () => number; pass(ms: number): void } {
+  let time = 1_000;
+  return {
+    now: () => time,
+    pass(ms) {
+      time += ms;
+    },
+  };
+}

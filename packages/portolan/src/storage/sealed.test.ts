@@ -1,0 +1,161 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createSealer, randomSecret } from "./sealed.ts";
+
+const [secretA, secretB] = ["first secret, thirty-two characters", "other secret, thirty-two characters"];
+const options = { purpose: "request-state", binding: "ada tools/call digest", ttlMs: 1_000 };
+
+test("what is sealed is opened, whatever the text", async () => {
+  const sealer = createSealer({ secrets: [secretA] });
+  const text = fc.oneof(fc.string({ unit: "binary" }), fc.json(), fc.constantFrom("", "\uFEFFmark", "\0", "🗺"));
+  await fc.assert(
+    fc.asyncProperty(text, async (value) => {
+      expect(await sealer.open(await sealer.seal(value, options), options)).toEqual({ ok: true, value });
+    }),
+  );
+});
+
+test("the text is base64url behind a version and does not show the value", async () => {
+  const sealer = createSealer({ secrets: [secretA] });
+  const sealed = await sealer.seal("the plain value", options);
+  expect(sealed).toMatch(/^v1\.[A-Za-z0-9_-]+$/);
+  expect(atob(sealed.slice(3).replaceAll("-", "+").replaceAll("_", "/"))).not.toContain("plain");
+  expect(await sealer.seal("the plain value", options)).not.toBe(sealed);
+});
+
+test("every changed bit is refused", async () => {
+  const sealer = createSealer({ secrets: [secretA] });
+  // Three lengths, so that the last base64url character carries 0, 2 and 4 unused bits.
+  for (const value of ["state", "state1", "state12"]) {
+    const sealed = await sealer.seal(value, options);
+    for (let at = 0; at < sealed.length; at += 1) {
+      for (let bit = 0; bit < 8; bit += 1) {
+        const flipped = String.fromCharCode(sealed.charCodeAt(at) ^ (1 << bit));
+        const opened = await sealer.open(sealed.slice(0, at) + flipped + sealed.slice(at + 1), options);
+        expect(opened, `bit ${bit} of character ${at}`).toMatchObject({ ok: false });
+      }
+    }
+  }
+});
+
+test("every character replaced by another of the alphabet is refused", async () => {
+  const sealer = createSealer({ secrets: [secretA] });
+  const sealed = await sealer.seal("state1", options);
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  for (let at = sealed.length - 3; at < sealed.length; at += 1) {
+    for (const other of alphabet) {
+      if (other === sealed[at]) continue;
+      expect(await sealer.open(sealed.slice(0, at) + other + sealed.slice(at + 1), options)).toMatchObject({
+        ok: false,
+      });
+    }
+  }
+});
+
+test("another purpose and another binding are refused", async () => {
+  const sealer = createSealer({ secrets: [secretA] });
+  const sealed = await sealer.seal("state", options);
+  const tampered = { ok: false, reason: "tampered" };
+  expect(await sealer.open(sealed, { ...options, purpose: "cursor" })).toEqual(tampered);
+  expect(await sealer.open(sealed, { ...options, binding: "eve tools/call digest" })).toEqual(tampered);
+  const moved = { purpose: `${options.purpose}","x`, binding: options.binding };
+  expect(await sealer.open(sealed, moved)).toEqual(tampered);
+  expect(await sealer.open(sealed, options)).toEqual({ ok: true, value: "state" });
+});
+
+test("a state is open until its time and expired from then on", async () => {
+  let time = 5_000;
+  const sealer = createSealer({ secrets: [secretA], now: () => time });
+  const sealed = await sealer.seal("state", options);
+  time += 999;
+  expect(await sealer.open(sealed, options)).toEqual({ ok: true, value: "state" });
+  time += 1;
+  expect(await sealer.open(sealed, options)).toEqual({ ok: false, reason: "expired" });
+});
+
+describe("rotation", () => {
+  test("a new first secret seals, and what the old one sealed still opens", async () => {
+    const old = await createSealer({ secrets: [secretA] }).seal("state", options);
+    const rotated = createSealer({ secrets: [secretB, secretA] });
+    expect(await rotated.open(old, options)).toEqual({ ok: true, value: "state" });
+    const fresh = await rotated.seal("state", options);
+    expect(await createSealer({ secrets: [secretB] }).open(fresh, options)).toEqual({ ok: true, value: "state" });
+  });
+
+  test("a removed secret opens nothing", async () => {
+    const old = await createSealer({ secrets: [secretA] }).seal("state", options);
+    expect(await createSealer({ secrets: [secretB] }).open(old, options)).toEqual({ ok: false, reason: "unknown-key" });
+  });
+
+  test("a key id put before another key's text does not open it", async () => {
+    const [a, b] = [createSealer({ secrets: [secretA] }), createSealer({ secrets: [secretB] })];
+    const [sealedA, sealedB] = [await a.seal("state", options), await b.seal("state", options)];
+    const mixed = sealedA.slice(0, 11) + sealedB.slice(11);
+    const both = createSealer({ secrets: [secretA, secretB] });
+    expect(await both.open(mixed, options)).toEqual({ ok: false, reason: "tampered" });
+  });
+
+  test("a secret of bytes is copied when the sealer is made", async () => {
+    const bytes = new Uint8Array(32).fill(7);
+    const sealer = createSealer({ secrets: [bytes] });
+    bytes.fill(0);
+    const sealed = await sealer.seal("state", options);
+    const twin = createSealer({ secrets: [new Uint8Array(32).fill(7)] });
+    expect(await twin.open(sealed, options)).toEqual({ ok: true, value: "state" });
+  });
+});
+
+describe("hostile text is refused without a throw", () => {
+  const sealer = createSealer({ secrets: [secretA] });
+
+  test("every truncation", async () => {
+    const sealed = await sealer.seal("state", options);
+    for (let length = 0; length < sealed.length; length += 1) {
+      expect(await sealer.open(sealed.slice(0, length), options)).toMatchObject({ ok: false });
+    }
+    expect(await sealer.open(`${sealed}A`, options)).toMatchObject({ ok: false });
+    expect(await sealer.open(`${sealed}AAAA`, options)).toMatchObject({ ok: false });
+  });
+
+  test("garbage", async () => {
+    const garbage = fc.oneof(fc.string({ unit: "binary" }), fc.base64String(), fc.string({ unit: "grapheme" }));
+    await fc.assert(
+      fc.asyncProperty(garbage, fc.constantFrom("", "v1.", "v2."), async (text, prefix) => {
+        expect(await sealer.open(prefix + text, options)).toMatchObject({ ok: false });
+      }),
+    );
+  });
+
+  test("huge text", async () => {
+    const malformed = { ok: false, reason: "malformed" };
+    expect(await sealer.open("A".repeat(20_000_000), options)).toEqual(malformed);
+    expect(await sealer.open(`v1.${"A".repeat(20_000_000)}`, options)).toEqual(malformed);
+    expect(await sealer.open(`v1.${"A".repeat(1_000_000)}`, options)).toEqual({ ok: false, reason: "unknown-key" });
+  });
+});
+
+describe("what cannot be sealed is refused with a reason", () => {
+  test("short secrets and no secret at all", () => {
+    const refused = (secrets: (string | Uint8Array)[]) => () => createSealer({ secrets });
+    expect(refused([])).toThrow("expected at least one secret");
+    expect(refused([secretA, "short"])).toThrow("Secret 2 of 2: expected at least 32 characters, got 5");
+    expect(refused([new Uint8Array(31)])).toThrow("Secret 1 of 1: expected at least 32 bytes, got 31");
+    expect(refused(["x".repeat(31)])).toThrow(expect.objectContaining({ code: "invalid-argument" }));
+    expect(refused(["x".repeat(32), new Uint8Array(32)])).not.toThrow();
+  });
+
+  test("a time that never ends, half a character, and more than the cap", async () => {
+    const sealer = createSealer({ secrets: [secretA] });
+    for (const ttlMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      await expect(sealer.seal("state", { ...options, ttlMs })).rejects.toMatchObject({ code: "invalid-argument" });
+    }
+    await expect(sealer.seal("a\uD800b", options)).rejects.toMatchObject({ code: "invalid-argument" });
+    await expect(sealer.seal("x".repeat(1_000_000), options)).rejects.toMatchObject({ code: "limit-reached" });
+  });
+});
+
+test("a random secret is long enough and never the same", () => {
+  expect(randomSecret()).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  expect(randomSecret()).not.toBe(randomSecret());
+  expect(() => createSealer({ secrets: [randomSecret()] })).not.toThrow();
+});

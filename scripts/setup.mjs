@@ -1,0 +1,38 @@
+// Makes a fresh clone ready: installs what the lock files say, then builds. Works before anything is installed.
+//   --peers   also installs the other implementations that the interop tests and the benchmarks run against
+//   --check   on failure also prints the closing line of a test run
+import { spawnSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const flags = new Set(process.argv.slice(2));
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is needed, this is ${process.versions.node}`);
+
+install(root);
+if (flags.has("--peers")) install(join(root, "test/peers"));
+run("build", process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b", "packages/portolan"], root);
+
+function install(folder) {
+  const lock = join(folder, "package-lock.json");
+  const installed = join(folder, "node_modules/.package-lock.json");
+  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
+  // Not `npm ci`: a lock made on one platform lacks the optional binaries of others, and `ci` refuses it.
+  run(`install ${folder}`, "npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"], folder);
+}
+
+function run(what, command, args, cwd) {
+  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
+  if (status === 0) return;
+  process.stderr.write(`${stdout ?? ""}${stderr ?? ""}`);
+  fail(`${what} failed: ${error?.message ?? `exit code ${status}`}`);
+}
+
+function fail(reason) {
+  console.error(`setup: ${reason}`);
+  if (flags.has("--check")) console.log("0 passed, 1 failed");
+  process.exit(1);
+}

@@ -1,0 +1,32 @@
+import { McpServer, StreamableHttpTransport } from "mcp-lite";
+import { z } from "zod";
+
+export function createBenchHandler(extraTools) {
+  const server = new McpServer({
+    name: "bench",
+    version: "1.0.0",
+    schemaAdapter: (schema) => z.toJSONSchema(schema),
+  });
+  server.tool("echo", {
+    description: "Says the message back",
+    inputSchema: z.object({ message: z.string() }),
+    handler: ({ message }) => ({ content: [{ type: "text", text: message }] }),
+  });
+  server.tool("add", {
+    description: "Adds two numbers",
+    inputSchema: z.object({ a: z.number(), b: z.number() }),
+    outputSchema: z.object({ sum: z.number() }),
+    handler: ({ a, b }) => {
+      const result = { sum: a + b };
+      return { content: [{ type: "text", text: JSON.stringify(result) }], structuredContent: result };
+    },
+  });
+  for (let i = 0; i < extraTools; i++) {
+    server.tool(`extra-${i}`, {
+      description: `Extra tool ${i}`,
+      inputSchema: z.object({ value: z.string() }),
+      handler: ({ value }) => ({ content: [{ type: "text", text: value }] }),
+    });
+  }
+  return new StreamableHttpTransport().bind(server);
+}

@@ -1,0 +1,18 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    reporters: ["default", "./scripts/closing-line.mjs"],
+    projects: [
+      { test: { name: "unit", include: ["packages/*/src/**/*.test.ts", "test/architecture.test.ts"] } },
+      {
+        test: {
+          name: "system",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/architecture.test.ts", "test/peers/**"],
+          testTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
