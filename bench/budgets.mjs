@@ -2,13 +2,14 @@
  * What portolan must reach, by the metric it is read from.
  * @typedef {object} Budget
  * @property {string} metric
- * @property {"value" | "ratio" | "difference"} of which number of the cell is held against it; ratio is portolan ÷ raw
- * @property {number} atMost
+ * @property {"value" | "ratio" | "speed" | "difference"} of which number of portolan's cell is held against it
+ * @property {number} [atMost]
+ * @property {number} [atLeast]
  * @property {string} text
  * @property {boolean} [isReported] shown, but no reason for --check to fail: an absolute time depends on the machine
  */
 
-const speed = (share) => ({ of: "ratio", atMost: 1 / share, text: `≥ ${share}× raw` });
+const speed = (share) => ({ of: "speed", atLeast: share, text: `≥ ${share}× raw` });
 const cost = (times) => ({ of: "ratio", atMost: times, text: `≤ ${times}× raw` });
 const value = (atMost, text) => ({ of: "value", atMost, text });
 
@@ -39,5 +40,6 @@ export const budgets = [
 export function verdict(budget, row) {
   const number = row.cells.portolan?.[budget.of];
   if (number === undefined || Number.isNaN(number)) return "–";
-  return number <= budget.atMost ? "met" : "missed";
+  const { atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY } = budget;
+  return number <= atMost && number >= atLeast ? "met" : "missed";
 }

@@ -20,7 +20,7 @@ function cellText(row, name) {
   if (cell === undefined || Number.isNaN(cell.value)) return "–";
   if (name === "raw" || row.shown === "value") return withUnit(cell.value, row.unit);
   if (row.shown === "cost") return withUnit(cell.ratio, "×");
-  if (row.shown === "speed") return withUnit(1 / cell.ratio, "×");
+  if (row.shown === "speed") return withUnit(cell.speed, "×");
   return `${cell.difference < 0 ? "−" : "+"}${withUnit(Math.abs(cell.difference), row.unit)}`;
 }
 

@@ -63,7 +63,7 @@ if (options.check) {
   // A budget that could not be measured is not met.
   const missed = held.filter((budget) => budget.verdict !== "met" && !budget.isReported);
   for (const { metric, text, of, portolan } of missed) {
-    console.log(`budget missed: ${metric}: ${text}, measured ${portolan?.[of] ?? "nothing"}`);
+    console.log(`budget missed: ${metric}: ${text}, measured ${portolan?.[of]?.toPrecision(3) ?? "nothing"}`);
   }
   if (missed.length > 0) process.exitCode = 1;
 }

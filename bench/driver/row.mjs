@@ -5,16 +5,18 @@
  * @property {string} unit of the raw value
  * @property {"value" | "cost" | "speed" | "difference"} shown what the cells beside raw's show: the value itself,
  *   implementation ÷ raw, raw ÷ implementation, or implementation − raw
- * @property {Record<string, { value: number, ratio?: number, difference?: number, note?: string }>} cells
+ * @property {Record<string, { value: number, ratio?: number, speed?: number, difference?: number }>} cells
  */
 
 /** @returns {Row} */
 export function rowOf(metric, { unit, shown }, samples, base = "raw") {
   const cells = {};
   for (const name of samples.names()) {
+    const ratio = samples.ratio(name, base);
     cells[name] = {
       value: samples.value(name),
-      ratio: samples.ratio(name, base),
+      ratio,
+      speed: 1 / ratio,
       difference: samples.difference(name, base),
     };
   }

@@ -37,7 +37,7 @@ async function linearity(quick, notes) {
   await interleave({
     implementations: having("stdio").filter(({ name }) => name === "raw" || name === "portolan"),
     rounds: 1,
-    repetitions: quick ? 1 : 3,
+    repetitions: quick ? 3 : 5,
     notes,
     open,
     warm: (_name, driver) => warm(driver, lines[0]),

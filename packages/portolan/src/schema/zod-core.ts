@@ -125,8 +125,9 @@ function internalsOf(schema: unknown): Internals {
     : { def: { type: "this value, which is no zod schema," } };
 }
 
-function isAbsentAllowed(internals: Internals, direction: Direction): boolean {
-  return (direction === "input" ? internals.optin : internals.optout) === "optional";
+function isAbsentAllowed({ def, optin, optout }: Internals, direction: Direction): boolean {
+  if (direction === "output") return optout === "optional";
+  return optin === "optional" || def.type === "catch";
 }
 
 /** What `.describe()` and `.meta()` said; the id is for registries. */

@@ -107,7 +107,8 @@ class Writer {
       case "tuple": {
         const items = node.items.map((item, index) => below(item, `[${index}]`));
         const rest = node.rest === undefined ? false : below(node.rest, "[]");
-        return { type: "array", prefixItems: items, items: rest, minItems: node.minItems };
+        const prefix = items.length > 0 ? { prefixItems: items } : {};
+        return { type: "array", ...prefix, items: rest, minItems: node.minItems };
       }
       case "record": {
         const { required } = node;

@@ -1,0 +1,55 @@
+import { describe, test } from "vitest";
+import { connect, type RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
+import { type RevisionDate, type Transport, transports } from "../kit/revisions.ts";
+import { manifest } from "./manifest.ts";
+
+/** Opens one more peer of the server under test; all are closed when the test is over. */
+export type Open = (options?: Partial<RawPeerOptions> & { server?: URL }) => Promise<RawPeer>;
+
+/** A rule of the protocol as a test: run on every revision and transport that it names. */
+export interface Requirement {
+  /** The row of the requirements manifest that it covers. */
+  row: string;
+  /** What holds, as a sentence. */
+  says: string;
+  /** The revisions it runs on; all of the row unless narrowed. */
+  on?: readonly RevisionDate[];
+  /** The transports it runs on; all of the row unless narrowed. */
+  over?: readonly Transport[];
+  test(open: Open, at: { revision: RevisionDate; transport: Transport }): Promise<void>;
+}
+
+const fullServer = new URL("../kit/full-server.mjs", import.meta.url);
+
+/** The revisions and transports a requirement runs on. */
+export function scopeOf({ row, on, over }: Requirement): { on: readonly RevisionDate[]; over: readonly Transport[] } {
+  const entry = manifest[row];
+  if (!entry || !("on" in entry)) throw new Error(`the manifest has no testable row ${row}`);
+  return { on: on ?? entry.on, over: over ?? entry.over ?? transports };
+}
+
+/** Registers a section's requirements as tests. */
+export function runRequirements(section: string, requirements: readonly Requirement[]): void {
+  describe(section, () => {
+    for (const requirement of requirements) {
+      const { on, over } = scopeOf(requirement);
+      for (const revision of on) {
+        for (const transport of over) {
+          test(`${requirement.row}: ${requirement.says} (${revision}, ${transport})`, async () => {
+            const peers: RawPeer[] = [];
+            const open: Open = async ({ server = fullServer, ...options } = {}) => {
+              const peer = await connect(server, transport, { revision, ...options });
+              peers.push(peer);
+              return peer;
+            };
+            try {
+              await requirement.test(open, { revision, transport });
+            } finally {
+              await Promise.all(peers.map((peer) => peer.close()));
+            }
+          });
+        }
+      }
+    }
+  });
+}
