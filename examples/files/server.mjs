@@ -1,42 +1,34 @@
 // @ts-check
 // A folder as resources: list, read, follow and write its files.
 // Run: node examples/files/server.mjs <folder>
-import { randomUUID } from "node:crypto";
-import { watch } from "node:fs";
-import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { realpathSync, watch } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createServer, ToolError } from "portolan/server";
 import { serveStdio } from "portolan/server/stdio";
 import { z } from "zod";
 
-/** @param {string} folder */
-export default async function createFilesServer(folder) {
-  const root = await realpath(folder);
-
-  const server = createServer({ name: "files", version: "1.0.0" }, { instructions: `Serves the files below ${root}` })
+export default function createFilesServer(folder = ".") {
+  const root = realpathSync(folder);
+  return createServer({ name: "files", version: "1.0.0" }, { instructions: `Serves the files below ${root}.` })
     .template(`${pathToFileURL(root)}/{+path}`, {
       name: "file",
-      description: "A file of the folder",
       async list() {
-        const files = (await listFiles(root)).filter((file) => !isOutside(root, file));
-        return files.map((file) => ({ uri: pathToFileURL(file).href, name: relative(root, file) }));
+        return (await listFiles(root)).map((path) => ({ uri: pathToFileURL(join(root, path)).href, name: path }));
       },
-      complete: {
-        async path(typed) {
-          const files = (await listFiles(root)).filter((file) => !isOutside(root, file));
-          return files.map((file) => relative(root, file)).filter((path) => path.startsWith(typed));
-        },
-      },
+      complete: { path: async (typed) => (await listFiles(root)).filter((path) => path.startsWith(typed)) },
       async read({ path }) {
-        const file = await findInside(root, String(path));
-        if (!file || !(await stat(file).catch(() => undefined))?.isFile()) return undefined;
+        const file = findInside(root, String(path));
+        if (!file || !(await statOf(file))?.isFile()) return undefined;
         const bytes = await readFile(file);
-        return toText(bytes) ?? bytes;
+        return isUtf8(bytes) ? bytes.toString() : bytes;
       },
-      // The folder is watched, not the file: an editor that saves by renaming replaces the file.
       watch(uri, changed) {
-        const file = fileURLToPath(uri);
+        const file = findInside(root, fileURLToPath(uri));
+        if (!file) throw new Error(`${uri} is outside the folder`);
+        // The folder is watched, not the file: whoever saves by renaming puts a new file in its place.
         const watcher = watch(dirname(file), (_, name) => name === basename(file) && changed());
         return () => watcher.close();
       },
@@ -47,23 +39,62 @@ export default async function createFilesServer(folder) {
       output: z.object({ uri: z.string(), bytes: z.number(), replaced: z.boolean() }),
       annotations: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
       async run({ path, text }, ctx) {
-        const file = await findInside(root, path);
-        if (!file) throw new ToolError(`${path}: expected a path inside the folder, without hidden parts`);
-        const existing = await stat(file).catch(() => undefined);
-        if (existing && !existing.isFile()) throw new ToolError(`${path}: expected a file, found something else`);
+        const file = findInside(root, path);
+        if (!file) throw new ToolError(`${path}: expected a path inside the folder, without hidden names`);
+        const old = await statOf(file);
+        if (old && !old.isFile()) throw new ToolError(`${path}: expected a file, found something else`);
         const bytes = Buffer.byteLength(text);
-        if (existing) {
+        if (old) {
           if (!ctx.capabilities.elicitation) throw new ToolError(`${path} exists, and this client cannot ask the user`);
-          const question = `Replace ${path} (${existing.size} bytes) by ${bytes} bytes?`;
-          if (!(await ctx.confirm("replace", question))) return ctx.cancelled(`${path} was left as it is.`);
+          const isWanted = await ctx.confirm("replace", `Replace ${path} (${old.size} bytes) by ${bytes} bytes?`);
+          if (!isWanted) return ctx.cancelled(`${path} stays as it is.`);
         }
-        await replaceFile(file, text);
-        return { uri: pathToFileURL(file).href, bytes, replaced: existing !== undefined };
+        await replaceFile(file, text, old?.mode);
+        return { uri: pathToFileURL(file).href, bytes, replaced: old !== undefined };
       },
     });
+}
+
+async function listFiles(/** @type {string} */ root) {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return files.map((file) => relative(root, file)).filter(isVisible);
+}
+
+const statOf = (/** @type {string} */ file) => stat(file).catch(() => undefined);
+
+/** The real path of a visible file below the root, there already or not; undefined for everything else. */
+function findInside(/** @type {string} */ root, /** @type {string} */ path) {
+  const file = followLinks(resolve(root, path));
+  return isVisible(relative(root, file)) ? file : undefined;
+}
+
+/** @returns {string} the real path, as far as there is one */
+function followLinks(/** @type {string} */ path) {
+  try {
+    return realpathSync(path);
+  } catch {
+    return join(followLinks(dirname(path)), basename(path));
+  }
+}
+
+/** No name begins with a dot: neither hidden files nor the ".." that leads outside. */
+function isVisible(/** @type {string} */ path) {
+  return path !== "" && !isAbsolute(path) && !path.split(sep).some((name) => name.startsWith("."));
+}
+
+/** Whoever reads meanwhile sees the old file or the new one, never half of it. */
+async function replaceFile(/** @type {string} */ file, /** @type {string} */ text, mode = 0o666) {
+  await mkdir(dirname(file), { recursive: true });
+  const temporary = join(dirname(file), `.${crypto.randomUUID()}`);
+  await writeFile(temporary, text, { flag: "wx", mode });
+  await rename(temporary, file).finally(() => rm(temporary, { force: true }));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [, , folder = "."] = process.argv;
+  const server = createFilesServer(folder);
   // Files come and go: whoever shows the list is told.
-  const watcher = watch(root, { recursive: true }, (event) => {
-    if (event === "rename") server.publish("resources/list_changed", {});
-  });
-  return { server, close: () => watcher.close() };
+  watch(folder, { recursive: true }, (event) => event === "rename" && server.publish("resources/list_changed", {}));
+  serveStdio(server);
 }

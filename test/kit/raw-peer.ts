@@ -143,7 +143,11 @@ export class RawPeer {
         this.questions.push(asked);
         inputResponses[key] = await this.#options.answer(asked);
       }
-      response = await this.request(method, { ...params, inputResponses, ...(requestState !== undefined && { requestState }) });
+      response = await this.request(method, {
+        ...params,
+        inputResponses,
+        ...(requestState !== undefined && { requestState }),
+      });
     }
     return response;
   }

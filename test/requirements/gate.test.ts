@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { transports } from "../kit/revisions.ts";
 import { manifest } from "./manifest.ts";
-import { sections } from "./sections/index.ts";
 import { scopeOf } from "./requirement.ts";
+import { sections } from "./sections/index.ts";
 
 const requirements = Object.values(sections).flat();
 
@@ -21,8 +21,13 @@ test.each(Object.entries(manifest))("row %s is covered on every revision and tra
     const { on, over } = scopeOf(requirement);
     for (const revision of on) for (const transport of over) covered.add(`${revision} over ${transport}`);
   }
-  const wanted = entry.on.flatMap((revision) => (entry.over ?? transports).map((transport) => `${revision} over ${transport}`));
-  expect(wanted.filter((place) => !covered.has(place)), `${row}: ${entry.about}`).toEqual([]);
+  const wanted = entry.on.flatMap((revision) =>
+    (entry.over ?? transports).map((transport) => `${revision} over ${transport}`),
+  );
+  expect(
+    wanted.filter((place) => !covered.has(place)),
+    `${row}: ${entry.about}`,
+  ).toEqual([]);
 });
 
 test("every requirement names a row of the manifest", () => {

@@ -1,19 +1,27 @@
-import { between, type RevisionDate, revisions, stateful, stateless, type Transport } from "../kit/revisions.ts";
+import { rowsA } from "./rows/a.ts";
+import { rowsB } from "./rows/b.ts";
+import { rowsC } from "./rows/c.ts";
+import { rowsG } from "./rows/g.ts";
+import { rowsH } from "./rows/h.ts";
+import { rowsI } from "./rows/i.ts";
+import { rowsJ } from "./rows/j.ts";
+import { rowsK } from "./rows/k.ts";
+import { rowsM } from "./rows/m.ts";
+import type { Row } from "./rows/row.ts";
+import { rowsU } from "./rows/u.ts";
 
-/** A row of the requirements: where it holds, or why no test here covers it. */
-export type Row =
-  | { about: string; on: readonly RevisionDate[]; over?: readonly Transport[] }
-  | { about: string; untestable: string }
-  | { about: string; later: string };
-
-const all = revisions;
-const client = "the client";
-const http = "Streamable HTTP";
-const tasks = "the tasks extension";
+export type { Row } from "./rows/row.ts";
 
 /** Every requirement on a server over stdio or memory, by the row numbers of the requirements matrix. */
 export const manifest: { readonly [row: string]: Row } = {
-  A1: { about: "messages are JSON-RPC 2.0; a stateless server sends no requests", on: all },
+  ...rowsA,
+  ...rowsB,
+  ...rowsC,
+  ...rowsG,
+  ...rowsH,
+  ...rowsI,
+  ...rowsJ,
+  ...rowsK,
+  ...rowsM,
+  ...rowsU,
 };
-
-export { client, http, tasks, between, stateful, stateless };

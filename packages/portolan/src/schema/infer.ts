@@ -59,8 +59,8 @@ export function compileSchema<T>(schema: Schema<T>, direction: Direction): Compi
 }
 
 /** Gives a schema of a library without JSON Schema support one: a converter such as valibot's, or the JSON Schema. */
-export function withJsonSchema<T, S extends StandardSchema<T>>(
-  schema: S & StandardSchema<T>,
+export function withJsonSchema<T, S extends object>(
+  schema: StandardSchema<T> & S,
   toJsonSchema: ((schema: S) => object) | JsonSchema,
 ): StandardSchema<T> {
   const convert = (): JsonSchema =>
@@ -106,10 +106,11 @@ function firstOf(convert: (options: { readonly target: string }) => JsonSchema):
 }
 
 function toValidated<T>(result: StandardResult<T>): Validated<T> {
-  if (!result.issues) return result;
+  if (!result.issues) return { value: result.value };
   return {
     issues: result.issues.map(({ path = [], message }) => ({
-      path: toPath(path.map((step) => (typeof step === "object" ? step.key : step))),
+      // Not path.map: arktype's paths are no plain arrays.
+      path: toPath(Array.from(path, (step) => (typeof step === "object" ? step.key : step))),
       message,
     })),
   };

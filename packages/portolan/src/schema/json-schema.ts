@@ -28,7 +28,10 @@ const DEFAULT_MAX_DEPTH = 512;
 const DEFAULT_MAX_SUBSCHEMAS = 10_000;
 const MAX_STEPS = 1_000_000;
 const STEPS_PER_NODE = 50;
-const MAX_COMPARISONS = 10_000_000;
+/** For unique items every item is compared with every other; comparing objects counts twentyfold. */
+const MAX_COMPARISONS = 400_000_000;
+const OBJECT_COMPARISON = 20;
+const MAX_NAME_MATCHES = 10_000_000;
 const MAX_MS_UNTRUSTED = 1_000;
 /** Values up to this size are looked at a second time to name everything that is wrong. */
 const MAX_NODES_EXPLAINED = 2_000;
@@ -103,7 +106,8 @@ function allErrors(value: unknown, { root, draft, lookup }: PreparedSchema, know
 /** Work that the validator does in one go, and that can only be refused before it starts. */
 function largeness(prepared: PreparedSchema, size: Size): string | undefined {
   if (prepared.hasUniqueItems && size.pairs > MAX_COMPARISONS) return "too many array items to look for repeated ones";
-  if (prepared.keyPatterns * size.nodes > MAX_COMPARISONS) return "too many members to match their names with patterns";
+  if (prepared.keyPatterns * size.nodes > MAX_NAME_MATCHES)
+    return "too many members to match their names with patterns";
   return undefined;
 }
 
@@ -118,7 +122,7 @@ function unchecked(cause: unknown): string {
 interface Size {
   nodes: number;
   longestText: number;
-  /** Comparisons needed to find equal items in all arrays. */
+  /** Comparisons needed to find equal items in all arrays: which of them must be unique is not known beforehand. */
   pairs: number;
   /** False when serializing would change something. */
   isPlain: boolean;
@@ -146,8 +150,12 @@ function measure(value: unknown, depthLeft: number, size: Size): boolean {
   if (value === null) return true;
   if (depthLeft === 0) return false;
   if (Array.isArray(value)) {
-    size.pairs += value.length * value.length;
-    for (const item of value) if (!measure(item, depthLeft - 1, size)) return false;
+    let weight = 1;
+    for (const item of value) {
+      if (typeof item === "object") weight = OBJECT_COMPARISON;
+      if (!measure(item, depthLeft - 1, size)) return false;
+    }
+    size.pairs += weight * value.length * value.length;
     return true;
   }
   if ("toJSON" in value && typeof value.toJSON === "function") size.isPlain = false;

@@ -1,3 +1,4 @@
+import type { Schema as PlainSchema } from "@cfworker/json-schema";
 import { isObject } from "./shape.ts";
 
 /** What the value of a keyword is: subschemas in some arrangement, or plain data with a check. */
@@ -86,4 +87,14 @@ export function draftOf(dialect: unknown): Draft | undefined {
     default:
       return undefined;
   }
+}
+
+/** Writes the `dependencies` of draft-07 as the two keywords that replaced it. */
+export function splitDependencies(copy: PlainSchema, dependencies: { [key: string]: PlainSchema | string[] }): void {
+  const entries = Object.entries(dependencies);
+  const required = entries.filter(([, value]) => Array.isArray(value)) as [string, string[]][];
+  const schemas = entries.filter(([, value]) => !Array.isArray(value)) as [string, PlainSchema][];
+  copy.dependentRequired = Object.fromEntries([...Object.entries(copy.dependentRequired ?? {}), ...required]);
+  copy.dependentSchemas = Object.fromEntries([...Object.entries(copy.dependentSchemas ?? {}), ...schemas]);
+  delete copy.dependencies;
 }

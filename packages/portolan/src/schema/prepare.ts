@@ -1,6 +1,6 @@
 import { dereference, type Schema as PlainSchema } from "@cfworker/json-schema";
 import { PortolanError } from "../errors.ts";
-import { type Draft, draftOf, isNames, keywordsOf } from "./keywords.ts";
+import { type Draft, draftOf, isNames, keywordsOf, splitDependencies } from "./keywords.ts";
 import { isPattern } from "./pattern.ts";
 import { describe, isObject } from "./shape.ts";
 import type { JsonSchema } from "./standard.ts";
@@ -48,13 +48,20 @@ interface Place {
   readonly losses: { count: number };
 }
 
+interface Reference {
+  readonly copy: PlainSchema;
+  readonly path: string;
+  readonly text: string;
+  readonly isDynamic: boolean;
+}
+
 class Copier {
   readonly #source: JsonSchema | boolean;
   readonly #draft: Draft;
   readonly #options: PrepareOptions;
   readonly #warnings: string[] = [];
   readonly #anchors: { copy: PlainSchema; name: string; isDynamic: boolean }[] = [];
-  readonly #references: { copy: PlainSchema; path: string; text: string; isDynamic: boolean }[] = [];
+  readonly #references: Reference[] = [];
   #count = 0;
   #hasUniqueItems = false;
   #keyPatterns = 0;
@@ -67,11 +74,10 @@ class Copier {
 
   prepare(): PreparedSchema {
     const root = this.#copy(this.#source, { path: "", depth: 0, ids: 0, losses: { count: 0 } });
-    const lookup = this.#index(root);
     return {
       root,
       draft: this.#draft,
-      lookup,
+      lookup: this.#index(root),
       warnings: this.#warnings,
       hasUniqueItems: this.#hasUniqueItems,
       keyPatterns: this.#keyPatterns,
@@ -204,44 +210,46 @@ class Copier {
     this.#references.push({ copy: referring, path, text: $dynamicRef, isDynamic: true });
   }
 
-  /** Finds the target of every reference, and refuses the schema when one is not inside it. */
   #index(root: PlainSchema | boolean): { [uri: string]: PlainSchema | boolean } {
     const lookup = Object.create(null) as { [uri: string]: PlainSchema | boolean };
     try {
       dereference(root, lookup);
+      this.#indexAnchors(lookup);
+      // The list grows while targets outside the known keywords are copied.
+      for (const reference of this.#references) this.#resolve(reference, root, lookup);
     } catch (cause) {
-      throw invalid(
-        `the schema cannot be indexed: ${cause instanceof Error ? cause.message : "unknown reason"}`,
-        cause,
-      );
-    }
-    this.#indexAnchors(lookup);
-    // The list grows while targets outside the known keywords are copied.
-    for (const reference of this.#references) {
-      const uri = reference.copy.__absolute_ref__ ?? "";
-      if (lookup[uri] === undefined) this.#copyTarget(uri, root, lookup);
-      if (lookup[uri] === undefined) {
-        throw invalid(
-          `${at(reference.path)}$ref ${quote(reference.text)} is not inside the schema, and is not fetched`,
-        );
-      }
-      const name = reference.text.split("#")[1] ?? "";
-      const rivals = this.#anchors.filter((anchor) => anchor.isDynamic && anchor.name === name);
-      if (reference.isDynamic && rivals.length > 1) {
-        throw invalid(
-          `${at(reference.path)}$dynamicRef ${quote(reference.text)} has several targets, which is not supported`,
-        );
-      }
+      if (cause instanceof PortolanError) throw cause;
+      throw invalid(`an identifier or a reference is no valid URI`, cause);
     }
     return lookup;
   }
 
-  #indexAnchors(lookup: { [uri: string]: PlainSchema | boolean }): void {
+  /** Refuses the schema when the target of a reference is not inside it. */
+  #resolve(
+    { copy, path, text, isDynamic }: Reference,
+    root: PlainSchema | boolean,
+    lookup: PreparedSchema["lookup"],
+  ): void {
+    const uri = copy.__absolute_ref__ ?? "";
+    if (lookup[uri] === undefined) this.#copyTarget(uri, root, lookup);
+    if (lookup[uri] === undefined)
+      throw invalid(`${at(path)}$ref ${quote(text)} is not inside the schema, and is not fetched`);
+    if (isDynamic && this.#hasRivals(text.split("#")[1] ?? "")) {
+      throw invalid(`${at(path)}$dynamicRef ${quote(text)} has several targets, which is not supported`);
+    }
+  }
+
+  /** Only the way validation took can tell apart dynamic anchors of one name. */
+  #hasRivals(name: string): boolean {
+    return this.#anchors.filter((anchor) => anchor.isDynamic && anchor.name === name).length > 1;
+  }
+
+  #indexAnchors(lookup: PreparedSchema["lookup"]): void {
     for (const { copy, name } of this.#anchors) lookup[`${copy.__absolute_uri__?.split("#")[0]}#${name}`] = copy;
   }
 
   /** A reference may point into a keyword that is unknown here, and makes a schema of what it finds. */
-  #copyTarget(uri: string, root: PlainSchema | boolean, lookup: { [uri: string]: PlainSchema | boolean }): void {
+  #copyTarget(uri: string, root: PlainSchema | boolean, lookup: PreparedSchema["lookup"]): void {
     const [base = "", pointer = ""] = uri.split("#");
     if (typeof root === "boolean" || base !== root.__absolute_uri__ || !pointer.startsWith("/")) return;
     let target: unknown = this.#source;
@@ -254,16 +262,6 @@ class Copier {
     dereference(copy, lookup, new URL(base), pointer);
     this.#indexAnchors(lookup);
   }
-}
-
-/** Writes the `dependencies` of draft-07 as the two keywords that replaced it. */
-function splitDependencies(copy: PlainSchema, dependencies: { [key: string]: PlainSchema | string[] }): void {
-  const entries = Object.entries(dependencies);
-  const required = entries.filter(([, value]) => Array.isArray(value)) as [string, string[]][];
-  const schemas = entries.filter(([, value]) => !Array.isArray(value)) as [string, PlainSchema][];
-  copy.dependentRequired = Object.fromEntries([...Object.entries(copy.dependentRequired ?? {}), ...required]);
-  copy.dependentSchemas = Object.fromEntries([...Object.entries(copy.dependentSchemas ?? {}), ...schemas]);
-  delete copy.dependencies;
 }
 
 /** How much work comparing with a piece of data is. */

@@ -2,7 +2,6 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Prepared } from "../jsonrpc/channel.ts";
 import { Connection } from "../jsonrpc/connection.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
-import { serialize } from "../jsonrpc/serialize.ts";
 import type { JsonObject, Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import { internalError, invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../protocol/errors.ts";
 import { metaKeys, metaOf } from "../protocol/meta.ts";
@@ -10,6 +9,7 @@ import type { Outcome } from "../protocol/outcome.ts";
 import type { Peer } from "../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../protocol/revisions/index.ts";
 import type { InputRequest } from "../protocol/types/index.ts";
+import { collector, problemOfBatch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
 import { Exchange, localPrincipal, type Principal, type ReturnPath } from "./exchange.ts";
 import { knows } from "./extension.ts";
@@ -126,34 +126,14 @@ class ChannelServer implements Serving, ReturnPath {
 
   /** One exchange per member over one shared reply; the revision says whether there are batches at all. */
   #receiveBatch(messages: Message[]): void {
-    const refusal = this.#problemOf(messages);
-    if (refusal !== undefined) return this.#refuse(invalidRequest(refusal));
-    const requests = messages.filter((message): message is RpcRequest => "method" in message && "id" in message);
-    const responses: RpcResponse[] = [];
-    let open = requests.length;
-    const collect = (response?: RpcResponse | Prepared) => {
-      if (response) responses.push("resultText" in response ? unprepared(response) : serializable(response));
-      open -= 1;
-      if (open === 0 && responses.length > 0) this.#send(responses);
-    };
+    const problem = problemOfBatch(messages, this.#session?.peer.revision);
+    if (problem !== undefined) return this.#refuse(invalidRequest(problem));
+    const collect = collector(messages, (responses) => this.#send(responses));
     for (const message of messages) {
       if (!("method" in message)) this.#questions.settle(message);
       else if ("id" in message) this.#serve(message, collect, () => collect());
       else this.#hear(message);
     }
-  }
-
-  #problemOf(messages: Message[]): string | undefined {
-    if (!this.#session?.peer.revision.batches) return "expected one message, got a batch; this protocol version has none";
-    if (messages.length === 0) return "expected at least one message in a batch, got none";
-    if (messages.some((message) => "method" in message && message.method === "initialize")) {
-      return "initialize: expected it on its own, got it in a batch";
-    }
-    const hasResponses = messages.some((message) => !("method" in message));
-    if (hasResponses && messages.some((message) => "method" in message)) {
-      return "expected either requests and notifications or responses in a batch, got both";
-    }
-    return undefined;
   }
 
   #serve(request: RpcRequest, reply: Reply, cancelled?: () => void): void {
@@ -238,8 +218,7 @@ class ChannelServer implements Serving, ReturnPath {
       if (outcome.kind === "prepared") reply({ id, resultText: outcome.resultText });
       else reply({ jsonrpc: "2.0", id, result: peer.revision.encodeResult(method, outcome, this.#runtime.snapshot) });
     } catch (cause) {
-      const error = this.#toRpcError(cause, method);
-      reply({ jsonrpc: "2.0", id, error: peer.revision.encodeError(error) });
+      this.#replyError(exchange, cause, reply);
     }
   }
 
@@ -247,8 +226,18 @@ class ChannelServer implements Serving, ReturnPath {
     if (exchange.isCancelled) return;
     this.#forget(exchange);
     exchange.end();
-    const error = this.#toRpcError(cause, exchange.method);
-    reply({ jsonrpc: "2.0", id: exchange.id, error: exchange.peer.revision.encodeError(error) });
+    this.#replyError(exchange, cause, reply);
+  }
+
+  #replyError({ id, method, peer }: Exchange, cause: unknown, reply: Reply): void {
+    const error = peer.revision.encodeError(this.#toRpcError(cause, method));
+    try {
+      reply({ jsonrpc: "2.0", id, error });
+    } catch (failure) {
+      // The data of an error may have no JSON form either; its code and message always do.
+      this.#runtime.report(failure, method);
+      reply({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } });
+    }
   }
 
   #toRpcError(cause: unknown, method: string): RpcError {
@@ -298,13 +287,3 @@ class ChannelServer implements Serving, ReturnPath {
 
 /** A client that pings before it has said who it is. */
 const unknownPeer: Peer = peerFromHandshake({ capabilities: {} });
-
-function unprepared({ id, resultText }: Prepared): RpcResponse {
-  return { jsonrpc: "2.0", id, result: JSON.parse(resultText) };
-}
-
-/** A member of a batch must not spoil the others: what has no JSON form fails here, on its own. */
-function serializable(response: RpcResponse): RpcResponse {
-  serialize(response);
-  return response;
-}

@@ -1,0 +1,165 @@
+import { toJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { z as z3 } from "zod-3-25";
+import { z as z40 } from "zod-4-0";
+import { z as z41 } from "zod-4-1";
+import { compileSchema, conversions, withJsonSchema } from "./infer.ts";
+import type { Schema } from "./standard.ts";
+
+const person = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer" } },
+  required: ["name"],
+};
+
+const libraries: { library: string; schema: Schema<unknown> }[] = [
+  { library: "zod 4.6", schema: z.object({ name: z.string(), age: z.int().optional() }) },
+  { library: "zod 4.1", schema: z41.object({ name: z41.string(), age: z41.int().optional() }) },
+  { library: "zod 4.0", schema: z40.object({ name: z40.string(), age: z40.int().optional() }) },
+  { library: "zod 3.25", schema: z3.object({ name: z3.string(), age: z3.number().int().optional() }) },
+  { library: "arktype", schema: type({ name: "string", "age?": "number.integer" }) },
+  {
+    library: "valibot",
+    schema: withJsonSchema(
+      v.object({ name: v.string(), age: v.optional(v.pipe(v.number(), v.integer())) }),
+      toJsonSchema,
+    ),
+  },
+  { library: "JSON Schema", schema: person },
+];
+
+describe.each(libraries)("$library", ({ schema }) => {
+  const compiled = compileSchema(schema, "input");
+
+  test("is described as JSON Schema", () => {
+    expect(compiled.jsonSchema).toMatchObject({
+      type: "object",
+      properties: { name: { type: "string" }, age: { type: "integer" } },
+      required: ["name"],
+    });
+  });
+
+  test("answers at once with the value", () => {
+    expect(compiled.validate({ name: "Ada", age: 36 })).toEqual({ value: { name: "Ada", age: 36 } });
+  });
+
+  test("names what is wrong by its path", () => {
+    expect(compiled.validate({ name: "Ada", age: "36" })).toEqual({
+      issues: [{ path: "age", message: expect.stringMatching(/number|integer/i) }],
+    });
+    expect(compiled.validate({})).toMatchObject({ issues: [{ path: "name" }] });
+    expect(compiled.validate("Ada")).toMatchObject({ issues: [{ path: "" }] });
+  });
+
+  test("converts nothing when it validates", () => {
+    const before = conversions();
+    void compiled.validate({ name: "Ada" });
+    void compiled.jsonSchema;
+    expect(conversions()).toBe(before);
+  });
+});
+
+test("paths into arrays and odd names are written out", () => {
+  const compiled = compileSchema(z.object({ rows: z.array(z.object({ "a b": z.string() })) }), "input");
+  expect(compiled.validate({ rows: [{ "a b": "x" }, { "a b": 1 }] })).toMatchObject({
+    issues: [{ path: 'rows[1]["a b"]' }],
+  });
+  const items = v.object({ rows: v.array(v.object({ id: v.string() })) });
+  expect(compileSchema(withJsonSchema(items, {}), "input").validate({ rows: [{ id: 1 }] })).toMatchObject({
+    issues: [{ path: "rows[0].id" }],
+  });
+});
+
+test.each([
+  ["zod 4.6", z.object({ a: z.number().default(3) })],
+  ["zod 4.1", z41.object({ a: z41.number().default(3) })],
+  ["zod 3.25", z3.object({ a: z3.number().default(3) })],
+])("%s: a default may be absent in arguments, and is present in results", (_library, schema) => {
+  const input = compileSchema<unknown>(schema, "input");
+  expect(input.jsonSchema["required"] ?? []).toEqual([]);
+  expect(input.validate({})).toEqual({ value: { a: 3 } });
+  expect(compileSchema<unknown>(schema, "output").jsonSchema["required"]).toEqual(["a"]);
+});
+
+test("a schema with asynchronous checks answers with a promise", async () => {
+  const compiled = compileSchema(z.object({ a: z.string().refine(async (a) => a === "x") }), "input");
+  const answer = compiled.validate({ a: "x" });
+  expect(answer).toBeInstanceOf(Promise);
+  expect(await answer).toEqual({ value: { a: "x" } });
+  expect(await compiled.validate({ a: "y" })).toMatchObject({ issues: [{ path: "a" }] });
+});
+
+test("one compilation of a library's schema is one conversion, of a JSON Schema none", () => {
+  const before = conversions();
+  compileSchema(z.object({}), "input");
+  expect(conversions()).toBe(before + 1);
+  compileSchema(person, "input");
+  expect(conversions()).toBe(before + 1);
+});
+
+test("a JSON Schema is passed on as it is, unknown keywords included", () => {
+  const schema = { ...person, "x-order": ["name"], $anchor: "person" };
+  expect(compileSchema(schema, "input").jsonSchema).toBe(schema);
+});
+
+test("a library that only writes draft-07 is asked for it", () => {
+  const convert = ({ target }: { target: string }): { [keyword: string]: unknown } => {
+    if (target !== "draft-07") throw new Error(`no ${target}`);
+    return { $schema: "http://json-schema.org/draft-07/schema#" };
+  };
+  const schema = {
+    "~standard": {
+      version: 1,
+      vendor: "old",
+      validate: (value: unknown) => ({ value }),
+      jsonSchema: { input: convert, output: convert },
+    },
+  } as const;
+  expect(compileSchema(schema, "input").jsonSchema).toEqual({ $schema: "http://json-schema.org/draft-07/schema#" });
+});
+
+test("a converter is given the schema, and may be replaced by a JSON Schema", () => {
+  const schema = v.object({ a: v.string() });
+  const seen: unknown[] = [];
+  const byConverter = withJsonSchema(schema, (given) => {
+    seen.push(given);
+    return { type: "object" };
+  });
+  expect(compileSchema(byConverter, "input").jsonSchema).toEqual({ type: "object" });
+  expect(seen).toEqual([schema]);
+  expect(compileSchema(withJsonSchema(schema, person), "output").jsonSchema).toBe(person);
+});
+
+describe("definitions that cannot be used", () => {
+  test("a library without JSON Schema is named, and the way out with it", () => {
+    expect(() => compileSchema(v.string(), "input")).toThrow(
+      expect.objectContaining({
+        code: "invalid-definition",
+        message: expect.stringMatching(/valibot.*withJsonSchema\(schema, converter\)/),
+      }),
+    );
+  });
+
+  test("what a library cannot write is reported with its reason", () => {
+    expect(() => compileSchema(z.object({ a: z.bigint() }), "input")).toThrow(
+      expect.objectContaining({ code: "invalid-definition", message: expect.stringMatching(/zod schema .*BigInt/i) }),
+    );
+    expect(() => compileSchema(z3.object({ a: z3.bigint() }), "input")).toThrow(/zod schema at a: ZodBigInt/);
+  });
+
+  test.each([null, undefined, "string", 5, [], () => 1])("%s is no schema", (value) => {
+    expect(() => compileSchema(value as never, "input")).toThrow(
+      expect.objectContaining({
+        code: "invalid-definition",
+        message: expect.stringContaining("expected a Standard Schema"),
+      }),
+    );
+  });
+
+  test("a malformed JSON Schema is refused when it is compiled", () => {
+    expect(() => compileSchema({ type: "objekt" }, "input")).toThrow(/JSON Schema: type: expected a type name/);
+  });
+});

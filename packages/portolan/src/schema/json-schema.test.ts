@@ -1,0 +1,392 @@
+import { describe, expect, test } from "vitest";
+import { compileJsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "./standard.ts";
+
+function nested(depth: number): unknown {
+  let value: unknown = {};
+  for (let level = 0; level < depth; level++) value = { child: value };
+  return value;
+}
+
+function lines(schema: JsonSchema | boolean, value: unknown): string[] {
+  return compileJsonSchema(schema, { trusted: true })(value).map(({ path, message }) => `${path}: ${message}`);
+}
+
+describe("wording", () => {
+  const row = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
+  test.each<[string, JsonSchema | boolean, unknown, string[]]>([
+    ["a wrong type", { properties: { days: { type: "integer" } } }, { days: "x" }, ['days: expected integer, got "x"']],
+    ["several types", { type: ["string", "null"] }, 5, [": expected string or null, got number 5"]],
+    [
+      "a wrong type deep inside",
+      { properties: { rows: { items: row } } },
+      { rows: [{ id: 1 }, { id: "a" }] },
+      ['rows[1].id: expected integer, got "a"'],
+    ],
+    [
+      "missing members",
+      { required: ["a", "b", "c"] },
+      { b: 1 },
+      ["a: required, got nothing", "c: required, got nothing"],
+    ],
+    ["a missing member of an item", { items: row }, [{}], ["[0].id: required, got nothing"]],
+    [
+      "an unexpected member",
+      { properties: { a: {} }, additionalProperties: false },
+      { a: 1, "b c": 2 },
+      ['["b c"]: not allowed here'],
+    ],
+    [
+      "an unevaluated member",
+      { allOf: [{ properties: { a: {} } }], unevaluatedProperties: false },
+      { a: 1, b: 2 },
+      ["b: not allowed here"],
+    ],
+    ["a constant", { properties: { k: { const: "a" } } }, { k: "b" }, ['k: expected "a", got "b"']],
+    ["an enumeration", { enum: ["a", "b", 3] }, "c", [': expected one of "a", "b", 3, got "c"']],
+    ["a lower bound", { minimum: 1 }, 0, [": expected at least 1, got number 0"]],
+    ["an upper bound", { exclusiveMaximum: 1 }, 1, [": expected less than 1, got number 1"]],
+    ["a divisor", { multipleOf: 5 }, 3, [": expected a multiple of 5, got number 3"]],
+    ["a text too short", { minLength: 3 }, "ab", [': expected at least 3 characters, got "ab"']],
+    ["a pattern", { pattern: "^a" }, "b", [': expected text that matches "^a", got "b"']],
+    ["too few items", { minItems: 2 }, [1], [": expected at least 2 items, got 1"]],
+    ["too many members", { maxProperties: 1 }, { a: 1, b: 2 }, [": expected at most 1 members, got 2"]],
+    ["repeated items", { uniqueItems: true }, [1, 1], [": expected items that all differ"]],
+    ["a missing item", { contains: { type: "string" } }, [1, 2], [': expected an item that matches "contains"']],
+    [
+      "a forbidden schema",
+      { not: { type: "string" } },
+      "a",
+      [': expected something that does not match "not", got "a"'],
+    ],
+    ["a member name", { propertyNames: { maxLength: 2 } }, { abc: 1 }, [': Property name "abc" does not match schema']],
+    ["a false schema", false, 1, [": not allowed here"]],
+    [
+      "plain alternatives",
+      { anyOf: [{ type: "string" }, { type: "null" }] },
+      5,
+      [": expected string or null, got number 5"],
+    ],
+    [
+      "several matches",
+      { oneOf: [{ type: "integer" }, { minimum: 2 }] },
+      3,
+      [': expected exactly one alternative of "oneOf" to match, got number 3 that matches several'],
+    ],
+    [
+      "through a reference",
+      { $ref: "#/$defs/a~1b", $defs: { "a/b": { type: "string" } } },
+      1,
+      [": expected string, got number 1"],
+    ],
+    [
+      "the branch of a condition",
+      { if: { required: ["a"] }, else: { required: ["b"] } },
+      {},
+      ["b: required, got nothing"],
+    ],
+    [
+      "names with percent, hash and tilde",
+      { properties: { "a%/#~": { type: "string" } } },
+      { "a%/#~": 1 },
+      ['["a%/#~"]: expected string, got number 1'],
+    ],
+  ])("%s", (_name, schema, value, expected) => {
+    expect(lines(schema, value)).toEqual(expected);
+  });
+
+  test("of several object alternatives, the errors of the closest one are shown", () => {
+    const schema = {
+      anyOf: [
+        { type: "string" },
+        { type: "object", properties: { at: { type: "object", properties: { lat: { type: "number" } } } } },
+      ],
+    };
+    expect(lines(schema, { at: { lat: "north" } })).toEqual(['at.lat: expected number, got "north"']);
+  });
+
+  test("every wrong member is named, up to ten, one line each", () => {
+    const names = Array.from({ length: 30 }, (_, index) => `m${index}`);
+    const schema = { properties: Object.fromEntries(names.map((name) => [name, { type: "string", pattern: "\n" }])) };
+    const issues = lines(schema, Object.fromEntries(names.map((name) => [name, "x"])));
+    expect(issues).toHaveLength(10);
+    expect(issues.every((line) => !line.includes("\n") && line.length < 200)).toBe(true);
+  });
+});
+
+describe("dialects and references", () => {
+  test("2020-12 is the default, draft-07 is used when $schema names it", () => {
+    const beside = { $ref: "#/definitions/s", definitions: { s: { type: "string" } }, maxLength: 1 };
+    expect(lines(beside, "long")).toHaveLength(1);
+    expect(lines({ $schema: "http://json-schema.org/draft-07/schema#", ...beside }, "long")).toEqual([]);
+  });
+
+  test.each([
+    "http://json-schema.org/draft-04/schema#",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://example.org/own",
+  ])("the dialect %s is refused by name", ($schema) => {
+    expect(() => compileJsonSchema({ $schema })).toThrow(
+      expect.objectContaining({ code: "invalid-definition", message: expect.stringContaining($schema) }),
+    );
+  });
+
+  test.each([
+    "https://example.org/schema.json",
+    "http://localhost:1/x",
+    "file:///etc/passwd",
+    "other.json",
+    "#/$defs/missing",
+    "#nowhere",
+  ])("the reference %s is refused, not fetched", ($ref) => {
+    expect(() => compileJsonSchema({ properties: { a: { $ref } } })).toThrow(
+      expect.objectContaining({
+        code: "invalid-definition",
+        message: expect.stringContaining(`"${$ref}" is not inside`),
+      }),
+    );
+  });
+
+  test("a reference may point into a keyword nobody knows", () => {
+    const schema = { $ref: "#/components/schemas/Name", components: { schemas: { Name: { type: "string" } } } };
+    expect(lines(schema, 1)).toEqual([": expected string, got number 1"]);
+  });
+
+  test("unknown keywords may hold anything", () => {
+    const schema = { type: "string", "x-ui": { type: "fancy", required: true, $ref: 5 }, examples: [{ $ref: "x" }] };
+    expect(lines(schema, "a")).toEqual([]);
+  });
+
+  test("a format is an annotation unless asked for", () => {
+    const schema = { format: "date-time" };
+    expect(compileJsonSchema(schema)("x")).toEqual([]);
+    expect(compileJsonSchema(schema, { formats: true })("x")).toEqual([
+      { path: "", message: 'expected text in the format "date-time", got "x"' },
+    ]);
+  });
+
+  test("the schema is neither changed nor has to be changeable", () => {
+    const schema = Object.freeze({ $id: "https://example.org/a", type: "object" });
+    expect(lines(schema, 1)).toHaveLength(1);
+    expect(Reflect.ownKeys(schema)).toEqual(["$id", "type"]);
+  });
+});
+
+describe("malformed schemas are refused by the place that is wrong", () => {
+  test.each<[JsonSchema, string]>([
+    [{ type: "strnig" }, "type: expected a type name"],
+    [{ properties: { a: { minimum: "1" } } }, 'properties/a/minimum: expected a number, got "1"'],
+    [{ properties: [] }, "properties: expected an object of schemas, got an array"],
+    [{ properties: { a: 5 } }, "properties/a: expected a schema (an object or a boolean), got number 5"],
+    [{ anyOf: {} }, "anyOf: expected an array of schemas, got an object"],
+    [{ required: "a" }, 'required: expected an array of strings, got "a"'],
+    [{ multipleOf: 0 }, "multipleOf: expected a number above 0, got number 0"],
+    [{ minLength: -1 }, "minLength: expected an integer from 0 on, got number -1"],
+    [{ $ref: 5 }, "$ref: expected a string, got number 5"],
+    [{ enum: "a" }, 'enum: expected an array, got "a"'],
+    [{ dependentRequired: { a: "b" } }, "dependentRequired: expected an object of arrays of strings"],
+    [{ $id: "http://[" }, "an identifier or a reference is no valid URI"],
+    [{ $ref: "#/%E0%A4" }, "an identifier or a reference is no valid URI"],
+    [{ $ref: "#/x/y", x: { y: { $id: "http://[" } } }, "an identifier or a reference is no valid URI"],
+  ])("%j", (schema, message) => {
+    for (const trusted of [true, false]) {
+      expect(() => compileJsonSchema(schema, { trusted })).toThrow(
+        expect.objectContaining({ code: "invalid-definition", message: expect.stringContaining(message) }),
+      );
+    }
+  });
+
+  test("a pattern that is no regular expression is refused in our own schemas only", () => {
+    const schema = { properties: { a: { pattern: "(" } } };
+    expect(() => compileJsonSchema(schema, { trusted: true })).toThrow(/regular expression/);
+    const check = compileJsonSchema(schema);
+    expect(check.warnings).toEqual(['properties/a: the pattern "(" is not checked: it is no regular expression']);
+    expect(check({ a: "x" })).toEqual([]);
+  });
+});
+
+describe("values that are not quite JSON are checked as they would travel", () => {
+  const schema = { type: "object", properties: { a: { type: "string" } }, required: ["b"] };
+
+  test("an undefined member is an absent one", () => {
+    expect(lines(schema, { a: undefined, b: 1 })).toEqual([]);
+    expect(lines(schema, { b: undefined })).toEqual(["b: required, got nothing"]);
+  });
+
+  test("a date is text", () => {
+    expect(lines(schema, { a: new Date(0), b: 1 })).toEqual([]);
+  });
+
+  test.each([undefined, () => 1, 1n, Symbol("s")])("%s is no JSON value", (value) => {
+    expect(lines({}, value)).toEqual([expect.stringContaining("expected a JSON value, got")]);
+    expect(lines({}, { a: 1n })).toHaveLength(1);
+  });
+});
+
+describe("bounds", () => {
+  const recursive = { type: "object", properties: { child: { $ref: "#" } } };
+
+  test("a value nested too deeply is not valid", () => {
+    const check = compileJsonSchema(recursive, { maxDepth: 20 });
+    expect(check(nested(19))).toEqual([]);
+    expect(check(nested(20))).toEqual([{ path: "", message: "nested more than 20 levels deep" }]);
+    expect(compileJsonSchema({})(nested(100_000))).toEqual([{ path: "", message: "nested more than 512 levels deep" }]);
+  });
+
+  test("a value the validator has no stack for is not valid, and does not throw", () => {
+    const heavy = { anyOf: [{ allOf: [{ allOf: [{ allOf: [{ properties: { child: { $ref: "#" } } }] }] }] }] };
+    expect(compileJsonSchema(heavy)(nested(511))).toEqual([
+      { path: "", message: "too large or too deeply nested to check" },
+    ]);
+  });
+
+  test("a schema nested too deeply, or into itself, is refused", () => {
+    let deep: JsonSchema = {};
+    for (let level = 0; level < 600; level++) deep = { not: deep };
+    const cyclic: JsonSchema = {};
+    cyclic["not"] = cyclic;
+    for (const schema of [deep, cyclic]) expect(() => compileJsonSchema(schema)).toThrow(/more than 512 levels deep/);
+  });
+
+  test("a schema with too many subschemas is refused", () => {
+    const wide = { anyOf: Array.from({ length: 10_000 }, () => ({ type: "string" })) };
+    expect(() => compileJsonSchema(wide)).toThrow(/more than 10000 subschemas/);
+    let shared: JsonSchema = { type: "string" };
+    for (let level = 0; level < 60; level++) shared = { anyOf: [shared, shared] };
+    expect(() => compileJsonSchema(shared)).toThrow(/more than 10000 subschemas/);
+  });
+
+  test("ten thousand alternatives are checked", () => {
+    const wide = { anyOf: Array.from({ length: 9_000 }, (_, index) => ({ const: index })) };
+    const check = compileJsonSchema(wide);
+    expect(check(8_999)).toEqual([]);
+    expect(check("x")).toHaveLength(1);
+  });
+
+  test.each([true, false])("a composition that doubles at each step ends (trusted: %s)", (trusted) => {
+    const $defs: JsonSchema = { s0: { type: "string" } };
+    for (let level = 1; level <= 60; level++) {
+      const $ref = `#/$defs/s${level - 1}`;
+      $defs[`s${level}`] = { allOf: [{ $ref }, { $ref }] };
+    }
+    const check = compileJsonSchema({ $ref: "#/$defs/s60", $defs }, { trusted });
+    expect(check("text")).toEqual([{ path: "", message: "takes too long to check" }]);
+  });
+
+  test("a reference to itself ends", () => {
+    expect(compileJsonSchema({ $ref: "#" })(1)).toHaveLength(1);
+    expect(compileJsonSchema({ allOf: [{ $ref: "#" }] })(1)).toHaveLength(1);
+  });
+
+  test("identifiers nested in each other are bounded", () => {
+    let schema: JsonSchema = {};
+    for (let level = 0; level < 40; level++) schema = { $id: `https://example.org/${level}`, not: schema };
+    expect(() => compileJsonSchema(schema)).toThrow(/\$id is nested/);
+  });
+
+  test("arrays too long to compare all items are not valid", () => {
+    const check = compileJsonSchema({ uniqueItems: true });
+    expect(check(Array.from({ length: 1_000 }, (_, index) => index))).toEqual([]);
+    expect(check(Array.from({ length: 100_000 }, (_, index) => index))).toEqual([
+      { path: "", message: "too many array items to look for repeated ones" },
+    ]);
+  });
+
+  test("many name patterns over many members are not run", () => {
+    const patterns = Array.from({ length: 5_000 }, (_, index) => [`^${index}$`, {}]);
+    const check = compileJsonSchema({ patternProperties: Object.fromEntries(patterns) });
+    const members = Array.from({ length: 5_000 }, (_, index) => [`m${index}`, 1]);
+    expect(check(Object.fromEntries(members))).toEqual([
+      { path: "", message: "too many members to match their names with patterns" },
+    ]);
+  });
+
+  test("a long enumeration counts for what it costs", () => {
+    const schema = { items: { enum: Array.from({ length: 100_000 }, (_, index) => index) } };
+    expect(compileJsonSchema(schema)(Array(1_000).fill("x"))).toHaveLength(1);
+    expect(compileJsonSchema(schema)(Array(1_000).fill(99_999))).toEqual([
+      { path: "", message: "takes too long to check" },
+    ]);
+  });
+
+  test("tens of thousands of wrong members end in a few issues", () => {
+    const members = Array.from({ length: 80_000 }, (_, index) => [`m${index}`, "x"]);
+    const schema = { properties: { a: { additionalProperties: { type: "number" } } } };
+    const issues = compileJsonSchema(schema)({ a: Object.fromEntries(members) });
+    expect(issues.length).toBeGreaterThan(0);
+    expect(issues.length).toBeLessThanOrEqual(10);
+  });
+
+  test("a large valid value is checked", () => {
+    const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, name: `n${id}` }));
+    const row = { type: "object", properties: { id: { type: "integer" }, name: { type: "string" } }, required: ["id"] };
+    expect(compileJsonSchema({ type: "array", items: row })(rows)).toEqual([]);
+  });
+
+  test("a member name that is no Unicode text is not valid, and does not throw", () => {
+    const check = compileJsonSchema({ additionalProperties: { type: "number" } });
+    expect(check(JSON.parse('{"\\ud800": 1}'))).toEqual([
+      { path: "", message: "a member name is no valid Unicode text" },
+    ]);
+  });
+
+  test("members named like those of Object.prototype are members like others", () => {
+    const value = JSON.parse('{"__proto__": 1, "constructor": "a"}');
+    const schema = JSON.parse('{"properties": {"__proto__": {"type": "string"}, "constructor": {"type": "string"}}}');
+    expect(lines(schema, value)).toEqual(["__proto__: expected string, got number 1"]);
+    expect(lines({ required: ["toString"] }, {})).toEqual(["toString: required, got nothing"]);
+  });
+});
+
+describe("patterns of strangers", () => {
+  const hostile = `${"a".repeat(500)}!`;
+
+  test.each([
+    "(a+)+$",
+    "(a|a)*$",
+    "(a|aa)+$",
+    "([a-z]+)*x",
+    "(.*a){20}",
+    `${"a?".repeat(40)}${"a".repeat(40)}`,
+    ".*.*.*.*.*x",
+  ])("%s is not run, and a warning says so", (pattern) => {
+    const check = compileJsonSchema({ properties: { p: { pattern } } });
+    expect(check({ p: hostile })).toEqual([]);
+    expect(check.warnings).toEqual([expect.stringMatching(/^properties\/p: the pattern .* is not checked: it /)]);
+  });
+
+  test("ordinary patterns are run", () => {
+    const check = compileJsonSchema({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
+    expect(check.warnings).toEqual([]);
+    expect(check("2026-07-28")).toEqual([]);
+    expect(check("28.7.2026")).toHaveLength(1);
+  });
+
+  test("our own patterns are always run", () => {
+    const check = compileJsonSchema({ pattern: "^(a+)+$" }, { trusted: true });
+    expect(check.warnings).toEqual([]);
+    expect(check("b")).toHaveLength(1);
+  });
+
+  test("a pattern with a repeat is not run on long text", () => {
+    const check = compileJsonSchema({ properties: { a: { pattern: "^a*$" }, n: { type: "integer" } } });
+    expect(check({ a: "ab" })).toHaveLength(1);
+    expect(check({ a: `${"a".repeat(2_000)}b` })).toEqual([]);
+    expect(check({ a: `${"a".repeat(2_000)}b`, n: "x" })).toEqual([
+      { path: "n", message: 'expected integer, got "x"' },
+    ]);
+  });
+
+  test.each<[string, JsonSchema]>([
+    ["not", { not: { pattern: "(a+)+$" } }],
+    ["oneOf", { oneOf: [{ pattern: "(a+)+$" }, { type: "string" }] }],
+    ["if", { if: { not: { pattern: "(a+)+$" } }, else: false }],
+    ["contains", { contains: { pattern: "(a+)+$" }, maxContains: 0 }],
+    ["patternProperties", { patternProperties: { "(a+)+$": { type: "string" } }, additionalProperties: false }],
+    ["unevaluatedProperties", { allOf: [{ patternProperties: { "(a+)+$": {} } }], unevaluatedProperties: false }],
+  ])("leaving one out under %s refuses nothing that might be valid", (_keyword, schema) => {
+    const check = compileJsonSchema(schema);
+    for (const value of ["text", ["text"], { some: "member" }]) expect(check(value)).toEqual([]);
+    expect(check.warnings).toHaveLength(1);
+  });
+});

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { expect, test } from "vitest";
+import { drawLayers, layers } from "./layers.ts";
+
+const root = join(import.meta.dirname, "..");
+const source = join(root, "packages/portolan/src");
+const files = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .map((file) => file.split(sep).join("/"))
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+const read = (file: string) => readFileSync(join(source, file), "utf8");
+const imports = (file: string) =>
+  [...read(file).matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1]!);
+const layerOf = (file: string) => (file.includes("/") ? file.split("/")[0]! : file.replace(/\.ts$/, ""));
+const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*/g, "");
+
+test("the source was found", () => {
+  expect(files.length).toBeGreaterThan(50);
+  expect([...new Set(files.map(layerOf))].sort()).toEqual(Object.keys(layers).sort());
+});
+
+test.each(files)("%s imports only from the layers below it", (file) => {
+  const layer = layerOf(file);
+  const allowed = [layer, "errors", ...layers[layer]!];
+  for (const target of imports(file).filter((specifier) => specifier.startsWith("."))) {
+    const to = layerOf(
+      relative(source, join(source, dirname(file), target))
+        .split(sep)
+        .join("/"),
+    );
+    expect(allowed, `${file} imports ${target}`).toContain(to);
+  }
+});
+
+test.each(files)("%s imports node modules only where its name says so", (file) => {
+  const isForNode = /(^|\/)(stdio|node)\.ts$/.test(file) || file.includes("/node/");
+  const used = imports(file).filter((specifier) => specifier.startsWith("node:"));
+  if (!isForNode) expect(used).toEqual([]);
+});
+
+test.each(files.filter((file) => !file.startsWith("protocol/revisions/")))("%s names no protocol version", (file) => {
+  expect(withoutComments(read(file))).not.toMatch(/20\d\d-\d\d-\d\d/);
+});
+
+test.each(files.filter((file) => !file.includes("/types/")))("%s stays under 300 lines", (file) => {
+  expect(read(file).split("\n").length).toBeLessThanOrEqual(301);
+});
+
+test("ARCHITECTURE.md draws the layers as they are", () => {
+  expect(readFileSync(join(root, "ARCHITECTURE.md"), "utf8")).toContain(drawLayers());
+});
+
+test("the library depends on nothing but what its architecture names", () => {
+  const { dependencies } = JSON.parse(readFileSync(join(root, "packages/portolan/package.json"), "utf8"));
+  expect(Object.keys(dependencies)).toEqual(["@cfworker/json-schema"]);
+});

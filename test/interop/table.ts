@@ -1,0 +1,19 @@
+/** A table in plain text; the words of a heading stand one below the other. */
+export function toTable(heading: string[], rows: string[][]): string {
+  const [corner = "", ...titles] = heading;
+  const words = titles.map((title) => title.split(" "));
+  const height = Math.max(...words.map((list) => list.length));
+  const headings = Array.from({ length: height }, (_, line) => [
+    line === height - 1 ? corner : "",
+    ...words.map((list) => list[line] ?? ""),
+  ]);
+  const lines = [...headings, ...rows];
+  const widths = heading.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
+  const toLine = (line: string[]) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  const rule = widths.map((width) => "-".repeat(width)).join("  ");
+  return [...headings.map(toLine), rule, ...rows.map(toLine)].join("\n");
+}

@@ -1,0 +1,16 @@
+/** Each layer of the library and the layers it may import; `errors` is open to all. */
+export const layers: { readonly [layer: string]: readonly string[] } = {
+  errors: [],
+  jsonrpc: [],
+  schema: [],
+  storage: [],
+  protocol: ["jsonrpc", "schema"],
+  server: ["jsonrpc", "schema", "storage", "protocol"],
+  index: ["jsonrpc", "protocol"],
+};
+
+/** The table as ARCHITECTURE.md shows it. */
+export function drawLayers(): string {
+  const rows = Object.entries(layers).map(([layer, below]) => `${layer.padEnd(9)} → ${below.join(", ") || "nothing"}`);
+  return ["```text", ...rows, "```"].join("\n");
+}

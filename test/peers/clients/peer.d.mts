@@ -1,0 +1,74 @@
+/** Plain data from another implementation; the tests look at it, nothing computes with it. */
+// biome-ignore lint/suspicious/noExplicitAny: what a peer hands over has no type that we may trust
+export type Data = any;
+
+export interface Progress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+export interface Question {
+  method: string;
+  params: Data;
+}
+
+/** How the user, the model and the host behind a client answer. */
+export interface Answers {
+  elicit(params: Data): Data;
+  sample(params: Data): Data;
+  roots(): Data;
+}
+
+export interface ConnectOptions {
+  /** The name the client gives itself. */
+  name: string;
+  /** How SDK v2 finds the version: `legacy` offers it, `pin` insists on it, `auto` finds out. */
+  mode?: "legacy" | "auto" | "pin";
+  version: string;
+  /** The server, a script for node. */
+  script: string;
+  env?: { [name: string]: string };
+  answers: Answers;
+  /** The capabilities of the client; all of them unless said otherwise. */
+  declares?: Data;
+}
+
+/** Another implementation's client, connected to a child process, behind one face for all of them. */
+export interface PeerClient {
+  readonly name: string;
+  /** What was agreed. */
+  readonly version: string;
+  readonly pid: number;
+  /** How the server process ended. */
+  readonly exit: Promise<{ code: number | null; signal: string | null; wasKilled: boolean }>;
+  /** May be changed between calls. */
+  readonly answers: Answers;
+  readonly heard: readonly { method: string; params: Data }[];
+  readonly asked: Question[];
+  /** Resolves with the params of the first such notification, heard before or after. */
+  hears(method: string, matches?: (params: Data) => boolean): Promise<Data>;
+  readonly server: { info: Data; capabilities: Data; instructions: string | undefined };
+  callTool(
+    name: string,
+    args?: object,
+    options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
+  ): Promise<Data>;
+  /** Every page, and how many there were. */
+  listTools(): Promise<{ all: Data[]; pages: number }>;
+  listResources(): Promise<{ all: Data[]; pages: number }>;
+  listTemplates(): Promise<{ all: Data[]; pages: number }>;
+  listPrompts(): Promise<{ all: Data[]; pages: number }>;
+  listToolsFrom(cursor: string): Promise<Data>;
+  readResource(uri: string): Promise<Data>;
+  getPrompt(name: string, args?: object): Promise<Data>;
+  complete(params: object): Promise<Data>;
+  ping(): Promise<Data>;
+  setLogLevel(level: string): Promise<void>;
+  /** Hears changes of a resource until the function it returns is called. */
+  follow(uri: string): Promise<() => Promise<void>>;
+  followLists(): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
+export type Connect = (options: ConnectOptions) => Promise<PeerClient>;

@@ -1,0 +1,49 @@
+// What a client heard and was asked, kept in order, with a way to wait for it.
+export function createRecorder() {
+  const heard = [];
+  const waiting = new Set();
+  return {
+    heard,
+    asked: [],
+    hear(method, params) {
+      heard.push({ method, params });
+      for (const look of [...waiting]) look();
+    },
+    hears(method, matches = () => true) {
+      return new Promise((resolve) => {
+        const look = () => {
+          const found = heard.find((notification) => notification.method === method && matches(notification.params));
+          if (!found) return;
+          waiting.delete(look);
+          resolve(found.params);
+        };
+        waiting.add(look);
+        look();
+      });
+    },
+  };
+}
+
+/** How a child process came to its end; `wasKilled` when the client had to send it a signal. */
+export function watchExit(child) {
+  return new Promise((resolve) => {
+    const done = () => resolve({ code: child.exitCode, signal: child.signalCode, wasKilled: child.killed });
+    if (child.exitCode !== null || child.signalCode !== null) done();
+    else child.once("exit", done);
+  });
+}
+
+export const notifications = [
+  "notifications/message",
+  "notifications/resources/updated",
+  "notifications/resources/list_changed",
+  "notifications/tools/list_changed",
+  "notifications/prompts/list_changed",
+  "notifications/elicitation/complete",
+];
+
+export const capabilities = {
+  roots: { listChanged: true },
+  sampling: { tools: {} },
+  elicitation: { form: {}, url: {} },
+};

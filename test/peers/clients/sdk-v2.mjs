@@ -1,0 +1,110 @@
+// The official SDK, version 2, behind the interface of peer.d.mts: one client, either era.
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { capabilities, createRecorder, notifications, watchExit } from "./recorder.mjs";
+
+const logLevelKey = "io.modelcontextprotocol/logLevel";
+
+/** `mode` is `legacy`, `auto` or `pin`; `version` is what is offered, or pinned. */
+export async function connect({ name, mode, version, script, env = {}, answers, declares = capabilities }) {
+  const negotiation = mode === "pin" ? { pin: version } : mode;
+  const options = { capabilities: declares, versionNegotiation: { mode: negotiation } };
+  if (mode === "legacy") options.supportedProtocolVersions = [version];
+  const client = new Client({ name, version: "1.0.0" }, options);
+  const recorder = createRecorder();
+  const current = { ...answers };
+  const serve = (method, answer) =>
+    client.setRequestHandler(method, ({ params }) => {
+      recorder.asked.push({ method, params });
+      return answer(params);
+    });
+  if (declares.elicitation) serve("elicitation/create", (params) => current.elicit(params));
+  if (declares.sampling) serve("sampling/createMessage", (params) => current.sample(params));
+  if (declares.roots) serve("roots/list", () => current.roots());
+  for (const method of notifications) {
+    client.setNotificationHandler(method, ({ params }) => recorder.hear(method, params));
+  }
+
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [script],
+    env: { ...process.env, ...env },
+    stderr: "ignore",
+  });
+  let child;
+  const start = transport.start.bind(transport);
+  transport.start = async () => {
+    await start();
+    child = transport._process;
+  };
+  await client.connect(transport);
+  const exit = watchExit(child);
+  const isModern = client.getProtocolEra() === "modern";
+  let logLevel;
+  const meta = () => (logLevel === undefined ? {} : { _meta: { [logLevelKey]: logLevel } });
+  // Without a cursor this client walks through all pages by itself.
+  const countPages = async (method, member, list) => {
+    let pages = 0;
+    const send = transport.send;
+    transport.send = (message, ...rest) => {
+      if (message.method === method) pages += 1;
+      return send.call(transport, message, ...rest);
+    };
+    try {
+      const result = await list();
+      return { all: result[member], pages };
+    } finally {
+      transport.send = send;
+    }
+  };
+
+  return {
+    name,
+    version: client.getNegotiatedProtocolVersion(),
+    pid: transport.pid,
+    exit,
+    answers: current,
+    heard: recorder.heard,
+    asked: recorder.asked,
+    hears: recorder.hears,
+    server: {
+      info: client.getServerVersion(),
+      capabilities: client.getServerCapabilities(),
+      instructions: client.getInstructions(),
+    },
+    callTool: (tool, args = {}, { signal, onProgress } = {}) =>
+      client.callTool(
+        { name: tool, arguments: args, ...meta() },
+        { ...(signal && { signal }), ...(onProgress && { onprogress: onProgress }) },
+      ),
+    listTools: () => countPages("tools/list", "tools", () => client.listTools()),
+    listResources: () => countPages("resources/list", "resources", () => client.listResources()),
+    listTemplates: () =>
+      countPages("resources/templates/list", "resourceTemplates", () => client.listResourceTemplates()),
+    listPrompts: () => countPages("prompts/list", "prompts", () => client.listPrompts()),
+    listToolsFrom: (cursor) => client.listTools({ cursor }),
+    readResource: (uri) => client.readResource({ uri }),
+    getPrompt: (prompt, args = {}) => client.getPrompt({ name: prompt, arguments: args }),
+    complete: (params) => client.complete(params),
+    ping: () => client.ping(),
+    setLogLevel: async (level) => {
+      if (isModern) logLevel = level;
+      else await client.setLoggingLevel(level);
+    },
+    follow: async (uri) => {
+      if (isModern) {
+        const subscription = await client.listen({ resourceSubscriptions: [uri] });
+        return () => subscription.close();
+      }
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
+    followLists: async () => {
+      if (!isModern) return async () => {};
+      const filter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+      const subscription = await client.listen(filter);
+      return () => subscription.close();
+    },
+    close: () => client.close(),
+  };
+}

@@ -1,0 +1,29 @@
+import { all, between, client, host, type Rows, stateless, tasks } from "./row.ts";
+
+/** Tools. */
+export const rowsG: Rows = {
+  G1: { about: "a server with tools declares the capability and answers tools/list; one without has neither", on: all },
+  G2: { about: "a listed tool carries the members its revision defines and none of a later one", on: all },
+  G3: { about: "an input schema is an object schema whose keywords arrive as the author wrote them", on: all },
+  G4: { about: "an output schema is shown where it exists: object schemas first, any schema later", on: all },
+  G5: { about: "structured content follows the output schema and has a text beside it", on: all },
+  G6: { about: "tool annotations arrive as given where the revision has them", on: all },
+  G7: { about: "which name to show: name, title and annotations.title arrive apart", on: between("2025-06-18", "2026-07-28") },
+  G8: { about: "tool names are unique and case-sensitive", on: all },
+  G9: { about: "a change of the tool list is told once per burst, to those who are to hear it", on: all },
+  G10: { about: "every connection sees the same list, whatever others did before", on: all },
+  G11: { about: "the order of a list is the same each time", on: all },
+  G12: { about: "an unknown tool is a protocol error", on: all },
+  G13: { about: "bad arguments are a result that the model can read; a malformed request is a protocol error", on: all },
+  G14: { about: "a tool that fails answers with isError, and leaks nothing it did not mean to say", on: all },
+  G15: { about: "inputs are checked before the tool runs, outputs before they leave", on: all },
+  G16: { about: "confirming, showing inputs, time limits and audit", later: `${host}, and result checks ${client}` },
+  G17: { about: "a person stays in the loop", later: host },
+  G18: { about: "a call may be turned into a task", later: tasks },
+  G19: { about: "a tool may answer with questions first", on: stateless },
+  G20: { about: "handles instead of session state", untestable: "guidance to the authors of tools" },
+  X1: { about: "content keeps its kinds and their order", on: all },
+  X2: { about: "a result without structured content beside an output schema is the server's mistake", on: all },
+  X3: { about: "structured values that are falsy count as present", on: between("2025-06-18", "2026-07-28") },
+  X4: { about: "a value that has no JSON form fails its own call only", on: all },
+};

@@ -1,0 +1,30 @@
+import { all, between, client, host, type Rows, stateful, stateless } from "./row.ts";
+
+const withElicitation = between("2025-06-18", "2026-07-28");
+
+/** Roots, sampling, elicitation: the half of the server that asks. */
+export const rowsK: Rows = {
+  K1: { about: "roots are asked for only where declared, and are file URIs", on: all },
+  K2: { about: "a refusal of roots ends the call with the client's error", on: stateful },
+  K3: { about: "a sampling request carries what the author gave, as the revision spells it", on: all },
+  K4: { about: "a model is sent the media that the revision knows", on: all },
+  K5: { about: "model hints arrive in order", on: all },
+  K6: { about: "context of servers is asked for only where the client declared it", on: all },
+  K7: { about: "sampling with tools needs its capability, and tool results follow their uses", on: all },
+  K8: { about: "a refusal of sampling ends the call with the client's error", on: stateful },
+  K9: { about: "a person reviews requests and answers of the model", later: host },
+  K10: { about: "forms are flat, spelled as the revision has them, and their answers are checked", on: all },
+  K11: { about: "a page to visit is named where the client declared it", on: all },
+  K12: { about: "accept, decline and cancel are three outcomes, none of them an error", on: withElicitation },
+  K13: { about: "a mode that was not declared is never asked for", on: all },
+  K14: { about: "secrets are not asked for by form", untestable: "a duty of the authors of servers" },
+  K15: { about: "the user sees who asks, and may refuse", later: host },
+  K16: { about: "an answer belongs to the user who was asked", on: stateless, over: ["memory"] },
+  K17: { about: "the client limits how often it is asked", later: client },
+  X30: { about: "an empty elicitation capability means forms only, and an absent mode means a form", on: withElicitation },
+  X31: { about: "a nested form is refused where it is defined", on: withElicitation },
+  X32: { about: "a question is taken back when its call is cancelled", on: between("2025-06-18", "2025-11-25") },
+  X33: { about: "what a tool needs is checked before it runs", on: all },
+  X34: { about: "the handler sees the same on every revision: sequential and joint questions, once, explicit rounds", on: withElicitation },
+  X35: { about: "no roots is a valid answer", on: all },
+};

@@ -1,0 +1,13 @@
+import type { RevisionDate, Transport } from "../../kit/revisions.ts";
+
+/** A row of the requirements: where it holds, or why no test here covers it. */
+export type Row =
+  | { about: string; on: readonly RevisionDate[]; over?: readonly Transport[] }
+  | { about: string; untestable: string }
+  | { about: string; later: string };
+
+export const client = "the client";
+export const http = "Streamable HTTP";
+export const tasks = "the tasks extension";
+export const host = "the host";
+export const authorization = "authorization";
