@@ -1,8 +1,9 @@
 /**
  * Opens and warms one subject per implementation, measures all of them in turn `repetitions` times, and starts afresh each round,
- * so that no ratio hangs on one process's luck. One that fails is left out, and the reason noted.
+ * so that no ratio hangs on one process's luck. Peers, slow and far from any budget, may take part only in every n-th
+ * repetition. One that fails is left out, and the reason noted.
  */
-export async function interleave({ implementations, rounds, repetitions, open, warm, measure, notes }) {
+export async function interleave({ implementations, rounds, repetitions, peersEvery = 1, open, warm, measure, notes }) {
   const failed = new Set();
   const attempt = async (name, work) => {
     if (failed.has(name)) return;
@@ -27,6 +28,7 @@ export async function interleave({ implementations, rounds, repetitions, open, w
       for (let repetition = 0; repetition < repetitions; repetition++) {
         const order = repetition % 2 === 0 ? implementations : [...implementations].reverse();
         for (const { name } of order) {
+          if (repetition % peersEvery !== 0 && name !== "raw" && name !== "portolan") continue;
           await attempt(name, () => measure(name, subjects.get(name), round * repetitions + repetition));
         }
       }

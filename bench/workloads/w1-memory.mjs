@@ -12,7 +12,8 @@ export async function run({ quick, notes }) {
     await interleave({
       implementations: having("memory", era),
       rounds: quick ? 1 : 2,
-      repetitions: 3,
+      repetitions: quick ? 3 : 6,
+      peersEvery: 3,
       notes,
       open: (implementation) => new MemoryDriver(implementation, { era }),
       warm: (name, driver) => driver.ask({ run: "pump", call: "echo", count: countFor(name) }),

@@ -12,7 +12,8 @@ export async function run({ quick, notes }) {
     await interleave({
       implementations: having("stdio", era),
       rounds: quick ? 1 : 3,
-      repetitions: 3,
+      repetitions: quick ? 6 : 9,
+      peersEvery: 3,
       notes,
       open: (implementation) => new StdioDriver(implementation, { era }),
       async warm(name, driver) {

@@ -20,7 +20,8 @@ export async function run({ quick, notes }) {
   await interleave({
     implementations: having("stdio"),
     rounds: quick ? 1 : 2,
-    repetitions: quick ? 2 : 3,
+    repetitions: quick ? 4 : 9,
+    peersEvery: 4,
     notes,
     open,
     warm: (_name, driver) => warm(driver, large),

@@ -24,10 +24,10 @@ async function coldStart(quick, notes) {
     implementations: [...programs.values()],
     rounds: 1,
     repetitions: quick ? 5 : 15,
+    peersEvery: 3,
     notes,
     ...nothingOpen,
     async measure(name, _subject, repetition) {
-      if (isSkipped(name, repetition)) return;
       const start = performance.now();
       const driver = new StdioDriver(programs.get(name), { program: "one-tool", measured: false });
       try {
@@ -48,10 +48,10 @@ async function imports(quick, notes) {
     implementations: installed(),
     rounds: 1,
     repetitions: quick ? 5 : 15,
+    peersEvery: 3,
     notes,
     ...nothingOpen,
     async measure(name, _subject, repetition) {
-      if (isSkipped(name, repetition)) return;
       const start = performance.now();
       const child = spawn(process.execPath, [files.get(name)], { stdio: "ignore" });
       const [code] = await bounded(once(child, "exit"), 30_000, name);
@@ -61,9 +61,6 @@ async function imports(quick, notes) {
   });
   return rowOf("W6 import over bare node", { unit: "ms", shown: "difference" }, samples);
 }
-
-// The slow ones need fewer looks: they are far from any budget.
-const isSkipped = (name, repetition) => name !== "raw" && name !== "portolan" && repetition % 3 !== 0;
 
 /** A program that imports and does nothing, placed where the packages resolve; raw's is empty, that is bare node. */
 function importerOf({ name, folder, imports: specifiers }) {

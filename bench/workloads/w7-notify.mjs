@@ -18,7 +18,8 @@ export async function run({ quick, notes }) {
   await interleave({
     implementations: having("stdio"),
     rounds: quick ? 1 : 3,
-    repetitions: 3,
+    repetitions: quick ? 6 : 9,
+    peersEvery: 3,
     notes,
     open: (implementation) => new StdioDriver(implementation),
     async warm(_name, driver) {

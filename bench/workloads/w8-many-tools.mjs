@@ -14,7 +14,8 @@ async function list(quick, notes) {
   await interleave({
     implementations: having("stdio"),
     rounds: 1,
-    repetitions: quick ? 3 : 7,
+    repetitions: quick ? 6 : 12,
+    peersEvery: 3,
     notes,
     open: (implementation) => new StdioDriver(implementation, { extraTools: 9_997 }),
     async warm(_name, driver) {
@@ -39,7 +40,8 @@ async function flatness(quick, notes) {
   await interleave({
     implementations,
     rounds: quick ? 1 : 2,
-    repetitions: 3,
+    repetitions: 6,
+    peersEvery: 3,
     notes,
     open(implementation) {
       const drivers = [0, 997].map((extraTools) => new StdioDriver(implementation, { extraTools }));

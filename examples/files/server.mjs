@@ -2,7 +2,7 @@
 // A folder as resources: list, read, follow and write its files.
 // Run: node examples/files/server.mjs <folder>
 import { isUtf8 } from "node:buffer";
-import { realpathSync, watch } from "node:fs";
+import { existsSync, realpathSync, watch } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -12,13 +12,27 @@ import { z } from "zod";
 
 export default function createFilesServer(folder = ".") {
   const root = realpathSync(folder);
-  return createServer({ name: "files", version: "1.0.0" }, { instructions: `Serves the files below ${root}.` })
+  /** @type {(() => void)[]} */
+  let stopFollowing = [];
+
+  const server = createServer({ name: "files", version: "1.0.0" }, { instructions: `The files below ${root}.` })
     .template(`${pathToFileURL(root)}/{+path}`, {
       name: "file",
       async list() {
-        return (await listFiles(root)).map((path) => ({ uri: pathToFileURL(join(root, path)).href, name: path }));
+        const entries = (await readdir(root, { recursive: true, withFileTypes: true }))
+          .map((entry) => ({ entry, path: relative(root, join(entry.parentPath, entry.name)) }))
+          .filter(({ path }) => isVisible(path));
+        const folders = entries.filter(({ entry }) => entry.isDirectory()).map(({ path }) => path);
+        // Whoever has seen the list is told when files come or go.
+        for (const stop of stopFollowing) stop();
+        stopFollowing = ["", ...folders].map((path) =>
+          follow(join(root, path), (event, name) => {
+            if (event === "rename" && isVisible(name)) server.publish("resources/list_changed", {});
+          }),
+        );
+        const files = entries.filter(({ entry }) => entry.isFile());
+        return files.map(({ path }) => ({ uri: pathToFileURL(join(root, path)).href, name: path }));
       },
-      complete: { path: async (typed) => (await listFiles(root)).filter((path) => path.startsWith(typed)) },
       async read({ path }) {
         const file = findInside(root, String(path));
         if (!file || !(await statOf(file))?.isFile()) return undefined;
@@ -29,8 +43,7 @@ export default function createFilesServer(folder = ".") {
         const file = findInside(root, fileURLToPath(uri));
         if (!file) throw new Error(`${uri} is outside the folder`);
         // The folder is watched, not the file: whoever saves by renaming puts a new file in its place.
-        const watcher = watch(dirname(file), (_, name) => name === basename(file) && changed());
-        return () => watcher.close();
+        return follow(dirname(file), (_, name) => name === basename(file) && changed());
       },
     })
     .tool("write_file", {
@@ -49,19 +62,24 @@ export default function createFilesServer(folder = ".") {
           const isWanted = await ctx.confirm("replace", `Replace ${path} (${old.size} bytes) by ${bytes} bytes?`);
           if (!isWanted) return ctx.cancelled(`${path} stays as it is.`);
         }
-        await replaceFile(file, text, old?.mode);
+        // Written beside its place and moved there: readers see the old file or the new one, never half of it.
+        await mkdir(dirname(file), { recursive: true });
+        const draft = join(dirname(file), `.${crypto.randomUUID()}`);
+        const written = writeFile(draft, text, { flag: "wx", mode: old?.mode ?? 0o666 });
+        await written.then(() => rename(draft, file)).finally(() => rm(draft, { force: true }));
         return { uri: pathToFileURL(file).href, bytes, replaced: old !== undefined };
       },
     });
-}
-
-async function listFiles(/** @type {string} */ root) {
-  const entries = await readdir(root, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return files.map((file) => relative(root, file)).filter(isVisible);
+  return server;
 }
 
 const statOf = (/** @type {string} */ file) => stat(file).catch(() => undefined);
+
+function follow(/** @type {string} */ folder, /** @type {(event: string, name: string) => void} */ hear) {
+  const watcher = watch(folder, { persistent: false }, (event, name) => hear(event, String(name)));
+  watcher.on("error", () => watcher.close());
+  return () => watcher.close();
+}
 
 /** The real path of a visible file below the root, there already or not; undefined for everything else. */
 function findInside(/** @type {string} */ root, /** @type {string} */ path) {
@@ -71,11 +89,7 @@ function findInside(/** @type {string} */ root, /** @type {string} */ path) {
 
 /** @returns {string} the real path, as far as there is one */
 function followLinks(/** @type {string} */ path) {
-  try {
-    return realpathSync(path);
-  } catch {
-    return join(followLinks(dirname(path)), basename(path));
-  }
+  return existsSync(path) ? realpathSync(path) : join(followLinks(dirname(path)), basename(path));
 }
 
 /** No name begins with a dot: neither hidden files nor the ".." that leads outside. */
@@ -83,18 +97,4 @@ function isVisible(/** @type {string} */ path) {
   return path !== "" && !isAbsolute(path) && !path.split(sep).some((name) => name.startsWith("."));
 }
 
-/** Whoever reads meanwhile sees the old file or the new one, never half of it. */
-async function replaceFile(/** @type {string} */ file, /** @type {string} */ text, mode = 0o666) {
-  await mkdir(dirname(file), { recursive: true });
-  const temporary = join(dirname(file), `.${crypto.randomUUID()}`);
-  await writeFile(temporary, text, { flag: "wx", mode });
-  await rename(temporary, file).finally(() => rm(temporary, { force: true }));
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , folder = "."] = process.argv;
-  const server = createFilesServer(folder);
-  // Files come and go: whoever shows the list is told.
-  watch(folder, { recursive: true }, (event) => event === "rename" && server.publish("resources/list_changed", {}));
-  serveStdio(server);
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) serveStdio(createFilesServer(process.argv[2]));

@@ -7,7 +7,7 @@ import { createSocketChannel } from "./channel.mjs";
 const channel = createSocketChannel(connect(Number(process.argv[2]), "127.0.0.1"));
 channel.open({
   message(message) {
-    if ("result" in message) console.log(JSON.stringify(message.result.structuredContent));
+    if ("result" in message) console.log(JSON.stringify(message.result.structuredContent ?? message.result.content));
     else fail(JSON.stringify(message));
     channel.close();
   },

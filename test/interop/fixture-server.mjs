@@ -110,6 +110,13 @@ const contents = createServer(
       return "logged";
     },
   })
+  .tool("noise", {
+    description: "Prints to standard output",
+    run: () => {
+      console.log("no message");
+      process.stdout.write('{"jsonrpc": "2.0", "method"');
+    },
+  })
   .tool("whoami", {
     output: z.object({ name: z.string(), protocolVersion: z.string(), capabilities: z.array(z.string()) }),
     run: (_, { client, protocolVersion, capabilities }) => ({

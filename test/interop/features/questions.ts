@@ -168,6 +168,24 @@ export const questionFeatures: Feature[] = [
     },
   },
   {
+    name: "questions: taken back with their call",
+    since: forms,
+    async check(peer) {
+      const controller = new AbortController();
+      let takenBack: Promise<unknown> = Promise.resolve();
+      const elicit = (_: Data, signal: AbortSignal) => {
+        takenBack = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        controller.abort(new Error("enough"));
+        return takenBack.then(() => ({ action: "cancel" }));
+      };
+      await answering(peer, { elicit }, async () => {
+        await expect(peer.callTool("ask-form", {}, { signal: controller.signal })).rejects.toThrow("enough");
+        await takenBack;
+      });
+      expect(textOf(await peer.callTool("ask-form"))).toBe("Hello Ada, size m");
+    },
+  },
+  {
     name: "questions: to a client without capabilities",
     async check(_, { open, version }) {
       const plain = await open({ declares: {} });

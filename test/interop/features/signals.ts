@@ -52,7 +52,7 @@ export const signalFeatures: Feature[] = [
   {
     name: "list changes",
     async check(peer) {
-      const stop = await peer.followLists();
+      const { stop } = await peer.followLists();
       const count = () => peer.heard.filter(({ method }) => method.endsWith("/list_changed")).length;
       const before = count();
       await peer.callTool("grow");
@@ -73,6 +73,14 @@ export const signalFeatures: Feature[] = [
     until: "2025-11-25",
     async check(peer) {
       expect(await peer.ping()).toEqual({});
+    },
+  },
+  {
+    name: "nothing but messages",
+    async check(peer) {
+      await peer.callTool("noise");
+      expect(textOf(await peer.callTool("text", { text: "after the noise" }))).toBe("after the noise");
+      expect(peer.errors).toEqual([]);
     },
   },
   {

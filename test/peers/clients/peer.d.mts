@@ -15,7 +15,8 @@ export interface Question {
 
 /** How the user, the model and the host behind a client answer. */
 export interface Answers {
-  elicit(params: Data): Data;
+  /** The signal aborts when the server takes its question back. */
+  elicit(params: Data, signal: AbortSignal): Data;
   sample(params: Data): Data;
   roots(): Data;
 }
@@ -34,6 +35,12 @@ export interface ConnectOptions {
   declares?: Data;
 }
 
+export interface Following {
+  stop(): Promise<void>;
+  /** Which side ended a subscription, where there are subscriptions. */
+  ended?: Promise<"local" | "graceful" | "remote">;
+}
+
 /** Another implementation's client, connected to a child process, behind one face for all of them. */
 export interface PeerClient {
   readonly name: string;
@@ -44,6 +51,8 @@ export interface PeerClient {
   readonly exit: Promise<{ code: number | null; signal: string | null; wasKilled: boolean }>;
   /** May be changed between calls. */
   readonly answers: Answers;
+  /** What the client found wrong with the messages it received. */
+  readonly errors: readonly string[];
   readonly heard: readonly { method: string; params: Data }[];
   readonly asked: Question[];
   /** Resolves with the params of the first such notification, heard before or after. */
@@ -65,9 +74,9 @@ export interface PeerClient {
   complete(params: object): Promise<Data>;
   ping(): Promise<Data>;
   setLogLevel(level: string): Promise<void>;
-  /** Hears changes of a resource until the function it returns is called. */
-  follow(uri: string): Promise<() => Promise<void>>;
-  followLists(): Promise<() => Promise<void>>;
+  /** Hears changes of a resource, by the means of the version that was agreed. */
+  follow(uri: string): Promise<Following>;
+  followLists(): Promise<Following>;
   close(): Promise<void>;
 }
 

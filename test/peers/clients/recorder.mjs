@@ -5,6 +5,7 @@ export function createRecorder() {
   return {
     heard,
     asked: [],
+    errors: [],
     hear(method, params) {
       heard.push({ method, params });
       for (const look of [...waiting]) look();

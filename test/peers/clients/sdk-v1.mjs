@@ -27,13 +27,14 @@ const notificationSchemas = [
 export async function connect({ name, version, script, env = {}, answers, declares = capabilities }) {
   const client = new Client({ name, version: "1.0.0" }, { capabilities: declares });
   const recorder = createRecorder();
+  client.onerror = (error) => recorder.errors.push(error.message);
   const current = { ...answers };
   const serve = (schema, answer) =>
-    client.setRequestHandler(schema, ({ method, params }) => {
+    client.setRequestHandler(schema, ({ method, params }, { signal }) => {
       recorder.asked.push({ method, params });
-      return answer(params);
+      return answer(params, signal);
     });
-  if (declares.elicitation) serve(ElicitRequestSchema, (params) => current.elicit(params));
+  if (declares.elicitation) serve(ElicitRequestSchema, (params, signal) => current.elicit(params, signal));
   if (declares.sampling) serve(CreateMessageRequestSchema, (params) => current.sample(params));
   if (declares.roots) serve(ListRootsRequestSchema, () => current.roots());
   for (const schema of notificationSchemas) {
@@ -77,6 +78,7 @@ export async function connect({ name, version, script, env = {}, answers, declar
     pid: transport.pid,
     exit,
     answers: current,
+    errors: recorder.errors,
     heard: recorder.heard,
     asked: recorder.asked,
     hears: recorder.hears,
@@ -102,9 +104,9 @@ export async function connect({ name, version, script, env = {}, answers, declar
     setLogLevel: (level) => client.setLoggingLevel(level),
     follow: async (uri) => {
       await client.subscribeResource({ uri });
-      return () => client.unsubscribeResource({ uri });
+      return { stop: () => client.unsubscribeResource({ uri }) };
     },
-    followLists: async () => async () => {},
+    followLists: async () => ({ stop: async () => {} }),
     close: () => client.close(),
   };
 }

@@ -12,13 +12,14 @@ export async function connect({ name, mode, version, script, env = {}, answers, 
   if (mode === "legacy") options.supportedProtocolVersions = [version];
   const client = new Client({ name, version: "1.0.0" }, options);
   const recorder = createRecorder();
+  client.onerror = (error) => recorder.errors.push(error.message);
   const current = { ...answers };
   const serve = (method, answer) =>
-    client.setRequestHandler(method, ({ params }) => {
+    client.setRequestHandler(method, ({ params }, { mcpReq }) => {
       recorder.asked.push({ method, params });
-      return answer(params);
+      return answer(params, mcpReq.signal);
     });
-  if (declares.elicitation) serve("elicitation/create", (params) => current.elicit(params));
+  if (declares.elicitation) serve("elicitation/create", (params, signal) => current.elicit(params, signal));
   if (declares.sampling) serve("sampling/createMessage", (params) => current.sample(params));
   if (declares.roots) serve("roots/list", () => current.roots());
   for (const method of notifications) {
@@ -64,6 +65,7 @@ export async function connect({ name, mode, version, script, env = {}, answers, 
     pid: transport.pid,
     exit,
     answers: current,
+    errors: recorder.errors,
     heard: recorder.heard,
     asked: recorder.asked,
     hears: recorder.hears,
@@ -93,18 +95,20 @@ export async function connect({ name, mode, version, script, env = {}, answers, 
     },
     follow: async (uri) => {
       if (isModern) {
-        const subscription = await client.listen({ resourceSubscriptions: [uri] });
-        return () => subscription.close();
+        return toFollowing(await client.listen({ resourceSubscriptions: [uri] }));
       }
       await client.subscribeResource({ uri });
-      return () => client.unsubscribeResource({ uri });
+      return { stop: () => client.unsubscribeResource({ uri }) };
     },
     followLists: async () => {
-      if (!isModern) return async () => {};
+      if (!isModern) return { stop: async () => {} };
       const filter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
-      const subscription = await client.listen(filter);
-      return () => subscription.close();
+      return toFollowing(await client.listen(filter));
     },
     close: () => client.close(),
   };
+}
+
+function toFollowing(subscription) {
+  return { stop: () => subscription.close(), ended: subscription.closed };
 }

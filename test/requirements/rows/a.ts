@@ -1,3 +1,33 @@
-import type { Rows } from "./row.ts";
+import { between, revisions, stateless } from "../../kit/revisions.ts";
+import { client, type Row } from "./row.ts";
 
-export const rowsA: Rows = {};
+export const rowsA: { readonly [row: string]: Row } = {
+  A1: { about: "everything is JSON-RPC 2.0, and a stateless server sends no requests", on: revisions },
+  A2: { about: "ids are strings or integers and come back as they were", on: revisions },
+  A3: { about: "a sender does not use an id twice while it could be confused", on: revisions },
+  A4: { about: "a response has the id of its request and either a result or an error", on: revisions },
+  A5: { about: "results of the stateless revision say what they are, others do not", on: revisions },
+  A6: { about: "what a missing or unknown result type means", later: client },
+  A7: { about: "notifications are never answered", on: revisions },
+  A8: { about: "only one revision has batches", on: revisions },
+  A9: { about: "the bytes are UTF-8", on: revisions, over: ["stdio"] },
+  A10: { about: "the standard error codes mean what JSON-RPC says", on: revisions },
+  A11: { about: "the code for a missing resource depends on the revision", on: revisions },
+  A12: { about: "the code that asks for a visit to a page exists in one revision only", on: revisions },
+  A13: { about: "the codes of the stateless revision, and that others never see them", on: revisions },
+  A14: { about: "reserved codes are not for handlers, all others are", on: revisions },
+  A15: { about: "metadata passes through in both directions", on: revisions },
+  A16: { about: "trace context reaches the handler", on: stateless },
+  A17: { about: "parameter types got names of their own", untestable: "a refactoring of the schema that the wire does not show" },
+  A18: { about: "nothing is concluded from earlier requests", on: stateless },
+  "X-T21": { about: "no message ends the server", on: revisions },
+  "X-T23": { about: "an id in use is refused and its first owner still answered", on: revisions },
+  "X-T25": { about: "names that every object has mean nothing", on: revisions },
+  "X-T27": { about: "a batch has at most a hundred members", on: between("2025-03-26", "2025-03-26") },
+  "X-R01": { about: "what has no JSON form becomes an error, never silence", on: revisions },
+  "X-R11": { about: "unreadable input is answered under its id, replies never", on: revisions },
+  "X-R18": { about: "responses that answer nothing are ignored", on: revisions },
+  "X-R19": { about: "ids that JSON numbers cannot hold are refused", on: revisions },
+  "X-methods": { about: "methods of the server's own, with checked params", on: revisions },
+  "X-order": { about: "concurrent calls are answered to the right caller in the order they end", on: revisions },
+};

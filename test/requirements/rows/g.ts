@@ -1,7 +1,8 @@
-import { all, between, client, host, type Rows, stateless, tasks } from "./row.ts";
+import { between, revisions as all, stateless } from "../../kit/revisions.ts";
+import { client, host, type Row, tasks } from "./row.ts";
 
 /** Tools. */
-export const rowsG: Rows = {
+export const rowsG: { readonly [row: string]: Row } = {
   G1: { about: "a server with tools declares the capability and answers tools/list; one without has neither", on: all },
   G2: { about: "a listed tool carries the members its revision defines and none of a later one", on: all },
   G3: { about: "an input schema is an object schema whose keywords arrive as the author wrote them", on: all },
@@ -22,8 +23,8 @@ export const rowsG: Rows = {
   G18: { about: "a call may be turned into a task", later: tasks },
   G19: { about: "a tool may answer with questions first", on: stateless },
   G20: { about: "handles instead of session state", untestable: "guidance to the authors of tools" },
-  X1: { about: "content keeps its kinds and their order", on: all },
-  X2: { about: "a result without structured content beside an output schema is the server's mistake", on: all },
-  X3: { about: "structured values that are falsy count as present", on: between("2025-06-18", "2026-07-28") },
-  X4: { about: "a value that has no JSON form fails its own call only", on: all },
+  XG1: { about: "content keeps its kinds and their order", on: all },
+  XG2: { about: "a result without structured content beside an output schema is the server's mistake", on: all },
+  XG3: { about: "structured values that are falsy count as present", on: between("2025-06-18", "2026-07-28") },
+  XG4: { about: "a value that has no JSON form fails its own call only", on: all },
 };

@@ -1,7 +1,8 @@
-import { all, type Rows, stateless } from "./row.ts";
+import { revisions as all, stateless } from "../../kit/revisions.ts";
+import { type Row } from "./row.ts";
 
 /** Resources, prompts, completion. */
-export const rowsH: Rows = {
+export const rowsH: { readonly [row: string]: Row } = {
   H1: { about: "a listed resource carries the members its revision defines and none of a later one", on: all },
   H2: { about: "templates are listed in pages and match the URIs they describe", on: all },
   H3: { about: "a read gives text or base64, several contents if there are several, and never nothing", on: all },
@@ -17,8 +18,8 @@ export const rowsH: Rows = {
   H13: { about: "getting a prompt may ask first", on: stateless },
   H14: { about: "completion suggests at most 100 values, with total and hasMore", on: all },
   H15: { about: "completion checks what it is asked and shows no more than the caller may see", on: all },
-  X10: { about: "a fixed URI wins over a template that matches it", on: all },
-  X11: { about: "resources that a template lists are shown with what the template says of them", on: all },
-  X12: { about: "an error while reading or getting is masked, and the operator hears it", on: all },
-  X13: { about: "a cursor belongs to the list that gave it", on: all },
+  XH1: { about: "a fixed URI wins over a template that matches it", on: all },
+  XH2: { about: "resources that a template lists are shown with what the template says of them", on: all },
+  XH3: { about: "an error while reading or getting is masked, and the operator hears it", on: all },
+  XH4: { about: "a cursor belongs to the list that gave it", on: all },
 };

@@ -1,9 +1,10 @@
-import { all, between, client, host, type Rows, stateful, stateless } from "./row.ts";
+import { between, revisions as all, stateful, stateless } from "../../kit/revisions.ts";
+import { client, host, type Row } from "./row.ts";
 
 const withElicitation = between("2025-06-18", "2026-07-28");
 
 /** Roots, sampling, elicitation: the half of the server that asks. */
-export const rowsK: Rows = {
+export const rowsK: { readonly [row: string]: Row } = {
   K1: { about: "roots are asked for only where declared, and are file URIs", on: all },
   K2: { about: "a refusal of roots ends the call with the client's error", on: stateful },
   K3: { about: "a sampling request carries what the author gave, as the revision spells it", on: all },
@@ -21,10 +22,10 @@ export const rowsK: Rows = {
   K15: { about: "the user sees who asks, and may refuse", later: host },
   K16: { about: "an answer belongs to the user who was asked", on: stateless, over: ["memory"] },
   K17: { about: "the client limits how often it is asked", later: client },
-  X30: { about: "an empty elicitation capability means forms only, and an absent mode means a form", on: withElicitation },
-  X31: { about: "a nested form is refused where it is defined", on: withElicitation },
-  X32: { about: "a question is taken back when its call is cancelled", on: between("2025-06-18", "2025-11-25") },
-  X33: { about: "what a tool needs is checked before it runs", on: all },
-  X34: { about: "the handler sees the same on every revision: sequential and joint questions, once, explicit rounds", on: withElicitation },
-  X35: { about: "no roots is a valid answer", on: all },
+  XK1: { about: "an empty elicitation capability means forms only, and an absent mode means a form", on: withElicitation },
+  XK2: { about: "a nested form is refused where it is defined", on: withElicitation },
+  XK3: { about: "a question is taken back when its call is cancelled", on: between("2025-06-18", "2025-11-25") },
+  XK4: { about: "what a tool needs is checked before it runs", on: all },
+  XK5: { about: "the handler sees the same on every revision: sequential and joint questions, once, explicit rounds", on: withElicitation },
+  XK6: { about: "no roots is a valid answer", on: all },
 };

@@ -1,7 +1,8 @@
-import { client, type Rows, stateless } from "./row.ts";
+import { stateless } from "../../kit/revisions.ts";
+import { client, type Row } from "./row.ts";
 
 /** Subscriptions. */
-export const rowsU: Rows = {
+export const rowsU: { readonly [row: string]: Row } = {
   U1: { about: "listen is one long request with a filter", on: stateless },
   U2: { about: "nothing is sent that the filter does not name", on: stateless },
   U3: { about: "the acknowledgement comes first and names what will be heard", on: stateless },

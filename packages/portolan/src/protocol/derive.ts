@@ -11,10 +11,7 @@ export function deriveRevisions(first: FirstRevision, ...later: RevisionChanges[
 }
 
 function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionChanges[]): Revision {
-  const traits: EffectiveTraits = upTo.reduce<EffectiveTraits>(
-    (all, changes) => ({ ...all, ...withoutUndefined(changes) }),
-    first,
-  );
+  const traits: EffectiveTraits = Object.assign({ ...first }, ...upTo.map(withoutUndefined));
   const { version } = upTo[upTo.length - 1] ?? first;
   const requests = table(upTo.map((c) => c.requests ?? {}));
   const notifications = table(upTo.map((c) => rowsOf(c.notifications ?? {})));

@@ -3,7 +3,7 @@ import { callLost } from "../protocol/errors.ts";
 import type { Outcome } from "../protocol/outcome.ts";
 import type { InputRequests } from "../protocol/types/index.ts";
 import { Conversation, type Strategy } from "./conversation.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 import { isPromise, type MaybePromise } from "./maybe-promise.ts";
 import { openState } from "./request-state.ts";
 import type { Runtime } from "./runtime.ts";
@@ -33,7 +33,7 @@ const manyRounds = 8;
 /** Runs a handler that may ask the client, in the way the client's revision allows. */
 export function converse(
   runtime: Runtime,
-  exchange: Exchange,
+  exchange: ServedExchange,
   run: () => MaybePromise<Produced>,
 ): MaybePromise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
@@ -43,7 +43,7 @@ export function converse(
 }
 
 /** The conversation of an exchange, begun when its handler first asks. */
-export function conversationOf(runtime: Runtime, exchange: Exchange, prefers: Strategy = "replay"): Conversation {
+export function conversationOf(runtime: Runtime, exchange: ServedExchange, prefers: Strategy = "replay"): Conversation {
   if (!exchange.conversation) {
     const strategy = exchange.peer.revision.questions === "requests" ? "send" : prefers;
     exchange.conversation = new Conversation(exchange, strategy, runtime.keeper, runtime.parking);
@@ -51,7 +51,7 @@ export function conversationOf(runtime: Runtime, exchange: Exchange, prefers: St
   return exchange.conversation;
 }
 
-async function retry(runtime: Runtime, exchange: Exchange, run: () => MaybePromise<Produced>): Promise<Outcome> {
+async function retry(runtime: Runtime, exchange: ServedExchange, run: () => MaybePromise<Produced>): Promise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
   const given = new Map<string, unknown>(Object.entries(inputResponses ?? {}));
   const kept = requestState === undefined ? undefined : await openState(runtime.keeper, exchange, String(requestState));
@@ -77,7 +77,7 @@ async function retry(runtime: Runtime, exchange: Exchange, run: () => MaybePromi
   return attempt(runtime, exchange, run);
 }
 
-function attempt(runtime: Runtime, exchange: Exchange, run: () => MaybePromise<Produced>): MaybePromise<Outcome> {
+function attempt(runtime: Runtime, exchange: ServedExchange, run: () => MaybePromise<Produced>): MaybePromise<Outcome> {
   const produced = run();
   if (isPromise(produced)) return pursue(runtime, exchange, run, produced);
   if (exchange.conversation?.isStopped) throw exchange.conversation.swallowed();
@@ -87,7 +87,7 @@ function attempt(runtime: Runtime, exchange: Exchange, run: () => MaybePromise<P
 /** Waits for a handler that may be stopped, parked, or go on in a later request. */
 function pursue(
   runtime: Runtime,
-  exchange: Exchange,
+  exchange: ServedExchange,
   run: () => MaybePromise<Produced>,
   produced: Promise<Produced>,
 ): Promise<Outcome> {
@@ -116,7 +116,7 @@ function pursue(
 
 async function answerExplicitly(
   runtime: Runtime,
-  exchange: Exchange,
+  exchange: ServedExchange,
   run: () => MaybePromise<Produced>,
   questions: ExplicitQuestions,
 ): Promise<Outcome> {

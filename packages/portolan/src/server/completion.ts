@@ -3,7 +3,7 @@ import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { CompleteParams, Completion } from "../protocol/types/index.ts";
 import { HandlerContext } from "./context.ts";
 import type { Completer, ServerOptions } from "./definition.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -15,7 +15,7 @@ interface Source {
 }
 
 /** Answers `completion/complete`. */
-export function completeArgument(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+export function completeArgument(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { argument, context: known } = exchange.params as unknown as CompleteParams;
   const { completer, makeApp } = sourceOf(runtime, exchange);
   if (!completer) return complete({ completion: { values: [] } });
@@ -26,10 +26,12 @@ export function completeArgument(runtime: Runtime, exchange: Exchange): MaybePro
         known?.arguments ?? {},
         new HandlerContext(exchange, runtime, makeApp),
       );
-  return whenDone<string[] | Completion, Outcome>(suggestions, (found) => complete({ completion: toCompletion(found) }));
+  return whenDone<string[] | Completion, Outcome>(suggestions, (found) =>
+    complete({ completion: toCompletion(found) }),
+  );
 }
 
-function sourceOf(runtime: Runtime, exchange: Exchange): Source {
+function sourceOf(runtime: Runtime, exchange: ServedExchange): Source {
   const { ref, argument } = exchange.params as unknown as CompleteParams;
   if (ref.type === "ref/prompt") {
     const prompt = runtime.snapshot.prompts.find(ref.name, exchange);
@@ -44,7 +46,8 @@ function sourceOf(runtime: Runtime, exchange: Exchange): Source {
     if (runtime.snapshot.resources.find(ref.uri, exchange)) return { completer: undefined, makeApp: undefined };
     throw invalidParams(`params.ref.uri: unknown resource template "${ref.uri}"`);
   }
-  if (!template.template.variables.includes(argument.name)) throw unknownArgument(argument.name, `template "${ref.uri}"`);
+  if (!template.template.variables.includes(argument.name))
+    throw unknownArgument(argument.name, `template "${ref.uri}"`);
   return { completer: template.definition.complete?.[argument.name], makeApp: template.makeApp };
 }
 
@@ -53,7 +56,9 @@ function unknownArgument(name: string, owner: string): Error {
 }
 
 function toCompletion(found: string[] | Completion): Completion {
-  const { values, total, hasMore } = Array.isArray(found) ? { values: found, total: found.length, hasMore: false } : found;
+  const { values, total, hasMore } = Array.isArray(found)
+    ? { values: found, total: found.length, hasMore: false }
+    : found;
   const cut = values.slice(0, maxValues);
   return {
     values: cut,

@@ -18,7 +18,7 @@ import { checkSampling } from "./answers.ts";
 import { conversationOf } from "./ask.ts";
 import type { Strategy } from "./conversation.ts";
 import type { ServerOptions } from "./definition.ts";
-import type { Exchange, Principal } from "./exchange.ts";
+import type { Principal, ServedExchange } from "./exchange.ts";
 import { emptyForm, type Form, form, isForm } from "./form.ts";
 import { mayLog } from "./logging.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
@@ -87,13 +87,18 @@ export interface Context<App = undefined> extends RequestContext<App> {
 
 /** One context per request, without closures: what is not used costs nothing. */
 export class HandlerContext<App> implements Context<App> {
-  readonly #exchange: Exchange;
+  readonly #exchange: ServedExchange;
   readonly #runtime: Runtime;
   readonly #makeApp: ServerOptions<App>["app"] | undefined;
   readonly #strategy: Strategy;
   #app: { made: App } | undefined;
 
-  constructor(exchange: Exchange, runtime: Runtime, makeApp: ServerOptions<App>["app"], strategy: Strategy = "replay") {
+  constructor(
+    exchange: ServedExchange,
+    runtime: Runtime,
+    makeApp: ServerOptions<App>["app"],
+    strategy: Strategy = "replay",
+  ) {
     this.#exchange = exchange;
     this.#runtime = runtime;
     this.#makeApp = makeApp;

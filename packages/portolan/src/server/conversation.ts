@@ -5,7 +5,7 @@ import type { InputRequired, Outcome } from "../protocol/outcome.ts";
 import type { InputRequest, InputRequests } from "../protocol/types/index.ts";
 import { canonicalJson, sha256 } from "../storage/digest.ts";
 import { checkAnswer } from "./answers.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 import { type Kept, nothingKept, type StateKeeper, sealState } from "./request-state.ts";
 
 /** Thrown through a handler whose answer is a question; it runs again when the client has answered. */
@@ -33,8 +33,8 @@ export type Strategy = "send" | "replay" | "park";
 /** The questions of one call to its client, over all its rounds. */
 export class Conversation {
   /** The request that is being answered: a parked handler outlives the first one. */
-  current: Exchange;
-  readonly #exchange: Exchange;
+  current: ServedExchange;
+  readonly #exchange: ServedExchange;
   readonly #strategy: Strategy;
   readonly #keeper: StateKeeper;
   readonly #lot: ParkingLot;
@@ -49,7 +49,7 @@ export class Conversation {
   #answered = false;
 
   constructor(
-    exchange: Exchange,
+    exchange: ServedExchange,
     strategy: Strategy,
     keeper: StateKeeper,
     lot: ParkingLot,
@@ -131,7 +131,7 @@ export class Conversation {
   }
 
   /** Continues a parked handler with the answers of a retry; wrong answers change nothing. */
-  resume(later: Exchange, given: ReadonlyMap<string, unknown>): void {
+  resume(later: ServedExchange, given: ReadonlyMap<string, unknown>): void {
     const answered = [...this.#waiting].filter(([key]) => given.has(key));
     for (const [key, { question }] of answered) checkAnswer(key, question, given.get(key));
     this.current = later;

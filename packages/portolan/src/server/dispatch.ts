@@ -5,7 +5,7 @@ import type { MethodRow } from "../protocol/revision.ts";
 import { perRequestVersions } from "../protocol/revisions/index.ts";
 import type { LogLevel } from "../protocol/types/index.ts";
 import { completeArgument } from "./completion.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 import { type ExtraMethod, knows } from "./extension.ts";
 import { listen } from "./listen.ts";
 import { type MaybePromise, whenDone } from "./maybe-promise.ts";
@@ -16,7 +16,7 @@ import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { callTool } from "./tools.ts";
 
-type Handler = (runtime: Runtime, exchange: Exchange) => MaybePromise<Outcome>;
+type Handler = (runtime: Runtime, exchange: ServedExchange) => MaybePromise<Outcome>;
 
 interface Method {
   /** Whether this server has what the method is about. */
@@ -46,7 +46,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
 ]);
 
 /** Serves one request: its row, its params, its middleware, its handler. Knows nothing of how it came here. */
-export function dispatch(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+export function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   const { method } = exchange;
   const row = exchange.peer.revision.requests.get(method);
@@ -59,7 +59,7 @@ export function dispatch(runtime: Runtime, exchange: Exchange): MaybePromise<Out
   return runAround(chain, exchange, (current) => openPage(known.handle(runtime, current)));
 }
 
-function checkParams(row: Pick<MethodRow, "params">, exchange: Exchange): void {
+function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExchange): void {
   const problem = row.params(exchange.params, "params");
   if (problem !== undefined) throw invalidParams(problem);
 }
@@ -74,7 +74,7 @@ function openPage(outcome: MaybePromise<Outcome>): MaybePromise<Outcome> {
 }
 
 /** Methods beyond the protocol: the server's own, and those of extensions that the peer declared. */
-function dispatchExtra(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+function dispatchExtra(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   const { method, peer } = exchange;
   let extra: ExtraMethod | undefined = snapshot.parts.methods.get(method);
@@ -101,7 +101,7 @@ function isOutcome(value: JsonObject | Outcome): value is Outcome {
   return kind === "complete" || kind === "extended" || kind === "input_required";
 }
 
-function initialize(runtime: Runtime, { peer }: Exchange): Outcome {
+function initialize(runtime: Runtime, { peer }: ServedExchange): Outcome {
   const { info, options } = runtime.snapshot;
   const { instructions } = options;
   return complete({
@@ -112,7 +112,7 @@ function initialize(runtime: Runtime, { peer }: Exchange): Outcome {
   });
 }
 
-function discover(runtime: Runtime, { peer }: Exchange): Outcome {
+function discover(runtime: Runtime, { peer }: ServedExchange): Outcome {
   const { instructions, cache } = runtime.snapshot.options;
   return complete({
     supportedVersions: perRequestVersions,
@@ -122,22 +122,22 @@ function discover(runtime: Runtime, { peer }: Exchange): Outcome {
   });
 }
 
-function listResources(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+function listResources(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   return snapshot.listsTemplates ? listWithTemplates(runtime, exchange) : snapshot.resources.page(exchange);
 }
 
-function subscribe(runtime: Runtime, exchange: Exchange): Outcome {
+function subscribe(runtime: Runtime, exchange: ServedExchange): Outcome {
   exchange.session?.subscribe(runtime, exchange, exchange.params["uri"] as string);
   return empty;
 }
 
-function unsubscribe(_: Runtime, exchange: Exchange): Outcome {
+function unsubscribe(_: Runtime, exchange: ServedExchange): Outcome {
   exchange.session?.unsubscribe(exchange.params["uri"] as string);
   return empty;
 }
 
-function setLevel(_: Runtime, exchange: Exchange): Outcome {
+function setLevel(_: Runtime, exchange: ServedExchange): Outcome {
   exchange.session?.setLogLevel(exchange.params["level"] as LogLevel);
   return empty;
 }

@@ -25,13 +25,32 @@ export const localPrincipal: Principal = { key: "local" };
 export interface ReturnPath {
   notify(method: string, params: JsonObject): void;
   /** Puts a question to the client as a request of its own; present where the peer's revision asks that way. */
-  ask?(exchange: Exchange, question: InputRequest): Promise<JsonObject>;
+  ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
   /** What is remembered of a stateful peer. */
   readonly session?: Session | undefined;
 }
 
-/** One request being served: who asked, what for, and the ways to talk back before the result. */
-export class Exchange {
+/** One request being served, as middleware and extensions see it: who asked, what for, and ways to talk back. */
+export interface Exchange {
+  readonly request: RpcRequest;
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly peer: Peer;
+  readonly principal: Principal;
+  /** Aborts when the client cancels or goes away. */
+  readonly signal: AbortSignal;
+  readonly isCancelled: boolean;
+  /** Sends a notification about this request, as far as the peer's revision has it. */
+  notify(method: string, params: JsonObject): void;
+  /** Tells how far the work is, if the client wants to know. */
+  progress(progress: number, total?: number, message?: string): void;
+  /** The same request with other params, to hand on to `next`. */
+  withParams(params: JsonObject): Exchange;
+}
+
+/** The exchange behind the interface, with what only the library needs. */
+export class ServedExchange implements Exchange {
   readonly request: RpcRequest;
   readonly peer: Peer;
   readonly principal: Principal;
@@ -155,8 +174,15 @@ export class Exchange {
     });
   }
 
+  withParams(params: JsonObject): ServedExchange {
+    const changed = new ServedExchange({ ...this.request, params }, this.peer, this.principal, this.#back);
+    this.onCancel((reason) => changed.cancel(reason));
+    this.ended.then(() => changed.end());
+    return changed;
+  }
+
   /** Goes on talking through a later request: a parked handler continues on the retry of its call. */
-  continueOn(later: Exchange): void {
+  continueOn(later: ServedExchange): void {
     this.#back = later.#back;
     this.#ended = false;
     this.#lastProgress = undefined;

@@ -3,7 +3,7 @@ import { invalidParams } from "../protocol/errors.ts";
 import type { Outcome } from "../protocol/outcome.ts";
 import type { CacheHints } from "../protocol/types/index.ts";
 import { parseBase64url, toBase64url } from "../storage/base64url.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 
 /** Something a server offers by name: a tool, a prompt, a resource, a template. */
 export interface Feature {
@@ -19,11 +19,13 @@ export interface ListOptions {
   readonly pageSize: number;
   readonly cache: CacheHints | undefined;
   /** The view of a caller; undefined when all callers see the same. */
-  viewOf(exchange: Exchange): string;
+  viewOf(exchange: ServedExchange): string;
   /** Which extensions change the entries for this caller, as a cache key, and how. */
-  decorationFor(exchange: Exchange): { readonly key: string; decorate(entry: JsonObject): JsonObject } | undefined;
+  decorationFor(
+    exchange: ServedExchange,
+  ): { readonly key: string; decorate(entry: JsonObject): JsonObject } | undefined;
   /** Puts a page on the wire of the caller's revision. */
-  encode(exchange: Exchange, result: JsonObject): string;
+  encode(exchange: ServedExchange, result: JsonObject): string;
 }
 
 const maxCachedCharacters = 32 * 1024 * 1024;
@@ -49,14 +51,14 @@ export class FeatureList<F extends Feature> {
   }
 
   /** Finds a feature; what the caller's view does not show is unknown to it. */
-  find(key: string, exchange: Exchange): F | undefined {
+  find(key: string, exchange: ServedExchange): F | undefined {
     const feature = this.#byKey.get(key);
     if (feature?.visibleTo && !feature.visibleTo(this.#options.viewOf(exchange))) return undefined;
     return feature;
   }
 
   /** Everything the caller may see, in the order of the list. */
-  visible(exchange: Exchange): readonly F[] {
+  visible(exchange: ServedExchange): readonly F[] {
     const view = this.#options.viewOf(exchange);
     let features = this.#visible.get(view);
     if (!features) {
@@ -68,7 +70,7 @@ export class FeatureList<F extends Feature> {
   }
 
   /** One page, serialized once for all callers of one revision and view. */
-  page(exchange: Exchange): Outcome {
+  page(exchange: ServedExchange): Outcome {
     const { viewOf, decorationFor, encode } = this.#options;
     const features = this.visible(exchange);
     const view = viewOf(exchange);
@@ -86,7 +88,7 @@ export class FeatureList<F extends Feature> {
 
   /** One page of entries that are known only now, or that a middleware wants to see. */
   result(
-    exchange: Exchange,
+    exchange: ServedExchange,
     entries: readonly JsonObject[],
     start: number,
     decorate?: (entry: JsonObject) => JsonObject,
@@ -113,7 +115,7 @@ export class FeatureList<F extends Feature> {
 }
 
 /** Where the page that a request asks for begins. */
-export function startOf(exchange: Exchange, features: readonly { readonly key: string }[], view: string): number {
+export function startOf(exchange: ServedExchange, features: readonly { readonly key: string }[], view: string): number {
   const { cursor } = exchange.params;
   if (cursor === undefined) return 0;
   const key = parseCursor(String(cursor), view);

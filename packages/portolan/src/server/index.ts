@@ -1,3 +1,4 @@
+export { withJsonSchema } from "../schema/infer.ts";
 export { type ExplicitQuestions, inputRequired } from "./ask.ts";
 export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./context.ts";
 export type {
@@ -26,4 +27,3 @@ export { type ServeChannelOptions, type Serving, serveChannel } from "./serve-ch
 export { createServer, type Served, type Server } from "./server.ts";
 export type { Audience, Topics } from "./subscriptions.ts";
 export { ToolError } from "./tools.ts";
-export { withJsonSchema } from "../schema/infer.ts";

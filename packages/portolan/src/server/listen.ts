@@ -1,9 +1,9 @@
-import { invalidParams } from "../protocol/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { invalidParams } from "../protocol/errors.ts";
 import { metaKeys } from "../protocol/meta.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 import { findResource } from "./resources.ts";
 import type { Runtime } from "./runtime.ts";
 import { covers } from "./subscriptions.ts";
@@ -18,7 +18,7 @@ const members: { [topic: string]: keyof SubscriptionFilter } = {
 };
 
 /** Answers `subscriptions/listen`: first what will be heard, then the changes, and the result when the server ends it. */
-export function listen(runtime: Runtime, exchange: Exchange): Promise<Outcome> {
+export function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const _meta = { [metaKeys.subscriptionId]: exchange.id };
   const wanted = exchange.params["notifications"] as SubscriptionFilter & JsonObject;
   const notifications = honoured(runtime, exchange, wanted);
@@ -33,7 +33,9 @@ export function listen(runtime: Runtime, exchange: Exchange): Promise<Outcome> {
       if (topic === "resources/updated") {
         return notifications.resourceSubscriptions?.some((uri) => covers(uri, String(payload["uri"]))) ?? false;
       }
-      return extra.some(([name, test]) => notifications[name] !== undefined && test(notifications[name], topic, payload));
+      return extra.some(
+        ([name, test]) => notifications[name] !== undefined && test(notifications[name], topic, payload),
+      );
     },
     hear(topic, payload) {
       exchange.notify(`notifications/${topic}`, { ...payload, _meta });
@@ -57,7 +59,7 @@ export function listen(runtime: Runtime, exchange: Exchange): Promise<Outcome> {
 }
 
 /** Begins what watching these resources needs; each function ends one watch. */
-export function holdAll(runtime: Runtime, exchange: Exchange, uris: readonly string[]): (() => void)[] {
+export function holdAll(runtime: Runtime, exchange: ServedExchange, uris: readonly string[]): (() => void)[] {
   return uris.flatMap((uri) => {
     const watch = findResource(runtime, exchange, uri)?.readable.definition.watch;
     return watch ? [runtime.hub.hold(uri, watch)] : [];
@@ -65,7 +67,11 @@ export function holdAll(runtime: Runtime, exchange: Exchange, uris: readonly str
 }
 
 /** The part of a filter that this server can keep to. */
-function honoured(runtime: Runtime, exchange: Exchange, wanted: SubscriptionFilter & JsonObject): SubscriptionFilter & JsonObject {
+function honoured(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  wanted: SubscriptionFilter & JsonObject,
+): SubscriptionFilter & JsonObject {
   const { tools, prompts, resources } = runtime.snapshot.capabilities(exchange.peer);
   const filter: SubscriptionFilter & JsonObject = {};
   if (wanted.toolsListChanged && tools?.listChanged) filter.toolsListChanged = true;
@@ -74,10 +80,13 @@ function honoured(runtime: Runtime, exchange: Exchange, wanted: SubscriptionFilt
   if (wanted.resourceSubscriptions && resources?.subscribe) {
     const uris = [...new Set(wanted.resourceSubscriptions)];
     if (uris.length > maxSubscriptions) {
-      throw invalidParams(`params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions}, got ${uris.length}`);
+      throw invalidParams(
+        `params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions}, got ${uris.length}`,
+      );
     }
     filter.resourceSubscriptions = uris;
   }
-  for (const [name] of runtime.snapshot.listenTests(exchange.peer)) if (wanted[name] !== undefined) filter[name] = wanted[name];
+  for (const [name] of runtime.snapshot.listenTests(exchange.peer))
+    if (wanted[name] !== undefined) filter[name] = wanted[name];
   return filter;
 }

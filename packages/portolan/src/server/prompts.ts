@@ -5,7 +5,7 @@ import { complete, type Outcome } from "../protocol/outcome.ts";
 import { converse, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
 import type { ArgumentDefinition, PromptDefinition, PromptReturn, ServerOptions } from "./definition.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
 import type { Feature } from "./feature-list.ts";
 import { type MaybePromise, whenDone } from "./maybe-promise.ts";
@@ -45,7 +45,7 @@ export function compilePrompt(
 }
 
 /** Answers `prompts/get`. */
-export function getPrompt(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+export function getPrompt(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { name, arguments: args = {} } = exchange.params as { name: string; arguments?: { [name: string]: string } };
   const prompt = runtime.snapshot.prompts.find(name, exchange);
   if (!prompt) throw unknownPrompt(name);
@@ -60,7 +60,7 @@ export function getPrompt(runtime: Runtime, exchange: Exchange): MaybePromise<Ou
 
 function getOne(
   runtime: Runtime,
-  exchange: Exchange,
+  exchange: ServedExchange,
   { definition, makeApp }: CompiledPrompt,
   args: { [name: string]: string },
 ): MaybePromise<Produced> {

@@ -3,7 +3,7 @@ import { invalidState } from "../protocol/errors.ts";
 import { canonicalJson, sha256 } from "../storage/digest.ts";
 import type { Sealer } from "../storage/sealed.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 
 /** What earlier rounds of a call have settled; it travels with the client, sealed. */
 export interface Kept {
@@ -37,7 +37,7 @@ const purpose = "requestState";
 const handlePrefix = "kept:";
 
 /** Seals what is kept, bound to this very call by this very caller. */
-export async function sealState(keeper: StateKeeper, exchange: Exchange, kept: Kept): Promise<string> {
+export async function sealState(keeper: StateKeeper, exchange: ServedExchange, kept: Kept): Promise<string> {
   const value = JSON.stringify({
     answers: Object.fromEntries(kept.answers),
     once: Object.fromEntries(kept.once),
@@ -55,7 +55,7 @@ export async function sealState(keeper: StateKeeper, exchange: Exchange, kept: K
 }
 
 /** Opens a state that came back; whatever is wrong with it, the caller hears the same. */
-export async function openState(keeper: StateKeeper, exchange: Exchange, state: string): Promise<Kept> {
+export async function openState(keeper: StateKeeper, exchange: ServedExchange, state: string): Promise<Kept> {
   const sealed = state.startsWith(handlePrefix) ? await keeper.storage.kv.get(state) : state;
   if (sealed === undefined) throw invalidState();
   const opened = await keeper.sealer.open(sealed, { purpose, binding: await bindingOf(exchange) });
@@ -71,7 +71,7 @@ export async function openState(keeper: StateKeeper, exchange: Exchange, state: 
   };
 }
 
-async function bindingOf({ method, params, principal }: Exchange): Promise<string> {
+async function bindingOf({ method, params, principal }: ServedExchange): Promise<string> {
   const { _meta, inputResponses, requestState, ...salient } = params;
   return canonicalJson([method, principal.key, await sha256(canonicalJson(salient))]);
 }

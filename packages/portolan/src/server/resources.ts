@@ -6,8 +6,14 @@ import type { ResourceContents } from "../protocol/types/index.ts";
 import { parseUriTemplate, type UriTemplate } from "../protocol/uri-template.ts";
 import { converse, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
-import type { ReadReturn, ResourceDefinition, ServerOptions, TemplateDefinition, TemplateValues } from "./definition.ts";
-import type { Exchange } from "./exchange.ts";
+import type {
+  ReadReturn,
+  ResourceDefinition,
+  ServerOptions,
+  TemplateDefinition,
+  TemplateValues,
+} from "./definition.ts";
+import type { ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
 import { type Feature, keyOf, startOf } from "./feature-list.ts";
 import { type MaybePromise, whenDone } from "./maybe-promise.ts";
@@ -53,7 +59,8 @@ export function compileTemplate(
   const template = parseUriTemplate(uriTemplate);
   if (typeof definition.read !== "function") throw unfit(uriTemplate, "read: expected a function");
   for (const variable of Object.keys(definition.complete ?? {})) {
-    if (!template.variables.includes(variable)) throw unfit(uriTemplate, `complete: the template has no variable "${variable}"`);
+    if (!template.variables.includes(variable))
+      throw unfit(uriTemplate, `complete: the template has no variable "${variable}"`);
   }
   const entry: JsonObject = { uriTemplate, ...describe(uriTemplate, definition) };
   return { key: uriTemplate, entry, visibleTo: definition.visibleTo, definition, template, makeApp, around: [] };
@@ -73,7 +80,7 @@ function describe(uri: string, definition: ResourceDefinition<unknown> | Templat
 }
 
 /** Answers `resources/list` where templates say what exists now. */
-export async function listWithTemplates(runtime: Runtime, exchange: Exchange): Promise<Outcome> {
+export async function listWithTemplates(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const { resources, templates, viewOf } = runtime.snapshot;
   const entries = new Map<string, JsonObject>();
   for (const { definition, entry, makeApp } of templates.visible(exchange)) {
@@ -83,22 +90,32 @@ export async function listWithTemplates(runtime: Runtime, exchange: Exchange): P
     const { uriTemplate: _, ...shared } = entry;
     for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
     if (entries.size > maxListed) {
-      throw new PortolanError("limit-reached", `resources/list: more than ${maxListed} resources; list fewer and offer a template`);
+      throw new PortolanError(
+        "limit-reached",
+        `resources/list: more than ${maxListed} resources; list fewer and offer a template`,
+      );
     }
   }
   for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
   const sorted = [...entries.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-  const start = startOf(exchange, sorted.map((entry) => ({ key: keyOf(entry) })), viewOf(exchange));
-  return complete(resources.result(exchange, sorted, start, runtime.snapshot.decorationFor("resource", exchange)?.decorate));
+  const start = startOf(
+    exchange,
+    sorted.map((entry) => ({ key: keyOf(entry) })),
+    viewOf(exchange),
+  );
+  return complete(
+    resources.result(exchange, sorted, start, runtime.snapshot.decorationFor("resource", exchange)?.decorate),
+  );
 }
 
 /** A resource that a URI names: a fixed one, or else the first template that matches. */
 export function findResource(
   runtime: Runtime,
-  exchange: Exchange,
+  exchange: ServedExchange,
   uri: string,
 ): { readable: CompiledResource | CompiledTemplate; values?: TemplateValues } | undefined {
-  if (uri.length > maxUriLength) throw invalidParams(`uri: expected at most ${maxUriLength} characters, got ${uri.length}`);
+  if (uri.length > maxUriLength)
+    throw invalidParams(`uri: expected at most ${maxUriLength} characters, got ${uri.length}`);
   const { resources, templates } = runtime.snapshot;
   const fixed = resources.find(uri, exchange);
   if (fixed) return { readable: fixed };
@@ -110,7 +127,7 @@ export function findResource(
 }
 
 /** Answers `resources/read`. */
-export function readResource(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+export function readResource(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const uri = exchange.params["uri"] as string;
   const found = findResource(runtime, exchange, uri);
   if (!found) throw resourceNotFound(uri);
@@ -121,7 +138,7 @@ export function readResource(runtime: Runtime, exchange: Exchange): MaybePromise
 
 function readOne(
   runtime: Runtime,
-  exchange: Exchange,
+  exchange: ServedExchange,
   uri: string,
   readable: CompiledResource | CompiledTemplate,
   values: TemplateValues | undefined,

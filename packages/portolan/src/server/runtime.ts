@@ -1,6 +1,6 @@
 import { createMemoryStorage } from "../storage/memory.ts";
 import { createSealer, randomSecret } from "../storage/sealed.ts";
-import type { ErrorReport } from "./definition.ts";
+import type { ErrorReport, ServerOptions } from "./definition.ts";
 import { Parking } from "./parking.ts";
 import type { StateKeeper } from "./request-state.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -39,16 +39,26 @@ export class Runtime {
   report(error: unknown, method?: string): string {
     const reference = crypto.randomUUID().slice(0, 8);
     const about: ErrorReport = method === undefined ? { reference } : { method, reference };
-    const { onError = printError } = this.snapshot.options;
-    try {
-      onError(error, about);
-    } catch (failure) {
-      printError(failure, about);
-    }
+    tellOperator(this.snapshot.options, error, about);
     return reference;
   }
 }
 
+/** Hands an error to whoever runs the server; a hook that fails itself does not hide it. */
+export function tellOperator(
+  { onError = printError }: ServerOptions<unknown>,
+  error: unknown,
+  about: ErrorReport,
+): void {
+  try {
+    onError(error, about);
+  } catch (failure) {
+    printError(error, about);
+    printError(failure, about);
+  }
+}
+
 function printError(error: unknown, { method, reference }: ErrorReport): void {
-  console.error(`portolan: ${method ?? "error"} (reference ${reference}):`, error);
+  const where = [method, reference && `(reference ${reference})`].filter(Boolean).join(" ");
+  console.error(`portolan: ${where}`, error);
 }

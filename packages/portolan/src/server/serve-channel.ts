@@ -11,11 +11,11 @@ import { perRequestVersions, revisionOf } from "../protocol/revisions/index.ts";
 import type { InputRequest } from "../protocol/types/index.ts";
 import { collector, problemOfBatch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
-import { Exchange, localPrincipal, type Principal, type ReturnPath } from "./exchange.ts";
+import { localPrincipal, type Principal, type ReturnPath, ServedExchange } from "./exchange.ts";
 import { knows } from "./extension.ts";
 import { isPromise } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
-import { type Served, runtimeOf } from "./server.ts";
+import { runtimeOf, type Served } from "./server.ts";
 import { peerFromHandshake, Session } from "./session.ts";
 
 export interface ServeChannelOptions {
@@ -50,7 +50,7 @@ class ChannelServer implements Serving, ReturnPath {
   readonly #channel: Channel;
   readonly #principal: Principal;
   readonly #maxInFlight: number;
-  readonly #inFlight = new Map<RequestId, Exchange>();
+  readonly #inFlight = new Map<RequestId, ServedExchange>();
   readonly #questions: Connection;
   /** The way back to a stateless peer, which is never asked by a request. */
   readonly #statelessPath: ReturnPath;
@@ -73,7 +73,8 @@ class ChannelServer implements Serving, ReturnPath {
       message: (message) => this.#receive(message),
       batch: (messages) => this.#receiveBatch(messages),
       unreadable: ({ code, why, id, answerable }) => {
-        if (answerable) this.#refuse(new RpcError(code, `${code === -32700 ? "Parse error" : "Invalid request"}: ${why}`), id);
+        if (answerable)
+          this.#refuse(new RpcError(code, `${code === -32700 ? "Parse error" : "Invalid request"}: ${why}`), id);
       },
       closed: (reason) => this.#lost(reason),
     });
@@ -88,7 +89,7 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   /** Puts a question to a stateful client; it is taken back when the call it belongs to is cancelled. */
-  async ask(exchange: Exchange, { method, params }: InputRequest): Promise<JsonObject> {
+  async ask(exchange: ServedExchange, { method, params }: InputRequest): Promise<JsonObject> {
     const { id, response } = this.#questions.request(method, params as JsonObject | undefined);
     exchange.onCancel((reason) => {
       if (!this.#questions.abandon(id, reason)) return;
@@ -127,7 +128,10 @@ class ChannelServer implements Serving, ReturnPath {
   /** One exchange per member over one shared reply; the revision says whether there are batches at all. */
   #receiveBatch(messages: Message[]): void {
     const problem = problemOfBatch(messages, this.#session?.peer.revision);
-    if (problem !== undefined) return this.#refuse(invalidRequest(problem));
+    if (problem !== undefined) {
+      this.#refuse(invalidRequest(problem));
+      return;
+    }
     const collect = collector(messages, (responses) => this.#send(responses));
     for (const message of messages) {
       if (!("method" in message)) this.#questions.settle(message);
@@ -137,7 +141,7 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   #serve(request: RpcRequest, reply: Reply, cancelled?: () => void): void {
-    let exchange: Exchange;
+    let exchange: ServedExchange;
     try {
       exchange = this.#open(request);
     } catch (cause) {
@@ -160,18 +164,24 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   /** Finds out who asks: the request says so itself, or the handshake did. */
-  #open(request: RpcRequest): Exchange {
+  #open(request: RpcRequest): ServedExchange {
     const { id, method } = request;
-    if (this.#inFlight.has(id)) throw invalidRequest(`id: ${JSON.stringify(id)} is in use by a request that is not answered yet`);
+    if (this.#inFlight.has(id))
+      throw invalidRequest(`id: ${JSON.stringify(id)} is in use by a request that is not answered yet`);
     if (this.#inFlight.size >= this.#maxInFlight) throw tooManyRequests(this.#maxInFlight);
     const revision = revisionOf(request);
     if (revision) {
-      return new Exchange(request, revision.readPeer(metaOf(request.params) ?? {}), this.#principal, this.#statelessPath);
+      return new ServedExchange(
+        request,
+        revision.readPeer(metaOf(request.params) ?? {}),
+        this.#principal,
+        this.#statelessPath,
+      );
     }
     if (method === "initialize") this.#begin(request);
     const session = this.#session;
-    if (session) return new Exchange(request, session.peer, this.#principal, this);
-    if (method === "ping") return new Exchange(request, unknownPeer, this.#principal, this);
+    if (session) return new ServedExchange(request, session.peer, this.#principal, this);
+    if (method === "ping") return new ServedExchange(request, unknownPeer, this.#principal, this);
     const missing = `_meta["${metaKeys.protocolVersion}"]: expected the protocol version, or an initialize request first`;
     throw missingMeta(missing, { supported: perRequestVersions });
   }
@@ -194,7 +204,9 @@ class ChannelServer implements Serving, ReturnPath {
       const exchange = requestId === undefined ? undefined : this.#inFlight.get(requestId);
       if (!exchange || exchange.method === "initialize") return;
       this.#forget(exchange);
-      exchange.cancel(new PortolanError("cancelled", typeof reason === "string" ? reason : "The client cancelled the request"));
+      exchange.cancel(
+        new PortolanError("cancelled", typeof reason === "string" ? reason : "The client cancelled the request"),
+      );
       return;
     }
     const peer = this.#session?.peer;
@@ -209,7 +221,7 @@ class ChannelServer implements Serving, ReturnPath {
     }
   }
 
-  #answer(exchange: Exchange, outcome: Outcome, reply: Reply): void {
+  #answer(exchange: ServedExchange, outcome: Outcome, reply: Reply): void {
     if (exchange.isCancelled) return;
     this.#forget(exchange);
     exchange.end();
@@ -222,14 +234,14 @@ class ChannelServer implements Serving, ReturnPath {
     }
   }
 
-  #fail(exchange: Exchange, cause: unknown, reply: Reply): void {
+  #fail(exchange: ServedExchange, cause: unknown, reply: Reply): void {
     if (exchange.isCancelled) return;
     this.#forget(exchange);
     exchange.end();
     this.#replyError(exchange, cause, reply);
   }
 
-  #replyError({ id, method, peer }: Exchange, cause: unknown, reply: Reply): void {
+  #replyError({ id, method, peer }: ServedExchange, cause: unknown, reply: Reply): void {
     const error = peer.revision.encodeError(this.#toRpcError(cause, method));
     try {
       reply({ jsonrpc: "2.0", id, error });
@@ -258,7 +270,7 @@ class ChannelServer implements Serving, ReturnPath {
     if (sent) sent.catch(() => {});
   }
 
-  #forget(exchange: Exchange): void {
+  #forget(exchange: ServedExchange): void {
     this.#inFlight.delete(exchange.id);
     if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();

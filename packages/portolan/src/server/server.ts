@@ -9,14 +9,17 @@ import type {
   TemplateDefinition,
   ToolDefinition,
 } from "./definition.ts";
+import { Entries, type Entry } from "./entries.ts";
 import type { ExtraMethod, Middleware, ServerExtension } from "./extension.ts";
 import { mounted } from "./mount.ts";
 import { type AnyArguments, compilePrompt } from "./prompts.ts";
 import { compileResource, compileTemplate } from "./resources.ts";
-import { Runtime } from "./runtime.ts";
-import { type NotificationHandler, type Parts, Snapshot } from "./snapshot.ts";
+import { Runtime, tellOperator } from "./runtime.ts";
+import { type NotificationHandler, Snapshot } from "./snapshot.ts";
 import type { Audience, Topics } from "./subscriptions.ts";
 import { compileTool } from "./tools.ts";
+
+const runtimeKey: unique symbol = Symbol("portolan.runtime");
 
 /**
  * A server's definition: an immutable, compiled value. Each method returns a new one; the same value can be served over
@@ -50,8 +53,6 @@ export interface Served {
   [runtimeKey](): Runtime;
 }
 
-const runtimeKey: unique symbol = Symbol("portolan.runtime");
-
 /** The shared state behind a served value. */
 export function runtimeOf(served: Served): Runtime {
   if (typeof served?.[runtimeKey] === "function") return served[runtimeKey]();
@@ -64,94 +65,32 @@ export function servedBy<T extends object>(value: T, runtime: Runtime): T & Serv
 }
 
 /** Begins the definition of a server. */
-export function createServer<App = undefined>(
-  info: ServerInfo,
-  options: ServerOptions<App> = {},
-): Server<App> {
+export function createServer<App = undefined>(info: ServerInfo, options: ServerOptions<App> = {}): Server<App> {
   if (typeof info?.name !== "string" || typeof info.version !== "string") {
     throw new PortolanError("invalid-definition", "createServer: expected { name, version } as strings");
   }
-  return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new Vector([]));
-}
-
-/** One thing a server was told. */
-type Entry =
-  | { readonly kind: "tools" | "resources" | "templates" | "prompts"; readonly feature: { readonly key: string } }
-  | { readonly kind: "middleware"; readonly feature: Parts["middleware"][number] }
-  | { readonly kind: "extensions"; readonly feature: ServerExtension }
-  | { readonly kind: "method"; readonly name: string; readonly feature: ExtraMethod }
-  | { readonly kind: "notification"; readonly name: string; readonly feature: NotificationHandler };
-
-/** An append-only list that versions share: adding is one step, and no version sees what was added after it. */
-class Vector {
-  readonly #entries: Entry[];
-  readonly #keys: Map<string, number>;
-  readonly length: number;
-
-  constructor(entries: Entry[], keys: Map<string, number> = new Map(), length: number = entries.length) {
-    this.#entries = entries;
-    this.#keys = keys;
-    this.length = length;
-  }
-
-  add(entry: Entry): Vector {
-    // Another version went its own way from here: this one needs lists of its own.
-    if (this.#entries.length !== this.length) return this.#copy().add(entry);
-    const key = keyOf(entry);
-    if (key !== undefined) {
-      if (this.#keys.has(key)) throw new PortolanError("invalid-definition", `${key} is defined twice; names must differ`);
-      this.#keys.set(key, this.length);
-    }
-    this.#entries.push(entry);
-    return new Vector(this.#entries, this.#keys);
-  }
-
-  #copy(): Vector {
-    const keys = new Map([...this.#keys].filter(([, index]) => index < this.length));
-    return new Vector(this.#entries.slice(0, this.length), keys);
-  }
-
-  toParts(): Parts {
-    const entries = this.#entries.slice(0, this.length);
-    const features = <T>(kind: Entry["kind"]): T[] =>
-      entries.filter((entry) => entry.kind === kind).map((entry) => entry.feature as T);
-    const named = <T>(kind: Entry["kind"]): Map<string, T> =>
-      new Map(entries.flatMap((entry) => (entry.kind === kind && "name" in entry ? [[entry.name, entry.feature as T]] : [])));
-    return {
-      tools: features("tools"),
-      resources: features("resources"),
-      templates: features("templates"),
-      prompts: features("prompts"),
-      middleware: features("middleware"),
-      extensions: features("extensions"),
-      methods: named("method"),
-      notifications: named("notification"),
-    };
-  }
-}
-
-function keyOf(entry: Entry): string | undefined {
-  if (entry.kind === "middleware") return undefined;
-  if (entry.kind === "extensions") return `Extension "${entry.feature.id}"`;
-  if ("name" in entry) return `The ${entry.kind} "${entry.name}"`;
-  const kinds = { tools: "Tool", resources: "Resource", templates: "Resource template", prompts: "Prompt" };
-  return `${kinds[entry.kind]} "${entry.feature.key}"`;
+  return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new Entries([]));
 }
 
 class Definition<App> implements Server<App> {
   readonly info: ServerInfo;
   readonly #options: ServerOptions<unknown>;
-  readonly #entries: Vector;
+  readonly #entries: Entries;
   #runtime: Runtime | undefined;
 
-  constructor(info: ServerInfo, options: ServerOptions<unknown>, entries: Vector) {
+  constructor(info: ServerInfo, options: ServerOptions<unknown>, entries: Entries) {
     this.info = info;
     this.#options = options;
     this.#entries = entries;
   }
 
   tool<I, O>(name: string, definition: ToolDefinition<I, O, App>): Server<App> {
-    const feature = compileTool(named("tool", name), definition as unknown as ToolDefinition<unknown, unknown, unknown>, this.#options.app);
+    warnOfName(this.#options, name);
+    const feature = compileTool(
+      named("tool", name),
+      definition as unknown as ToolDefinition<unknown, unknown, unknown>,
+      this.#options.app,
+    );
     return this.#with({ kind: "tools", feature });
   }
 
@@ -161,7 +100,11 @@ class Definition<App> implements Server<App> {
   }
 
   template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App> {
-    const feature = compileTemplate(uriTemplate, definition as unknown as TemplateDefinition<unknown>, this.#options.app);
+    const feature = compileTemplate(
+      uriTemplate,
+      definition as unknown as TemplateDefinition<unknown>,
+      this.#options.app,
+    );
     return this.#with({ kind: "templates", feature });
   }
 
@@ -180,7 +123,10 @@ class Definition<App> implements Server<App> {
 
   extend(extension: ServerExtension): Server<App> {
     if (!extension.id.includes("/")) {
-      throw new PortolanError("invalid-definition", `Extension "${extension.id}": expected an id with a prefix, such as com.example/id`);
+      throw new PortolanError(
+        "invalid-definition",
+        `Extension "${extension.id}": expected an id with a prefix, such as com.example/id`,
+      );
     }
     return this.#with({ kind: "extensions", feature: extension });
   }
@@ -218,7 +164,7 @@ class Definition<App> implements Server<App> {
   }
 
   #with(...entries: Entry[]): Definition<App> {
-    const all = entries.reduce((vector, entry) => vector.add(entry), this.#entries);
+    const all = entries.reduce((all, entry) => all.add(entry), this.#entries);
     return new Definition<App>(this.info, this.#options, all);
   }
 }
@@ -231,11 +177,24 @@ export function snapshotOf(server: Served, isLive: boolean): Snapshot {
 
 /** Publishes what the server said that it may publish. */
 export function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
-  const isOffered = topic === "resources/list_changed" ? runtime.snapshot.listsTemplates : !topic.endsWith("list_changed");
+  const isOffered =
+    topic === "resources/list_changed" ? runtime.snapshot.listsTemplates : !topic.endsWith("list_changed");
   if (!isOffered && !runtime.snapshot.isLive) {
-    throw new PortolanError("invalid-argument", `publish("${topic}"): this list cannot change; serve live(server) to change it`);
+    throw new PortolanError(
+      "invalid-argument",
+      `publish("${topic}"): this list cannot change; serve live(server) to change it`,
+    );
   }
   runtime.hub.publish(topic, payload, audience);
+}
+
+const commonName = /^[A-Za-z0-9_.-]{1,128}$/;
+
+/** Any name is served, but some clients refuse what the protocol advises against. */
+function warnOfName(options: ServerOptions<unknown>, name: string): void {
+  if (commonName.test(name)) return;
+  const advice = "some clients refuse names with other characters than A-Z a-z 0-9 _ . - or longer than 128";
+  tellOperator(options, new PortolanError("invalid-definition", `Tool name ${JSON.stringify(name)}: ${advice}`), {});
 }
 
 function named(kind: string, name: string): string {

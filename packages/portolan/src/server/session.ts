@@ -1,9 +1,9 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
 import type { Peer } from "../protocol/revision.ts";
-import type { ClientCapabilities, Implementation, LogLevel } from "../protocol/types/index.ts";
 import { negotiate } from "../protocol/revisions/index.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ClientCapabilities, Implementation, LogLevel } from "../protocol/types/index.ts";
+import type { ServedExchange } from "./exchange.ts";
 import { holdAll, maxSubscriptions } from "./listen.ts";
 import { mayLog } from "./logging.ts";
 import { findResource } from "./resources.ts";
@@ -31,11 +31,13 @@ export class Session implements Listener {
     this.#peer = { ...this.#peer, logLevel };
   }
 
-  subscribe(runtime: Runtime, exchange: Exchange, uri: string): void {
+  subscribe(runtime: Runtime, exchange: ServedExchange, uri: string): void {
     if (!findResource(runtime, exchange, uri)) throw resourceNotFound(uri);
     if (this.#subscriptions.has(uri)) return;
     if (this.#subscriptions.size >= maxSubscriptions) {
-      throw invalidParams(`uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`);
+      throw invalidParams(
+        `uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`,
+      );
     }
     this.#subscriptions.set(uri, holdAll(runtime, exchange, [uri]));
   }

@@ -3,10 +3,17 @@ import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Peer, Revision } from "../protocol/revision.ts";
 import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
 import type { ServerOptions } from "./definition.ts";
-import type { Exchange } from "./exchange.ts";
-import { type ExtensionParts, type ExtraMethod, type FeatureKind, knows, type Middleware, type ServerExtension } from "./extension.ts";
+import type { ServedExchange } from "./exchange.ts";
+import {
+  type ExtensionParts,
+  type ExtraMethod,
+  type FeatureKind,
+  knows,
+  type Middleware,
+  type ServerExtension,
+} from "./extension.ts";
 import { type Feature, FeatureList } from "./feature-list.ts";
-import { type CompiledPrompt } from "./prompts.ts";
+import type { CompiledPrompt } from "./prompts.ts";
 import type { CompiledResource, CompiledTemplate } from "./resources.ts";
 import type { CompiledTool } from "./tools.ts";
 
@@ -55,7 +62,8 @@ export class Snapshot {
     this.options = options;
     this.parts = parts;
     this.isLive = isLive;
-    const offersSomething = parts.tools.length + parts.resources.length + parts.templates.length + parts.prompts.length > 0;
+    const offersSomething =
+      parts.tools.length + parts.resources.length + parts.templates.length + parts.prompts.length > 0;
     this.logging = options.logging ?? (offersSomething || isLive);
     this.tools = this.#list("tools/list", "tools", "tool", parts.tools);
     this.resources = this.#list("resources/list", "resources", "resource", parts.resources);
@@ -79,7 +87,7 @@ export class Snapshot {
     });
   }
 
-  viewOf(exchange: Exchange): string {
+  viewOf(exchange: ServedExchange): string {
     return this.options.view?.(exchange.principal) ?? "";
   }
 
@@ -111,7 +119,9 @@ export class Snapshot {
     let chain = this.#chains.get(method);
     if (!chain) {
       const { extensions, middleware } = this.parts;
-      const around = extensions.flatMap((extension) => (extension.around ? [ifKnown(extension.id, extension.around)] : []));
+      const around = extensions.flatMap((extension) =>
+        extension.around ? [ifKnown(extension.id, extension.around)] : [],
+      );
       const own = middleware.filter((entry) => entry.method === undefined || entry.method === method);
       chain = [...around, ...own.map((entry) => entry.around)];
       // Names of methods come from peers: only those that exist are worth remembering.
@@ -133,7 +143,7 @@ export class Snapshot {
     return active;
   }
 
-  decorationFor(kind: FeatureKind, { peer }: Exchange): Decoration | undefined {
+  decorationFor(kind: FeatureKind, { peer }: ServedExchange): Decoration | undefined {
     if (this.parts.extensions.length === 0) return undefined;
     const active = this.extensionsOn(peer.revision).filter(([{ id }, parts]) => parts.decorate && knows(peer, id));
     if (active.length === 0) return undefined;

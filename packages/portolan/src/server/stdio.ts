@@ -116,7 +116,9 @@ class StdioChannel implements Channel {
     this.#isClosed = true;
     process.stdin.pause();
     this.#inputEnded();
-    this.#incoming?.closed(reason && new PortolanError("connection-closed", "Standard output is gone", { cause: reason }));
+    this.#incoming?.closed(
+      reason && new PortolanError("connection-closed", "Standard output is gone", { cause: reason }),
+    );
   }
 }
 

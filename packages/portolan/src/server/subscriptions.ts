@@ -62,7 +62,9 @@ export class Hub {
     if (!watched) {
       const changed = (inner = uri) => this.publish("resources/updated", { uri: inner });
       const stop = Promise.resolve().then(() => watch(uri, changed));
-      stop.catch((error) => this.#report(new PortolanError("invalid-definition", `Watching ${uri} failed`, { cause: error })));
+      stop.catch((error) =>
+        this.#report(new PortolanError("invalid-definition", `Watching ${uri} failed`, { cause: error })),
+      );
       watched = { holders: 0, stop };
       this.#watched.set(uri, watched);
     }

@@ -9,7 +9,7 @@ import { type CompiledSchema, compileSchema, type Issue } from "../schema/infer.
 import { converse, type ExplicitQuestions, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServerOptions, ToolDefinition } from "./definition.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
 import type { Feature } from "./feature-list.ts";
 import { isPromise, type MaybePromise, whenDone } from "./maybe-promise.ts";
@@ -75,7 +75,7 @@ function compilePart(
 }
 
 /** Answers `tools/call`. */
-export function callTool(runtime: Runtime, exchange: Exchange): MaybePromise<Outcome> {
+export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { params } = exchange;
   const tool = runtime.snapshot.tools.find(params["name"] as string, exchange);
   if (!tool) throw unknownTool(params["name"] as string);
@@ -103,14 +103,19 @@ function declares(capability: string, declared: JsonObject, part: string): boole
   return declared[part] !== undefined;
 }
 
-function runTool(runtime: Runtime, exchange: Exchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
+function runTool(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  tool: CompiledTool,
+  args: unknown,
+): MaybePromise<Produced> {
   if (!tool.input) return invoke(runtime, exchange, tool, args);
   return whenDone(tool.input.validate(args), (checked) =>
     checked.issues ? refuseArguments(tool.key, checked.issues) : invoke(runtime, exchange, tool, checked.value),
   );
 }
 
-function invoke(runtime: Runtime, exchange: Exchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
+function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
   const { definition } = tool;
   const context = new HandlerContext(exchange, runtime, tool.makeApp, definition.asks ?? "replay");
   const fail = (cause: unknown) => toFailure(runtime, exchange, cause);
@@ -194,7 +199,7 @@ function describe(issue: Issue | undefined): string {
 }
 
 /** What was thrown becomes an answer for the model, a protocol error, or a masked failure that the operator hears of. */
-function toFailure(runtime: Runtime, exchange: Exchange, cause: unknown): Complete {
+function toFailure(runtime: Runtime, exchange: ServedExchange, cause: unknown): Complete {
   if (exchange.conversation?.isStopped || cause instanceof RpcError) throw cause;
   if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
   const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);

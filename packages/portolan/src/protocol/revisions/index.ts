@@ -1,6 +1,6 @@
 import type { RpcRequest } from "../../jsonrpc/message.ts";
 import { deriveRevisions } from "../derive.ts";
-import { unsupportedVersion } from "../errors.ts";
+import { missingMeta, unsupportedVersion } from "../errors.ts";
 import { metaKeys, metaOf } from "../meta.ts";
 import type { Revision } from "../revision.ts";
 import { first } from "./2024-11-05.ts";
@@ -28,6 +28,7 @@ export const perRequestVersions: readonly string[] = perRequest.map((revision) =
 export function revisionOf(request: RpcRequest): Revision | undefined {
   const version = metaOf(request.params)?.[metaKeys.protocolVersion];
   if (version === undefined) return undefined;
+  if (typeof version !== "string") throw missingMeta(`_meta["${metaKeys.protocolVersion}"]: expected a string`);
   for (const revision of perRequest) if (revision.version === version) return revision;
   throw unsupportedVersion(version, perRequestVersions);
 }

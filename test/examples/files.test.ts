@@ -1,0 +1,228 @@
+import { mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, test } from "vitest";
+import type { RawPeer, RawPeerOptions } from "../kit/raw-peer.ts";
+import { accept, asked, askingRevisions, decline, ends, follow, makeFolder, start } from "./example.ts";
+
+const uriOf = (...path: string[]) => pathToFileURL(join(...path)).href;
+
+async function startIn(folder: string, options: RawPeerOptions): Promise<RawPeer> {
+  return start("examples/files/server.mjs", options, [folder]);
+}
+
+/** A folder to serve beside one that must stay out of reach, with links from the first into the second. */
+async function makeJail() {
+  const base = await makeFolder();
+  const inside = join(base, "inside");
+  const outside = join(base, "outside");
+  await mkdir(join(inside, "sub"), { recursive: true });
+  await mkdir(outside);
+  await writeFile(join(inside, ".secret"), "hidden");
+  await writeFile(join(outside, "secret.txt"), "outside");
+  await symlink(outside, join(inside, "door"));
+  await symlink(join(outside, "secret.txt"), join(inside, "peephole.txt"));
+  await symlink(join(outside, "not-there.txt"), join(inside, "dangling.txt"));
+  return { base, inside, outside };
+}
+
+describe.each(ends)("files on %s", (revision) => {
+  test("visible files are listed, read as text or as bytes, and described by a template", async () => {
+    const folder = await makeFolder();
+    await mkdir(join(folder, "a b"));
+    await writeFile(join(folder, "a b", "grüße.txt"), "Grüße");
+    await writeFile(join(folder, "bytes.bin"), Uint8Array.of(0xff, 0x00, 0xfe));
+    await writeFile(join(folder, ".hidden"), "");
+    const peer = await startIn(folder, { revision });
+
+    const { result: list } = await peer.request("resources/list");
+    expect(list.resources).toEqual([
+      { uri: uriOf(folder, "a b", "grüße.txt"), name: join("a b", "grüße.txt") },
+      { uri: uriOf(folder, "bytes.bin"), name: "bytes.bin" },
+    ]);
+    const { result: text } = await peer.request("resources/read", { uri: list.resources[0].uri });
+    expect(text.contents).toEqual([{ uri: list.resources[0].uri, text: "Grüße" }]);
+    const { result: bytes } = await peer.request("resources/read", { uri: list.resources[1].uri });
+    expect(bytes.contents).toEqual([{ uri: list.resources[1].uri, blob: "/wD+" }]);
+    const { result: templates } = await peer.request("resources/templates/list");
+    expect(templates.resourceTemplates).toEqual([{ uriTemplate: `${pathToFileURL(folder)}/{+path}`, name: "file" }]);
+  });
+
+  test("editing a followed file is told, and editing another is not", async () => {
+    const folder = await makeFolder();
+    await writeFile(join(folder, "watched.txt"), "one");
+    await writeFile(join(folder, "other.txt"), "one");
+    const peer = await startIn(folder, { revision });
+    const uri = uriOf(folder, "watched.txt");
+    await follow(peer, [uri]);
+
+    await writeFile(join(folder, "other.txt"), "two");
+    await writeFile(join(folder, "watched.txt"), "two");
+    await peer.notification("notifications/resources/updated");
+    const told = peer.notifications.filter(({ method }) => method === "notifications/resources/updated");
+    expect(new Set(told.map(({ params }) => params?.["uri"]))).toEqual(new Set([uri]));
+    const { result } = await peer.request("resources/read", { uri });
+    expect(result.contents[0].text).toBe("two");
+  });
+
+  test("a followed file that another one takes the place of is told", async () => {
+    const folder = await makeFolder();
+    await writeFile(join(folder, "watched.txt"), "one");
+    await writeFile(join(folder, "draft.txt"), "two");
+    const peer = await startIn(folder, { revision });
+    const uri = uriOf(folder, "watched.txt");
+    await follow(peer, [uri]);
+
+    await rename(join(folder, "draft.txt"), join(folder, "watched.txt"));
+    await peer.notification("notifications/resources/updated", (params) => params["uri"] === uri);
+  });
+
+  test("a new file in a listed folder is told as a change of the list", async () => {
+    const folder = await makeFolder();
+    await mkdir(join(folder, "sub"));
+    const peer = await startIn(folder, { revision });
+    await follow(peer, []);
+    await peer.request("resources/list");
+
+    await writeFile(join(folder, "sub", "new.txt"), "new");
+    await peer.notification("notifications/resources/list_changed");
+    const { result } = await peer.request("resources/list");
+    expect(result.resources).toMatchObject([{ name: join("sub", "new.txt") }]);
+  });
+
+  test("a new file is written with its folders, without asking, and leaves nothing else behind", async () => {
+    const folder = await makeFolder();
+    const peer = await startIn(folder, { revision });
+    const { result } = await peer.callTool("write_file", { path: "deep/er/note.txt", text: "héllo" });
+    const written = { uri: uriOf(folder, "deep/er/note.txt"), bytes: 6, replaced: false };
+    expect(JSON.parse(result.content[0].text)).toEqual(written);
+    expect(await readFile(join(folder, "deep/er/note.txt"), "utf8")).toBe("héllo");
+    expect(await readdir(join(folder, "deep/er"))).toEqual(["note.txt"]);
+  });
+
+  test("a client that cannot ask the user cannot replace a file", async () => {
+    const folder = await makeFolder();
+    await writeFile(join(folder, "note.txt"), "old");
+    const peer = await startIn(folder, { revision });
+    const { result } = await peer.callTool("write_file", { path: "note.txt", text: "new" });
+    expect(result).toMatchObject({ isError: true });
+    expect(result.content[0].text).toContain("cannot ask the user");
+    expect(await readFile(join(folder, "note.txt"), "utf8")).toBe("old");
+  });
+
+  test.each([
+    "../outside/secret.txt",
+    "../outside/new.txt",
+    "sub/../../outside/new.txt",
+    "door/secret.txt",
+    "door/new.txt",
+    "door/sub/new.txt",
+    "peephole.txt",
+    ".secret",
+    ".new",
+    "sub/.git/hooks/run",
+    "..",
+    ".",
+    "",
+    "sub",
+  ])("writing to %j is refused", async (path) => {
+    const { base, inside, outside } = await makeJail();
+    const peer = await startIn(inside, {
+      revision,
+      capabilities: { elicitation: {} },
+      answer: accept({}),
+    });
+    for (const escape of [path, join(inside, path), path.replaceAll("/", "//")]) {
+      const { result } = await peer.callTool("write_file", { path: escape, text: "escaped" });
+      expect(result).toMatchObject({ isError: true });
+      expect(result.content[0].text).toMatch(/expected a (path|file)/);
+    }
+    expect(peer.questions).toEqual([]);
+    expect(await readdir(base)).toEqual(["inside", "outside"]);
+    expect(await readdir(outside)).toEqual(["secret.txt"]);
+    expect(await readFile(join(outside, "secret.txt"), "utf8")).toBe("outside");
+    expect(await readFile(join(inside, ".secret"), "utf8")).toBe("hidden");
+  });
+
+  test("writing through a link to nothing replaces the link and stays inside", async () => {
+    const { inside, outside } = await makeJail();
+    const peer = await startIn(inside, { revision });
+    const { result } = await peer.callTool("write_file", { path: "dangling.txt", text: "inside" });
+    expect(result.isError).toBeUndefined();
+    expect(await readdir(outside)).toEqual(["secret.txt"]);
+    expect(await readFile(join(inside, "dangling.txt"), "utf8")).toBe("inside");
+  });
+
+  test("an absolute path outside is refused", async () => {
+    const { inside, outside } = await makeJail();
+    const peer = await startIn(inside, { revision });
+    const { result } = await peer.callTool("write_file", { path: join(outside, "new.txt"), text: "escaped" });
+    expect(result).toMatchObject({ isError: true });
+    expect(await readdir(outside)).toEqual(["secret.txt"]);
+  });
+
+  test("what lies outside or is hidden is neither listed nor read", async () => {
+    const { inside, outside } = await makeJail();
+    const peer = await startIn(inside, { revision });
+    const { result } = await peer.request("resources/list");
+    expect(result.resources).toEqual([]);
+    const code = revision === "2024-11-05" ? -32002 : -32602;
+    const base = pathToFileURL(inside).href;
+    for (const uri of [
+      `${base}/../outside/secret.txt`,
+      `${base}/%2e%2e/outside/secret.txt`,
+      `${base}/..%2Foutside%2Fsecret.txt`,
+      `${base}/door/secret.txt`,
+      `${base}/peephole.txt`,
+      `${base}/.secret`,
+      `${base}/sub`,
+      `${base}/${outside}/secret.txt`,
+      uriOf(outside, "secret.txt"),
+      "file:///etc/passwd",
+    ]) {
+      const { error } = await peer.request("resources/read", { uri });
+      expect({ uri, code: error?.code }).toEqual({ uri, code });
+    }
+  });
+});
+
+describe.each(askingRevisions)("files on %s", (revision) => {
+  const capabilities = { elicitation: {} };
+
+  test("a file is replaced when the user says yes", async () => {
+    const folder = await makeFolder();
+    await writeFile(join(folder, "note.txt"), "old", { mode: 0o600 });
+    const peer = await startIn(folder, { revision, capabilities, answer: accept({}) });
+    const { result } = await peer.callTool("write_file", { path: "note.txt", text: "newer" });
+    expect(result.structuredContent).toMatchObject({ bytes: 5, replaced: true });
+    expect(asked(peer.questions)).toEqual(["Replace note.txt (3 bytes) by 5 bytes?"]);
+    expect(await readFile(join(folder, "note.txt"), "utf8")).toBe("newer");
+    expect(await readdir(folder)).toEqual(["note.txt"]);
+  });
+
+  test("a file stays as it is when the user says no", async () => {
+    const folder = await makeFolder();
+    await writeFile(join(folder, "note.txt"), "old");
+    const peer = await startIn(folder, { revision, capabilities, answer: decline });
+    const { result } = await peer.callTool("write_file", { path: "note.txt", text: "newer" });
+    expect(result).toMatchObject({ isError: true, content: [{ text: "note.txt stays as it is." }] });
+    expect(await readFile(join(folder, "note.txt"), "utf8")).toBe("old");
+  });
+});
+
+test("a file that changed after the question was put is asked about again", async () => {
+  const folder = await makeFolder();
+  await writeFile(join(folder, "note.txt"), "old");
+  let rounds = 0;
+  const answer = async () => {
+    rounds += 1;
+    if (rounds === 1) await writeFile(join(folder, "note.txt"), "changed meanwhile");
+    return { action: "accept", content: {} };
+  };
+  const peer = await startIn(folder, { revision: "2026-07-28", capabilities: { elicitation: {} }, answer });
+  await peer.callTool("write_file", { path: "note.txt", text: "newer" });
+  expect(asked(peer.questions)).toEqual([
+    "Replace note.txt (3 bytes) by 5 bytes?",
+    "Replace note.txt (17 bytes) by 5 bytes?",
+  ]);
+});

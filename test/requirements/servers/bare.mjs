@@ -1,0 +1,4 @@
+// A server without any feature.
+import { createServer } from "portolan/server";
+
+export default createServer({ name: "bare", version: "1.0.0" });

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { tools } from "./sections/tools.ts";
+
+runRequirements("tools", tools);

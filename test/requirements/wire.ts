@@ -1,0 +1,69 @@
+import type { Message } from "portolan";
+import type { ChildChannel, RawPeer, RawResponse } from "../kit/raw-peer.ts";
+import { between, isStateless, type RevisionDate } from "../kit/revisions.ts";
+
+/** A server whose handlers misbehave or wait on purpose. */
+export const wireServer: URL = new URL("./servers/wire.mjs", import.meta.url);
+export const minimalServer: URL = new URL("./servers/minimal.mjs", import.meta.url);
+export const viewsServer: URL = new URL("./servers/views.mjs", import.meta.url);
+
+/** A message as it came, whatever it is. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into messages of every shape
+export type Wire = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: any } & Pick<RawResponse, "result" | "error">;
+
+/** Every message that came, oldest first; members of batches one by one. */
+export function received(peer: RawPeer): Wire[] {
+  return peer.transcript.filter((line) => line.startsWith("< ")).flatMap((line) => JSON.parse(line.slice(2)));
+}
+
+/** How often an id was answered. */
+export function answersTo(peer: RawPeer, id: unknown): number {
+  return received(peer).filter((message) => message.method === undefined && message.id === id).length;
+}
+
+/** Sends what no type allows. */
+export function sendOdd(peer: RawPeer, value: unknown): void {
+  const isObject = typeof value === "object" && value !== null;
+  peer.send((isObject ? value : { toJSON: () => value }) as Message);
+}
+
+/** Sends what no type allows, and resolves to the response under an id. */
+export function askOdd(peer: RawPeer, value: { id: string | number; [member: string]: unknown }): Promise<RawResponse> {
+  const response = peer.responseTo(value.id);
+  sendOdd(peer, value);
+  return response;
+}
+
+/** What stands for an id that could not be read. */
+export function noId(revision: RevisionDate): { id?: null } {
+  return between("2024-11-05", "2025-06-18").includes(revision) ? { id: null } : {};
+}
+
+/** A request that every server of a revision answers. */
+export function simplest(revision: RevisionDate): string {
+  return isStateless(revision) ? "server/discover" : "ping";
+}
+
+/** The child process behind a peer over stdio. */
+export function childOf(peer: RawPeer): ChildChannel {
+  return (peer as RawPeer & { channel: ChildChannel }).channel;
+}
+
+/** The text of a tool's first content block. */
+export function textOf(response: RawResponse): string {
+  return response.result?.content?.[0]?.text;
+}
+
+/** Calls the tool that waits, and resolves when it runs. */
+export async function hold(peer: RawPeer, key: string, id: string | number): Promise<Promise<RawResponse>[]> {
+  const params = { name: "hold", arguments: { key }, _meta: { progressToken: `hold ${key}` } };
+  const response = peer.request("tools/call", params, id);
+  await peer.notification("notifications/progress", ({ progressToken }) => progressToken === `hold ${key}`);
+  return [response];
+}
+
+/** Whether a member of this name is anywhere in a value. */
+export function mentions(value: unknown, name: string): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([key, inner]) => key === name || mentions(inner, name));
+}
