@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import type { Answers, Connect, ConnectOptions, Data, PeerClient } from "../peers/clients/peer.d.mts";
 
 /** One thing a client and the fixture server do together, checked the same way for every client. */
@@ -19,7 +20,7 @@ export interface Column {
   open(options?: Partial<ConnectOptions>): Promise<PeerClient>;
 }
 
-export const fixture: string = new URL("./fixture-server.mjs", import.meta.url).pathname;
+export const fixture: string = fileURLToPath(new URL("./fixture-server.mjs", import.meta.url));
 
 /** A user who accepts everything, a model of few words, and a host with two folders. */
 export function agreeable(): Answers {

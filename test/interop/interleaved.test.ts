@@ -159,7 +159,8 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
   // All three number their requests from 1: the same ids and progress tokens are in use on each channel at once.
   const bases = new Map<RawClient, Map<RequestId, number>>(clients.map((client) => [client, new Map()]));
   const hanging: { client: RawClient; marker: string; id: RequestId }[] = [];
-  const answered: Promise<void>[] = [];
+  const answered: Promise<unknown>[] = [];
+  const problems: string[] = [];
   for (const [index, call] of shuffled(plan).entries()) {
     const { client, kind, marker, base } = call;
     const args = kind === "progress" ? { marker, base } : { marker };
@@ -167,20 +168,20 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
       if (kind === "progress") bases.get(client)?.set(id, base);
       if (kind === "hang") hanging.push({ client, marker, id });
     });
-    if (kind !== "hang") {
-      answered.push(
-        result.then(({ content, isError = false }) => {
-          expect((content as { text: string }[])[0]?.text).toBe(expectedText(call));
-          expect(isError).toBe(kind === "fail");
-        }),
-      );
-    }
+    const check = ({ content, isError = false }: JsonObject) => {
+      const [block] = content as { text: string }[];
+      if (block?.text !== expectedText(call) || isError !== (kind === "fail"))
+        problems.push(`${marker}: ${block?.text}`);
+    };
+    const done = result.then(check).catch((error: Error) => problems.push(`${marker}: ${error.message}`));
+    if (kind !== "hang") answered.push(done);
     if (index % 7 === 0) await turn();
   }
   await Promise.all(answered);
   const ofKind = (kind: string) => plan.filter((call) => call.kind === kind);
   expect(answered).toHaveLength(calls - ofKind("hang").length);
 
+  expect(problems).toEqual([]);
   expect(aborted).toEqual([]);
   for (const { client, id } of hanging) client.notify("notifications/cancelled", { requestId: id });
   await Promise.all(servings.map((serving) => serving.idle()));
@@ -189,6 +190,8 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
       .map(({ marker }) => marker)
       .sort(),
   );
+
+  expect(problems).toEqual([]);
 
   for (const client of clients) {
     const own = plan.filter((call) => call.client === client);

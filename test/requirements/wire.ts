@@ -5,6 +5,7 @@ import { between, isStateless, type RevisionDate } from "../kit/revisions.ts";
 /** A server whose handlers misbehave or wait on purpose. */
 export const wireServer: URL = new URL("./servers/wire.mjs", import.meta.url);
 export const minimalServer: URL = new URL("./servers/minimal.mjs", import.meta.url);
+export const busyServer: URL = new URL("./servers/busy.mjs", import.meta.url);
 export const viewsServer: URL = new URL("./servers/views.mjs", import.meta.url);
 
 /** A message as it came, whatever it is. */

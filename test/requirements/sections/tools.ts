@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { isStateless } from "../../kit/revisions.ts";
 import type { Requirement } from "../requirement.ts";
-import { accepting, allMembers, isFrom, jsonOf, listAll, listedTool, members, offeredBy, textOf } from "../wire.ts";
+import { accepting, allMembers, isFrom, jsonOf, listAll, listedTool, members, offeredBy, textOf } from "../results.ts";
 
 const server = new URL("../servers/tools.mjs", import.meta.url);
 const bare = new URL("../servers/bare.mjs", import.meta.url);

@@ -9,7 +9,9 @@ export default function createWireServer() {
   const held = new Map();
   const aborts = new Map();
   const heard = [];
-  return createServer({ name: "wire", version: "1.0.0" }, { onError: () => {}, cache: { ttlMs: 1_000, cacheScope: "public" }, pageSize: 2 })
+  const reported = [];
+  const onError = (error) => reported.push(String(error));
+  return createServer({ name: "wire", version: "1.0.0" }, { onError, cache: { ttlMs: 1_000, cacheScope: "public" }, pageSize: 2 })
     .tool("any", { run: (args) => JSON.stringify(args) })
     .tool("hold", {
       description: "Says that it runs, then waits until it is released or cancelled",
@@ -60,6 +62,7 @@ export default function createWireServer() {
         return "one\ntwo\r\nthree\u2028four";
       },
     })
+    .tool("reported", { run: () => JSON.stringify(reported) })
     .tool("heard", { run: () => JSON.stringify(heard) })
     .resource("secret://a", { read() { throw new Error("password=hunter2"); } })
     .resource("asks://a", { cache: { ttlMs: 60_000, cacheScope: "public" }, read: async (ctx) => String(await ctx.confirm("read", "Read?")) })

@@ -17,7 +17,7 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
   const notifications = table(upTo.map((c) => rowsOf(c.notifications ?? {})));
   const tells = allowed(upTo.map((c) => c.tells ?? {}));
   const asks = allowed(upTo.map((c) => c.asks ?? {}));
-  const encoder = createEncoder({ traits, requests, tells, asks, hidden: hiddenMembers(upTo, after), after });
+  const asking = { traits, requests, tells, asks, hidden: hiddenMembers(upTo, after), after };
   const { lifecycle, questions, logsUnasked, changes, batches, unreadableId } = traits;
   const revision: Revision = {
     version,
@@ -30,7 +30,8 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
     requests,
     notifications,
     readPeer: (meta) => ({ revision, ...traits.readPeer(meta) }),
-    ...encoder,
+    asking,
+    ...createEncoder(asking),
   };
   return revision;
 }

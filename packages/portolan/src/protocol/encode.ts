@@ -1,7 +1,6 @@
 import type { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { boxSchema, isObjectSchema } from "./boxed.ts";
-import { questionEncoder } from "./encode-question.ts";
 import type { Outcome } from "./outcome.ts";
 import type { EffectiveTraits, Fallback, Kind, MethodTable, Revision, RevisionChanges } from "./revision.ts";
 
@@ -18,7 +17,7 @@ export interface EncoderParts {
 
 export type Encode = (value: JsonObject) => JsonObject;
 
-type Encoder = Pick<Revision, "encodeResult" | "encodeError" | "encodeNotification" | "encodeQuestion" | "lacks">;
+type Encoder = Pick<Revision, "encodeResult" | "encodeError" | "encodeNotification">;
 
 /** Makes the functions that put the neutral model on the wire of one revision. Untouched values are not copied. */
 export function createEncoder(parts: EncoderParts): Encoder {
@@ -53,7 +52,6 @@ export function createEncoder(parts: EncoderParts): Encoder {
       if (!tells.has(method)) return undefined;
       return method === "notifications/progress" && progress ? progress(params) : params;
     },
-    ...questionEncoder(parts, content),
   };
 }
 
@@ -67,7 +65,8 @@ export function hide(parts: EncoderParts, kind: Kind): Encode | undefined {
   };
 }
 
-function contentEncoder(parts: EncoderParts): Encode | undefined {
+/** Encodes a content block: members that must not be seen, and types that are not known. */
+export function contentEncoder(parts: EncoderParts): Encode | undefined {
   const fallbacks = new Map<string, Fallback>(parts.after.flatMap((changes) => Object.entries(changes.content ?? {})));
   const members = hide(parts, "content");
   const annotations = hide(parts, "annotations");
@@ -75,10 +74,10 @@ function contentEncoder(parts: EncoderParts): Encode | undefined {
   const resourceContents = hide(parts, "resourceContents");
   if (fallbacks.size === 0 && !members && !annotations && !resource) return undefined;
   return (block) => {
-    const { type } = block;
-    const fallback = fallbacks.get(String(type));
-    if (fallback) return fallback(block);
-    let encoded = members ? members(block) : block;
+    const fallback = fallbacks.get(String(block["type"]));
+    const known = fallback ? fallback(block) : block;
+    const { type } = known;
+    let encoded = members ? members(known) : known;
     encoded = at(encoded, "annotations", annotations);
     if (type === "resource") encoded = at(encoded, "resource", resourceContents);
     return type === "resource_link" && resource ? resource(encoded) : encoded;

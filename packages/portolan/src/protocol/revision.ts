@@ -1,9 +1,10 @@
 import type { RpcError } from "../jsonrpc/errors.ts";
 import type { ErrorObject, JsonObject } from "../jsonrpc/message.ts";
 import type { Check } from "../schema/shape.ts";
+import type { EncoderParts } from "./encode.ts";
 import type { ErrorKind } from "./errors.ts";
 import type { Outcome } from "./outcome.ts";
-import type { ClientCapabilities, Implementation, InputRequest, LogLevel } from "./types/index.ts";
+import type { ClientCapabilities, Implementation, LogLevel } from "./types/index.ts";
 
 /** Who is on the other side of a request, and what it can do. */
 export interface Peer {
@@ -53,9 +54,8 @@ export interface Revision {
   encodeError(error: RpcError): ErrorObject;
   /** The params as this revision spells them, or undefined when it has no such notification. */
   encodeNotification(method: string, params: JsonObject): JsonObject | undefined;
-  encodeQuestion(question: InputRequest): InputRequest;
-  /** The capability a client lacks for being asked this; undefined when it may be asked. */
-  lacks(question: InputRequest, capabilities: ClientCapabilities): ClientCapabilities | undefined;
+  /** What a server may ask in this revision and how it is spelled, for `encodeQuestion` and `lackedBy`. */
+  readonly asking: EncoderParts;
 }
 
 /** The kinds of object whose members differ between revisions. */

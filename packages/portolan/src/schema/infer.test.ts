@@ -1,7 +1,7 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { z as z3 } from "zod-3-25";
 import { z as z40 } from "zod-4-0";
@@ -33,6 +33,7 @@ const libraries: { library: string; schema: Schema<unknown> }[] = [
 
 describe.each(libraries)("$library", ({ schema }) => {
   const compiled = compileSchema(schema, "input");
+  beforeAll(() => compiled.loading);
 
   test("is described as JSON Schema", () => {
     expect(compiled.jsonSchema).toMatchObject({
@@ -77,11 +78,13 @@ test.each([
   ["zod 4.6", z.object({ a: z.number().default(3) })],
   ["zod 4.1", z41.object({ a: z41.number().default(3) })],
   ["zod 3.25", z3.object({ a: z3.number().default(3) })],
-])("%s: a default may be absent in arguments, and is present in results", (_library, schema) => {
+])("%s: a default may be absent in arguments, and is present in results", async (_library, schema) => {
   const input = compileSchema<unknown>(schema, "input");
+  const output = compileSchema<unknown>(schema, "output");
+  await Promise.all([input.loading, output.loading]);
   expect(input.jsonSchema["required"] ?? []).toEqual([]);
   expect(input.validate({})).toEqual({ value: { a: 3 } });
-  expect(compileSchema<unknown>(schema, "output").jsonSchema["required"]).toEqual(["a"]);
+  expect(output.jsonSchema["required"]).toEqual(["a"]);
 });
 
 test("a schema with asynchronous checks answers with a promise", async () => {
@@ -143,11 +146,12 @@ describe("definitions that cannot be used", () => {
     );
   });
 
-  test("what a library cannot write is reported with its reason", () => {
+  test("what a library cannot write is reported with its reason", async () => {
     expect(() => compileSchema(z.object({ a: z.bigint() }), "input")).toThrow(
       expect.objectContaining({ code: "invalid-definition", message: expect.stringMatching(/zod schema .*BigInt/i) }),
     );
-    expect(() => compileSchema(z3.object({ a: z3.bigint() }), "input")).toThrow(/zod schema at a: ZodBigInt/);
+    const older = compileSchema(z3.object({ a: z3.bigint() }), "input");
+    await expect(older.loading).rejects.toThrow(/zod schema at a: ZodBigInt/);
   });
 
   test.each([null, undefined, "string", 5, [], () => 1])("%s is no schema", (value) => {
@@ -159,7 +163,15 @@ describe("definitions that cannot be used", () => {
     );
   });
 
-  test("a malformed JSON Schema is refused when it is compiled", () => {
-    expect(() => compileSchema({ type: "objekt" }, "input")).toThrow(/JSON Schema: type: expected a type name/);
+  test("a malformed JSON Schema is refused when its validator is there", async () => {
+    const compiled = compileSchema({ type: "objekt" }, "input");
+    await expect(compiled.loading).rejects.toThrow(/JSON Schema: type: expected a type name/);
+    await expect(compiled.validate({})).rejects.toThrow(/JSON Schema: type: expected a type name/);
+  });
+
+  test("what is validated before its validator is there waits for it", async () => {
+    const compiled = compileSchema(person, "input");
+    expect(await compiled.validate({ name: 1 })).toMatchObject({ issues: [{ path: "name" }] });
+    expect(compiled.loading).toBeUndefined();
   });
 });

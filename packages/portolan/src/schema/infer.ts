@@ -1,9 +1,9 @@
 import { PortolanError } from "../errors.ts";
 import { type Issue, toPath } from "./issues.ts";
-import { compileJsonSchema } from "./json-schema.ts";
+import type { JsonSchemaCheck } from "./json-schema.ts";
 import { describe, isObject } from "./shape.ts";
 import type { JsonSchema, Schema, StandardResult, StandardSchema } from "./standard.ts";
-import { type Direction, isZod, zodToJsonSchema } from "./zod.ts";
+import type { Direction } from "./zod.ts";
 
 /** A value that passed, or what is wrong with it. */
 export type Validated<T> =
@@ -12,7 +12,10 @@ export type Validated<T> =
 
 /** Any accepted schema, ready for use: described for the peer, and able to check values. */
 export interface CompiledSchema<T> {
+  /** How the peer sees it; not to be read while something is loading. */
   readonly jsonSchema: JsonSchema;
+  /** Code that only some schemas need is on its way; undefined once the schema can be used. Rejects when it is no schema. */
+  readonly loading: Promise<void> | undefined;
   /** Answers at once when the schema does; only schemas with asynchronous checks answer with a promise. */
   validate(value: unknown): Validated<T> | Promise<Validated<T>>;
 }
@@ -31,31 +34,66 @@ export function conversions(): number {
  * what comes out. Throws a PortolanError "invalid-definition" when there is no way to write it as JSON Schema.
  */
 export function compileSchema<T>(schema: Schema<T>, direction: Direction): CompiledSchema<T> {
-  if (isStandard(schema)) {
-    const jsonSchema = describeStandard(schema, direction);
-    const standard = schema["~standard"];
-    return {
-      jsonSchema,
-      validate(value) {
-        const result = standard.validate(value);
-        return result instanceof Promise ? result.then(toValidated) : toValidated(result);
-      },
-    };
+  if (isStandard(schema)) return new CompiledStandard(schema, direction);
+  if (isObject(schema)) return new CompiledPlain(schema);
+  throw invalid(`expected a Standard Schema (zod, valibot, arktype…) or a JSON Schema object, got ${describe(schema)}`);
+}
+
+class CompiledStandard<T> implements CompiledSchema<T> {
+  jsonSchema: JsonSchema = {};
+  loading: Promise<void> | undefined;
+  readonly #standard: StandardSchema<T>["~standard"];
+
+  constructor(schema: StandardSchema<T>, direction: Direction) {
+    this.#standard = schema["~standard"];
+    const described = describeStandard(schema, direction);
+    if (described) this.jsonSchema = described;
+    else this.loading = this.#convert(schema, direction);
   }
-  if (!isObject(schema)) {
-    throw invalid(
-      `expected a Standard Schema (zod, valibot, arktype…) or a JSON Schema object, got ${describe(schema)}`,
+
+  validate(value: unknown): Validated<T> | Promise<Validated<T>> {
+    const result = this.#standard.validate(value);
+    return result instanceof Promise ? result.then(toValidated) : toValidated(result);
+  }
+
+  /** Older versions of zod do not say what their schemas are; what reads them is loaded for them only. */
+  #convert(schema: StandardSchema<T>, direction: Direction): Promise<void> {
+    return handled(
+      import("./zod.ts").then(({ zodToJsonSchema }) => {
+        this.jsonSchema = zodToJsonSchema(schema, direction);
+        this.loading = undefined;
+      }),
     );
   }
-  const check = compileJsonSchema(schema, { trusted: true });
-  return {
-    jsonSchema: schema,
-    validate(value) {
-      const issues = check(value);
-      // The only evidence for T is the JSON Schema that just passed.
-      return issues.length === 0 ? { value: value as T } : { issues };
-    },
-  };
+}
+
+class CompiledPlain<T> implements CompiledSchema<T> {
+  readonly jsonSchema: JsonSchema;
+  loading: Promise<void> | undefined;
+  #check: JsonSchemaCheck | undefined;
+
+  constructor(schema: JsonSchema) {
+    this.jsonSchema = schema;
+    this.loading = handled(
+      import("./json-schema.ts").then(({ compileJsonSchema }) => {
+        this.#check = compileJsonSchema(schema, { trusted: true });
+        this.loading = undefined;
+      }),
+    );
+  }
+
+  validate(value: unknown): Validated<T> | Promise<Validated<T>> {
+    if (!this.#check) return Promise.resolve(this.loading).then(() => this.validate(value));
+    const issues = this.#check(value);
+    // The only evidence for T is the JSON Schema that just passed.
+    return issues.length === 0 ? { value: value as T } : { issues };
+  }
+}
+
+/** Whoever uses the schema waits for the promise and hears of a failure; nobody has to. */
+function handled(promise: Promise<void>): Promise<void> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** Gives a schema of a library without JSON Schema support one: a converter such as valibot's, or the JSON Schema. */
@@ -74,14 +112,15 @@ function isStandard<T>(schema: Schema<T>): schema is StandardSchema<T> {
   return ((typeof schema === "object" && schema !== null) || typeof schema === "function") && "~standard" in schema;
 }
 
-function describeStandard<T>(schema: StandardSchema<T>, direction: Direction): JsonSchema {
+/** The JSON Schema a schema carries; undefined when it is one of zod's that carries none. */
+function describeStandard<T>(schema: StandardSchema<T>, direction: Direction): JsonSchema | undefined {
   conversionCount += 1;
   const { vendor, jsonSchema } = schema["~standard"];
   const { toJsonSchema } = schema as { toJsonSchema?: unknown };
   try {
     if (jsonSchema !== undefined) return firstOf(jsonSchema[direction]);
     if (typeof toJsonSchema === "function") return toJsonSchema.call(schema) as JsonSchema;
-    if (isZod(schema)) return zodToJsonSchema(schema, direction);
+    if (vendor === "zod") return undefined;
   } catch (cause) {
     if (cause instanceof PortolanError) throw cause;
     const reason = cause instanceof Error ? cause.message.replace(/\s+/g, " ") : String(cause);

@@ -46,7 +46,7 @@ function sourceOf(runtime: Runtime, exchange: ServedExchange): Source {
     if (runtime.snapshot.resources.find(ref.uri, exchange)) return { completer: undefined, makeApp: undefined };
     throw invalidParams(`params.ref.uri: unknown resource template "${ref.uri}"`);
   }
-  if (!template.template.variables.includes(argument.name))
+  if (!template.template?.variables.includes(argument.name))
     throw unknownArgument(argument.name, `template "${ref.uri}"`);
   return { completer: template.definition.complete?.[argument.name], makeApp: template.makeApp };
 }
@@ -59,10 +59,10 @@ function toCompletion(found: string[] | Completion): Completion {
   const { values, total, hasMore } = Array.isArray(found)
     ? { values: found, total: found.length, hasMore: false }
     : found;
-  const cut = values.slice(0, maxValues);
+  const isCut = values.length > maxValues;
   return {
-    values: cut,
+    values: isCut ? values.slice(0, maxValues) : values,
     ...(total !== undefined && { total }),
-    ...(hasMore !== undefined && { hasMore: hasMore || cut.length < values.length }),
+    ...((isCut || hasMore !== undefined) && { hasMore: isCut || hasMore === true }),
   };
 }

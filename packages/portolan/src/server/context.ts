@@ -1,28 +1,26 @@
-import { PortolanError } from "../errors.ts";
 import type { JsonObject, RequestId } from "../jsonrpc/message.ts";
-import { invalidParams } from "../protocol/errors.ts";
 import { metaOf } from "../protocol/meta.ts";
 import type {
   CallToolResult,
   ClientCapabilities,
   CreateMessageParams,
   CreateMessageResult,
-  ElicitResult,
   Implementation,
-  InputRequest,
+  ListRootsResult,
   LogLevel,
   Root,
 } from "../protocol/types/index.ts";
 import type { Schema } from "../schema/standard.ts";
-import { checkSampling } from "./answers.ts";
-import { conversationOf } from "./ask.ts";
-import type { Strategy } from "./conversation.ts";
+import { loadAsking } from "./ask.ts";
+import type { Conversation, Strategy } from "./conversation.ts";
 import type { ServerOptions } from "./definition.ts";
 import type { Principal, ServedExchange } from "./exchange.ts";
-import { emptyForm, type Form, form, isForm } from "./form.ts";
+import type { Form } from "./form.ts";
 import { mayLog } from "./logging.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
+
+type Asking = typeof import("./asking.ts");
 
 /** What the user did with a form: filled it in, refused, or closed it. */
 export type ElicitAnswer<T> = { action: "accept"; content: T } | { action: "decline" } | { action: "cancel" };
@@ -149,55 +147,33 @@ export class HandlerContext<App> implements Context<App> {
   }
 
   elicit<T = JsonObject>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>> {
-    return handled(this.#elicit(key, question));
-  }
-
-  async #elicit<T>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>> {
-    const { schema, compiled } = isForm(question.form) ? (question.form as Form<T>) : form<T>(question.form);
-    const params = { mode: "form", message: question.message, requestedSchema: schema } as const;
-    const answer = await this.#ask<ElicitResult>(key, { method: "elicitation/create", params });
-    if (answer.action !== "accept") return { action: answer.action };
-    const checked = await compiled.validate(answer.content ?? {});
-    if (!checked.issues) return { action: "accept", content: checked.value };
-    const [issue] = checked.issues;
-    throw invalidParams(`answer "${key}": ${issue?.path ? `${issue.path}: ` : ""}${issue?.message}`);
+    return this.#talk((asking, conversation) => asking.elicit(conversation, key, question));
   }
 
   confirm(key: string, message: string): Promise<boolean> {
-    const params = { mode: "form", message, requestedSchema: emptyForm } as const;
-    const answer = this.#ask<ElicitResult>(key, { method: "elicitation/create", params });
-    return handled(answer.then(({ action }) => action === "accept"));
+    return this.#talk((asking, conversation) => asking.confirm(conversation, key, message));
   }
 
   visit(key: string, visit: Visit): Promise<{ action: "accept" | "decline" | "cancel" }> {
-    return handled(this.#visit(key, visit));
-  }
-
-  async #visit(key: string, { message, url, ready }: Visit): Promise<{ action: "accept" | "decline" | "cancel" }> {
-    const { protocol } = new URL(url);
-    if (protocol !== "https:" && protocol !== "http:") {
-      throw new PortolanError("invalid-argument", `ctx.visit: expected an http(s) URL, got ${protocol}`);
-    }
-    const elicitationId = crypto.randomUUID();
-    const params = { mode: "url", message, url, elicitationId } as const;
-    const { action } = await this.#ask<ElicitResult>(key, { method: "elicitation/create", params });
-    if (action !== "accept") return { action };
-    await ready?.(this.signal);
-    this.#exchange.notify("notifications/elicitation/complete", { elicitationId });
-    return { action };
+    return this.#talk((asking, conversation) => asking.visit(conversation, this.#exchange, key, visit));
   }
 
   sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult> {
-    checkSampling(params);
-    return this.#ask<CreateMessageResult>(key, { method: "sampling/createMessage", params });
+    return this.#talk((asking, conversation) => {
+      asking.checkSampling(params);
+      return asking.askFor(conversation, key, { method: "sampling/createMessage", params });
+    });
   }
 
   roots(key = "roots"): Promise<Root[]> {
-    return handled(this.#ask<{ roots: Root[] }>(key, { method: "roots/list" }).then(({ roots }) => roots));
+    return this.#talk(async (asking, conversation) => {
+      const { roots } = await asking.askFor<ListRootsResult>(conversation, key, { method: "roots/list" });
+      return roots;
+    });
   }
 
   once<T>(key: string, effect: () => MaybePromise<T>): Promise<T> {
-    return handled(conversationOf(this.#runtime, this.#exchange, this.#strategy).once(key, effect));
+    return this.#talk((_, conversation) => conversation.once(key, effect));
   }
 
   answer(key: string): JsonObject | undefined {
@@ -213,17 +189,16 @@ export class HandlerContext<App> implements Context<App> {
     return { content: [{ type: "text", text: message }], isError: true };
   }
 
-  // The answer's shape was checked against the question before it came here.
-  #ask<T>(key: string, question: InputRequest): Promise<T> {
-    return conversationOf(this.#runtime, this.#exchange, this.#strategy).ask(
-      key,
-      question,
-    ) as Promise<unknown> as Promise<T>;
+  /** Begins or goes on with the conversation; a promise that is never awaited must not end the process. */
+  #talk<T>(say: (asking: Asking, conversation: Conversation) => Promise<T>): Promise<T> {
+    const exchange = this.#exchange;
+    exchange.openQuestions += 1;
+    const said = loadAsking()
+      .then((asking) => say(asking, asking.conversationOf(this.#runtime, exchange, this.#strategy)))
+      .finally(() => {
+        exchange.openQuestions -= 1;
+      });
+    said.catch(() => {});
+    return said;
   }
-}
-
-/** A question that is made and never awaited must not end the process. */
-function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }

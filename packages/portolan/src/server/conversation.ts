@@ -2,6 +2,7 @@ import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { missingCapability } from "../protocol/errors.ts";
 import type { InputRequired, Outcome } from "../protocol/outcome.ts";
+import { encodeQuestion, lackedBy } from "../protocol/questions.ts";
 import type { InputRequest, InputRequests } from "../protocol/types/index.ts";
 import { canonicalJson, sha256 } from "../storage/digest.ts";
 import { checkAnswer } from "./answers.ts";
@@ -51,8 +52,7 @@ export class Conversation {
   constructor(
     exchange: ServedExchange,
     strategy: Strategy,
-    keeper: StateKeeper,
-    lot: ParkingLot,
+    { keeper, parking }: { keeper: StateKeeper; parking: ParkingLot },
     kept?: Kept,
     given: ReadonlyMap<string, unknown> = new Map(),
   ) {
@@ -60,7 +60,7 @@ export class Conversation {
     this.current = exchange;
     this.#strategy = strategy;
     this.#keeper = keeper;
-    this.#lot = lot;
+    this.#lot = parking;
     this.#kept = kept ?? nothingKept();
     this.#hasState = kept !== undefined;
     this.#given = given;
@@ -108,9 +108,9 @@ export class Conversation {
   /** The question as the peer's revision spells it, if its client may be asked. */
   checked(question: InputRequest): InputRequest {
     const { revision, capabilities } = this.current.peer;
-    const missing = revision.lacks(question, capabilities);
+    const missing = lackedBy(capabilities, revision, question);
     if (missing) throw missingCapability(missing, question.method);
-    return revision.encodeQuestion(question);
+    return encodeQuestion(revision, question);
   }
 
   /** Runs a side effect once for all rounds of a call; its result makes a JSON round trip. */
@@ -159,14 +159,9 @@ export class Conversation {
     return this.#interim(kept, questions);
   }
 
-  /** Says so when a handler went on although its question had stopped it. */
-  swallowed(): PortolanError {
+  /** Answers nothing more: the handler made a mistake, and that is the answer. */
+  giveUp(): void {
     this.#answered = true;
-    const keys = [...this.#pending.keys()].map((key) => `"${key}"`).join(", ");
-    return new PortolanError(
-      "invalid-definition",
-      `The handler of ${this.#exchange.method} went on after asking ${keys}: await each question and let its error pass`,
-    );
   }
 
   #claim(what: string, key: string): void {

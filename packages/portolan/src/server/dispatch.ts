@@ -4,14 +4,10 @@ import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { MethodRow } from "../protocol/revision.ts";
 import { perRequestVersions } from "../protocol/revisions/index.ts";
 import type { LogLevel } from "../protocol/types/index.ts";
-import { completeArgument } from "./completion.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type ExtraMethod, knows } from "./extension.ts";
-import { listen } from "./listen.ts";
 import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
-import { getPrompt } from "./prompts.ts";
-import { listWithTemplates, readResource } from "./resources.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { callTool } from "./tools.ts";
@@ -24,22 +20,36 @@ interface Method {
   readonly handle: Handler;
 }
 
+/** Loaded when it is first needed: a server of tools starts without it. */
+let features: typeof import("./features.ts") | undefined;
+
+function lazily(name: keyof typeof import("./features.ts")): Handler {
+  return (runtime, exchange) => {
+    if (features) return features[name](runtime, exchange);
+    return import("./features.ts").then((loaded) => {
+      features = loaded;
+      return loaded[name](runtime, exchange);
+    });
+  };
+}
+
 const always = () => true;
 const empty = complete({});
+const listWithTemplates = lazily("listWithTemplates");
 
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["tools/call", { isOffered: (s) => s.isLive || s.tools.size > 0, handle: callTool }],
   ["tools/list", { isOffered: (s) => s.isLive || s.tools.size > 0, handle: (r, x) => r.snapshot.tools.page(x) }],
-  ["resources/read", { isOffered: (s) => s.offersResources, handle: readResource }],
+  ["resources/read", { isOffered: (s) => s.offersResources, handle: lazily("readResource") }],
   ["resources/list", { isOffered: (s) => s.offersResources, handle: listResources }],
   ["resources/templates/list", { isOffered: (s) => s.offersResources, handle: (r, x) => r.snapshot.templates.page(x) }],
-  ["resources/subscribe", { isOffered: (s) => s.offersSubscriptions, handle: subscribe }],
+  ["resources/subscribe", { isOffered: (s) => s.offersSubscriptions, handle: lazily("subscribe") }],
   ["resources/unsubscribe", { isOffered: (s) => s.offersSubscriptions, handle: unsubscribe }],
-  ["prompts/get", { isOffered: (s) => s.isLive || s.prompts.size > 0, handle: getPrompt }],
+  ["prompts/get", { isOffered: (s) => s.isLive || s.prompts.size > 0, handle: lazily("getPrompt") }],
   ["prompts/list", { isOffered: (s) => s.isLive || s.prompts.size > 0, handle: (r, x) => r.snapshot.prompts.page(x) }],
-  ["completion/complete", { isOffered: (s) => s.completes, handle: completeArgument }],
+  ["completion/complete", { isOffered: (s) => s.completes, handle: lazily("completeArgument") }],
   ["logging/setLevel", { isOffered: (s) => s.logging, handle: setLevel }],
-  ["subscriptions/listen", { isOffered: always, handle: listen }],
+  ["subscriptions/listen", { isOffered: always, handle: lazily("listen") }],
   ["server/discover", { isOffered: always, handle: discover }],
   ["initialize", { isOffered: always, handle: initialize }],
   ["ping", { isOffered: always, handle: () => empty }],
@@ -48,6 +58,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
 /** Serves one request: its row, its params, its middleware, its handler. Knows nothing of how it came here. */
 export function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
+  if (snapshot.loading) return snapshot.loading.then(() => dispatch(runtime, exchange));
   const { method } = exchange;
   const row = exchange.peer.revision.requests.get(method);
   const known = row && methods.get(method);
@@ -125,11 +136,6 @@ function discover(runtime: Runtime, { peer }: ServedExchange): Outcome {
 function listResources(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   return snapshot.listsTemplates ? listWithTemplates(runtime, exchange) : snapshot.resources.page(exchange);
-}
-
-function subscribe(runtime: Runtime, exchange: ServedExchange): Outcome {
-  exchange.session?.subscribe(runtime, exchange, exchange.params["uri"] as string);
-  return empty;
 }
 
 function unsubscribe(_: Runtime, exchange: ServedExchange): Outcome {

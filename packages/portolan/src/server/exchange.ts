@@ -56,6 +56,8 @@ export class ServedExchange implements Exchange {
   readonly principal: Principal;
   /** Questions put to the client in this exchange; made when the first one is asked. */
   conversation: Conversation | undefined;
+  /** Questions that were begun and have not come to an end. */
+  openQuestions = 0;
   /** Lets the conversation answer before the handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
   /** Ends a request that would otherwise stay open, with its result; set by handlers that wait for ever. */
@@ -106,6 +108,11 @@ export class ServedExchange implements Exchange {
 
   get isCancelled(): boolean {
     return this.#cancelled !== undefined;
+  }
+
+  /** Whether the handler may end only with an answer to what it asked, and did not wait for it. */
+  get forgotQuestion(): boolean {
+    return this.openQuestions > 0 && this.peer.revision.questions === "in-result";
   }
 
   /** False once the answer is on its way or the client has cancelled: nothing more may be said. */

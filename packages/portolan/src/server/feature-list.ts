@@ -9,9 +9,11 @@ import type { ServedExchange } from "./exchange.ts";
 export interface Feature {
   /** The name or URI that finds it. */
   readonly key: string;
-  /** How it stands in a list, before a revision encodes it. */
-  readonly entry: JsonObject;
+  /** How it stands in a list, before a revision encodes it; complete once nothing is loading. */
+  entry: JsonObject;
   readonly visibleTo?: ((view: string) => boolean) | undefined;
+  /** What it needs is still being loaded; undefined once it can be used. */
+  loading?: Promise<void> | undefined;
 }
 
 /** How the lists of a server are given out. */
@@ -74,7 +76,7 @@ export class FeatureList<F extends Feature> {
     const { viewOf, decorationFor, encode } = this.#options;
     const features = this.visible(exchange);
     const view = viewOf(exchange);
-    const start = startOf(exchange, features, view);
+    const start = this.start(exchange, features);
     const decoration = decorationFor(exchange);
     const cacheKey = `${exchange.peer.revision.version} ${start} ${decoration?.key ?? ""} ${view}`;
     let resultText = this.#pages.get(cacheKey);
@@ -84,6 +86,21 @@ export class FeatureList<F extends Feature> {
       this.#keep(cacheKey, resultText);
     }
     return { kind: "prepared", resultText };
+  }
+
+  /** Where the page that a request asks for begins, among entries sorted by key. */
+  start(exchange: ServedExchange, entries: readonly { readonly key: string }[]): number {
+    const { cursor } = exchange.params;
+    if (cursor === undefined) return 0;
+    const key = parseCursor(String(cursor), this.#member, this.#options.viewOf(exchange));
+    let low = 0;
+    let high = entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((entries[middle]?.key ?? "") <= key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** One page of entries that are known only now, or that a middleware wants to see. */
@@ -99,7 +116,7 @@ export class FeatureList<F extends Feature> {
     const isMore = last !== undefined && start + pageSize < entries.length;
     return {
       [this.#member]: decorate ? page.map(decorate) : page,
-      ...(isMore && { nextCursor: toCursor(viewOf(exchange), keyOf(last)) }),
+      ...(isMore && { nextCursor: toCursor(this.#member, viewOf(exchange), keyOf(last)) }),
       ...cache,
     };
   }
@@ -114,35 +131,20 @@ export class FeatureList<F extends Feature> {
   }
 }
 
-/** Where the page that a request asks for begins. */
-export function startOf(exchange: ServedExchange, features: readonly { readonly key: string }[], view: string): number {
-  const { cursor } = exchange.params;
-  if (cursor === undefined) return 0;
-  const key = parseCursor(String(cursor), view);
-  let low = 0;
-  let high = features.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((features[middle]?.key ?? "") <= key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** The name or URI of a list entry. */
 export function keyOf(entry: JsonObject): string {
   return String(entry["uriTemplate"] ?? entry["uri"] ?? entry["name"]);
 }
 
-function toCursor(view: string, key: string): string {
-  return toBase64url(new TextEncoder().encode(JSON.stringify([view, key])));
+function toCursor(list: string, view: string, key: string): string {
+  return toBase64url(new TextEncoder().encode(JSON.stringify([list, view, key])));
 }
 
-function parseCursor(cursor: string, view: string): string {
+function parseCursor(cursor: string, list: string, view: string): string {
   const bytes = parseBase64url(cursor);
   try {
-    const [forView, key] = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes ?? new Uint8Array()));
-    if (forView === view && typeof key === "string" && toCursor(view, key) === cursor) return key;
+    const [, , key] = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes ?? new Uint8Array()));
+    if (typeof key === "string" && toCursor(list, view, key) === cursor) return key;
   } catch {
     // Refused below: whatever is no cursor of ours gets the same answer.
   }

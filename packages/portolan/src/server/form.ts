@@ -6,6 +6,7 @@ import type { Schema } from "../schema/standard.ts";
 
 /** A form for the user, compiled once: a flat object of strings, numbers, booleans and choices. */
 export interface Form<T> {
+  /** What the client is shown; there once `compiled` has loaded what it needs. */
   readonly schema: FormSchema;
   readonly compiled: CompiledSchema<T>;
 }
@@ -15,9 +16,24 @@ export function form<T = JsonObject>(schema: Schema<T>): Form<T> {
   const known = forms.get(schema) as Form<T> | undefined;
   if (known) return known;
   const compiled = compileSchema<T>(schema, "input");
-  const made: Form<T> = { schema: toFormSchema(compiled.jsonSchema), compiled };
+  const made = new CompiledForm(compiled);
   forms.set(schema, made);
   return made;
+}
+
+class CompiledForm<T> implements Form<T> {
+  readonly compiled: CompiledSchema<T>;
+  #schema: FormSchema | undefined;
+
+  constructor(compiled: CompiledSchema<T>) {
+    this.compiled = compiled;
+    if (!compiled.loading) this.#schema = toFormSchema(compiled.jsonSchema);
+  }
+
+  get schema(): FormSchema {
+    this.#schema ??= toFormSchema(this.compiled.jsonSchema);
+    return this.#schema;
+  }
 }
 
 /** Schemas given to `ctx.elicit` directly are compiled on first use. */
@@ -27,7 +43,7 @@ const forms = new WeakMap<object, Form<unknown>>();
 export const emptyForm: FormSchema = { type: "object", properties: {} };
 
 export function isForm(value: object): value is Form<unknown> {
-  return "schema" in value && "compiled" in value;
+  return value instanceof CompiledForm;
 }
 
 const fieldMembers = new Set(

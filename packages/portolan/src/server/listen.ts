@@ -1,15 +1,12 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { invalidParams } from "../protocol/errors.ts";
+import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
 import { metaKeys } from "../protocol/meta.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { findResource } from "./resources.ts";
 import type { Runtime } from "./runtime.ts";
-import { covers } from "./subscriptions.ts";
-
-/** How many resources one stream or session may follow. */
-export const maxSubscriptions = 1_000;
+import { covers, maxSubscriptions } from "./subscriptions.ts";
 
 const members: { [topic: string]: keyof SubscriptionFilter } = {
   "tools/list_changed": "toolsListChanged",
@@ -58,8 +55,16 @@ export function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outc
   });
 }
 
+/** Answers `resources/subscribe`. */
+export function subscribe(runtime: Runtime, exchange: ServedExchange): Outcome {
+  const uri = exchange.params["uri"] as string;
+  if (!findResource(runtime, exchange, uri)) throw resourceNotFound(uri);
+  exchange.session?.subscribe(uri, () => holdAll(runtime, exchange, [uri]));
+  return complete({});
+}
+
 /** Begins what watching these resources needs; each function ends one watch. */
-export function holdAll(runtime: Runtime, exchange: ServedExchange, uris: readonly string[]): (() => void)[] {
+function holdAll(runtime: Runtime, exchange: ServedExchange, uris: readonly string[]): (() => void)[] {
   return uris.flatMap((uri) => {
     const watch = findResource(runtime, exchange, uri)?.readable.definition.watch;
     return watch ? [runtime.hub.hold(uri, watch)] : [];

@@ -44,8 +44,8 @@ export function live<App>(server: Server<App>): LiveServer<App> {
 }
 
 function changedLists(before: Snapshot, after: Snapshot): string[] {
-  const differ = (a: readonly { entry: unknown }[], b: readonly { entry: unknown }[]) =>
-    a.length !== b.length || a.some((feature, index) => feature.entry !== b[index]?.entry);
+  const differ = (a: readonly object[], b: readonly object[]) =>
+    a.length !== b.length || a.some((feature, index) => feature !== b[index]);
   const topics: string[] = [];
   if (differ(before.parts.tools, after.parts.tools)) topics.push("tools/list_changed");
   if (differ(before.parts.prompts, after.parts.prompts)) topics.push("prompts/list_changed");

@@ -1,48 +1,14 @@
-import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, unknownPrompt } from "../protocol/errors.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import { converse, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
-import type { ArgumentDefinition, PromptDefinition, PromptReturn, ServerOptions } from "./definition.ts";
+import type { PromptReturn } from "./definition.ts";
 import type { ServedExchange } from "./exchange.ts";
-import type { Middleware } from "./extension.ts";
-import type { Feature } from "./feature-list.ts";
 import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
+import type { CompiledPrompt } from "./offers.ts";
 import type { Runtime } from "./runtime.ts";
-
-export type AnyArguments = { [name: string]: ArgumentDefinition<unknown> };
-
-export interface CompiledPrompt extends Feature {
-  readonly definition: PromptDefinition<AnyArguments, unknown>;
-  readonly makeApp: ServerOptions<unknown>["app"];
-  readonly around: readonly Middleware[];
-}
-
-export function compilePrompt(
-  name: string,
-  definition: PromptDefinition<AnyArguments, unknown>,
-  makeApp: ServerOptions<unknown>["app"],
-): CompiledPrompt {
-  if (typeof definition.get !== "function") {
-    throw new PortolanError("invalid-definition", `Prompt "${name}": get: expected a function`);
-  }
-  const { title, description, icons, meta, visibleTo } = definition;
-  const args = Object.entries(definition.arguments ?? {}).map(([argument, { complete: _, ...rest }]) => ({
-    name: argument,
-    ...rest,
-  }));
-  const entry: JsonObject = {
-    name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(args.length > 0 && { arguments: args }),
-    ...(icons && { icons }),
-    ...(meta && { _meta: meta }),
-  };
-  return { key: name, entry, visibleTo, definition, makeApp, around: [] };
-}
 
 /** Answers `prompts/get`. */
 export function getPrompt(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {

@@ -3,85 +3,22 @@ import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { ResourceContents } from "../protocol/types/index.ts";
-import { parseUriTemplate, type UriTemplate } from "../protocol/uri-template.ts";
 import { converse, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
-import type {
-  ReadReturn,
-  ResourceDefinition,
-  ServerOptions,
-  TemplateDefinition,
-  TemplateValues,
-} from "./definition.ts";
+import type { ReadReturn, TemplateValues } from "./definition.ts";
 import type { ServedExchange } from "./exchange.ts";
-import type { Middleware } from "./extension.ts";
-import { type Feature, keyOf, startOf } from "./feature-list.ts";
+import { keyOf } from "./feature-list.ts";
 import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
+import type { CompiledResource, CompiledTemplate } from "./offers.ts";
 import type { Runtime } from "./runtime.ts";
-
-interface Readable extends Feature {
-  readonly makeApp: ServerOptions<unknown>["app"];
-  readonly around: readonly Middleware[];
-}
-
-/** A resource with a fixed URI. */
-export interface CompiledResource extends Readable {
-  readonly definition: ResourceDefinition<unknown>;
-}
-
-/** Resources whose URIs follow a template. */
-export interface CompiledTemplate extends Readable {
-  readonly definition: TemplateDefinition<unknown>;
-  readonly template: UriTemplate;
-}
 
 const maxUriLength = 8 * 1024;
 const maxListed = 100_000;
 
-export function compileResource(
-  uri: string,
-  definition: ResourceDefinition<unknown>,
-  makeApp: ServerOptions<unknown>["app"],
-): CompiledResource {
-  if (!URL.canParse(uri)) throw unfit(uri, "expected an absolute URI such as file:///notes.txt");
-  if (typeof definition.read !== "function") throw unfit(uri, "read: expected a function");
-  const { size, visibleTo } = definition;
-  const entry: JsonObject = { uri, ...describe(uri, definition), ...(size !== undefined && { size }) };
-  return { key: uri, entry, visibleTo, definition, makeApp, around: [] };
-}
-
-export function compileTemplate(
-  uriTemplate: string,
-  definition: TemplateDefinition<unknown>,
-  makeApp: ServerOptions<unknown>["app"],
-): CompiledTemplate {
-  const template = parseUriTemplate(uriTemplate);
-  if (typeof definition.read !== "function") throw unfit(uriTemplate, "read: expected a function");
-  for (const variable of Object.keys(definition.complete ?? {})) {
-    if (!template.variables.includes(variable))
-      throw unfit(uriTemplate, `complete: the template has no variable "${variable}"`);
-  }
-  const entry: JsonObject = { uriTemplate, ...describe(uriTemplate, definition) };
-  return { key: uriTemplate, entry, visibleTo: definition.visibleTo, definition, template, makeApp, around: [] };
-}
-
-function describe(uri: string, definition: ResourceDefinition<unknown> | TemplateDefinition<unknown>): JsonObject {
-  const { name = definition.title ?? uri, title, description, mimeType, annotations, icons, meta } = definition;
-  return {
-    name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(mimeType !== undefined && { mimeType }),
-    ...(annotations && { annotations }),
-    ...(icons && { icons }),
-    ...(meta && { _meta: meta }),
-  };
-}
-
 /** Answers `resources/list` where templates say what exists now. */
 export async function listWithTemplates(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
-  const { resources, templates, viewOf } = runtime.snapshot;
+  const { resources, templates } = runtime.snapshot;
   const entries = new Map<string, JsonObject>();
   for (const { definition, entry, makeApp } of templates.visible(exchange)) {
     if (!definition.list) continue;
@@ -98,10 +35,9 @@ export async function listWithTemplates(runtime: Runtime, exchange: ServedExchan
   }
   for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
   const sorted = [...entries.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-  const start = startOf(
+  const start = resources.start(
     exchange,
     sorted.map((entry) => ({ key: keyOf(entry) })),
-    viewOf(exchange),
   );
   return complete(
     resources.result(exchange, sorted, start, runtime.snapshot.decorationFor("resource", exchange)?.decorate),
@@ -120,7 +56,7 @@ export function findResource(
   const fixed = resources.find(uri, exchange);
   if (fixed) return { readable: fixed };
   for (const readable of templates.visible(exchange)) {
-    const values = readable.template.match(uri);
+    const values = readable.template?.match(uri);
     if (values) return { readable, values };
   }
   return undefined;
@@ -174,8 +110,4 @@ function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += chunk) binary += String.fromCharCode(...bytes.subarray(at, at + chunk));
   return btoa(binary);
-}
-
-function unfit(uri: string, why: string): PortolanError {
-  return new PortolanError("invalid-definition", `Resource "${uri}": ${why}`);
 }

@@ -1,38 +1,18 @@
-import { createMemoryStorage } from "../storage/memory.ts";
-import { createSealer, randomSecret } from "../storage/sealed.ts";
 import type { ErrorReport, ServerOptions } from "./definition.ts";
-import { Parking } from "./parking.ts";
-import type { StateKeeper } from "./request-state.ts";
+import type { Rounds } from "./rounds.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { Hub } from "./subscriptions.ts";
-
-const defaultQuestionTtlMs = 60 * 60_000;
-const maxStateCharacters = 32 * 1024;
 
 /** What all connections of one server share: its compiled features, and whatever outlives a request. */
 export class Runtime {
   /** Replaced as a whole when a live server changes; requests that run keep the one they began with. */
   snapshot: Snapshot;
   readonly hub: Hub = new Hub((error) => this.report(error));
-  readonly parking: Parking = new Parking();
-  #keeper: StateKeeper | undefined;
+  /** What questions need between their rounds; made when the first one is asked. */
+  rounds: Rounds | undefined;
 
   constructor(snapshot: Snapshot) {
     this.snapshot = snapshot;
-  }
-
-  /** Made when the first question is asked: most servers never seal anything. */
-  get keeper(): StateKeeper {
-    if (!this.#keeper) {
-      const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = this.snapshot.options;
-      this.#keeper = {
-        sealer: createSealer({ secrets }),
-        storage,
-        ttlMs: questionTtlMs ?? defaultQuestionTtlMs,
-        maxCharacters: maxStateCharacters,
-      };
-    }
-    return this.#keeper;
   }
 
   /** Tells the operator of an error that the peer does not see; returns the reference that the peer gets instead. */

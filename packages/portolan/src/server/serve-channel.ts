@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
 import type { Channel, Prepared } from "../jsonrpc/channel.ts";
-import { Connection } from "../jsonrpc/connection.ts";
+import type { Connection } from "../jsonrpc/connection.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import { internalError, invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../protocol/errors.ts";
@@ -9,6 +9,7 @@ import type { Outcome } from "../protocol/outcome.ts";
 import type { Peer } from "../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../protocol/revisions/index.ts";
 import type { InputRequest } from "../protocol/types/index.ts";
+import { loadAsking } from "./ask.ts";
 import { collector, problemOfBatch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
 import { localPrincipal, type Principal, type ReturnPath, ServedExchange } from "./exchange.ts";
@@ -51,7 +52,8 @@ class ChannelServer implements Serving, ReturnPath {
   readonly #principal: Principal;
   readonly #maxInFlight: number;
   readonly #inFlight = new Map<RequestId, ServedExchange>();
-  readonly #questions: Connection;
+  /** Our own requests; made when the first question is put. */
+  #questions: Connection | undefined;
   /** The way back to a stateless peer, which is never asked by a request. */
   readonly #statelessPath: ReturnPath;
   #session: Session | undefined;
@@ -64,7 +66,6 @@ class ChannelServer implements Serving, ReturnPath {
     this.#channel = channel;
     this.#principal = options.principal ?? localPrincipal;
     this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
-    this.#questions = new Connection((message) => channel.send(message));
     this.#statelessPath = { notify: (method, params) => this.notify(method, params) };
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;
@@ -90,9 +91,12 @@ class ChannelServer implements Serving, ReturnPath {
 
   /** Puts a question to a stateful client; it is taken back when the call it belongs to is cancelled. */
   async ask(exchange: ServedExchange, { method, params }: InputRequest): Promise<JsonObject> {
-    const { id, response } = this.#questions.request(method, params as JsonObject | undefined);
+    const { Connection } = await loadAsking();
+    this.#questions ??= new Connection((message) => this.#channel.send(message));
+    const questions = this.#questions;
+    const { id, response } = questions.request(method, params as JsonObject | undefined);
     exchange.onCancel((reason) => {
-      if (!this.#questions.abandon(id, reason)) return;
+      if (!questions.abandon(id, reason)) return;
       this.notify("notifications/cancelled", { requestId: id, reason: reason.message });
     });
     return response;
@@ -120,7 +124,7 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   #receive(message: Message): void {
-    if (!("method" in message)) this.#questions.settle(message);
+    if (!("method" in message)) this.#questions?.settle(message);
     else if ("id" in message) this.#serve(message, (response) => this.#send(response));
     else this.#hear(message);
   }
@@ -134,7 +138,7 @@ class ChannelServer implements Serving, ReturnPath {
     }
     const collect = collector(messages, (responses) => this.#send(responses));
     for (const message of messages) {
-      if (!("method" in message)) this.#questions.settle(message);
+      if (!("method" in message)) this.#questions?.settle(message);
       else if ("id" in message) this.#serve(message, collect, () => collect());
       else this.#hear(message);
     }
@@ -214,7 +218,8 @@ class ChannelServer implements Serving, ReturnPath {
     try {
       if (peer) parts.notifications.get(method)?.(params, peer);
       for (const [{ id }, extension] of peer ? this.#runtime.snapshot.extensionsOn(peer.revision) : []) {
-        if (peer && knows(peer, id)) extension.notifications?.[method]?.(params, peer);
+        const { notifications = {} } = extension;
+        if (peer && knows(peer, id) && Object.hasOwn(notifications, method)) notifications[method]?.(params, peer);
       }
     } catch (cause) {
       this.#runtime.report(cause, method);
@@ -287,7 +292,7 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   #lost(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {
-    this.#questions.closeAll(reason);
+    this.#questions?.closeAll(reason);
     for (const exchange of [...this.#inFlight.values()]) {
       this.#forget(exchange);
       exchange.cancel(reason);

@@ -12,8 +12,7 @@ import type {
 import { Entries, type Entry } from "./entries.ts";
 import type { ExtraMethod, Middleware, ServerExtension } from "./extension.ts";
 import { mounted } from "./mount.ts";
-import { type AnyArguments, compilePrompt } from "./prompts.ts";
-import { compileResource, compileTemplate } from "./resources.ts";
+import { type AnyArguments, compilePrompt, compileResource, compileTemplate } from "./offers.ts";
 import { Runtime, tellOperator } from "./runtime.ts";
 import { type NotificationHandler, Snapshot } from "./snapshot.ts";
 import type { Audience, Topics } from "./subscriptions.ts";

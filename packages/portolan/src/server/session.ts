@@ -1,14 +1,10 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
+import { invalidParams } from "../protocol/errors.ts";
 import type { Peer } from "../protocol/revision.ts";
 import { negotiate } from "../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../protocol/types/index.ts";
-import type { ServedExchange } from "./exchange.ts";
-import { holdAll, maxSubscriptions } from "./listen.ts";
 import { mayLog } from "./logging.ts";
-import { findResource } from "./resources.ts";
-import type { Runtime } from "./runtime.ts";
-import { covers, type Listener } from "./subscriptions.ts";
+import { covers, type Listener, maxSubscriptions } from "./subscriptions.ts";
 
 /** What is remembered of a stateful peer: the shell that lets the kernel see self-describing requests. */
 export class Session implements Listener {
@@ -31,15 +27,15 @@ export class Session implements Listener {
     this.#peer = { ...this.#peer, logLevel };
   }
 
-  subscribe(runtime: Runtime, exchange: ServedExchange, uri: string): void {
-    if (!findResource(runtime, exchange, uri)) throw resourceNotFound(uri);
+  /** Follows a resource; `hold` begins what that needs and returns how to end it. */
+  subscribe(uri: string, hold: () => (() => void)[]): void {
     if (this.#subscriptions.has(uri)) return;
     if (this.#subscriptions.size >= maxSubscriptions) {
       throw invalidParams(
         `uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`,
       );
     }
-    this.#subscriptions.set(uri, holdAll(runtime, exchange, [uri]));
+    this.#subscriptions.set(uri, hold());
   }
 
   unsubscribe(uri: string): void {

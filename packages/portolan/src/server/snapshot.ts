@@ -13,8 +13,7 @@ import {
   type ServerExtension,
 } from "./extension.ts";
 import { type Feature, FeatureList } from "./feature-list.ts";
-import type { CompiledPrompt } from "./prompts.ts";
-import type { CompiledResource, CompiledTemplate } from "./resources.ts";
+import type { CompiledPrompt, CompiledResource, CompiledTemplate } from "./offers.ts";
 import type { CompiledTool } from "./tools.ts";
 
 /** Everything a server was told, in order. */
@@ -49,6 +48,8 @@ export class Snapshot {
   readonly parts: Parts;
   readonly isLive: boolean;
   readonly logging: boolean;
+  /** Features that still load what they need; requests wait for it. Undefined once everything is there. */
+  loading: Promise<void> | undefined;
   readonly tools: FeatureList<CompiledTool>;
   readonly resources: FeatureList<CompiledResource>;
   readonly templates: FeatureList<CompiledTemplate>;
@@ -69,6 +70,13 @@ export class Snapshot {
     this.resources = this.#list("resources/list", "resources", "resource", parts.resources);
     this.templates = this.#list("resources/templates/list", "resourceTemplates", "template", parts.templates);
     this.prompts = this.#list("prompts/list", "prompts", "prompt", parts.prompts);
+    const loading = [...parts.tools, ...parts.templates].flatMap((feature) => feature.loading ?? []);
+    if (loading.length > 0) this.loading = this.#load(loading);
+  }
+
+  async #load(loading: Promise<void>[]): Promise<void> {
+    await Promise.all(loading);
+    this.loading = undefined;
   }
 
   #list<F extends Feature>(method: string, member: string, kind: FeatureKind, features: readonly F[]): FeatureList<F> {

@@ -4,18 +4,19 @@ import { LineReader } from "../jsonrpc/framing.ts";
 import type { Message, RpcResponse } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/serialize.ts";
 import { type Serving, serveChannel } from "./serve-channel.ts";
-import type { Served } from "./server.ts";
+import { runtimeOf, type Served } from "./server.ts";
 
 export interface ServeStdioOptions {
   /** The longest line that is read; 16 MiB unless said otherwise. Longer ones are refused, and the connection stays. */
   maxMessageBytes?: number;
   /** Whether the process ends with its standard input; true unless said otherwise. */
   exit?: boolean;
-  /** How long running calls may go on after standard input has ended; 4 s unless said otherwise. */
+  /** How long running calls may go on after standard input has ended; 1.5 s unless said otherwise. */
   graceMs?: number;
 }
 
-const defaultGraceMs = 4_000;
+const defaultGraceMs = 1_500;
+const cleanupMs = 300;
 
 /**
  * Serves the process's standard input and output. From here on standard output belongs to the protocol: what others
@@ -24,7 +25,10 @@ const defaultGraceMs = 4_000;
 export function serveStdio(server: Served, options: ServeStdioOptions = {}): Serving {
   const channel = new StdioChannel(takeStdout(), options.maxMessageBytes);
   const serving = serveChannel(server, channel);
-  if (options.exit ?? true) exitWhenDone(serving, channel, options.graceMs ?? defaultGraceMs);
+  if (options.exit ?? true) {
+    exitWhenDone(serving, channel, options.graceMs ?? defaultGraceMs);
+    runtimeOf(server).snapshot.loading?.catch(exitUnfit);
+  }
   return serving;
 }
 
@@ -122,25 +126,34 @@ class StdioChannel implements Channel {
   }
 }
 
-/** Lets running calls end when the client has closed its end, then leaves, also when something keeps the process alive. */
+/**
+ * Leaves when the client has closed its end or a signal says so: running calls may end within the grace, the rest is
+ * cancelled and gets a moment to clean up. Clients that lose patience kill after two seconds, so all of it takes less.
+ */
 function exitWhenDone(serving: Serving, channel: StdioChannel, graceMs: number): void {
-  const leave = async () => {
-    await channel.close();
-    process.exit();
-  };
-  channel.inputEnded.then(async () => {
-    const grace = new Promise((resolve) => setTimeout(resolve, graceMs));
-    await Promise.race([serving.idle(), grace]);
-    await leave();
-  });
   let isLeaving = false;
+  const leave = async () => {
+    isLeaving = true;
+    const isIdle = await Promise.race([serving.idle().then(() => true), after(graceMs)]);
+    await serving.close();
+    if (!isIdle) await after(cleanupMs);
+    process.exit(0);
+  };
+  channel.inputEnded.then(leave);
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-    process.on(signal, async () => {
-      if (isLeaving) process.exit(1);
-      isLeaving = true;
-      const grace = new Promise((resolve) => setTimeout(resolve, graceMs));
-      await Promise.race([serving.idle().then(() => serving.close()), grace]);
-      process.exit(0);
+    process.on(signal, () => {
+      if (isLeaving) process.exit(0);
+      leave();
     });
   }
+}
+
+function after(ms: number): Promise<false> {
+  return new Promise((resolve) => setTimeout(() => resolve(false), ms));
+}
+
+/** A definition that turns out to be wrong when all of it is loaded ends the process with its reason. */
+function exitUnfit(error: Error): void {
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
 }

@@ -2,6 +2,9 @@ import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ErrorReport, Watch } from "./definition.ts";
 
+/** How many resources one stream or session may follow. */
+export const maxSubscriptions = 1_000;
+
 /** What can be said outside a request, by the notification that says it. */
 export interface Topics {
   "tools/list_changed": Record<string, never>;

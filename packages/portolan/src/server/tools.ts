@@ -27,7 +27,7 @@ export interface CompiledTool extends Feature {
   readonly input: CompiledSchema<unknown> | undefined;
   readonly output: CompiledSchema<unknown> | undefined;
   /** Its output is no object, so that older peers get it in a box. */
-  readonly boxed: boolean;
+  boxed: boolean;
   readonly makeApp: ServerOptions<unknown>["app"];
   /** Middleware of the mounted server it comes from. */
   readonly around: readonly Middleware[];
@@ -43,11 +43,45 @@ export function compileTool(
   if (typeof definition.run !== "function") throw unfit(name, "run: expected a function");
   const input = compilePart(name, "input", definition.input);
   const output = compilePart(name, "output", definition.output);
+  const { visibleTo } = definition;
+  const tool: CompiledTool = {
+    key: name,
+    entry: {},
+    visibleTo,
+    definition,
+    input,
+    output,
+    boxed: false,
+    makeApp,
+    around: [],
+  };
+  if (input?.loading || output?.loading) {
+    tool.loading = load(tool);
+    // Whoever serves the tool waits for it and hears of a failure.
+    tool.loading.catch(() => {});
+  } else describeTool(tool);
+  return tool;
+}
+
+async function load(tool: CompiledTool): Promise<void> {
+  const { key, input, output } = tool;
+  await Promise.all([
+    input?.loading?.catch((cause) => Promise.reject(unfitPart(key, "input", cause))),
+    output?.loading?.catch((cause) => Promise.reject(unfitPart(key, "output", cause))),
+  ]);
+  describeTool(tool);
+  tool.loading = undefined;
+}
+
+/** Fills in what follows from the schemas. */
+function describeTool(tool: CompiledTool): void {
+  const { key: name, input, output } = tool;
   if (input && !isObjectSchema(input.jsonSchema)) {
     throw unfit(name, 'input: expected a schema whose root is { type: "object" }; arguments are always named');
   }
-  const { title, description, annotations, icons, meta, visibleTo } = definition;
-  const entry: JsonObject = {
+  const { title, description, annotations, icons, meta } = tool.definition;
+  tool.boxed = output !== undefined && !isObjectSchema(output.jsonSchema);
+  tool.entry = {
     name,
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
@@ -57,8 +91,6 @@ export function compileTool(
     ...(icons && { icons }),
     ...(meta && { _meta: meta }),
   };
-  const boxed = output !== undefined && !isObjectSchema(output.jsonSchema);
-  return { key: name, entry, visibleTo, definition, input, output, boxed, makeApp, around: [] };
 }
 
 function compilePart(
@@ -70,7 +102,7 @@ function compilePart(
   try {
     return compileSchema(schema, part);
   } catch (cause) {
-    throw unfit(name, `${part}: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+    throw unfitPart(name, part, cause);
   }
 }
 
@@ -204,6 +236,10 @@ function toFailure(runtime: Runtime, exchange: ServedExchange, cause: unknown): 
   if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
   const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);
   return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
+}
+
+function unfitPart(name: string, part: string, cause: unknown): PortolanError {
+  return unfit(name, `${part}: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
 }
 
 function unfit(name: string, why: string, cause?: unknown): PortolanError {

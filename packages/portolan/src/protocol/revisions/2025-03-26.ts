@@ -11,6 +11,7 @@ export const batchesAndAudio: RevisionChanges = {
     progress: ["message"],
   },
   content: { audio: audioAsResource },
+  older: { samplingMessages: (messages) => messages.map(withoutAudio) },
 };
 
 /** An older peer gets the sound as an embedded file, so that nothing is lost. */
@@ -20,4 +21,11 @@ function audioAsResource({ data, mimeType, annotations }: JsonObject): JsonObjec
     resource: { uri: "audio:inline", mimeType, blob: data },
     ...(annotations !== undefined && { annotations }),
   };
+}
+
+/** A model that takes texts and images only is told what it does not hear. */
+function withoutAudio(message: JsonObject): JsonObject {
+  const { type, mimeType } = message["content"] as JsonObject;
+  if (type !== "audio") return message;
+  return { ...message, content: { type: "text", text: `[${String(mimeType)}: this client takes no audio]` } };
 }

@@ -1,30 +1,38 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { all, type Encode, type EncoderParts, hide, listMember, member } from "./encode.ts";
+import { all, contentEncoder, type Encode, type EncoderParts, hide, listMember, member } from "./encode.ts";
 import type { Question, Revision } from "./revision.ts";
-import type { ClientCapabilities, InputRequest } from "./types/index.ts";
+import type { ClientCapabilities, InputRequest, SamplingMessage } from "./types/index.ts";
 
-/** The half of an encoder that is about asking the client. */
-export function questionEncoder(
-  parts: EncoderParts,
-  content: Encode | undefined,
-): Pick<Revision, "encodeQuestion" | "lacks"> {
-  const encoders = new Map<string, Encode | undefined>([
-    ["elicitation/create", elicitationEncoder(parts)],
-    ["sampling/createMessage", samplingEncoder(parts, content)],
-  ]);
-  return {
-    encodeQuestion(question) {
-      const encode = encoders.get(question.method);
-      if (!encode || question.params === undefined) return question;
-      return { method: question.method, params: encode(question.params as JsonObject) } as InputRequest;
-    },
-    lacks(question, capabilities) {
-      for (const need of needsOf(question)) {
-        if (!parts.asks.has(need) || !declares[need](capabilities)) return required[need];
-      }
-      return undefined;
-    },
-  };
+type Encoders = ReadonlyMap<string, Encode | undefined>;
+
+/** Made when a revision is first asked in; most servers never ask. */
+const encoders = new WeakMap<Revision, Encoders>();
+
+/** A question as a revision spells it. */
+export function encodeQuestion(revision: Revision, question: InputRequest): InputRequest {
+  let known = encoders.get(revision);
+  if (!known) {
+    known = new Map([
+      ["elicitation/create", elicitationEncoder(revision.asking)],
+      ["sampling/createMessage", samplingEncoder(revision.asking)],
+    ]);
+    encoders.set(revision, known);
+  }
+  const encode = known.get(question.method);
+  if (!encode || question.params === undefined) return question;
+  return { method: question.method, params: encode({ ...question.params }) } as InputRequest;
+}
+
+/** The capability a client lacks for being asked this; undefined when it may be asked. */
+export function lackedBy(
+  capabilities: ClientCapabilities,
+  revision: Revision,
+  question: InputRequest,
+): ClientCapabilities | undefined {
+  for (const need of needsOf(question)) {
+    if (!revision.asking.asks.has(need) || !declares[need](capabilities)) return required[need];
+  }
+  return undefined;
 }
 
 function elicitationEncoder(parts: EncoderParts): Encode | undefined {
@@ -44,7 +52,7 @@ function elicitationEncoder(parts: EncoderParts): Encode | undefined {
   return all(hide(parts, "elicitation"), member("requestedSchema", schema));
 }
 
-function samplingEncoder(parts: EncoderParts, content: Encode | undefined): Encode | undefined {
+function samplingEncoder(parts: EncoderParts): Encode | undefined {
   const reshape = parts.after.map((changes) => changes.older?.samplingMessages).filter((f) => f !== undefined);
   const messages: Encode | undefined =
     reshape.length === 0
@@ -53,7 +61,7 @@ function samplingEncoder(parts: EncoderParts, content: Encode | undefined): Enco
           ...value,
           messages: reshape.reduceRight((list, f) => f(list), (value["messages"] ?? []) as JsonObject[]),
         });
-  const message = all(hide(parts, "samplingMessage"), member("content", content));
+  const message = all(hide(parts, "samplingMessage"), member("content", contentEncoder(parts)));
   return all(messages, hide(parts, "sampling"), listMember("messages", message));
 }
 
@@ -63,10 +71,15 @@ function needsOf(question: InputRequest): Question[] {
     return [question.params.mode === "url" ? "elicitation.url" : "elicitation.form"];
   }
   const needs: Question[] = ["sampling"];
-  const { tools, toolChoice, includeContext } = question.params;
-  if (tools !== undefined || toolChoice !== undefined) needs.push("sampling.tools");
+  const { tools, toolChoice, includeContext, messages } = question.params;
+  if (tools !== undefined || toolChoice !== undefined || messages.some(usesTools)) needs.push("sampling.tools");
   if (includeContext !== undefined && includeContext !== "none") needs.push("sampling.context");
   return needs;
+}
+
+function usesTools({ content }: SamplingMessage): boolean {
+  const blocks = Array.isArray(content) ? content : [content];
+  return blocks.some(({ type }) => type === "tool_use" || type === "tool_result");
 }
 
 const declares: { [Q in Question]: (capabilities: ClientCapabilities) => boolean } = {

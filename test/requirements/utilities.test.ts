@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { utilities } from "./sections/utilities.ts";
+
+runRequirements("utilities", utilities);
