@@ -82,16 +82,20 @@ describe.each(ends)("files on %s", (revision) => {
     expect(result.contents[0].text).toBe("two");
   });
 
-  test("a followed file that another one takes the place of is told", async () => {
+  test("a followed file that another one takes the place of is told, and so is the next edit", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "watched.txt"), "one");
     await writeFile(join(folder, "draft.txt"), "two");
     const peer = await startIn(folder, { revision });
-    const uri = uriOf(folder, "watched.txt");
-    await follow(peer, [uri]);
+    await follow(peer, [uriOf(folder, "watched.txt")]);
 
     await rename(join(folder, "draft.txt"), join(folder, "watched.txt"));
-    await peer.notification("notifications/resources/updated", (params) => params["uri"] === uri);
+    await peer.notification("notifications/resources/updated");
+    await peer.settled();
+    const before = peer.notifications.length;
+    await writeFile(join(folder, "watched.txt"), "three");
+    await peer.until(({ notifications }) => notifications.length > before);
+    expect(peer.notifications.at(-1)).toMatchObject({ params: { uri: uriOf(folder, "watched.txt") } });
   });
 
   test("a new file in a listed folder is told as a change of the list", async () => {

@@ -1,8 +1,14 @@
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { revisions } from "../kit/revisions.ts";
-import { makeFolder, pathTo, run } from "./example.ts";
+import { makeFolder, pathTo, type Run, run } from "./example.ts";
+
+let tour: Run;
+
+beforeAll(async () => {
+  tour = await run(pathTo("scripts/tour.mjs"));
+});
 
 /** The tour with another server in the place of the travel example. */
 async function tourOf(server: string): Promise<string> {
@@ -15,7 +21,7 @@ async function tourOf(server: string): Promise<string> {
 }
 
 test("the tour speaks all revisions with the travel server and says what to read next", async () => {
-  const { code, stdout, stderr } = await run(pathTo("scripts/tour.mjs"));
+  const { code, stdout, stderr } = tour;
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const blocks = revisions.map((revision) => stdout.split(`\n  ${revision}\n`)[1]?.split("\n\n")[0] ?? "");
   for (const [index, block] of blocks.entries()) {
@@ -31,8 +37,8 @@ test("the tour speaks all revisions with the travel server and says what to read
   for (const file of files) expect(await readdir(pathTo(file)).catch(() => readFile(pathTo(file)))).toBeDefined();
 });
 
-test("what the tour prints to a pipe fits 100 columns and has no colours", async () => {
-  const { stdout } = await run(pathTo("scripts/tour.mjs"));
+test("what the tour prints to a pipe fits 100 columns and has no colours", () => {
+  const { stdout } = tour;
   expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
   expect(stdout).not.toContain("\u001b");
 });

@@ -125,6 +125,7 @@ export const stdio: Requirement[] = [
       if (!isStateless(revision)) return;
       const listener = await open();
       for (const id of [7, "7"]) listener.request("subscriptions/listen", { notifications: { toolsListChanged: true } }, id);
+      await listener.until(({ notifications }) => notifications.length === 2);
       await listener.callTool("change");
       await listener.until(({ notifications }) => notifications.filter(({ method }) => method.endsWith("tools/list_changed")).length === 2);
       const tags = listener.notifications.filter(({ method }) => method.endsWith("tools/list_changed")).map(({ params }) => (params?.["_meta"] as JsonObject)[metaKey("subscriptionId")]);

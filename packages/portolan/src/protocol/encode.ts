@@ -131,7 +131,7 @@ function boxOutputSchema(tool: JsonObject): JsonObject {
 
 function boxStructured(result: JsonObject, outcome: Outcome): JsonObject {
   const value = result["structuredContent"];
-  if (value === undefined) return result;
+  if (value === undefined || (outcome.kind === "complete" && outcome.boxed === false)) return result;
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   const boxed = outcome.kind === "complete" && outcome.boxed !== undefined ? outcome.boxed : !isObject;
   return boxed ? { ...result, structuredContent: { result: value } } : result;
@@ -140,7 +140,7 @@ function boxStructured(result: JsonObject, outcome: Outcome): JsonObject {
 /** Applies the given encoders one after the other; undefined when there is nothing to apply. */
 export function all(...encoders: (Encode | undefined)[]): Encode | undefined {
   const present = encoders.filter((encode) => encode !== undefined);
-  if (present.length === 0) return undefined;
+  if (present.length < 2) return present[0];
   return (value) => present.reduce((current, encode) => encode(current), value);
 }
 

@@ -29,8 +29,9 @@ export function lackedBy(
   revision: Revision,
   question: InputRequest,
 ): ClientCapabilities | undefined {
-  for (const need of needsOf(question)) {
-    if (!revision.asking.asks.has(need) || !declares[need](capabilities)) return required[need];
+  const { asks } = revision.asking;
+  for (const need of needsOf(question, asks)) {
+    if (!asks.has(need) || !declares[need](capabilities)) return required[need];
   }
   return undefined;
 }
@@ -65,7 +66,7 @@ function samplingEncoder(parts: EncoderParts): Encode | undefined {
   return all(messages, hide(parts, "sampling"), listMember("messages", message));
 }
 
-function needsOf(question: InputRequest): Question[] {
+function needsOf(question: InputRequest, asks: ReadonlySet<string>): Question[] {
   if (question.method === "roots/list") return ["roots"];
   if (question.method === "elicitation/create") {
     return [question.params.mode === "url" ? "elicitation.url" : "elicitation.form"];
@@ -73,7 +74,10 @@ function needsOf(question: InputRequest): Question[] {
   const needs: Question[] = ["sampling"];
   const { tools, toolChoice, includeContext, messages } = question.params;
   if (tools !== undefined || toolChoice !== undefined || messages.some(usesTools)) needs.push("sampling.tools");
-  if (includeContext !== undefined && includeContext !== "none") needs.push("sampling.context");
+  // Before it became a capability, every client that samples could be asked for context.
+  if (includeContext !== undefined && includeContext !== "none" && asks.has("sampling.context")) {
+    needs.push("sampling.context");
+  }
   return needs;
 }
 

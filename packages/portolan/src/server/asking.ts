@@ -71,7 +71,8 @@ export async function answerExplicitly(
         async ([key, question]) => [key, await sender.ask(key, question)] as const,
       ),
     );
-    const kept = { answers: new Map(), once: new Map(), asked: new Map(), rounds: round };
+    const once = exchange.conversation?.effects ?? new Map();
+    const kept = { answers: new Map(), once, asked: new Map(), rounds: round };
     const remembered = produced.state === undefined ? kept : { ...kept, userState: produced.state };
     const given = new Map(answers);
     exchange.conversation = new Conversation(exchange, "send", roundsOf(runtime), remembered, given);

@@ -80,6 +80,11 @@ export class Conversation {
     return this.#kept.userState;
   }
 
+  /** The results of effects that must not happen again in a later round. */
+  get effects(): Kept["once"] {
+    return this.#kept.once;
+  }
+
   /** The raw answer to a question of an explicit round. */
   given(key: string): unknown {
     return this.#given.get(key);
@@ -155,8 +160,8 @@ export class Conversation {
   /** The interim result of a handler that lists its questions itself. */
   async explicit(requests: InputRequests | undefined, userState: string | undefined): Promise<InputRequired> {
     const questions = new Map(Object.entries(requests ?? {}).map(([key, question]) => [key, this.checked(question)]));
-    const kept = { ...nothingKept(), rounds: this.#kept.rounds, ...(userState !== undefined && { userState }) };
-    return this.#interim(kept, questions);
+    const { userState: _before, ...kept } = this.#kept;
+    return this.#interim(userState === undefined ? kept : { ...kept, userState }, questions);
   }
 
   /** Answers nothing more: the handler made a mistake, and that is the answer. */

@@ -153,18 +153,28 @@ class ChannelServer implements Serving, ReturnPath {
       return;
     }
     if (cancelled) exchange.onCancel(cancelled);
-    this.#inFlight.set(request.id, exchange);
     try {
       const outcome = dispatch(this.#runtime, exchange);
-      if (isPromise(outcome)) {
-        outcome.then(
-          (done) => this.#answer(exchange, done, reply),
-          (cause) => this.#fail(exchange, cause, reply),
-        );
-      } else this.#answer(exchange, outcome, reply);
+      if (isPromise(outcome)) this.#await(exchange, outcome, reply);
+      else this.#answer(exchange, outcome, reply);
     } catch (cause) {
       this.#fail(exchange, cause, reply);
     }
+  }
+
+  /** Only what takes time is in flight: what is answered at once can neither be cancelled nor meet a second one. */
+  #await(exchange: ServedExchange, outcome: Promise<Outcome>, reply: Reply): void {
+    this.#inFlight.set(exchange.id, exchange);
+    outcome.then(
+      (done) => {
+        this.#forget(exchange);
+        this.#answer(exchange, done, reply);
+      },
+      (cause) => {
+        this.#forget(exchange);
+        this.#fail(exchange, cause, reply);
+      },
+    );
   }
 
   /** Finds out who asks: the request says so itself, or the handshake did. */
@@ -228,7 +238,6 @@ class ChannelServer implements Serving, ReturnPath {
 
   #answer(exchange: ServedExchange, outcome: Outcome, reply: Reply): void {
     if (exchange.isCancelled) return;
-    this.#forget(exchange);
     exchange.end();
     const { id, method, peer } = exchange;
     try {
@@ -241,7 +250,6 @@ class ChannelServer implements Serving, ReturnPath {
 
   #fail(exchange: ServedExchange, cause: unknown, reply: Reply): void {
     if (exchange.isCancelled) return;
-    this.#forget(exchange);
     exchange.end();
     this.#replyError(exchange, cause, reply);
   }
@@ -276,7 +284,7 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   #forget(exchange: ServedExchange): void {
-    this.#inFlight.delete(exchange.id);
+    if (this.#inFlight.get(exchange.id) === exchange) this.#inFlight.delete(exchange.id);
     if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }

@@ -5,7 +5,7 @@ import { isObjectSchema } from "../protocol/boxed.ts";
 import { missingCapability, unknownTool } from "../protocol/errors.ts";
 import { type Complete, complete, type Outcome } from "../protocol/outcome.ts";
 import type { CallToolResult, ClientCapabilities } from "../protocol/types/index.ts";
-import { type CompiledSchema, compileSchema, type Issue } from "../schema/infer.ts";
+import { type CompiledSchema, compileSchema, type Issue, type Validated } from "../schema/infer.ts";
 import { converse, type ExplicitQuestions, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServerOptions, ToolDefinition } from "./definition.ts";
@@ -167,44 +167,54 @@ function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced
     if (isFullResult(returned, tool.output !== undefined)) return finishFull(tool, returned);
     if (!tool.output && isContentList(returned)) return complete({ content: returned });
   }
-  if (tool.output) return finishStructured(tool, returned, { content: [] });
+  if (tool.output) return finishStructured(tool, tool.output, returned);
   if (returned === undefined) return complete({ content: [] });
   if (typeof returned === "string") return complete({ content: [{ type: "text", text: returned }] });
-  return mirrored({ content: [] }, returned, tool.boxed || undefined);
+  return { kind: "complete", result: mirrored(returned) };
 }
 
 function finishFull(tool: CompiledTool, full: CallToolResult): MaybePromise<Complete> {
-  if (!tool.output || full.isError) return complete({ ...full });
+  if (!tool.output || full.isError) return complete(full as unknown as JsonObject);
   if (full.structuredContent === undefined) {
     throw new PortolanError(
       "invalid-definition",
       `Tool "${tool.key}" has an output schema but returned no structuredContent`,
     );
   }
-  return finishStructured(tool, full.structuredContent, full);
+  return finishStructured(tool, tool.output, full.structuredContent, full);
 }
 
-function finishStructured(tool: CompiledTool, value: unknown, rest: CallToolResult): MaybePromise<Complete> {
-  if (!tool.output) return mirrored(rest, value, undefined);
-  return whenDone(tool.output.validate(value), (checked) => {
-    if (!checked.issues) return mirrored(rest, checked.value, tool.boxed);
-    const [issue] = checked.issues;
-    throw new PortolanError(
-      "invalid-definition",
-      `Tool "${tool.key}" returned what its output schema forbids: ${describe(issue)}`,
-    );
-  });
+function finishStructured(
+  tool: CompiledTool,
+  output: CompiledSchema<unknown>,
+  value: unknown,
+  full?: CallToolResult,
+): MaybePromise<Complete> {
+  const checked = output.validate(value);
+  return isPromise(checked)
+    ? checked.then((done) => toStructured(tool, done, full))
+    : toStructured(tool, checked, full);
+}
+
+function toStructured(tool: CompiledTool, checked: Validated<unknown>, full: CallToolResult | undefined): Complete {
+  if (checked.issues) {
+    const why = `returned what its output schema forbids: ${describe(checked.issues[0])}`;
+    throw new PortolanError("invalid-definition", `Tool "${tool.key}" ${why}`);
+  }
+  const result = full ? mirroredIn(full, checked.value) : mirrored(checked.value);
+  return { kind: "complete", result, boxed: tool.boxed };
 }
 
 /** Structured content has a text beside it for readers that know text only. */
-function mirrored(rest: CallToolResult, structuredContent: unknown, boxed: boolean | undefined): Complete {
-  const { content } = rest;
-  const hasText = content.some((block) => block.type === "text");
-  const mirror = hasText
-    ? content
-    : [...content, { type: "text" as const, text: JSON.stringify(structuredContent) ?? "null" }];
-  const result = { ...rest, content: mirror, structuredContent };
-  return boxed === undefined ? { kind: "complete", result } : { kind: "complete", result, boxed };
+function mirrored(structuredContent: unknown): JsonObject {
+  return { content: [{ type: "text", text: JSON.stringify(structuredContent) ?? "null" }], structuredContent };
+}
+
+/** The author's own content stays; the text is added where there is none. */
+function mirroredIn(full: CallToolResult, structuredContent: unknown): JsonObject {
+  const hasText = full.content.some((block) => block.type === "text");
+  const mirror = hasText ? [] : [{ type: "text", text: JSON.stringify(structuredContent) ?? "null" }];
+  return { ...full, content: [...full.content, ...mirror], structuredContent };
 }
 
 function isQuestions(value: object): value is ExplicitQuestions {

@@ -68,7 +68,7 @@ export const first: FirstRevision = {
     "notifications/resources/list_changed": true,
     "notifications/resources/updated": true,
   },
-  asks: { roots: true, sampling: true, "sampling.context": true },
+  asks: { roots: true, sampling: true },
 };
 
 export { array, id };

@@ -1,0 +1,124 @@
+import { PortolanError } from "../errors.ts";
+import { type Issue, toPath } from "./issues.ts";
+import { describe } from "./shape.ts";
+
+/** Tests a value: true when it passes, which allocates nothing. What is wrong is told to the run, if it asks. */
+export type Check = (value: unknown, run: Run) => boolean;
+
+/** The state of one validation. */
+export interface Run {
+  /** How much work is left to spend. */
+  steps: number;
+  /** When a costly pattern may no longer be started; 0 until the first one is met. */
+  deadline: number;
+  /** What is wrong; absent while nobody asks, and then a check stops at the first failure. */
+  findings: Finding[] | undefined;
+  /** The way to the value at hand; only kept while someone asks. */
+  readonly keys: PropertyKey[];
+  /** Members and items that a schema was applied to; absent while no `unevaluated…` keyword asks. */
+  seen: PropertyKey[] | undefined;
+  /** Set when something passed only because a pattern was not run. */
+  isUnsure: boolean;
+  /** The documents entered so far, innermost first. */
+  scope: Scope | undefined;
+}
+
+/** An issue that remembers how deep in the value it lies. */
+export interface Finding extends Issue {
+  readonly depth: number;
+}
+
+/** A document on the way through the schema, with the checks behind its dynamic anchors. */
+export interface Scope {
+  readonly dynamic: ReadonlyMap<string, Check>;
+  readonly outer: Scope | undefined;
+}
+
+const MAX_FINDINGS = 10;
+
+/** Pays for work from the budget of the run; ends the run when nothing is left. */
+export function spend(run: Run, steps: number): void {
+  run.steps -= steps;
+  if (run.steps < 0) throw tooLong();
+}
+
+export function tooLong(): PortolanError {
+  return new PortolanError("limit-reached", "takes too long to check");
+}
+
+/** True when a failure is all there is to know: looking further would find nothing that is told. */
+export function stops(run: Run): boolean {
+  return run.findings === undefined || run.findings.length >= MAX_FINDINGS;
+}
+
+/** Notes what is wrong with the value at hand, and is false. */
+export function report(run: Run, message: string): false {
+  if (run.findings === undefined || stops(run)) return false;
+  const path = toPath(run.keys);
+  if (!run.findings.some((known) => known.path === path && known.message === message)) {
+    run.findings.push({ path, message, depth: run.keys.length });
+  }
+  return false;
+}
+
+/** Reports what was expected, where `$` stands for the limit, and what came; words nothing when nobody asks. */
+export function fail(run: Run, value: unknown, expected: string, limit?: unknown): false {
+  if (run.findings === undefined) return false;
+  return report(run, `expected ${expected.replace("$", () => short(limit))}, got ${describe(value)}`);
+}
+
+/** Passes everything. */
+export const anything: Check = () => true;
+
+/** Passes nothing. */
+export const nothing: Check = (_value, run) => report(run, "not allowed here");
+
+/** Passes what passes all checks; goes on after a failure while someone asks. */
+export function all(checks: readonly Check[], value: unknown, run: Run): boolean {
+  let passes = true;
+  for (let index = 0; index < checks.length; index++) {
+    if ((checks[index] as Check)(value, run)) continue;
+    if (stops(run)) return false;
+    passes = false;
+  }
+  return passes;
+}
+
+/** Checks a member or an item. */
+export function within(run: Run, key: PropertyKey, check: Check, value: unknown): boolean {
+  const { seen } = run;
+  if (seen === undefined && run.findings === undefined) return check(value, run);
+  seen?.push(key);
+  run.seen = undefined;
+  run.keys.push(key);
+  const passes = check(value, run);
+  run.keys.pop();
+  run.seen = seen;
+  return passes;
+}
+
+export const NO = 0;
+/** Passes as far as it was checked. */
+export const MAYBE = 1;
+export const YES = 2;
+export type Verdict = typeof NO | typeof MAYBE | typeof YES;
+
+/** Tries a check whose failure is not the failure of the value: nothing is reported, and what it saw is forgotten. */
+export function attempt(check: Check, value: unknown, run: Run): Verdict {
+  const { findings, seen, isUnsure } = run;
+  const seenBefore = seen?.length ?? 0;
+  run.findings = undefined;
+  run.isUnsure = false;
+  const passes = check(value, run);
+  const verdict = !passes ? NO : run.isUnsure ? MAYBE : YES;
+  run.findings = findings;
+  run.isUnsure = isUnsure || verdict === MAYBE;
+  if (!passes && seen !== undefined) seen.length = seenBefore;
+  return verdict;
+}
+
+/** Writes a value, or a list of them, in a few words. */
+export function short(value: unknown): string {
+  const text = Array.isArray(value) ? value.slice(0, 20).map(short).join(", ") : (JSON.stringify(value) ?? "nothing");
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+}

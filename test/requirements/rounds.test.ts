@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { rounds } from "./sections/rounds.ts";
+
+runRequirements("multi round trips and subscriptions", rounds);

@@ -1,0 +1,199 @@
+import type { JsonObject } from "portolan";
+import { afterEach, describe, expect, test } from "vitest";
+import { ChildChannel, connectStdio, metaKey, RawPeer, type RawPeerOptions } from "./kit/raw-peer.ts";
+import { stateful } from "./kit/revisions.ts";
+
+const fullServer = new URL("./kit/full-server.mjs", import.meta.url);
+const wireServer = new URL("./requirements/servers/wire.mjs", import.meta.url);
+const busyServer = new URL("./requirements/servers/busy.mjs", import.meta.url);
+const session: RawPeerOptions = { revision: "2025-11-25" };
+const statelessMeta = { [metaKey("protocolVersion")]: "2026-07-28", [metaKey("clientCapabilities")]: {} };
+
+const children: ChildChannel[] = [];
+
+afterEach(() => {
+  for (const { child } of children.splice(0)) child.kill("SIGKILL");
+});
+
+async function start(server: URL, options: RawPeerOptions = session, env: Record<string, string> = {}) {
+  const peer = await connectStdio(server, options, env);
+  children.push(peer.channel);
+  return peer;
+}
+
+/** Runs a program that serves stdio in its own way. */
+async function startProgram(source: string, options: RawPeerOptions = session) {
+  const head = 'import { createServer } from "portolan/server"; import { serveStdio } from "portolan/server/stdio";';
+  const channel = new ChildChannel(process.execPath, ["--input-type=module", "--eval", `${head}\n${source}`]);
+  children.push(channel);
+  return Object.assign(await new RawPeer(channel, options).start(), { channel });
+}
+
+function line(message: JsonObject): string {
+  return `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
+}
+
+describe("standard output", () => {
+  test("what a module prints when it is imported after serveStdio goes to standard error", async () => {
+    const peer = await startProgram(`
+      serveStdio(createServer({ name: "s", version: "1" }).tool("t", { run() { console.log("from a handler"); return "ok"; } }));
+      await import("data:text/javascript,console.log('a banner'); process.stdout.write('{\\"jsonrpc\\":\\"2.0\\"}\\\\n')");
+    `);
+    expect((await peer.callTool("t")).result.content).toEqual([{ type: "text", text: "ok" }]);
+    await peer.close();
+    expect(peer.channel.stderr).toContain("a banner");
+    expect(peer.channel.stderr).toContain('{"jsonrpc":"2.0"}');
+    expect(peer.channel.stderr).toContain("from a handler");
+    expect(peer.transcript.filter((text) => text.startsWith("< "))).toHaveLength(2);
+  });
+
+  test("a client that closes it ends the server without a stack trace", async () => {
+    const peer = await start(fullServer);
+    peer.channel.child.stdout.destroy();
+    for (let id = 100; id < 110; id += 1) peer.channel.write(line({ id, method: "tools/list" }));
+    expect(await peer.channel.exited).toBe(0);
+    expect(peer.channel.stderr).toBe("");
+  });
+
+  test("a client that reads nothing and leaves does not keep the server", async () => {
+    const peer = await start(wireServer);
+    peer.channel.child.stdout.pause();
+    peer.channel.write(line({ id: "big", method: "tools/call", params: { name: "any", arguments: { text: "x".repeat(8_000_000) } } }));
+    peer.channel.child.stdin.end();
+    expect(await peer.channel.exited).toBe(0);
+  });
+
+  test("a large answer is written whole before the server leaves", async () => {
+    const peer = await start(wireServer);
+    const text = "é".repeat(3_000_000);
+    const response = peer.request("tools/call", { name: "any", arguments: { text } });
+    peer.channel.child.stdin.end();
+    expect(JSON.parse((await response).result.content[0].text)).toEqual({ text });
+    expect(await peer.channel.exited).toBe(0);
+  });
+});
+
+test("a client that closes standard error is served on", async () => {
+  const peer = await start(wireServer);
+  peer.channel.child.stderr.destroy();
+  for (let count = 0; count < 5; count += 1) expect((await peer.callTool("noise")).result.content[0].text).toContain("one");
+  await peer.close();
+  expect(await peer.channel.exited).toBe(0);
+});
+
+describe("the end of standard input", () => {
+  test("ends the process although a timer lives and a call never ends", async () => {
+    const peer = await start(busyServer);
+    peer.request("tools/call", { name: "never" });
+    await peer.settled();
+    peer.channel.child.stdin.end();
+    expect(await peer.channel.exited).toBe(0);
+    expect(peer.channel.stderr).toBe("");
+  });
+
+  test("ends a call that waits for an answer of the client", async () => {
+    const peer = await start(fullServer, { ...session, capabilities: { roots: {} } });
+    peer.request("tools/call", { name: "ask_roots" });
+    await peer.until(({ questions }) => questions[0]);
+    peer.channel.child.stdin.end();
+    expect(await peer.channel.exited).toBe(0);
+  });
+
+  test("does not lose a last line without its newline", async () => {
+    const peer = await start(fullServer);
+    const response = peer.responseTo("last");
+    peer.channel.write(line({ id: "last", method: "ping" }).trimEnd());
+    peer.channel.child.stdin.end();
+    expect((await response).result).toEqual({});
+    expect(await peer.channel.exited).toBe(0);
+  });
+
+  test("before anything was said ends the process", async () => {
+    const peer = await start(fullServer, { revision: "2026-07-28" });
+    peer.channel.child.stdin.end();
+    expect(await peer.channel.exited).toBe(0);
+    expect(peer.transcript).toEqual([]);
+  });
+});
+
+describe("signals", () => {
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s answers what runs and exits with 0", async (signal) => {
+    const peer = await start(busyServer);
+    const running = peer.request("tools/call", { name: "wait", arguments: { ms: 100 } });
+    await peer.settled();
+    peer.channel.child.kill(signal);
+    expect((await running).result.content[0].text).toBe("waited");
+    expect(await peer.channel.exited).toBe(0);
+    expect(peer.channel.stderr).toBe("");
+  });
+
+  test("a second one does not wait", async () => {
+    const peer = await startProgram(`
+      serveStdio(createServer({ name: "s", version: "1" }).tool("never", { run: () => new Promise(() => {}) }), { graceMs: 3_600_000 });
+    `);
+    peer.request("tools/call", { name: "never" });
+    await peer.settled();
+    peer.channel.child.kill("SIGTERM");
+    await peer.settled();
+    peer.channel.child.kill("SIGTERM");
+    expect(await peer.channel.exited).toBe(0);
+  });
+});
+
+describe("standard input", () => {
+  test("both eras are read from one stream, byte by byte, between garbage, blank lines and line ends of all kinds", async () => {
+    const peer = await start(fullServer, { ...session, handshake: false });
+    const ids = ["init", "old", "new", "last"];
+    const responses = ids.map((id) => peer.responseTo(id));
+    const echo = { name: "echo", arguments: { message: "Zürich 東京 🗺️" } };
+    const text = [
+      "\ufeff",
+      "\r\n",
+      line({ id: "init", method: "initialize", params: { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "é", version: "1" } } }),
+      "Content-Length: 20\r\n\r\n",
+      "GET / HTTP/1.1\n",
+      line({ id: "old", method: "tools/call", params: echo }).replace("\n", "\r\n"),
+      "Debugger attached.\n",
+      'INFO {"jsonrpc":"2.0","id":"hidden","method":"ping"}\n',
+      "\t \n",
+      line({ id: "new", method: "tools/call", params: { ...echo, _meta: statelessMeta } }),
+      '"text"\n12\ntrue\nnull\nundefined\n',
+      line({ id: "last", method: "ping" }),
+    ].join("");
+    for (const byte of new TextEncoder().encode(text)) peer.channel.write(Uint8Array.of(byte));
+    const [init, old, stateless, last] = await Promise.all(responses);
+    expect(init?.result.protocolVersion).toBe("2025-03-26");
+    expect(old?.result).toEqual({ content: [{ type: "text", text: "Zürich 東京 🗺️" }] });
+    expect(stateless?.result).toMatchObject({ resultType: "complete", content: [{ text: "Zürich 東京 🗺️" }] });
+    expect(last?.result).toEqual({});
+    await peer.settled();
+    expect(peer.strays).toEqual([]);
+  });
+
+  test("a message over the default limit is refused with its id, and a large one below it is read in small pieces", async () => {
+    const peer = await start(wireServer);
+    const refused = peer.responseTo("too long");
+    peer.channel.write(line({ method: "tools/call", params: { name: "any", arguments: { text: "x".repeat(17 * 1024 * 1024) } }, id: "too long" }));
+    expect((await refused).error).toMatchObject({ code: -32600, message: expect.stringContaining("too large") });
+    const bytes = Buffer.from(line({ id: "large", method: "tools/call", params: { name: "polluted", arguments: { text: "x".repeat(8_000_000) } } }));
+    const response = peer.responseTo("large");
+    for (let at = 0; at < bytes.length; at += 4096) peer.channel.write(bytes.subarray(at, at + 4096));
+    expect((await response).result.content[0].text).toContain('"keys":["text"]');
+    expect(peer.strays).toEqual([]);
+  });
+
+  test("clients of all revisions in one process, one after the other and at once, are each served in their own way", async () => {
+    const peer = await start(fullServer, { ...session, handshake: false });
+    for (const protocolVersion of stateful) {
+      const params = { protocolVersion, capabilities: {}, clientInfo: { name: protocolVersion, version: "1" } };
+      expect((await peer.request("initialize", params)).result.protocolVersion).toBe(protocolVersion);
+      const [old, stateless] = await Promise.all([
+        peer.request("tools/call", { name: "add", arguments: { a: 1, b: 2 } }),
+        peer.request("tools/call", { name: "add", arguments: { a: 1, b: 2 }, _meta: statelessMeta }),
+      ]);
+      expect(old.result.structuredContent).toEqual(protocolVersion < "2025-06-18" ? undefined : { sum: 3 });
+      expect(old.result).not.toHaveProperty("resultType");
+      expect(stateless.result).toMatchObject({ resultType: "complete", structuredContent: { sum: 3 } });
+    }
+  });
+});
