@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JsonObject, RpcRequest } from "portolan";
-import { onTestFailed, onTestFinished } from "vitest";
+import { onTestFinished } from "vitest";
 import { ChildChannel, RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
 import { between, isStateless } from "../kit/revisions.ts";
 
@@ -23,8 +23,12 @@ export async function start(file: string, options: RawPeerOptions, args: string[
   const channel = new ChildChannel(process.execPath, [pathTo(file), ...args]);
   const peer = new RawPeer(channel, options);
   onTestFinished(() => peer.close());
-  onTestFailed(() => console.error(`${file} said on standard error: ${channel.stderr || "nothing"}`));
-  return peer.start();
+  const left = channel.exited.then((code) => {
+    throw new Error(`${file} left with code ${code} before it answered: ${channel.stderr}`);
+  });
+  const answered = peer.start().then(() => peer.settled());
+  await Promise.race([answered, left]);
+  return peer;
 }
 
 /** A new folder that is gone after the test. */

@@ -1,4 +1,23 @@
 import type { Requirement } from "../requirement.ts";
+import { asking } from "./asking.ts";
+import { base } from "./base.ts";
+import { content } from "./content.ts";
+import { features } from "./features.ts";
+import { lifecycle } from "./lifecycle.ts";
+import { rounds } from "./rounds.ts";
+import { stdio } from "./stdio.ts";
+import { tools } from "./tools.ts";
+import { utilities } from "./utilities.ts";
 
 /** All requirements by section. */
-export const sections: { readonly [section: string]: readonly Requirement[] } = {};
+export const sections: { readonly [section: string]: readonly Requirement[] } = {
+  asking,
+  base,
+  content,
+  features,
+  lifecycle,
+  rounds,
+  stdio,
+  tools,
+  utilities,
+};

@@ -90,7 +90,6 @@ export const rounds: readonly Requirement[] = [
         [await peer.callTool("visit", { url: "https://example.com" }, declares({ elicitation: {} })), { elicitation: { url: {} } }],
         [await peer.callTool("roots", {}, declares({ sampling: {} })), { roots: {} }],
         [await peer.callTool("explicit_unable", {}, declares({ elicitation: {} })), { elicitation: { url: {} } }],
-        [await peer.callTool("together", {}, declares({ elicitation: {}, roots: {} })), { sampling: {} }],
         [
           await peer.callTool("in_turn", undefined, { ...declares({}), requestState, inputResponses: { first: yes } }),
           { elicitation: { form: {} } },
@@ -194,6 +193,10 @@ export const rounds: readonly Requirement[] = [
       expect(jsonOf(await round(peer, "together", rest, partly.requestState))).toEqual({ a: true, b: "Hello", c: [] });
       const none = (await round(peer, "together", {}, requestState)).result;
       expect(none.inputRequests).toEqual(inputRequests);
+      // Recalling a long question takes longer than the turn in which a short one is put.
+      const large = (await round(peer, "large_question")).result;
+      const small = (await round(peer, "large_question", { large: yes }, large.requestState)).result;
+      expect(members(small.inputRequests)).toEqual(["small"]);
       for (const wrong of [5, "yes", null, [], {}, { action: "perhaps" }, { method: "elicitation/create", result: yes }]) {
         const { error } = await round(peer, "confirm", { sure: wrong }, undefined);
         expect(error?.code, JSON.stringify(wrong)).toBe(-32602);
@@ -311,7 +314,8 @@ export const rounds: readonly Requirement[] = [
       await peer.callTool("open_gate", { name: "late" });
       await peer.settled();
       expect(jsonOf(await peer.callTool("events"))).toEqual(["ended", "ended"]);
-      const late = jsonOf(await peer.callTool("errors")).slice(1);
+      let late: Entry[] = [];
+      while (late.length === 0) late = jsonOf(await peer.callTool("errors")).slice(1);
       expect(late).toHaveLength(1);
       expect(late[0].message).toContain("went on after asking");
       expect(peer.strays).toEqual([]);
@@ -474,17 +478,17 @@ export const rounds: readonly Requirement[] = [
     says: "each type, and each resource, only where it was asked for",
     async test(open) {
       const peer = await open({ server });
-      await listen(peer, 1, { promptsListChanged: true, toolsListChanged: false });
-      await listen(peer, 2, { resourceSubscriptions: ["doc:plain"] });
-      await listen(peer, 3, {});
+      await listen(peer, 101, { promptsListChanged: true, toolsListChanged: false });
+      await listen(peer, 102, { resourceSubscriptions: ["doc:plain"] });
+      await listen(peer, 103, {});
       await peer.callTool("change", { what: ["tools", "resources"], uris: ["doc:other", "doc:plainer"] });
       await peer.settled();
-      expect([1, 2, 3].flatMap((id) => heardOn(peer, id))).toEqual([]);
+      expect([101, 102, 103].flatMap((id) => heardOn(peer, id))).toEqual([]);
       await peer.callTool("change", { what: ["tools", "prompts", "resources"], uris: ["doc:plain", "doc:plain/part"] });
       await peer.settled();
-      expect(heardOn(peer, 1).map(([method]) => method)).toEqual(["prompts/list_changed"]);
-      expect(heardOn(peer, 2).map(([, params]) => params.uri)).toEqual(["doc:plain", "doc:plain/part"]);
-      expect(heardOn(peer, 3)).toEqual([]);
+      expect(heardOn(peer, 101).map(([method]) => method)).toEqual(["prompts/list_changed"]);
+      expect(heardOn(peer, 102).map(([, params]) => params.uri)).toEqual(["doc:plain", "doc:plain/part"]);
+      expect(heardOn(peer, 103)).toEqual([]);
     },
   },
   {
@@ -495,7 +499,10 @@ export const rounds: readonly Requirement[] = [
       const asked = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: false, resourceSubscriptions: ["doc:plain", "doc:t/1", "nowhere:x"], unknownChanged: true };
       peer.send({ jsonrpc: "2.0", id: "l", method: "subscriptions/listen", params: peer.describe({ notifications: asked }) });
       await peer.callTool("change", { uris: ["doc:plain"] });
+      await peer.notification("notifications/subscriptions/acknowledged");
+      await peer.callTool("change", { uris: ["doc:plain"] });
       await peer.settled();
+      expect(heardOn(peer, "l").map(([method]) => method)).toContain("resources/updated");
       const [first] = peer.notifications;
       expect(first).toEqual({
         jsonrpc: "2.0",
@@ -515,14 +522,14 @@ export const rounds: readonly Requirement[] = [
     says: "numbers stay numbers, texts stay texts",
     async test(open) {
       const peer = await open({ server });
-      for (const id of [7, "7", 0]) await listen(peer, id, { toolsListChanged: true });
+      for (const id of [700, "700", 0]) await listen(peer, id, { toolsListChanged: true });
       await peer.callTool("change");
       await peer.settled();
       const tags = peer.notifications
         .filter(({ method }) => method === "notifications/tools/list_changed")
         .map(({ params }) => (params as Entry)._meta[subscriptionId]);
       expect(tags).toHaveLength(3);
-      expect(tags).toEqual(expect.arrayContaining([7, "7", 0]));
+      expect(tags).toEqual(expect.arrayContaining([700, "700", 0]));
       for (const { params } of peer.notifications) expect((params as Entry)._meta).toHaveProperty([subscriptionId]);
     },
   },

@@ -80,6 +80,7 @@ export default function createAskingServer(options = {}) {
           return JSON.stringify({ a, b: b.content.text, c });
         },
       })
+      .tool("large_question", { run: async (_, ctx) => JSON.stringify(await Promise.all([ctx.confirm("large", "x".repeat(2_000_000)), ctx.confirm("small", "Small?")])) })
       .tool("siblings", {
         async run(_, ctx) {
           const branch = async (key, turns) => {

@@ -6,12 +6,11 @@ import {
   type Keyword,
   type Kind,
   keyword,
-  names,
   positive,
   quantity,
   text,
 } from "./keyword.ts";
-import { type Check, fail, MAYBE, NO, type Run, report, spend, stops, within } from "./run.ts";
+import { type Check, fail, MAYBE, NO, type Run, report, spend } from "./run.ts";
 import { isObject } from "./shape.ts";
 import { characters, isMultiple, ValueSet } from "./values.ts";
 
@@ -78,25 +77,6 @@ function limited(kind: Kind<number>, subject: Subject, isWrong: typeof isBelow, 
   });
 }
 
-const missing: Check = (_value, run) => report(run, "required, got nothing");
-
-/** Passes objects that have all the members. */
-export function havingAll(required: readonly string[]): Check {
-  return (value, run) => {
-    if (!isObject(value)) return true;
-    spend(run, required.length >> 3);
-    let passes = true;
-    for (let index = 0; index < required.length; index++) {
-      const name = required[index] as string;
-      if (Object.hasOwn(value, name)) continue;
-      within(run, name, missing, undefined);
-      if (stops(run)) return false;
-      passes = false;
-    }
-    return passes;
-  };
-}
-
 function unique(value: unknown, run: Run): boolean {
   if (!Array.isArray(value) || value.length < 2) return true;
   spend(run, value.length);
@@ -132,6 +112,5 @@ export const assertions: { readonly [name: string]: Keyword } = {
       return verdict !== NO || fail(run, value, "text that matches $", pattern);
     };
   }),
-  required: keyword(names, havingAll),
   uniqueItems: keyword(flag, (isWanted) => (isWanted ? unique : undefined)),
 };

@@ -35,6 +35,7 @@ export interface Scope {
 }
 
 const MAX_FINDINGS = 10;
+const MAX_PATTERN_MS = 1_000;
 
 /** Pays for work from the budget of the run; ends the run when nothing is left. */
 export function spend(run: Run, steps: number): void {
@@ -42,7 +43,14 @@ export function spend(run: Run, steps: number): void {
   if (run.steps < 0) throw tooLong();
 }
 
-export function tooLong(): PortolanError {
+/** Ends the run when its costly patterns have taken too long. */
+export function keepTime(run: Run): void {
+  const now = performance.now();
+  if (run.deadline === 0) run.deadline = now + MAX_PATTERN_MS;
+  if (now > run.deadline) throw tooLong();
+}
+
+function tooLong(): PortolanError {
   return new PortolanError("limit-reached", "takes too long to check");
 }
 

@@ -62,6 +62,11 @@ function pursue(runtime: Runtime, exchange: ServedExchange, run: Run, produced: 
   return new Promise((resolve) => {
     exchange.settleEarly = resolve;
     const settle = (outcome: MaybePromise<Outcome>) => {
+      if (exchange.conversation?.isAnswered && isPromise(outcome)) {
+        // The questions have been the answer: nobody but the operator can hear of this.
+        outcome.catch((mistake) => runtime.report(mistake, exchange.method));
+        return;
+      }
       const target = exchange.conversation?.current ?? exchange;
       target.settleEarly?.(outcome);
     };

@@ -142,7 +142,7 @@ export class HandlerContext<App> implements Context<App> {
   }
 
   log(level: LogLevel, data: unknown, logger?: string): void {
-    if (!this.#runtime.snapshot.logging || !mayLog(this.#exchange.peer, level)) return;
+    if (!this.#runtime.snapshot.logging || !mayLog(this.#exchange.current.peer, level)) return;
     this.#exchange.notify("notifications/message", { level, ...(logger !== undefined && { logger }), data });
   }
 

@@ -71,6 +71,11 @@ export class Conversation {
     return this.#pending.size > 0;
   }
 
+  /** Whether the questions have been sent as the answer to the current request. */
+  get isAnswered(): boolean {
+    return this.#answered;
+  }
+
   get rounds(): number {
     return this.#kept.rounds;
   }
@@ -131,7 +136,8 @@ export class Conversation {
       return JSON.parse(text);
     } finally {
       this.#busy -= 1;
-      this.#answerWhenQuiet();
+      // What waited for this may ask more before the questions travel.
+      if (this.#turn === "over") this.#takeTurn();
     }
   }
 
@@ -203,6 +209,8 @@ export class Conversation {
       return answer;
     } finally {
       this.#busy -= 1;
+      // What waited for this may ask more before the questions travel.
+      if (this.#turn === "over") this.#takeTurn();
     }
   }
 

@@ -68,6 +68,7 @@ export class ServedExchange implements Exchange {
   #cancelListeners: ((reason: Error) => void)[] | undefined;
   #ended = false;
   #lastProgress: number | undefined;
+  #later: ServedExchange | undefined;
   #whenEnded: (() => void)[] | undefined;
 
   constructor(request: RpcRequest, peer: Peer, principal: Principal, back: ReturnPath) {
@@ -115,9 +116,14 @@ export class ServedExchange implements Exchange {
     return this.openQuestions > 0 && this.peer.revision.questions === "in-result";
   }
 
+  /** The request that is being answered: this one, or the retry that a parked handler continues on. */
+  get current(): ServedExchange {
+    return this.#later ?? this;
+  }
+
   /** False once the answer is on its way or the client has cancelled: nothing more may be said. */
   get isOpen(): boolean {
-    return !this.#ended && this.#cancelled === undefined;
+    return this.#cancelled === undefined && !this.current.#ended;
   }
 
   /** Sends a notification about this request, as far as the peer's revision has it. */
@@ -140,7 +146,7 @@ export class ServedExchange implements Exchange {
   }
 
   get progressToken(): ProgressToken | undefined {
-    return progressTokenOf(this.request.params);
+    return progressTokenOf(this.current.request.params);
   }
 
   /** Runs when this exchange is cancelled, at once if it has been. */
@@ -153,7 +159,7 @@ export class ServedExchange implements Exchange {
   }
 
   cancel(reason: Error): void {
-    if (this.#cancelled || this.#ended) return;
+    if (this.#cancelled || this.current.#ended) return;
     this.#cancelled = reason;
     this.#controller?.abort(reason);
     for (const listener of this.#cancelListeners ?? []) listener(reason);
@@ -190,8 +196,8 @@ export class ServedExchange implements Exchange {
 
   /** Goes on talking through a later request: a parked handler continues on the retry of its call. */
   continueOn(later: ServedExchange): void {
+    this.#later = later;
     this.#back = later.#back;
-    this.#ended = false;
     this.#lastProgress = undefined;
     later.onCancel((reason) => this.cancel(reason));
   }

@@ -35,7 +35,10 @@ export function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outc
       );
     },
     hear(topic, payload) {
-      exchange.notify(`notifications/${topic}`, { ...payload, _meta });
+      const params = { ...payload, _meta };
+      if (topic in members || topic === "resources/updated") exchange.notify(`notifications/${topic}`, params);
+      // The protocol's revisions do not know the notifications of extensions.
+      else if (exchange.isOpen) exchange.back.notify(`notifications/${topic}`, params);
     },
   });
   const releases = holdAll(runtime, exchange, notifications.resourceSubscriptions ?? []);
@@ -89,7 +92,8 @@ function honoured(
         `params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions}, got ${uris.length}`,
       );
     }
-    filter.resourceSubscriptions = uris;
+    // What a caller cannot read it cannot follow either.
+    filter.resourceSubscriptions = uris.filter((uri) => findResource(runtime, exchange, uri));
   }
   for (const [name] of runtime.snapshot.listenTests(exchange.peer))
     if (wanted[name] !== undefined) filter[name] = wanted[name];

@@ -38,6 +38,8 @@ function takeStdout(): Write {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout) as Write;
   stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
+  // A client that does not want to read logs is served all the same.
+  stderr.on("error", () => {});
   return write;
 }
 
@@ -134,8 +136,10 @@ function exitWhenDone(serving: Serving, channel: StdioChannel, graceMs: number):
   let isLeaving = false;
   const leave = async () => {
     isLeaving = true;
-    const isIdle = await Promise.race([serving.idle().then(() => true), after(graceMs)]);
-    await serving.close();
+    const deadline = after(graceMs);
+    const isIdle = await Promise.race([serving.idle().then(() => true), deadline]);
+    // Closing waits for a client that still reads, and not for ever for one that does not.
+    await Promise.race([serving.close(), deadline]);
     if (!isIdle) await after(cleanupMs);
     process.exit(0);
   };

@@ -7,7 +7,7 @@ import type { ClientCapabilities, Implementation, LogLevel } from "../types/inde
 import { logLevels } from "./2024-11-05.ts";
 
 const listParams = object({ cursor: optional(string) });
-const answers = { inputResponses: optional(record()), requestState: optional(string) };
+const answers = { inputResponses: optional(record(record())), requestState: optional(string) };
 
 /** Stateless: each request describes itself, questions travel in results, changes are listened for. */
 export const stateless: RevisionChanges = {
