@@ -58,7 +58,9 @@ describe("standard output", () => {
   test("a client that reads nothing and leaves does not keep the server", async () => {
     const peer = await start(wireServer);
     peer.channel.child.stdout.pause();
-    peer.channel.write(line({ id: "big", method: "tools/call", params: { name: "any", arguments: { text: "x".repeat(8_000_000) } } }));
+    peer.channel.write(
+      line({ id: "big", method: "tools/call", params: { name: "any", arguments: { text: "x".repeat(8_000_000) } } }),
+    );
     peer.channel.child.stdin.end();
     expect(await peer.channel.exited).toBe(0);
   });
@@ -76,7 +78,8 @@ describe("standard output", () => {
 test("a client that closes standard error is served on", async () => {
   const peer = await start(wireServer);
   peer.channel.child.stderr.destroy();
-  for (let count = 0; count < 5; count += 1) expect((await peer.callTool("noise")).result.content[0].text).toContain("one");
+  for (let count = 0; count < 5; count += 1)
+    expect((await peer.callTool("noise")).result.content[0].text).toContain("one");
   await peer.close();
   expect(await peer.channel.exited).toBe(0);
 });
@@ -149,7 +152,11 @@ describe("standard input", () => {
     const text = [
       "\ufeff",
       "\r\n",
-      line({ id: "init", method: "initialize", params: { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "é", version: "1" } } }),
+      line({
+        id: "init",
+        method: "initialize",
+        params: { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "é", version: "1" } },
+      }),
       "Content-Length: 20\r\n\r\n",
       "GET / HTTP/1.1\n",
       line({ id: "old", method: "tools/call", params: echo }).replace("\n", "\r\n"),
@@ -173,9 +180,21 @@ describe("standard input", () => {
   test("a message over the default limit is refused with its id, and a large one below it is read in small pieces", async () => {
     const peer = await start(wireServer);
     const refused = peer.responseTo("too long");
-    peer.channel.write(line({ method: "tools/call", params: { name: "any", arguments: { text: "x".repeat(17 * 1024 * 1024) } }, id: "too long" }));
+    peer.channel.write(
+      line({
+        method: "tools/call",
+        params: { name: "any", arguments: { text: "x".repeat(17 * 1024 * 1024) } },
+        id: "too long",
+      }),
+    );
     expect((await refused).error).toMatchObject({ code: -32600, message: expect.stringContaining("too large") });
-    const bytes = Buffer.from(line({ id: "large", method: "tools/call", params: { name: "polluted", arguments: { text: "x".repeat(8_000_000) } } }));
+    const bytes = Buffer.from(
+      line({
+        id: "large",
+        method: "tools/call",
+        params: { name: "polluted", arguments: { text: "x".repeat(8_000_000) } },
+      }),
+    );
     const response = peer.responseTo("large");
     for (let at = 0; at < bytes.length; at += 4096) peer.channel.write(bytes.subarray(at, at + 4096));
     expect((await response).result.content[0].text).toContain('"keys":["text"]');

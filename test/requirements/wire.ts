@@ -10,7 +10,10 @@ export const viewsServer: URL = new URL("./servers/views.mjs", import.meta.url);
 
 /** A message as it came, whatever it is. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of every shape
-export type Wire = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: any } & Pick<RawResponse, "result" | "error">;
+export type Wire = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: any } & Pick<
+  RawResponse,
+  "result" | "error"
+>;
 
 /** Every message that came, oldest first; members of batches one by one. */
 export function received(peer: RawPeer): Wire[] {

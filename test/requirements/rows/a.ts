@@ -18,7 +18,10 @@ export const rowsA: { readonly [row: string]: Row } = {
   A14: { about: "reserved codes are not for handlers, all others are", on: revisions },
   A15: { about: "metadata passes through in both directions", on: revisions },
   A16: { about: "trace context reaches the handler", on: stateless },
-  A17: { about: "parameter types got names of their own", untestable: "a refactoring of the schema that the wire does not show" },
+  A17: {
+    about: "parameter types got names of their own",
+    untestable: "a refactoring of the schema that the wire does not show",
+  },
   A18: { about: "nothing is concluded from earlier requests", on: stateless },
   "X-T21": { about: "no message ends the server", on: revisions },
   "X-T23": { about: "an id in use is refused and its first owner still answered", on: revisions },

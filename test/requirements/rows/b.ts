@@ -22,7 +22,10 @@ export const rowsB: { readonly [row: string]: Row } = {
     about: "a server without handshakes names its versions when it is sent one",
     untestable: "every server of this library also serves handshakes",
   },
-  B18: { about: "features are deprecated before they are removed", untestable: "a rule for the people who write the protocol" },
+  B18: {
+    about: "features are deprecated before they are removed",
+    untestable: "a rule for the people who write the protocol",
+  },
   "X-R16": { about: "a signal lets running calls end, then the process", on: revisions, over: ["stdio"] },
   "X-T35": { about: "nothing keeps the process once its client is gone", on: revisions, over: ["stdio"] },
   "X-rehandshake": { about: "a second handshake replaces the first", on: stateful },

@@ -15,9 +15,15 @@ export const rowsC: { readonly [row: string]: Row } = {
   C9: { about: "one process serves several conversations", on: stateless, over: stdio },
   C10: { about: "a client may ask first which era a server speaks", on: revisions, over: stdio },
   C11: { about: "any byte stream can carry the lines of stdio", on: revisions, over: ["memory"] },
-  C12: { about: "credentials come from the environment", untestable: "how a server reads its environment is its own affair" },
+  C12: {
+    about: "credentials come from the environment",
+    untestable: "how a server reads its environment is its own affair",
+  },
   "X-R09": { about: "chunks, line ends, byte order marks and blank lines do not matter", on: revisions, over: stdio },
   "X-R10": { about: "bytes that are no UTF-8 are refused, not replaced", on: revisions, over: stdio },
-  "X-R13": { about: "reading costs time in proportion to the bytes", untestable: "timed, so it belongs to the benchmarks" },
+  "X-R13": {
+    about: "reading costs time in proportion to the bytes",
+    untestable: "timed, so it belongs to the benchmarks",
+  },
   "X-T33": { about: "a message that is too long is refused under its id", on: revisions, over: stdio },
 };

@@ -1,4 +1,4 @@
-import { between, revisions as all, stateless } from "../../kit/revisions.ts";
+import { revisions as all, between, stateless } from "../../kit/revisions.ts";
 import { client, host, type Row, tasks } from "./row.ts";
 
 /** Tools. */
@@ -9,13 +9,19 @@ export const rowsG: { readonly [row: string]: Row } = {
   G4: { about: "an output schema is shown where it exists: object schemas first, any schema later", on: all },
   G5: { about: "structured content follows the output schema and has a text beside it", on: all },
   G6: { about: "tool annotations arrive as given where the revision has them", on: all },
-  G7: { about: "which name to show: name, title and annotations.title arrive apart", on: between("2025-06-18", "2026-07-28") },
+  G7: {
+    about: "which name to show: name, title and annotations.title arrive apart",
+    on: between("2025-06-18", "2026-07-28"),
+  },
   G8: { about: "tool names are unique and case-sensitive", on: all },
   G9: { about: "a change of the tool list is told once per burst, to those who are to hear it", on: all },
   G10: { about: "every connection sees the same list, whatever others did before", on: all },
   G11: { about: "the order of a list is the same each time", on: all },
   G12: { about: "an unknown tool is a protocol error", on: all },
-  G13: { about: "bad arguments are a result that the model can read; a malformed request is a protocol error", on: all },
+  G13: {
+    about: "bad arguments are a result that the model can read; a malformed request is a protocol error",
+    on: all,
+  },
   G14: { about: "a tool that fails answers with isError, and leaks nothing it did not mean to say", on: all },
   G15: { about: "inputs are checked before the tool runs, outputs before they leave", on: all },
   G16: { about: "confirming, showing inputs, time limits and audit", later: `${host}, and result checks ${client}` },

@@ -1,5 +1,5 @@
 import { revisions as all, stateless } from "../../kit/revisions.ts";
-import { type Row } from "./row.ts";
+import type { Row } from "./row.ts";
 
 /** Resources, prompts, completion. */
 export const rowsH: { readonly [row: string]: Row } = {

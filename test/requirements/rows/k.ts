@@ -1,4 +1,4 @@
-import { between, revisions as all, stateful, stateless } from "../../kit/revisions.ts";
+import { revisions as all, between, stateful, stateless } from "../../kit/revisions.ts";
 import { client, host, type Row } from "./row.ts";
 
 const withElicitation = between("2025-06-18", "2026-07-28");
@@ -22,10 +22,16 @@ export const rowsK: { readonly [row: string]: Row } = {
   K15: { about: "the user sees who asks, and may refuse", later: host },
   K16: { about: "an answer belongs to the user who was asked", on: stateless, over: ["memory"] },
   K17: { about: "the client limits how often it is asked", later: client },
-  XK1: { about: "an empty elicitation capability means forms only, and an absent mode means a form", on: withElicitation },
+  XK1: {
+    about: "an empty elicitation capability means forms only, and an absent mode means a form",
+    on: withElicitation,
+  },
   XK2: { about: "a nested form is refused where it is defined", on: withElicitation },
   XK3: { about: "a question is taken back when its call is cancelled", on: between("2025-06-18", "2025-11-25") },
   XK4: { about: "what a tool needs is checked before it runs", on: all },
-  XK5: { about: "the handler sees the same on every revision: sequential and joint questions, once, explicit rounds", on: withElicitation },
+  XK5: {
+    about: "the handler sees the same on every revision: sequential and joint questions, once, explicit rounds",
+    on: withElicitation,
+  },
   XK6: { about: "no roots is a valid answer", on: all },
 };

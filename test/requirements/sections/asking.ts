@@ -33,7 +33,11 @@ export const asking: readonly Requirement[] = [
         open({ server, answer: accepting() }),
       ]);
       expect(jsonOf(await peer.callTool("roots"))).toEqual([{ uri: "file:///a", name: "A" }, { uri: "file:///b" }]);
-      expect(peer.questions[0]).toEqual({ jsonrpc: "2.0", id: isStateless(revision) ? "roots" : expect.anything(), method: "roots/list" });
+      expect(peer.questions[0]).toEqual({
+        jsonrpc: "2.0",
+        id: isStateless(revision) ? "roots" : expect.anything(),
+        method: "roots/list",
+      });
       roots = bad;
       const wrong = await peer.callTool("roots");
       expect(wrong.error?.code).toBe(-32602);
@@ -58,7 +62,14 @@ export const asking: readonly Requirement[] = [
     says: "every parameter arrives",
     async test(open) {
       const peer = await open({ server, capabilities: { sampling: {} }, answer: accepting() });
-      const params = { ...question(), systemPrompt: "Be brief", temperature: 0.5, stopSequences: ["."], metadata: { a: 1 }, includeContext: "none" };
+      const params = {
+        ...question(),
+        systemPrompt: "Be brief",
+        temperature: 0.5,
+        stopSequences: ["."],
+        metadata: { a: 1 },
+        includeContext: "none",
+      };
       expect(jsonOf(await peer.callTool("sample", { params }))).toEqual(hello);
       expect(peer.questions[0]?.method).toBe("sampling/createMessage");
       expect(peer.questions[0]?.params).toEqual(params);
@@ -80,7 +91,11 @@ export const asking: readonly Requirement[] = [
       const sent = peer.questions[0]?.params?.["messages"] as Entry[];
       expect(sent.slice(0, 2)).toEqual(messages.slice(0, 2));
       if (isFrom(revision, "2025-03-26")) expect(sent[2]).toEqual(messages[2]);
-      else expect(sent[2]).toMatchObject({ role: "user", content: { type: "text", text: expect.stringContaining("audio/wav") } });
+      else
+        expect(sent[2]).toMatchObject({
+          role: "user",
+          content: { type: "text", text: expect.stringContaining("audio/wav") },
+        });
     },
   },
   {
@@ -88,7 +103,12 @@ export const asking: readonly Requirement[] = [
     says: "preferences arrive as given",
     async test(open) {
       const peer = await open({ server, capabilities: { sampling: {} }, answer: accepting() });
-      const modelPreferences = { hints: [{ name: "b" }, { name: "a" }], costPriority: 0.1, speedPriority: 0, intelligencePriority: 1 };
+      const modelPreferences = {
+        hints: [{ name: "b" }, { name: "a" }],
+        costPriority: 0.1,
+        speedPriority: 0,
+        intelligencePriority: 1,
+      };
       await peer.callTool("sample", { params: { ...question(), modelPreferences } });
       expect(peer.questions[0]?.params?.["modelPreferences"]).toEqual(modelPreferences);
     },
@@ -98,13 +118,17 @@ export const asking: readonly Requirement[] = [
     says: "thisServer and allServers need sampling.context; none does not",
     async test(open, { revision }) {
       const peer = await open({ server, capabilities: { sampling: {} }, answer: accepting() });
-      expect(jsonOf(await peer.callTool("sample", { params: { ...question(), includeContext: "none" } }))).toEqual(hello);
+      expect(jsonOf(await peer.callTool("sample", { params: { ...question(), includeContext: "none" } }))).toEqual(
+        hello,
+      );
       peer.questions.length = 0;
       const asked = await peer.callTool("sample", { params: { ...question(), includeContext: "thisServer" } });
       if (isFrom(revision, "2025-11-25")) {
         refusedFor(peer, asked, { sampling: { context: {} } });
         const able = await open({ server, capabilities: { sampling: { context: {} } }, answer: accepting() });
-        expect(jsonOf(await able.callTool("sample", { params: { ...question(), includeContext: "allServers" } }))).toEqual(hello);
+        expect(
+          jsonOf(await able.callTool("sample", { params: { ...question(), includeContext: "allServers" } })),
+        ).toEqual(hello);
         expect(able.questions[0]?.params?.["includeContext"]).toBe("allServers");
       } else {
         // Before 2025-11-25 there was no capability for it.
@@ -117,7 +141,12 @@ export const asking: readonly Requirement[] = [
     row: "K7",
     says: "undeclared tools are refused, and so is a tool use without its result",
     async test(open, { revision }) {
-      const answer = () => ({ role: "assistant", content: [{ type: "tool_use", id: "u", name: "t", input: {} }], model: "m", stopReason: "toolUse" });
+      const answer = () => ({
+        role: "assistant",
+        content: [{ type: "tool_use", id: "u", name: "t", input: {} }],
+        model: "m",
+        stopReason: "toolUse",
+      });
       const [peer, unable] = await Promise.all([
         open({ server, capabilities: { sampling: { tools: {} } }, answer }),
         open({ server, capabilities: { sampling: {} }, answer }),
@@ -125,7 +154,9 @@ export const asking: readonly Requirement[] = [
       const tools = [{ name: "t", inputSchema: { type: "object" } }];
       const params = { ...question(), tools, toolChoice: { mode: "required" } };
       refusedFor(unable, await unable.callTool("sample", { params }), { sampling: { tools: {} } });
-      refusedFor(unable, await unable.callTool("sample", { params: { ...question(), toolChoice: { mode: "none" } } }), { sampling: { tools: {} } });
+      refusedFor(unable, await unable.callTool("sample", { params: { ...question(), toolChoice: { mode: "none" } } }), {
+        sampling: { tools: {} },
+      });
       const asked = await peer.callTool("sample", { params });
       if (!isFrom(revision, "2025-11-25")) return refusedFor(peer, asked, { sampling: { tools: {} } });
       expect(jsonOf(asked)).toMatchObject({ stopReason: "toolUse", content: [{ type: "tool_use", id: "u" }] });
@@ -147,7 +178,8 @@ export const asking: readonly Requirement[] = [
       expect(peer.questions).toEqual([]);
       const errors = jsonOf(await peer.callTool("errors"));
       expect(errors).toHaveLength(wrong.length);
-      for (const { code, message } of errors) expect([code, message]).toEqual(["invalid-argument", expect.stringMatching(/^ctx.sample: messages/)]);
+      for (const { code, message } of errors)
+        expect([code, message]).toEqual(["invalid-argument", expect.stringMatching(/^ctx.sample: messages/)]);
     },
   },
   {
@@ -158,7 +190,10 @@ export const asking: readonly Requirement[] = [
         throw { code: -1, message: "User rejected sampling request" };
       };
       const peer = await open({ server, capabilities: { sampling: {} }, answer });
-      expect((await peer.callTool("sample", { params: question() })).error).toEqual({ code: -1, message: "User rejected sampling request" });
+      expect((await peer.callTool("sample", { params: question() })).error).toEqual({
+        code: -1,
+        message: "User rejected sampling request",
+      });
       expect(textOf(await peer.callTool("reads"))).toBe("read");
     },
   },
@@ -167,7 +202,11 @@ export const asking: readonly Requirement[] = [
     says: "what is accepted fits the form, or the call fails with the path",
     async test(open, { revision }) {
       let content: Entry = { name: "Ada", age: 36, email: "ada@example.com" };
-      const peer = await open({ server, capabilities: { elicitation: {} }, answer: () => ({ action: "accept", content }) });
+      const peer = await open({
+        server,
+        capabilities: { elicitation: {} },
+        answer: () => ({ action: "accept", content }),
+      });
       const asked = await peer.callTool("person");
       if (!isFrom(revision, "2025-06-18")) return refusedFor(peer, asked, { elicitation: { form: {} } });
       expect(jsonOf(asked)).toEqual({ action: "accept", content });
@@ -185,7 +224,12 @@ export const asking: readonly Requirement[] = [
           required: ["name"],
         },
       });
-      for (const [wrong, path] of [[{ name: "A" }, "name"], [{}, "name"], [{ name: "Ada", age: 1.5 }, "age"], [{ name: "Ada", email: "no" }, "email"]] as const) {
+      for (const [wrong, path] of [
+        [{ name: "A" }, "name"],
+        [{}, "name"],
+        [{ name: "Ada", age: 1.5 }, "age"],
+        [{ name: "Ada", email: "no" }, "email"],
+      ] as const) {
         content = wrong;
         const { error } = await peer.callTool("person");
         expect(error?.code).toBe(-32602);
@@ -202,7 +246,11 @@ export const asking: readonly Requirement[] = [
     says: "the whole URL is sent, an answer is consent, and completion is told where the revision tells it",
     async test(open, { revision }) {
       const url = "https://example.com/login?state=1#top";
-      const peer = await open({ server, capabilities: { elicitation: { url: {} } }, answer: () => ({ action: "accept" }) });
+      const peer = await open({
+        server,
+        capabilities: { elicitation: { url: {} } },
+        answer: () => ({ action: "accept" }),
+      });
       const asked = peer.callTool("visit", { url, gated: true });
       if (!isFrom(revision, "2025-11-25")) return refusedFor(peer, await asked, { elicitation: { url: {} } });
       const page = await peer.until(({ questions }) => questions[0]);
@@ -214,7 +262,9 @@ export const asking: readonly Requirement[] = [
       expect(textOf(await asked)).toBe("accept");
       expect(jsonOf(await peer.callTool("events"))).toEqual(["ready", "accept"]);
       const told = peer.notifications.filter(({ method }) => method === "notifications/elicitation/complete");
-      expect(told.map(({ params }) => params)).toEqual(isStateless(revision) ? [] : [{ elicitationId: page.params?.["elicitationId"] }]);
+      expect(told.map(({ params }) => params)).toEqual(
+        isStateless(revision) ? [] : [{ elicitationId: page.params?.["elicitationId"] }],
+      );
       const { result } = await peer.callTool("visit", { url: "javascript:alert(1)" });
       expect(result.isError).toBe(true);
       expect(peer.questions).toHaveLength(1);
@@ -226,7 +276,11 @@ export const asking: readonly Requirement[] = [
     async test(open) {
       let answer: Entry = {};
       const peer = await open({ server, capabilities: { elicitation: {} }, answer: () => answer });
-      for (answer of [{ action: "decline" }, { action: "cancel" }, { action: "decline", content: { name: "ignored" } }]) {
+      for (answer of [
+        { action: "decline" },
+        { action: "cancel" },
+        { action: "decline", content: { name: "ignored" } },
+      ]) {
         expect(jsonOf(await peer.callTool("person"))).toEqual({ action: answer.action });
         expect(textOf(await peer.callTool("confirm"))).toBe("false");
         const { result } = await peer.callTool("cancelled");
@@ -250,9 +304,14 @@ export const asking: readonly Requirement[] = [
         [{ elicitation: {} }, "visit", { elicitation: { url: {} } }],
         [{ elicitation: { form: {} } }, "visit", { elicitation: { url: {} } }],
       ];
-      if (isFrom(revision, "2025-11-25")) cases.push([{ elicitation: { url: {} } }, "confirm", { elicitation: { form: {} } }]);
+      if (isFrom(revision, "2025-11-25"))
+        cases.push([{ elicitation: { url: {} } }, "confirm", { elicitation: { form: {} } }]);
       for (const [capabilities, name, required] of cases) {
-        const peer = await connectMemory((await import(server.href)).default(), { revision, capabilities: { ...capabilities }, answer: accepting() });
+        const peer = await connectMemory((await import(server.href)).default(), {
+          revision,
+          capabilities: { ...capabilities },
+          answer: accepting(),
+        });
         refusedFor(peer, await peer.callTool(name, { url }), required);
         await peer.close();
       }
@@ -310,7 +369,9 @@ export const asking: readonly Requirement[] = [
       expect(() => form(z.object({ who: z.object({ name: z.string() }) }))).toThrow(
         'form field "who": expected a string, number, boolean or choice; forms are flat, without nested objects',
       );
-      expect(() => form(z.object({ list: z.array(z.string()) }))).toThrow('form field "list": expected an array of choices');
+      expect(() => form(z.object({ list: z.array(z.string()) }))).toThrow(
+        'form field "list": expected an array of choices',
+      );
       expect(() => form(z.string() as never)).toThrow("expected the form to be an object");
       const peer = await open({ server, capabilities: { elicitation: {} }, answer: accepting() });
       const schema = { type: "object", properties: { who: { type: "object", properties: {} } } };
@@ -346,7 +407,10 @@ export const asking: readonly Requirement[] = [
       refusedFor(peer, await peer.callTool("needs_url"), { elicitation: { url: {} } });
       refusedFor(peer, await peer.callTool("needs_extension"), { extensions: { "com.example/x": {} } });
       expect(jsonOf(await peer.callTool("events"))).toEqual([]);
-      const able = await open({ server, capabilities: { elicitation: {}, sampling: { tools: {} }, extensions: { "com.example/x": {} } } });
+      const able = await open({
+        server,
+        capabilities: { elicitation: {}, sampling: { tools: {} }, extensions: { "com.example/x": {} } },
+      });
       expect(textOf(await able.callTool("needs"))).toBe("ran");
       expect(textOf(await able.callTool("needs_extension"))).toBe("ran");
       if (isStateless(revision)) {
@@ -370,19 +434,35 @@ export const asking: readonly Requirement[] = [
         isDate: false,
       });
       expect(jsonOf(await peer.callTool("events"))).toHaveLength(isStateless(revision) ? 3 : 1);
-      expect(jsonOf(await peer.callTool("together"))).toEqual({ a: true, b: "Hello", c: [{ uri: "file:///work", name: "work" }] });
+      expect(jsonOf(await peer.callTool("together"))).toEqual({
+        a: true,
+        b: "Hello",
+        c: [{ uri: "file:///work", name: "work" }],
+      });
       expect(jsonOf(await peer.callTool("siblings"))).toEqual([true, true, true]);
       expect(jsonOf(await peer.callTool("made_then_awaited"))).toEqual([true, true]);
-      expect(jsonOf(await peer.callTool("explicit"))).toEqual({ n: 2, effects: 2, name: "Ada", sure: "accept", state: { step: 1 } });
+      expect(jsonOf(await peer.callTool("explicit"))).toEqual({
+        n: 2,
+        effects: 2,
+        name: "Ada",
+        sure: "accept",
+        state: { step: 1 },
+      });
       expect(textOf(await peer.callTool("explicit_steps"))).toBe("step 3");
       expect(jsonOf(await peer.callTool("explicit_after_linear"))).toEqual({ first: true, name: "Ada" });
-      expect(jsonOf(await peer.callTool("parked"))).toMatchObject({ first: true, second: { content: { name: "Ada" } } });
+      expect(jsonOf(await peer.callTool("parked"))).toMatchObject({
+        first: true,
+        second: { content: { name: "Ada" } },
+      });
       refusedForPage(await peer.callTool("explicit_unable"), peer);
       const { result } = await peer.callTool("twice");
       expect(result.isError).toBe(true);
       const errors = jsonOf(await peer.callTool("errors"));
       expect(errors).toHaveLength(1);
-      expect(errors[0]).toMatchObject({ code: "question-repeated", message: 'The question key "same" was used twice in one call; keys must differ' });
+      expect(errors[0]).toMatchObject({
+        code: "question-repeated",
+        message: 'The question key "same" was used twice in one call; keys must differ',
+      });
       if (!isStateless(revision)) {
         expect((await peer.callTool("explicit_for_ever")).error?.code ?? "result").not.toBe("result");
         expect(peer.questions.length).toBeLessThan(60);

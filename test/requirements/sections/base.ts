@@ -1,9 +1,21 @@
 import type { JsonObject, Message } from "portolan";
 import { expect } from "vitest";
-import { metaKey, type RawPeer } from "../../kit/raw-peer.ts";
+import { metaKey } from "../../kit/raw-peer.ts";
 import { isStateless, type RevisionDate, stateful, stateless } from "../../kit/revisions.ts";
 import type { Requirement } from "../requirement.ts";
-import { answersTo, askOdd, childOf, hold, mentions, noId, received, sendOdd, simplest, textOf, wireServer } from "../wire.ts";
+import {
+  answersTo,
+  askOdd,
+  childOf,
+  mentions,
+  noId,
+  received,
+  sendOdd,
+  simplest,
+  textOf,
+  wireServer,
+} from "../wire.ts";
+import { faults } from "./faults.ts";
 
 const server = wireServer;
 
@@ -34,7 +46,7 @@ function everyRequest(revision: RevisionDate): [method: string, params: JsonObje
 /** Whether the tool that asks was asked for its roots, and how often. */
 const answer = () => ({ roots: [] });
 
-export const base: Requirement[] = [
+const rules: Requirement[] = [
   {
     row: "A1",
     says: "every message is JSON-RPC 2.0, and only stateful clients are sent requests",
@@ -54,16 +66,21 @@ export const base: Requirement[] = [
     says: "strings and integers come back with their type, other ids are refused",
     async test(open, { revision }) {
       const peer = await open();
-      const ids = [0, "", 1, "1", -5, 2 ** 53 - 1, "a b", "日本 😀", "x".repeat(2_000), "null", "\u0000\n\""];
+      const ids = [0, "", 1, "1", -5, 2 ** 53 - 1, "a b", "日本 😀", "x".repeat(2_000), "null", '\u0000\n"'];
       const responses = await Promise.all(ids.map((id) => peer.request(simplest(revision), {}, id)));
       expect(responses.map(({ id }) => id)).toEqual(ids);
       for (const response of responses) expect(response).toHaveProperty("result");
       const bad = [null, 1.5, true, {}, [1]];
-      for (const id of bad) sendOdd(peer, { jsonrpc: "2.0", id, method: simplest(revision), params: peer.describe({}) });
+      for (const id of bad)
+        sendOdd(peer, { jsonrpc: "2.0", id, method: simplest(revision), params: peer.describe({}) });
       await peer.settled();
       expect(peer.strays).toHaveLength(bad.length);
       for (const stray of peer.strays) {
-        expect(stray).toEqual({ jsonrpc: "2.0", ...noId(revision), error: { code: -32600, message: expect.any(String) } });
+        expect(stray).toEqual({
+          jsonrpc: "2.0",
+          ...noId(revision),
+          error: { code: -32600, message: expect.any(String) },
+        });
       }
     },
   },
@@ -108,15 +125,20 @@ export const base: Requirement[] = [
       ];
       for (const [index, [method, params]] of requests.entries()) {
         const response = await peer.request(method, params, `id ${index}`);
-        expect(Object.keys(response).sort(), method).toEqual(["id", "jsonrpc", "error" in response ? "error" : "result"].sort());
+        expect(Object.keys(response).sort(), method).toEqual(
+          ["id", "jsonrpc", "error" in response ? "error" : "result"].sort(),
+        );
         expect(response.id).toBe(`id ${index}`);
-        if (response.error) expect(response.error).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
+        if (response.error)
+          expect(response.error).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
         else expect(response.result).toBeTypeOf("object");
         expect(answersTo(peer, `id ${index}`)).toBe(1);
       }
       sendOdd(peer, { jsonrpc: "2.0", id: null, method: "ping" });
       await peer.settled();
-      expect(peer.strays).toEqual([{ jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32600 }) }]);
+      expect(peer.strays).toEqual([
+        { jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32600 }) },
+      ]);
     },
   },
   {
@@ -128,7 +150,9 @@ export const base: Requirement[] = [
         const { result } = await peer.request(method, params);
         expect(result, method).toBeTypeOf("object");
         if (isStateless(revision)) expect(result.resultType, method).toBe("complete");
-        else for (const later of ["resultType", "ttlMs", "cacheScope"]) expect(mentions(result, later), `${method}: ${later}`).toBe(false);
+        else
+          for (const later of ["resultType", "ttlMs", "cacheScope"])
+            expect(mentions(result, later), `${method}: ${later}`).toBe(false);
       }
       if (peer.initialized) expect(peer.initialized.result).not.toHaveProperty("resultType");
     },
@@ -139,7 +163,14 @@ export const base: Requirement[] = [
     async test(open) {
       const peer = await open({ server });
       const before = received(peer).length;
-      for (const params of [undefined, {}, { requestId: "nobody" }, { requestId: {} }, { progressToken: 1, progress: "x" }, { _meta: null }]) {
+      for (const params of [
+        undefined,
+        {},
+        { requestId: "nobody" },
+        { requestId: {} },
+        { progressToken: 1, progress: "x" },
+        { _meta: null },
+      ]) {
         peer.notify("notifications/cancelled", params);
         peer.notify("notifications/progress", params);
         peer.notify("notifications/initialized", params);
@@ -178,8 +209,20 @@ export const base: Requirement[] = [
       await peer.settled();
       expect(received(peer)).toHaveLength(before + 1);
 
-      const initialize: Message = { jsonrpc: "2.0", id: "i", method: "initialize", params: { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "x", version: "1" } } };
-      for (const refused of [[], [initialize], [{ jsonrpc: "2.0", id: 1, result: {} }, { jsonrpc: "2.0", id: 2, method: "ping" }]]) {
+      const initialize: Message = {
+        jsonrpc: "2.0",
+        id: "i",
+        method: "initialize",
+        params: { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "x", version: "1" } },
+      };
+      for (const refused of [
+        [],
+        [initialize],
+        [
+          { jsonrpc: "2.0", id: 1, result: {} },
+          { jsonrpc: "2.0", id: 2, method: "ping" },
+        ],
+      ]) {
         peer.strays.length = 0;
         peer.sendBatch(refused as Message[]);
         await peer.until(({ strays }) => strays.length === 1);
@@ -215,10 +258,17 @@ export const base: Requirement[] = [
     on: ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"],
     async test(open, { revision }) {
       const peer = await open({ server });
-      const call = (id: string): Message => ({ jsonrpc: "2.0", id, method: "tools/call", params: peer.describe({ name: "any" }) });
+      const call = (id: string): Message => ({
+        jsonrpc: "2.0",
+        id,
+        method: "tools/call",
+        params: peer.describe({ name: "any" }),
+      });
       peer.sendBatch([call("a"), call("b")]);
       await peer.settled();
-      expect(peer.strays).toEqual([{ jsonrpc: "2.0", ...noId(revision), error: { code: -32600, message: expect.stringContaining("batch") } }]);
+      expect(peer.strays).toEqual([
+        { jsonrpc: "2.0", ...noId(revision), error: { code: -32600, message: expect.stringContaining("batch") } },
+      ]);
       expect(answersTo(peer, "a") + answersTo(peer, "b")).toBe(0);
       expect(peer.batches).toEqual([]);
     },
@@ -244,7 +294,12 @@ export const base: Requirement[] = [
       const peer = await open();
       const message = "Zürich 東京 🗺️ \u2028 \ufeff é e\u0301";
       const response = peer.responseTo("u");
-      const line = JSON.stringify({ jsonrpc: "2.0", id: "u", method: "tools/call", params: peer.describe({ name: "echo", arguments: { message } }) });
+      const line = JSON.stringify({
+        jsonrpc: "2.0",
+        id: "u",
+        method: "tools/call",
+        params: peer.describe({ name: "echo", arguments: { message } }),
+      });
       for (const byte of new TextEncoder().encode(`${line}\n`)) childOf(peer).write(Uint8Array.of(byte));
       expect(textOf(await response)).toBe(message);
     },
@@ -261,7 +316,9 @@ export const base: Requirement[] = [
       expect(await codeOf("tools/call", { name: "echo", arguments: [] })).toBe(-32602);
       expect(await codeOf("tools/list", { cursor: 5 })).toBe(-32602);
       expect(await codeOf("prompts/get", { name: "greet", arguments: { who: 5 } })).toBe(-32602);
-      expect(await codeOf("completion/complete", { ref: { type: "ref/other" }, argument: { name: "x", value: "" } })).toBe(-32602);
+      expect(
+        await codeOf("completion/complete", { ref: { type: "ref/other" }, argument: { name: "x", value: "" } }),
+      ).toBe(-32602);
       expect(await codeOf("resources/read", { uri: "note://throws" })).toBe(-32603);
       const method = simplest(revision);
       const params = peer.describe({});
@@ -284,7 +341,9 @@ export const base: Requirement[] = [
       expect((await response).error?.code).toBe(-32700);
       childOf(peer).write('{"jsonrpc":"2.0","method"\n');
       await peer.settled();
-      expect(peer.strays).toEqual([{ jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32700 }) }]);
+      expect(peer.strays).toEqual([
+        { jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32700 }) },
+      ]);
     },
   },
   {
@@ -315,9 +374,15 @@ export const base: Requirement[] = [
       const peer = await open();
       const missing = await peer.callTool("needs_elicitation");
       if (isStateless(revision)) {
-        expect(missing.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { elicitation: { form: {} } } } });
+        expect(missing.error).toMatchObject({
+          code: -32021,
+          data: { requiredCapabilities: { elicitation: { form: {} } } },
+        });
         const version = await peer.request("tools/list", { _meta: { [metaKey("protocolVersion")]: "1999-01-01" } });
-        expect(version.error).toMatchObject({ code: -32022, data: { supported: ["2026-07-28"], requested: "1999-01-01" } });
+        expect(version.error).toMatchObject({
+          code: -32022,
+          data: { supported: ["2026-07-28"], requested: "1999-01-01" },
+        });
         return;
       }
       expect(missing.error?.code).toBe(-32602);
@@ -341,7 +406,9 @@ export const base: Requirement[] = [
       for (const code of [-32023, -32050, -32099]) {
         expect((await peer.callTool("throw_code", { code })).error?.code).toBe(-32603);
       }
-      expect((await peer.callTool("throw_code", { code: -32002 })).error?.code).toBe(isStateless(revision) ? -32602 : -32002);
+      expect((await peer.callTool("throw_code", { code: -32002 })).error?.code).toBe(
+        isStateless(revision) ? -32602 : -32002,
+      );
       expect((await peer.callTool("throw_code", { code: 1.5 })).error?.code).toBe(-32603);
     },
   },
@@ -377,8 +444,14 @@ export const base: Requirement[] = [
     says: "capabilities, log level and identity count for one request only",
     async test(open) {
       const peer = await open();
-      const rich = { [metaKey("clientCapabilities")]: { elicitation: {} }, [metaKey("logLevel")]: "debug", [metaKey("clientInfo")]: { name: "rich", version: "2" } };
-      expect((await peer.callTool("needs_elicitation", {}, { _meta: rich })).result).toMatchObject({ content: [{ text: "ran" }] });
+      const rich = {
+        [metaKey("clientCapabilities")]: { elicitation: {} },
+        [metaKey("logLevel")]: "debug",
+        [metaKey("clientInfo")]: { name: "rich", version: "2" },
+      };
+      expect((await peer.callTool("needs_elicitation", {}, { _meta: rich })).result).toMatchObject({
+        content: [{ text: "ran" }],
+      });
       expect((await peer.callTool("needs_elicitation")).error?.code).toBe(-32021);
       await peer.callTool("logs", {}, { _meta: rich });
       expect(peer.notifications.filter(({ method }) => method === "notifications/message")).toHaveLength(8);
@@ -389,225 +462,7 @@ export const base: Requirement[] = [
       expect(bare.error?.code).toBe(-32602);
     },
   },
-  {
-    row: "X-T21",
-    says: "after every odd message the next request is served",
-    async test(open, { revision }) {
-      const peer = await open({ server, capabilities: { roots: {} } });
-      const deep = (depth: number): unknown => {
-        let value: unknown = 1;
-        for (let level = 0; level < depth; level += 1) value = [value];
-        return value;
-      };
-      const meta = peer.describe({})["_meta"] as JsonObject | undefined;
-      const version = metaKey("protocolVersion");
-      const odd: unknown[] = [
-        ...[null, true, 5, "text", {}, [], [[]], [null], { jsonrpc: "2.0" }],
-        { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: { toString: 1 } } },
-        { jsonrpc: "2.0", method: "example.com/throws" },
-        { jsonrpc: "2.0", id: "m1", method: "tools/list", params: { _meta: { [version]: { toString: 1 } } } },
-        { jsonrpc: "2.0", id: "m2", method: "tools/list", params: { _meta: { [version]: null } } },
-        { jsonrpc: "2.0", id: "m3", method: "tools/list", params: { _meta: "x" } },
-        { jsonrpc: "2.0", id: "m4", method: "tools/list", params: { _meta: [meta] } },
-        { jsonrpc: "2.0", id: "m5", method: "tools/list", params: [meta] },
-        { jsonrpc: "2.0", id: "m6", method: "initialize", params: { protocolVersion: {}, capabilities: 1 } },
-        { jsonrpc: "2.0", id: "m7", method: "x".repeat(100_000), params: peer.describe({}) },
-        { jsonrpc: "2.0", id: "m8", method: "tools/call", params: peer.describe({ name: "any", arguments: { deep: deep(900) } }) },
-        { jsonrpc: "2.0", id: "m9", method: "tools/call", params: peer.describe({ name: "any", arguments: [], _meta: { progressToken: {} } }) },
-      ];
-      const ids = Array.from({ length: 9 }, (_, index) => `m${index + 1}`);
-      const responses = ids.map((id) => peer.responseTo(id));
-      for (const message of odd) sendOdd(peer, message);
-      const answered = await Promise.all(responses);
-      const codes = answered.map(({ error }) => error?.code);
-      expect(codes[0]).toBe(-32602);
-      expect(codes[4]).toBe(-32602);
-      expect(codes[5]).toBe(-32602);
-      expect(codes[6]).toBe(-32601);
-      expect(codes[8]).toBe(-32602);
-      expect((await peer.request(simplest(revision))).result).toBeDefined();
-      for (const id of ids) expect(answersTo(peer, id), id).toBe(1);
-    },
-  },
-  {
-    row: "X-T21",
-    says: "nesting too deep to send back is an error, and nesting too deep to look at is no crash",
-    over: ["stdio"],
-    async test(open) {
-      const peer = await open({ server });
-      const nested = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
-      const params = JSON.stringify(peer.describe({ name: "any", arguments: { deep: "DEEP" }, extra: "DEEP" })).replaceAll('"DEEP"', nested);
-      const response = peer.responseTo("deep");
-      childOf(peer).write(`{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":${params}}\n`);
-      const { error, result } = await response;
-      expect(error?.code === -32603 || result?.isError === true).toBe(true);
-      await peer.settled();
-    },
-  },
-  {
-    row: "X-T23",
-    says: "a second request under an id in use is refused, and both eras share the ids",
-    async test(open, { revision }) {
-      const peer = await open({ server });
-      const [first] = await hold(peer, "k", "same");
-      sendOdd(peer, { jsonrpc: "2.0", id: "same", method: simplest(revision), params: peer.describe({}) });
-      const refused = await first;
-      expect(refused?.error).toMatchObject({ code: -32600, message: expect.stringContaining('"same"') });
-      const second = peer.responseTo("same");
-      await peer.callTool("release", { keys: ["k"] });
-      expect(textOf(await second)).toBe("released k");
-      expect((await peer.request(simplest(revision), {}, "same")).result).toBeDefined();
-    },
-  },
-  {
-    row: "X-T25",
-    says: "features, methods and arguments named like members of every object are strangers",
-    async test(open) {
-      const peer = await open({ server });
-      for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
-        expect((await peer.request("tools/call", { name })).error?.code, name).toBe(-32602);
-        expect((await peer.request("prompts/get", { name })).error?.code, name).toBe(-32601);
-        expect((await peer.request(name)).error?.code, name).toBe(-32601);
-        expect((await peer.request("resources/read", { uri: name })).error, name).toBeDefined();
-        peer.notify(name);
-      }
-      const args = JSON.parse('{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"polluted":"yes"}},"plain":1}');
-      const { polluted, keys } = JSON.parse(textOf(await peer.callTool("polluted", args)));
-      expect(polluted).toBeNull();
-      expect(keys).toContain("plain");
-      const _meta = { ...JSON.parse('{"__proto__":{"polluted":"yes"}}') };
-      await peer.callTool("any", {}, { _meta });
-      expect(JSON.parse(textOf(await peer.callTool("polluted"))).polluted).toBeNull();
-    },
-  },
-  {
-    row: "X-T27",
-    says: "a hundred members are served, one more is refused",
-    async test(open) {
-      const peer = await open();
-      const pings = (count: number): Message[] => Array.from({ length: count }, (_, id) => ({ jsonrpc: "2.0", id: 1_000 + id, method: "ping" }));
-      const last = peer.responseTo(1_099);
-      peer.sendBatch(pings(100));
-      await last;
-      expect(peer.batches.map((batch) => batch.length)).toEqual([100]);
-      const strays = peer.strays.length;
-      peer.sendBatch(pings(101));
-      await peer.settled();
-      expect(peer.strays.slice(strays)).toEqual([{ jsonrpc: "2.0", id: null, error: expect.objectContaining({ code: -32600 }) }]);
-    },
-  },
-  {
-    row: "X-R01",
-    says: "results, errors and messages without a JSON form are told as errors that name the place",
-    async test(open) {
-      const peer = await open({ server, capabilities: { elicitation: {} }, meta: {} });
-      const bad = await peer.callTool("bad_result");
-      expect(bad.error).toMatchObject({ code: -32603, message: expect.stringContaining("list[1]") });
-      expect((await peer.callTool("loop")).error?.code).toBe(-32603);
-      for (const name of ["bad_error", "bad_error_later"]) {
-        const { error } = await peer.callTool(name);
-        expect([4711, -32603], name).toContain(error?.code);
-      }
-      const logged = await peer.callTool("bad_log", {}, { _meta: peer.meta(isStateless(peer.revision) ? { [metaKey("logLevel")]: "debug" } : {}) });
-      expect(logged).toHaveProperty("result");
-      const asked = await peer.callTool("bad_question");
-      expect(asked.result?.isError === true || asked.error !== undefined).toBe(true);
-      expect(textOf(await peer.callTool("any"))).toBe("{}");
-    },
-  },
-  {
-    row: "X-R11",
-    says: "what is no message is answered if it asks, and never if it answers",
-    async test(open, { revision }) {
-      const peer = await open();
-      const before = received(peer).length;
-      for (const silent of [
-        { jsonrpc: "2.0", id: 1, result: 5 },
-        { jsonrpc: "2.0", id: 1, result: {}, error: { code: 1, message: "both" } },
-        { jsonrpc: "2.0", id: 1, error: "text" },
-        { jsonrpc: "1.0", id: 1, result: {} },
-        { jsonrpc: "2.0", error: { code: 1.5, message: 5 } },
-        { jsonrpc: "2.0" },
-        {},
-        { id: null },
-        7,
-        "text",
-        null,
-      ]) sendOdd(peer, silent);
-      await peer.settled();
-      expect(received(peer)).toHaveLength(before + 1);
-      expect((await askOdd(peer, { jsonrpc: "2.0", id: "a" })).error?.code).toBe(-32600);
-      expect((await askOdd(peer, { id: "b", method: "ping" })).error?.code).toBe(-32600);
-      sendOdd(peer, { jsonrpc: "2.0", method: 5 });
-      await peer.settled();
-      expect(peer.strays).toEqual([{ jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32600 }) }]);
-    },
-  },
-  {
-    row: "X-R18",
-    says: "unknown, late, double and mistyped responses are dropped",
-    async test(open, { revision }) {
-      const peer = await open({ capabilities: { roots: {} } });
-      for (const id of [0, 1, "0", "nobody", -1]) {
-        peer.send({ jsonrpc: "2.0", id, result: {} });
-        peer.send({ jsonrpc: "2.0", id, error: { code: 1, message: "nothing was asked" } });
-      }
-      sendOdd(peer, { jsonrpc: "2.0", id: null, error: { code: 1, message: "nothing was asked" } });
-      await peer.settled();
-      expect(peer.strays).toEqual([]);
-      if (isStateless(revision)) return;
-      const response = peer.request("tools/call", { name: "ask_roots" });
-      const question = await peer.until(({ questions }) => questions[0]);
-      peer.send({ jsonrpc: "2.0", id: String(question.id), result: { roots: [{ uri: "file:///wrong" }] } });
-      peer.send({ jsonrpc: "2.0", id: question.id, result: { roots: [{ uri: "file:///right" }] } });
-      peer.send({ jsonrpc: "2.0", id: question.id, result: { roots: [{ uri: "file:///late" }] } });
-      expect(JSON.parse(textOf(await response))).toEqual([{ uri: "file:///right" }]);
-      await peer.settled();
-      expect(peer.strays).toEqual([]);
-    },
-  },
-  {
-    row: "X-R19",
-    says: "an id beyond 2^53 is refused instead of being answered under another",
-    async test(open, { revision }) {
-      const peer = await open();
-      for (const id of [2 ** 53, -(2 ** 53), 1e300]) sendOdd(peer, { jsonrpc: "2.0", id, method: simplest(revision), params: peer.describe({}) });
-      await peer.settled();
-      expect(peer.strays).toHaveLength(3);
-      for (const stray of peer.strays) {
-        expect(stray).toEqual({ jsonrpc: "2.0", ...noId(revision), error: { code: -32600, message: expect.stringContaining("id") } });
-      }
-    },
-  },
-  {
-    row: "X-methods",
-    says: "a method of the server's own is served and its params are checked",
-    async test(open, { revision }) {
-      const peer = await open({ server });
-      const { result } = await peer.request("example.com/twice", { value: 21 });
-      expect(result.value).toBe(42);
-      expect(result.resultType).toBe(isStateless(revision) ? "complete" : undefined);
-      const { error } = await peer.request("example.com/twice", { value: "21" });
-      expect(error).toEqual({ code: -32602, message: "Invalid params: params.value: expected a number" });
-      peer.notify("example.com/heard", { n: 1 });
-      const heard = JSON.parse(textOf(await peer.callTool("heard")));
-      expect(heard).toEqual(isStateless(revision) ? [] : [{ n: 1 }]);
-    },
-  },
-  {
-    row: "X-order",
-    says: "calls that run at once are answered in the order they end",
-    async test(open) {
-      const peer = await open({ server });
-      const calls = await Promise.all(["a", "b", "c"].map((key) => hold(peer, key, `call ${key}`)));
-      await peer.callTool("release", { keys: ["c", "a", "b"] });
-      const responses = await Promise.all(calls.flat());
-      expect(responses.map(textOf)).toEqual(["released a", "released b", "released c"]);
-      expect(orderOf(peer, ["call a", "call b", "call c"])).toEqual(["call c", "call a", "call b"]);
-    },
-  },
 ];
 
-function orderOf(peer: RawPeer, ids: string[]): unknown[] {
-  return received(peer).flatMap(({ id, method }) => (method === undefined && ids.includes(String(id)) ? [id] : []));
-}
+/** The base protocol, and what a server makes of peers that do not keep to it. */
+export const base: readonly Requirement[] = [...rules, ...faults];

@@ -1,30 +1,118 @@
+import { fileURLToPath } from "node:url";
+import type { JsonObject } from "portolan";
 import { createServer } from "portolan/server";
 import { expect } from "vitest";
+import { ChildChannel, connectMemory } from "../../kit/raw-peer.ts";
 import { isStateless, type RevisionDate } from "../../kit/revisions.ts";
 import type { Requirement } from "../requirement.ts";
 import { accepting, type Entry, isFrom, jsonOf, listAll, listed, listedTool, members, textOf } from "../results.ts";
 
 const server = new URL("../servers/content.mjs", import.meta.url);
+const unfit = new URL("../servers/unfit.mjs", import.meta.url);
+const runner = fileURLToPath(new URL("../../kit/serve.mjs", import.meta.url));
 const icons = [{ src: "https://example.com/icon.svg", mimeType: "image/svg+xml", sizes: ["any"] }];
 const note = { "example.com/note": "kept" };
 const everyCapability = { roots: {}, sampling: { tools: {}, context: {} }, elicitation: { form: {}, url: {} } };
 
 /** When each member came: the oldest revision that may see it. */
 const allowed: { [kind: string]: { [member: string]: RevisionDate } } = {
-  implementation: { name: "2024-11-05", version: "2024-11-05", title: "2025-06-18", description: "2025-11-25", icons: "2025-11-25", websiteUrl: "2025-11-25" },
-  capabilities: { tools: "2024-11-05", resources: "2024-11-05", prompts: "2024-11-05", logging: "2024-11-05", completions: "2025-03-26" },
-  initialized: { protocolVersion: "2024-11-05", capabilities: "2024-11-05", serverInfo: "2024-11-05", instructions: "2024-11-05" },
-  tool: { name: "2024-11-05", description: "2024-11-05", inputSchema: "2024-11-05", annotations: "2025-03-26", title: "2025-06-18", outputSchema: "2025-06-18", _meta: "2025-06-18", icons: "2025-11-25", execution: "2025-11-25", "example.com/extra": "2024-11-05" },
-  resource: { uri: "2024-11-05", uriTemplate: "2024-11-05", name: "2024-11-05", description: "2024-11-05", mimeType: "2024-11-05", annotations: "2024-11-05", size: "2024-11-05", title: "2025-06-18", _meta: "2025-06-18", icons: "2025-11-25" },
+  implementation: {
+    name: "2024-11-05",
+    version: "2024-11-05",
+    title: "2025-06-18",
+    description: "2025-11-25",
+    icons: "2025-11-25",
+    websiteUrl: "2025-11-25",
+  },
+  capabilities: {
+    tools: "2024-11-05",
+    resources: "2024-11-05",
+    prompts: "2024-11-05",
+    logging: "2024-11-05",
+    completions: "2025-03-26",
+  },
+  initialized: {
+    protocolVersion: "2024-11-05",
+    capabilities: "2024-11-05",
+    serverInfo: "2024-11-05",
+    instructions: "2024-11-05",
+  },
+  tool: {
+    name: "2024-11-05",
+    description: "2024-11-05",
+    inputSchema: "2024-11-05",
+    annotations: "2025-03-26",
+    title: "2025-06-18",
+    outputSchema: "2025-06-18",
+    _meta: "2025-06-18",
+    icons: "2025-11-25",
+    execution: "2025-11-25",
+    "example.com/extra": "2024-11-05",
+  },
+  resource: {
+    uri: "2024-11-05",
+    uriTemplate: "2024-11-05",
+    name: "2024-11-05",
+    description: "2024-11-05",
+    mimeType: "2024-11-05",
+    annotations: "2024-11-05",
+    size: "2024-11-05",
+    title: "2025-06-18",
+    _meta: "2025-06-18",
+    icons: "2025-11-25",
+  },
   annotations: { audience: "2024-11-05", priority: "2024-11-05", lastModified: "2025-06-18" },
-  prompt: { name: "2024-11-05", description: "2024-11-05", arguments: "2024-11-05", title: "2025-06-18", _meta: "2025-06-18", icons: "2025-11-25" },
+  prompt: {
+    name: "2024-11-05",
+    description: "2024-11-05",
+    arguments: "2024-11-05",
+    title: "2025-06-18",
+    _meta: "2025-06-18",
+    icons: "2025-11-25",
+  },
   argument: { name: "2024-11-05", description: "2024-11-05", required: "2024-11-05", title: "2025-06-18" },
-  called: { content: "2024-11-05", isError: "2024-11-05", _meta: "2024-11-05", "example.com/extra": "2024-11-05", structuredContent: "2025-06-18" },
-  text: { type: "2024-11-05", text: "2024-11-05", annotations: "2024-11-05", "example.com/extra": "2024-11-05", _meta: "2025-06-18" },
-  media: { type: "2024-11-05", data: "2024-11-05", mimeType: "2024-11-05", annotations: "2024-11-05", _meta: "2025-06-18" },
+  called: {
+    content: "2024-11-05",
+    isError: "2024-11-05",
+    _meta: "2024-11-05",
+    "example.com/extra": "2024-11-05",
+    structuredContent: "2025-06-18",
+  },
+  text: {
+    type: "2024-11-05",
+    text: "2024-11-05",
+    annotations: "2024-11-05",
+    "example.com/extra": "2024-11-05",
+    _meta: "2025-06-18",
+  },
+  media: {
+    type: "2024-11-05",
+    data: "2024-11-05",
+    mimeType: "2024-11-05",
+    annotations: "2024-11-05",
+    _meta: "2025-06-18",
+  },
   embedded: { type: "2024-11-05", resource: "2024-11-05", annotations: "2024-11-05", _meta: "2025-06-18" },
-  contents: { uri: "2024-11-05", mimeType: "2024-11-05", text: "2024-11-05", blob: "2024-11-05", "example.com/extra": "2024-11-05", _meta: "2025-06-18" },
-  link: { type: "2025-06-18", uri: "2025-06-18", name: "2025-06-18", title: "2025-06-18", description: "2025-06-18", mimeType: "2025-06-18", size: "2025-06-18", annotations: "2025-06-18", _meta: "2025-06-18", icons: "2025-11-25" },
+  contents: {
+    uri: "2024-11-05",
+    mimeType: "2024-11-05",
+    text: "2024-11-05",
+    blob: "2024-11-05",
+    "example.com/extra": "2024-11-05",
+    _meta: "2025-06-18",
+  },
+  link: {
+    type: "2025-06-18",
+    uri: "2025-06-18",
+    name: "2025-06-18",
+    title: "2025-06-18",
+    description: "2025-06-18",
+    mimeType: "2025-06-18",
+    size: "2025-06-18",
+    annotations: "2025-06-18",
+    _meta: "2025-06-18",
+    icons: "2025-11-25",
+  },
   read: { contents: "2024-11-05", _meta: "2024-11-05", "example.com/extra": "2024-11-05" },
   got: { description: "2024-11-05", messages: "2024-11-05", _meta: "2024-11-05", "example.com/extra": "2024-11-05" },
 };
@@ -65,6 +153,22 @@ function blocksFit(blocks: Entry[], revision: RevisionDate): void {
   expect(blob.resource).toEqual({ uri: "note:b", mimeType: "image/png", blob: "aW1hZ2U=" });
 }
 
+/** Serves a tool with a schema that cannot be used; no request is served, and the operator hears why. */
+async function refusal(revision: RevisionDate, input: JsonObject): Promise<string> {
+  const heard: unknown[] = [];
+  const onError = (error: unknown) => heard.push(error);
+  const served = createServer({ name: "unfit", version: "1" }, { onError }).tool("unfit", { input, run: () => "" });
+  const peer = await connectMemory(served, { revision, handshake: false });
+  const hello = { protocolVersion: revision, capabilities: {}, clientInfo: { name: "peer", version: "1" } };
+  const { error } = isStateless(revision)
+    ? await peer.request("server/discover")
+    : await peer.request("initialize", hello);
+  expect(error?.code).toBe(-32603);
+  await peer.close();
+  expect(heard).toHaveLength(1);
+  return (heard[0] as Error).message;
+}
+
 const say = (text: string) => ({ type: "text", text });
 const user = (content: unknown) => ({ role: "user", content });
 
@@ -80,8 +184,14 @@ export const content: readonly Requirement[] = [
       for (const blocks of [called, got.map((message: Entry) => message.content)]) {
         expect(blocks[0]).toMatchObject({ type: "text", text: "one" });
         expect(blocks[1]).toMatchObject({ type: "image", data: "aW1hZ2U=", mimeType: "image/png" });
-        expect(blocks[4]).toMatchObject({ type: "resource", resource: { uri: "note:a", mimeType: "text/plain", text: "A" } });
-        expect(blocks[5]).toMatchObject({ type: "resource", resource: { uri: "note:b", mimeType: "image/png", blob: "aW1hZ2U=" } });
+        expect(blocks[4]).toMatchObject({
+          type: "resource",
+          resource: { uri: "note:a", mimeType: "text/plain", text: "A" },
+        });
+        expect(blocks[5]).toMatchObject({
+          type: "resource",
+          resource: { uri: "note:b", mimeType: "image/png", blob: "aW1hZ2U=" },
+        });
       }
     },
   },
@@ -91,9 +201,14 @@ export const content: readonly Requirement[] = [
     async test(open, { revision }) {
       const peer = await open({ server });
       const [, , audio] = (await peer.callTool("all")).result.content;
-      if (isFrom(revision, "2025-03-26")) expect(audio).toMatchObject({ type: "audio", data: "c291bmQ=", mimeType: "audio/wav" });
+      if (isFrom(revision, "2025-03-26"))
+        expect(audio).toMatchObject({ type: "audio", data: "c291bmQ=", mimeType: "audio/wav" });
       else {
-        expect(audio).toMatchObject({ type: "resource", resource: { mimeType: "audio/wav", blob: "c291bmQ=" }, annotations: { priority: 0.5 } });
+        expect(audio).toMatchObject({
+          type: "resource",
+          resource: { mimeType: "audio/wav", blob: "c291bmQ=" },
+          annotations: { priority: 0.5 },
+        });
         expect(URL.canParse(audio.resource.uri)).toBe(true);
       }
     },
@@ -105,7 +220,14 @@ export const content: readonly Requirement[] = [
       const peer = await open({ server });
       const link = (await peer.callTool("all")).result.content[3];
       if (isFrom(revision, "2025-06-18")) {
-        expect(link).toMatchObject({ type: "resource_link", uri: "note:a", name: "a", title: "Note A", mimeType: "text/plain", size: 1 });
+        expect(link).toMatchObject({
+          type: "resource_link",
+          uri: "note:a",
+          name: "a",
+          title: "Note A",
+          mimeType: "text/plain",
+          size: 1,
+        });
       } else {
         expect(link).toMatchObject({ type: "text" });
         expect(link.text).toContain("Note A");
@@ -149,7 +271,9 @@ export const content: readonly Requirement[] = [
       const { result } = await peer.callTool("all");
       for (const at of [0, 1, 4]) expect(result.content[at].annotations).toEqual(wanted);
       expect((await listed(peer, "resources/list", "resources", "note:a")).annotations).toEqual(wanted);
-      expect((await listed(peer, "resources/templates/list", "resourceTemplates", "note:t/{id}")).annotations).toEqual(wanted);
+      expect((await listed(peer, "resources/templates/list", "resourceTemplates", "note:t/{id}")).annotations).toEqual(
+        wanted,
+      );
     },
   },
   {
@@ -157,7 +281,9 @@ export const content: readonly Requirement[] = [
     says: "since 2025-11-25, word for word, and not before",
     async test(open, { revision }) {
       const peer = await open({ server });
-      const info = peer.initialized?.result.serverInfo ?? (await peer.request("server/discover")).result._meta["io.modelcontextprotocol/serverInfo"];
+      const info =
+        peer.initialized?.result.serverInfo ??
+        (await peer.request("server/discover")).result._meta["io.modelcontextprotocol/serverInfo"];
       const entries = [
         info,
         await listedTool(peer, "all"),
@@ -170,31 +296,39 @@ export const content: readonly Requirement[] = [
   },
   {
     row: "I7",
-    says: "both dialects are enforced, an unknown one is refused where it is defined",
-    async test(open) {
+    says: "both dialects are enforced, an unknown one is refused by name",
+    async test(open, { revision }) {
       const peer = await open({ server });
       expect((await listedTool(peer, "draft07")).inputSchema.$schema).toBe("http://json-schema.org/draft-07/schema#");
-      const isError = async (name: string, args: object) => (await peer.callTool(name, { ...args })).result.isError === true;
+      const isError = async (name: string, args: object) =>
+        (await peer.callTool(name, { ...args })).result.isError === true;
       expect(await isError("draft07", { pair: ["a", 1] })).toBe(false);
       expect(await isError("draft07", { pair: ["a", "b"] })).toBe(true);
       expect(await isError("draft07", { pair: ["a", 1, 2] })).toBe(true);
       expect(await isError("modern", { pair: ["a", 1, 2] })).toBe(false);
       expect(await isError("modern", { pair: ["a", "b"] })).toBe(true);
       expect(await isError("modern", { other: 1 })).toBe(true);
-      const input = { $schema: "http://json-schema.org/draft-04/schema#", type: "object" };
-      const define = () => createServer({ name: "x", version: "1" }).tool("old", { input, run: () => "" });
-      expect(define).toThrow(/^Tool "old": input: .*draft-04/);
+      const reason = await refusal(revision, { $schema: "http://json-schema.org/draft-04/schema#", type: "object" });
+      expect(reason).toMatch(/^Tool "unfit": input: .*draft-04/);
     },
   },
   {
     row: "I8",
-    says: "the definition says which reference it is",
-    async test() {
+    says: "the operator is told which reference it is",
+    async test(_, { revision, transport }) {
+      if (transport === "stdio") {
+        const child = new ChildChannel(process.execPath, [runner, fileURLToPath(unfit)]);
+        expect(await child.exited).not.toBe(0);
+        const [line = ""] = child.stderr.split("\n");
+        expect(line).toContain('Tool "far": input: ');
+        expect(line).toContain("https://example.com/schema.json");
+        return;
+      }
       for (const $ref of ["https://example.com/schema.json", "other.json", "file:///etc/passwd"]) {
-        const input = { type: "object", properties: { a: { $ref } } };
-        const define = () => createServer({ name: "x", version: "1" }).tool("far", { input, run: () => "" });
-        expect(define).toThrow(/^Tool "far": input: /);
-        expect(define).toThrow($ref);
+        const reason = await refusal(revision, { type: "object", properties: { a: { $ref } } });
+        expect(reason).toMatch(/^Tool "unfit": input: /);
+        expect(reason).toContain($ref);
+        expect(reason).not.toContain("\n");
       }
     },
   },
@@ -237,7 +371,11 @@ export const content: readonly Requirement[] = [
       }
       fits("tool", await listedTool(peer, "all"), revision);
       fits("resource", await listed(peer, "resources/list", "resources", "note:a"), revision, ["uriTemplate"]);
-      fits("resource", await listed(peer, "resources/templates/list", "resourceTemplates", "note:t/{id}"), revision, ["uri", "mimeType", "size"]);
+      fits("resource", await listed(peer, "resources/templates/list", "resourceTemplates", "note:t/{id}"), revision, [
+        "uri",
+        "mimeType",
+        "size",
+      ]);
       const prompt = await listed(peer, "prompts/list", "prompts", "all");
       fits("prompt", prompt, revision);
       fits("argument", prompt.arguments[0], revision);
@@ -259,8 +397,14 @@ export const content: readonly Requirement[] = [
       fits("contents", read.contents[0], revision, ["mimeType", "blob"]);
       const got = (await peer.request("prompts/get", { name: "all", arguments: { who: "x" } })).result;
       fits("got", got, revision);
-      blocksFit(got.messages.map((message: Entry) => message.content), revision);
-      const completed = await peer.request("completion/complete", { ref: { type: "ref/prompt", name: "all" }, argument: { name: "who", value: "" } });
+      blocksFit(
+        got.messages.map((message: Entry) => message.content),
+        revision,
+      );
+      const completed = await peer.request("completion/complete", {
+        ref: { type: "ref/prompt", name: "all" },
+        argument: { name: "who", value: "" },
+      });
       expect(members(completed.result)).toEqual(["completion"]);
       const listing = (await peer.callTool("list_output")).result;
       if (isFrom(revision, "2025-06-18")) expect(listing.structuredContent).toEqual({ result: [1] });
@@ -308,7 +452,15 @@ export const content: readonly Requirement[] = [
       const schema = {
         type: "object",
         properties: {
-          colour: { type: "string", title: "Colour", oneOf: [{ const: "r", title: "Red" }, { const: "g", title: "Green" }], default: "r" },
+          colour: {
+            type: "string",
+            title: "Colour",
+            oneOf: [
+              { const: "r", title: "Red" },
+              { const: "g", title: "Green" },
+            ],
+            default: "r",
+          },
           text: { type: "string", default: "x" },
           count: { type: "integer", default: 1 },
           ratio: { type: "number", default: 0.5 },
@@ -317,14 +469,21 @@ export const content: readonly Requirement[] = [
         },
       };
       const asked = await peer.callTool("elicit", { message: "Which?", schema });
-      const several = { type: "object", properties: { many: { type: "array", items: { type: "string", enum: ["a", "b"] } } } };
+      const several = {
+        type: "object",
+        properties: { many: { type: "array", items: { type: "string", enum: ["a", "b"] } } },
+      };
       const selection = await peer.callTool("elicit", { message: "Which?", schema: several });
       const visit = await peer.callTool("visit");
       if (revision === "2025-11-25") {
         const [form, multiple, page] = peer.questions;
         expect(form?.params).toEqual({ mode: "form", message: "Which?", requestedSchema: schema });
         expect(multiple?.params).toMatchObject({ requestedSchema: several });
-        expect(page?.params).toMatchObject({ mode: "url", url: "https://example.com/login", elicitationId: expect.any(String) });
+        expect(page?.params).toMatchObject({
+          mode: "url",
+          url: "https://example.com/login",
+          elicitationId: expect.any(String),
+        });
       } else if (revision === "2025-06-18") {
         expect(jsonOf(asked)).toEqual({ action: "accept", content: { colour: "r" } });
         expect(peer.questions).toHaveLength(1);
@@ -361,8 +520,11 @@ export const content: readonly Requirement[] = [
       }
       peer.questions.length = 0;
       const tools = [{ name: "t", inputSchema: { type: "object" } }];
-      const withTools = await peer.callTool("sample", { params: { messages: [user(say("a"))], maxTokens: 5, tools, toolChoice: { mode: "auto" } } });
-      if (revision === "2025-11-25") expect(peer.questions[0]?.params).toMatchObject({ tools, toolChoice: { mode: "auto" } });
+      const withTools = await peer.callTool("sample", {
+        params: { messages: [user(say("a"))], maxTokens: 5, tools, toolChoice: { mode: "auto" } },
+      });
+      if (revision === "2025-11-25")
+        expect(peer.questions[0]?.params).toMatchObject({ tools, toolChoice: { mode: "auto" } });
       else {
         expect(withTools.error).toMatchObject({ code: -32602 });
         expect(peer.questions).toEqual([]);

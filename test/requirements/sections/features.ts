@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { isStateless } from "../../kit/revisions.ts";
 import type { RawPeer } from "../../kit/raw-peer.ts";
+import { isStateless } from "../../kit/revisions.ts";
 import type { Requirement } from "../requirement.ts";
 import { accepting, isFrom, jsonOf, listAll, listed, members, offeredBy } from "../results.ts";
 
@@ -53,17 +53,35 @@ export const features: readonly Requirement[] = [
       const peer = await open({ server });
       expect((await peer.request("resources/templates/list")).result.resourceTemplates).toHaveLength(2);
       const templates = await listAll(peer, "resources/templates/list", "resourceTemplates");
-      expect(templates.map(({ uriTemplate }) => uriTemplate)).toEqual(["book:{title}/{page}", "list:/path{/parts*}", "query:{?a,b}"]);
-      expect(templates[0]).toEqual({ uriTemplate: "book:{title}/{page}", name: "page", description: "A page", mimeType: "text/plain" });
+      expect(templates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+        "book:{title}/{page}",
+        "list:/path{/parts*}",
+        "query:{?a,b}",
+      ]);
+      expect(templates[0]).toEqual({
+        uriTemplate: "book:{title}/{page}",
+        name: "page",
+        description: "A page",
+        mimeType: "text/plain",
+      });
       const read = async (uri: string) => (await peer.request("resources/read", { uri })).result.contents;
-      expect(await read("book:beta%20x/7")).toEqual([{ uri: "book:beta%20x/7", mimeType: "text/plain", text: "beta x|7" }]);
+      expect(await read("book:beta%20x/7")).toEqual([
+        { uri: "book:beta%20x/7", mimeType: "text/plain", text: "beta x|7" },
+      ]);
       expect(JSON.parse((await read("list:/path/a/b%2Fc"))[0].text)).toEqual(["a", "b/c"]);
       expect(JSON.parse((await read("query:?a=1&b=2"))[0].text)).toEqual({ a: "1", b: "2" });
       expect(JSON.parse((await read("query:?b=2"))[0].text)).toEqual({ b: "2" });
       // A pattern that backtracks would not come back from this.
       const hostile = `list:/path${"/a".repeat(3_000)}?`;
-      expect((await peer.request("resources/read", { uri: hostile })).error?.code).toBe(isStateless(revision) ? -32602 : -32002);
-      const full = await listed(await open(), "resources/templates/list", "resourceTemplates", "page://{book}/{number}");
+      expect((await peer.request("resources/read", { uri: hostile })).error?.code).toBe(
+        isStateless(revision) ? -32602 : -32002,
+      );
+      const full = await listed(
+        await open(),
+        "resources/templates/list",
+        "resourceTemplates",
+        "page://{book}/{number}",
+      );
       const wanted = ["mimeType", "name", "uriTemplate"];
       if (isFrom(revision, "2025-06-18")) wanted.push("_meta", "title");
       if (isFrom(revision, "2025-11-25")) wanted.push("icons");
@@ -82,7 +100,9 @@ export const features: readonly Requirement[] = [
         { uri: "many:2", mimeType: "application/octet-stream", blob: "AAH/" },
       ]);
       // Nothing there is an error; only an author who says so reads an empty list.
-      expect((await peer.request("resources/read", { uri: "book:gone/1" })).error?.data).toEqual({ uri: "book:gone/1" });
+      expect((await peer.request("resources/read", { uri: "book:gone/1" })).error?.data).toEqual({
+        uri: "book:gone/1",
+      });
       expect((await peer.request("resources/read", { uri: "many:none" })).result.contents).toEqual([]);
       const bytes = await (await open()).request("resources/read", { uri: "note://b" });
       expect(bytes.result.contents).toEqual([{ uri: "note://b", blob: "AAH/" }]);
@@ -106,11 +126,17 @@ export const features: readonly Requirement[] = [
         for (const { params } of peer.notifications) {
           expect(params?.["_meta"]).toEqual({ "io.modelcontextprotocol/subscriptionId": "follow" });
         }
-        expect((await peer.request("resources/subscribe", { uri: "book:fixed/1" })).error).toMatchObject({ code: -32601 });
+        expect((await peer.request("resources/subscribe", { uri: "book:fixed/1" })).error).toMatchObject({
+          code: -32601,
+        });
         peer.notify("notifications/cancelled", { requestId: "follow" });
       } else {
         const [first] = peer.notifications;
-        expect(first).toEqual({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri: "book:fixed/1" } });
+        expect(first).toEqual({
+          jsonrpc: "2.0",
+          method: "notifications/resources/updated",
+          params: { uri: "book:fixed/1" },
+        });
         expect((await peer.request("resources/subscribe", { uri: "nowhere:x" })).error).toMatchObject({ code: -32002 });
         expect((await peer.request("resources/unsubscribe", { uri: "book:fixed/1" })).result).toEqual({});
       }
@@ -126,7 +152,11 @@ export const features: readonly Requirement[] = [
       for (const uri of ["nowhere:at-all", "book:gone/1", "book:x", "", "__proto__"]) {
         const { error, result } = await peer.request("resources/read", { uri });
         expect(result).toBeUndefined();
-        expect(error).toEqual({ code: isStateless(revision) ? -32602 : -32002, message: `Resource not found: ${uri}`, data: { uri } });
+        expect(error).toEqual({
+          code: isStateless(revision) ? -32602 : -32002,
+          message: `Resource not found: ${uri}`,
+          data: { uri },
+        });
       }
       expect((await peer.request("resources/read", {})).error).toMatchObject({ code: -32602 });
     },
@@ -160,7 +190,10 @@ export const features: readonly Requirement[] = [
     async test(open) {
       const peer = await open({ capabilities: { elicitation: {} }, answer: accepting() });
       const first = await peer.request("resources/read", { uri: "note://asks" });
-      expect(first.result).toMatchObject({ resultType: "input_required", inputRequests: { read: { method: "elicitation/create" } } });
+      expect(first.result).toMatchObject({
+        resultType: "input_required",
+        inputRequests: { read: { method: "elicitation/create" } },
+      });
       const { result } = await peer.converse("resources/read", { uri: "note://asks" });
       expect(result).toMatchObject({ resultType: "complete", contents: [{ uri: "note://asks", text: "true" }] });
     },
@@ -176,7 +209,10 @@ export const features: readonly Requirement[] = [
       if (isFrom(revision, "2025-11-25")) wanted.push("icons");
       expect(members(prompt)).toEqual(wanted.sort());
       const title = isFrom(revision, "2025-06-18") ? { title: "Who" } : {};
-      expect(prompt.arguments).toEqual([{ name: "who", required: true, description: "Whom to greet", ...title }, { name: "tone" }]);
+      expect(prompt.arguments).toEqual([
+        { name: "who", required: true, description: "Whom to greet", ...title },
+        { name: "tone" },
+      ]);
       expect((await offeredBy(peer)).prompts).toEqual({ listChanged: true });
     },
   },
@@ -217,11 +253,16 @@ export const features: readonly Requirement[] = [
     says: "each error says which prompt or argument",
     async test(open) {
       const peer = await open({ server });
-      expect((await peer.request("prompts/get", { name: "nowhere" })).error).toEqual({ code: -32602, message: "Unknown prompt: nowhere" });
+      expect((await peer.request("prompts/get", { name: "nowhere" })).error).toEqual({
+        code: -32602,
+        message: "Unknown prompt: nowhere",
+      });
       const missing = (await peer.request("prompts/get", { name: "several" })).error;
       expect(missing?.code).toBe(-32602);
       expect(missing?.message).toContain("params.arguments.a");
-      expect((await peer.request("prompts/get", { name: "several", arguments: { a: "" } })).result.messages[0].content.text).toBe("a=");
+      expect(
+        (await peer.request("prompts/get", { name: "several", arguments: { a: "" } })).result.messages[0].content.text,
+      ).toBe("a=");
       expect((await peer.request("prompts/get", {})).error).toMatchObject({ code: -32602 });
     },
   },
@@ -231,9 +272,15 @@ export const features: readonly Requirement[] = [
     async test(open) {
       const peer = await open({ capabilities: { elicitation: {} }, answer: accepting() });
       const first = await peer.request("prompts/get", { name: "asks" });
-      expect(first.result).toMatchObject({ resultType: "input_required", inputRequests: { get: { method: "elicitation/create" } } });
+      expect(first.result).toMatchObject({
+        resultType: "input_required",
+        inputRequests: { get: { method: "elicitation/create" } },
+      });
       const { result } = await peer.converse("prompts/get", { name: "asks" });
-      expect(result).toMatchObject({ resultType: "complete", messages: [{ role: "user", content: { type: "text", text: "true" } }] });
+      expect(result).toMatchObject({
+        resultType: "complete",
+        messages: [{ role: "user", content: { type: "text", text: "true" } }],
+      });
     },
   },
   {
@@ -245,10 +292,22 @@ export const features: readonly Requirement[] = [
         (await peer.request("completion/complete", { ref, argument, ...more })).result?.completion;
       const prompt = { type: "ref/prompt", name: "completing" };
       const template = { type: "ref/resource", uri: "book:{title}/{page}" };
-      expect(await complete(prompt, { name: "who", value: "a" })).toEqual({ values: ["Ada", "alan"], total: 2, hasMore: false });
-      expect(await complete(prompt, { name: "who", value: "" })).toEqual({ values: ["Ada", "alan", "Bob"], total: 3, hasMore: false });
+      expect(await complete(prompt, { name: "who", value: "a" })).toEqual({
+        values: ["Ada", "alan"],
+        total: 2,
+        hasMore: false,
+      });
+      expect(await complete(prompt, { name: "who", value: "" })).toEqual({
+        values: ["Ada", "alan", "Bob"],
+        total: 3,
+        hasMore: false,
+      });
       expect(await complete(prompt, { name: "free", value: "x" })).toEqual({ values: [] });
-      expect(await complete(template, { name: "page", value: "" })).toEqual({ values: ["1", "2"], total: 7, hasMore: true });
+      expect(await complete(template, { name: "page", value: "" })).toEqual({
+        values: ["1", "2"],
+        total: 7,
+        hasMore: true,
+      });
       const cut = await complete(template, { name: "title", value: "t" });
       expect(cut.values).toHaveLength(100);
       expect(cut.values[99]).toBe("t-99");
@@ -258,7 +317,10 @@ export const features: readonly Requirement[] = [
       const { completions } = await offeredBy(peer);
       expect(completions).toEqual(isFrom(revision, "2025-03-26") ? {} : undefined);
       expect(await offeredBy(without)).not.toHaveProperty("completions");
-      const refused = await without.request("completion/complete", { ref: prompt, argument: { name: "who", value: "" } });
+      const refused = await without.request("completion/complete", {
+        ref: prompt,
+        argument: { name: "who", value: "" },
+      });
       expect(refused.error).toMatchObject({ code: -32601 });
     },
   },
@@ -270,12 +332,24 @@ export const features: readonly Requirement[] = [
       const argument = { name: "who", value: "" };
       const wrong: [object, object][] = [
         [{ type: "ref/prompt", name: "nowhere" }, argument],
-        [{ type: "ref/prompt", name: "completing" }, { name: "nowhere", value: "" }],
-        [{ type: "ref/prompt", name: "completing" }, { name: "__proto__", value: "" }],
-        [{ type: "ref/prompt", name: "completing" }, { name: "who", value: 5 }],
+        [
+          { type: "ref/prompt", name: "completing" },
+          { name: "nowhere", value: "" },
+        ],
+        [
+          { type: "ref/prompt", name: "completing" },
+          { name: "__proto__", value: "" },
+        ],
+        [
+          { type: "ref/prompt", name: "completing" },
+          { name: "who", value: 5 },
+        ],
         [{ type: "ref/prompt" }, argument],
         [{ type: "ref/resource", uri: "nowhere:{x}" }, argument],
-        [{ type: "ref/resource", uri: "book:{title}/{page}" }, { name: "nowhere", value: "" }],
+        [
+          { type: "ref/resource", uri: "book:{title}/{page}" },
+          { name: "nowhere", value: "" },
+        ],
         [{ type: "ref/resource" }, argument],
         [{ type: "ref/other", name: "completing" }, argument],
       ];
@@ -315,7 +389,10 @@ export const features: readonly Requirement[] = [
         description: "A page",
         mimeType: "text/plain",
       });
-      expect(resources.find(({ uri }) => uri === "book:alpha/2")).toMatchObject({ name: "page", mimeType: "text/html" });
+      expect(resources.find(({ uri }) => uri === "book:alpha/2")).toMatchObject({
+        name: "page",
+        mimeType: "text/html",
+      });
     },
   },
   {

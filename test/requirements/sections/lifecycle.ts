@@ -19,7 +19,7 @@ function since(revision: RevisionDate, first: RevisionDate): boolean {
   return between(first, "2026-07-28").includes(revision);
 }
 
-export const lifecycle: Requirement[] = [
+export const lifecycle: readonly Requirement[] = [
   {
     row: "B1",
     says: "requests before the handshake are refused, requests after it are served",
@@ -39,7 +39,13 @@ export const lifecycle: Requirement[] = [
     row: "B2",
     says: "handlers see the client as it described itself",
     async test(open, { revision }) {
-      const info = { ...clientInfo, title: "Raw", description: "A peer", websiteUrl: "https://example.com", icons: [{ src: "https://example.com/i.png" }] };
+      const info = {
+        ...clientInfo,
+        title: "Raw",
+        description: "A peer",
+        websiteUrl: "https://example.com",
+        icons: [{ src: "https://example.com/i.png" }],
+      };
       const capabilities = { roots: {}, experimental: { "example.com/x": { deep: [1] } } };
       const peer = await open({ clientInfo: info, capabilities });
       const seen = JSON.parse(textOf(await peer.callTool("who")));
@@ -102,7 +108,9 @@ export const lifecycle: Requirement[] = [
         const { error } = await peer.request("tools/list", { _meta: { [metaKey("protocolVersion")]: requested } });
         expect(error).toMatchObject({ code: -32022, data: { requested, supported: ["2026-07-28"] } });
       }
-      const unknown = await peer.request("no/such/method", { _meta: { [metaKey("protocolVersion")]: "2099-01-01", [metaKey("clientCapabilities")]: 5 } });
+      const unknown = await peer.request("no/such/method", {
+        _meta: { [metaKey("protocolVersion")]: "2099-01-01", [metaKey("clientCapabilities")]: 5 },
+      });
       expect(unknown.error?.code).toBe(-32022);
       expect((await peer.request("tools/list")).result.tools).toBeDefined();
     },
@@ -113,7 +121,11 @@ export const lifecycle: Requirement[] = [
     async test(open, { revision }) {
       const peer = await open({ handshake: false, capabilities: { roots: {}, sampling: {} } });
       expect((await peer.request("ping")).result).toEqual({});
-      await peer.request("initialize", { protocolVersion: revision, capabilities: { roots: {}, sampling: {} }, clientInfo });
+      await peer.request("initialize", {
+        protocolVersion: revision,
+        capabilities: { roots: {}, sampling: {} },
+        clientInfo,
+      });
       expect((await peer.request("ping")).result).toEqual({});
       await peer.settled();
       expect(peer.questions).toEqual([]);
@@ -129,7 +141,14 @@ export const lifecycle: Requirement[] = [
         ? ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list"]
         : ["server/discover", "subscriptions/listen", "tasks/list", "roots/list", "sampling/createMessage"];
       for (const method of strangers) {
-        const params = { level: "info", uri: "note://a", notifications: {}, protocolVersion: revision, capabilities: {}, clientInfo };
+        const params = {
+          level: "info",
+          uri: "note://a",
+          notifications: {},
+          protocolVersion: revision,
+          capabilities: {},
+          clientInfo,
+        };
         expect((await peer.request(method, params)).error?.code, method).toBe(-32601);
       }
       for (const tool of ["ask_roots", "ask_name", "ask_model", "ask_visit"]) {
@@ -146,7 +165,12 @@ export const lifecycle: Requirement[] = [
       const peer = await open();
       const whole = peer.meta();
       const send = (_meta: unknown, id: string) =>
-        peer.requestExactly({ jsonrpc: "2.0", id, method: "tools/list", params: JSON.parse(JSON.stringify({ _meta })) });
+        peer.requestExactly({
+          jsonrpc: "2.0",
+          id,
+          method: "tools/list",
+          params: JSON.parse(JSON.stringify({ _meta })),
+        });
       const without = (name: string, value?: unknown) => ({ ...whole, [metaKey(name)]: value });
       expect((await send(undefined, "a")).error?.code).toBe(-32602);
       expect((await send({}, "b")).error?.code).toBe(-32602);
@@ -154,7 +178,9 @@ export const lifecycle: Requirement[] = [
       expect((await send(without("clientCapabilities"), "d")).error?.code).toBe(-32602);
       expect((await send(without("clientCapabilities", []), "e")).error?.code).toBe(-32602);
       expect((await send(without("clientCapabilities", "x"), "f")).error?.code).toBe(-32602);
-      expect((await peer.requestExactly({ jsonrpc: "2.0", id: "g", method: "no/such/method" })).error?.code).toBe(-32602);
+      expect((await peer.requestExactly({ jsonrpc: "2.0", id: "g", method: "no/such/method" })).error?.code).toBe(
+        -32602,
+      );
       expect((await send(without("clientInfo"), "h")).result.tools).toBeDefined();
       expect((await send(without("clientInfo", {}), "i")).result.tools).toBeDefined();
     },
@@ -183,7 +209,11 @@ export const lifecycle: Requirement[] = [
       const discovered = await peer.request("server/discover");
       expect(discovered.result._meta[metaKey("serverInfo")]).toEqual(expected);
       expect(discovered.result).not.toHaveProperty("serverInfo");
-      for (const [method, params] of [["tools/list", {}], ["tools/call", { name: "mixed" }], ["resources/read", { uri: "note://a" }]] as const) {
+      for (const [method, params] of [
+        ["tools/list", {}],
+        ["tools/call", { name: "mixed" }],
+        ["resources/read", { uri: "note://a" }],
+      ] as const) {
         const { result } = await peer.request(method, params);
         expect(result._meta[metaKey("serverInfo")]).toMatchObject({ name: "full", version: "1.2.3" });
       }
@@ -233,11 +263,21 @@ export const lifecycle: Requirement[] = [
       expect(declared?.result.capabilities).toEqual({});
       expect(declared?.result).not.toHaveProperty("instructions");
       for (const method of [
-        ...["tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "resources/subscribe"],
+        ...[
+          "tools/list",
+          "tools/call",
+          "resources/list",
+          "resources/templates/list",
+          "resources/read",
+          "resources/subscribe",
+        ],
         ...["prompts/list", "prompts/get", "completion/complete", "logging/setLevel"],
       ]) {
         expect((await peer.request(method)).error?.code, method).toBe(-32601);
-        expect((await peer.request(method, { name: "x", uri: "note://a", level: "bogus", cursor: 5 })).error?.code, method).toBe(-32601);
+        expect(
+          (await peer.request(method, { name: "x", uri: "note://a", level: "bogus", cursor: 5 })).error?.code,
+          method,
+        ).toBe(-32601);
       }
     },
   },
@@ -298,11 +338,24 @@ export const lifecycle: Requirement[] = [
       const [mine, theirs] = await Promise.all([peer.callTool("who"), call("s1", "who")]);
       expect(mine.result).not.toHaveProperty("resultType");
       expect(theirs.result.resultType).toBe("complete");
-      expect(JSON.parse(textOf(mine))).toMatchObject({ client: clientInfo, capabilities: { roots: {} }, version: revision });
-      expect(JSON.parse(textOf(theirs))).toMatchObject({ client: { name: "stateless" }, capabilities: {}, version: "2026-07-28" });
+      expect(JSON.parse(textOf(mine))).toMatchObject({
+        client: clientInfo,
+        capabilities: { roots: {} },
+        version: revision,
+      });
+      expect(JSON.parse(textOf(theirs))).toMatchObject({
+        client: { name: "stateless" },
+        capabilities: {},
+        version: "2026-07-28",
+      });
       expect((await call("s2", "ask_roots")).error?.code).toBe(-32021);
       expect(textOf(await peer.callTool("ask_roots"))).toBe("[]");
-      const setLevel = await peer.requestExactly({ jsonrpc: "2.0", id: "s3", method: "logging/setLevel", params: { level: "debug", _meta: statelessMeta } });
+      const setLevel = await peer.requestExactly({
+        jsonrpc: "2.0",
+        id: "s3",
+        method: "logging/setLevel",
+        params: { level: "debug", _meta: statelessMeta },
+      });
       expect(setLevel.error?.code).toBe(-32601);
     },
   },
@@ -314,11 +367,21 @@ export const lifecycle: Requirement[] = [
       const peer = await open();
       for (const protocolVersion of stateful) {
         const params = { protocolVersion, capabilities: {}, clientInfo };
-        const { result } = await peer.requestExactly({ jsonrpc: "2.0", id: `i ${protocolVersion}`, method: "initialize", params });
+        const { result } = await peer.requestExactly({
+          jsonrpc: "2.0",
+          id: `i ${protocolVersion}`,
+          method: "initialize",
+          params,
+        });
         expect(result.protocolVersion).toBe(protocolVersion);
         expect(result).not.toHaveProperty("resultType");
         expect((await peer.request("tools/call", { name: "who" })).result.resultType).toBe("complete");
-        const old = await peer.requestExactly({ jsonrpc: "2.0", id: `w ${protocolVersion}`, method: "tools/call", params: { name: "who" } });
+        const old = await peer.requestExactly({
+          jsonrpc: "2.0",
+          id: `w ${protocolVersion}`,
+          method: "tools/call",
+          params: { name: "who" },
+        });
         expect(JSON.parse(textOf(old)).version).toBe(protocolVersion);
       }
       const dressed = await peer.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
@@ -360,9 +423,16 @@ export const lifecycle: Requirement[] = [
       const peer = await open();
       await peer.request("resources/subscribe", { uri: "note://a" });
       const other = revision === "2025-11-25" ? "2024-11-05" : "2025-11-25";
-      const again = await peer.request("initialize", { protocolVersion: other, capabilities: {}, clientInfo: { name: "second", version: "2" } });
+      const again = await peer.request("initialize", {
+        protocolVersion: other,
+        capabilities: {},
+        clientInfo: { name: "second", version: "2" },
+      });
       expect(again.result.protocolVersion).toBe(other);
-      expect(JSON.parse(textOf(await peer.callTool("who")))).toMatchObject({ client: { name: "second" }, version: other });
+      expect(JSON.parse(textOf(await peer.callTool("who")))).toMatchObject({
+        client: { name: "second" },
+        version: other,
+      });
       await peer.callTool("change");
       await peer.settled();
       const methods = peer.notifications.map(({ method }) => method);

@@ -13,7 +13,13 @@ const subscriptionId = "io.modelcontextprotocol/subscriptionId";
 const invalidState = { code: -32602, message: "Invalid or expired requestState: repeat the call without it" };
 
 /** One round of a call by hand. */
-async function round(peer: RawPeer, name: string, answers?: JsonObject, requestState?: unknown, args?: JsonObject): Promise<Entry> {
+async function round(
+  peer: RawPeer,
+  name: string,
+  answers?: JsonObject,
+  requestState?: unknown,
+  args?: JsonObject,
+): Promise<Entry> {
   const retry = {
     ...(answers && { inputResponses: answers }),
     ...(requestState !== undefined && { requestState }),
@@ -49,7 +55,10 @@ export const rounds: readonly Requirement[] = [
       for (const { result } of may) expect(result.resultType).toBe("input_required");
       const mayNot = [
         await peer.request("resources/list"),
-        await peer.request("completion/complete", { ref: { type: "ref/resource", uri: "doc:t/{id}" }, argument: { name: "id", value: "" } }),
+        await peer.request("completion/complete", {
+          ref: { type: "ref/resource", uri: "doc:t/{id}" },
+          argument: { name: "id", value: "" },
+        }),
         await peer.request("tools/list", { inputResponses: {}, requestState: "x" }),
         await peer.request("server/discover", { inputResponses: {}, requestState: "x" }),
       ];
@@ -66,13 +75,23 @@ export const rounds: readonly Requirement[] = [
       expect(members(result)).toEqual(["inputRequests", "requestState", "resultType"]);
       expect(typeof result.requestState).toBe("string");
       expect(result.inputRequests).toEqual({
-        a: { method: "elicitation/create", params: { mode: "form", message: "A?", requestedSchema: { type: "object", properties: {} } } },
-        b: { method: "sampling/createMessage", params: { messages: [{ role: "user", content: { type: "text", text: "B" } }], maxTokens: 5 } },
+        a: {
+          method: "elicitation/create",
+          params: { mode: "form", message: "A?", requestedSchema: { type: "object", properties: {} } },
+        },
+        b: {
+          method: "sampling/createMessage",
+          params: { messages: [{ role: "user", content: { type: "text", text: "B" } }], maxTokens: 5 },
+        },
         c: { method: "roots/list" },
       });
       expect(peer.questions).toEqual([]);
-      const page = (await round(peer, "visit", undefined, undefined, { url: "https://example.com/" })).result.inputRequests.v;
-      expect(page).toEqual({ method: "elicitation/create", params: { mode: "url", message: "Log in", url: "https://example.com/" } });
+      const page = (await round(peer, "visit", undefined, undefined, { url: "https://example.com/" })).result
+        .inputRequests.v;
+      expect(page).toEqual({
+        method: "elicitation/create",
+        params: { mode: "url", message: "Log in", url: "https://example.com/" },
+      });
       const state = (await round(peer, "explicit_steps")).result;
       expect(members(state)).toEqual(["requestState", "resultType"]);
     },
@@ -83,11 +102,16 @@ export const rounds: readonly Requirement[] = [
     async test(open) {
       const peer = await open({ server, capabilities });
       const { requestState } = (await round(peer, "in_turn")).result;
-      const declares = (declared: JsonObject) => ({ _meta: { "io.modelcontextprotocol/clientCapabilities": declared } });
+      const declares = (declared: JsonObject) => ({
+        _meta: { "io.modelcontextprotocol/clientCapabilities": declared },
+      });
       const refused = [
         [await peer.callTool("confirm", {}, declares({})), { elicitation: { form: {} } }],
         [await peer.callTool("confirm", {}, declares({ elicitation: { url: {} } })), { elicitation: { form: {} } }],
-        [await peer.callTool("visit", { url: "https://example.com" }, declares({ elicitation: {} })), { elicitation: { url: {} } }],
+        [
+          await peer.callTool("visit", { url: "https://example.com" }, declares({ elicitation: {} })),
+          { elicitation: { url: {} } },
+        ],
         [await peer.callTool("roots", {}, declares({ sampling: {} })), { roots: {} }],
         [await peer.callTool("explicit_unable", {}, declares({ elicitation: {} })), { elicitation: { url: {} } }],
         [
@@ -109,7 +133,10 @@ export const rounds: readonly Requirement[] = [
       const { requestState } = (await peer.request("tools/call", { name: "confirm" }, "one")).result;
       const params = { name: "confirm", requestState, inputResponses: { sure: yes } };
       const done = await peer.request("tools/call", params, "two");
-      expect(done).toMatchObject({ id: "two", result: { resultType: "complete", content: [{ type: "text", text: "true" }] } });
+      expect(done).toMatchObject({
+        id: "two",
+        result: { resultType: "complete", content: [{ type: "text", text: "true" }] },
+      });
       const progressed = await peer.request("tools/call", { ...params, _meta: { progressToken: "new" } }, "three");
       expect(progressed.result.resultType).toBe("complete");
     },
@@ -154,7 +181,10 @@ export const rounds: readonly Requirement[] = [
     row: "M7",
     says: "a flipped byte, another tool, other arguments, another method and an expired state are refused alike",
     async test(open) {
-      const [peer, moment] = await Promise.all([open({ server, capabilities }), open({ server: expiring, capabilities })]);
+      const [peer, moment] = await Promise.all([
+        open({ server, capabilities }),
+        open({ server: expiring, capabilities }),
+      ]);
       const args = { message: "Sure?" };
       const { requestState } = (await round(peer, "confirm", undefined, undefined, args)).result;
       const answers = { sure: yes };
@@ -165,7 +195,15 @@ export const rounds: readonly Requirement[] = [
         return requestState.slice(0, at) + other + requestState.slice(at + 1);
       });
       await Promise.all(flips.map((flipped) => refused(flipped)));
-      for (const state of [requestState.slice(0, -1), `${requestState}A`, "", "kept:x", "{}", requestState.toUpperCase()]) await refused(state);
+      for (const state of [
+        requestState.slice(0, -1),
+        `${requestState}A`,
+        "",
+        "kept:x",
+        "{}",
+        requestState.toUpperCase(),
+      ])
+        await refused(state);
       await refused(requestState, "other");
       await refused(requestState, "confirm", { message: "Else?" });
       await refused(requestState, "confirm", { ...args, more: 1 });
@@ -197,7 +235,15 @@ export const rounds: readonly Requirement[] = [
       const large = (await round(peer, "large_question")).result;
       const small = (await round(peer, "large_question", { large: yes }, large.requestState)).result;
       expect(members(small.inputRequests)).toEqual(["small"]);
-      for (const wrong of [5, "yes", null, [], {}, { action: "perhaps" }, { method: "elicitation/create", result: yes }]) {
+      for (const wrong of [
+        5,
+        "yes",
+        null,
+        [],
+        {},
+        { action: "perhaps" },
+        { method: "elicitation/create", result: yes },
+      ]) {
         const { error } = await round(peer, "confirm", { sure: wrong }, undefined);
         expect(error?.code, JSON.stringify(wrong)).toBe(-32602);
         expect(error?.message).not.toContain("\n");
@@ -230,11 +276,18 @@ export const rounds: readonly Requirement[] = [
     says: "a plain read is cacheable, the interim and the retried one are not",
     async test(open) {
       const peer = await open({ server, capabilities });
-      expect((await peer.request("resources/read", { uri: "doc:plain" })).result).toMatchObject({ ttlMs: 60_000, cacheScope: "public" });
+      expect((await peer.request("resources/read", { uri: "doc:plain" })).result).toMatchObject({
+        ttlMs: 60_000,
+        cacheScope: "public",
+      });
       const { result } = await peer.request("resources/read", { uri: "doc:asks" });
       expect(members(result)).toEqual(["inputRequests", "requestState", "resultType"]);
       const retry = { uri: "doc:asks", requestState: result.requestState, inputResponses: { read: yes } };
-      expect((await peer.request("resources/read", retry)).result).toMatchObject({ resultType: "complete", ttlMs: 0, cacheScope: "private" });
+      expect((await peer.request("resources/read", retry)).result).toMatchObject({
+        resultType: "complete",
+        ttlMs: 0,
+        cacheScope: "private",
+      });
     },
   },
   {
@@ -242,7 +295,12 @@ export const rounds: readonly Requirement[] = [
     says: "in one interim result",
     async test(open) {
       const peer = await open({ server, capabilities });
-      for (const [name, keys] of [["together", ["a", "b", "c"]], ["siblings", ["a", "b", "c"]], ["made_then_awaited", ["a", "b"]], ["parked_together", ["a", "b"]]] as const) {
+      for (const [name, keys] of [
+        ["together", ["a", "b", "c"]],
+        ["siblings", ["a", "b", "c"]],
+        ["made_then_awaited", ["a", "b"]],
+        ["parked_together", ["a", "b"]],
+      ] as const) {
         expect(members((await round(peer, name)).result.inputRequests), name).toEqual(keys);
       }
     },
@@ -259,7 +317,12 @@ export const rounds: readonly Requirement[] = [
       const last = await round(peer, "in_turn", { second: { ...yes, content: { name: "Ada" } } }, second.requestState);
       expect(jsonOf(last)).toMatchObject({ first: false, second: { action: "accept", content: { name: "Ada" } } });
       // What an earlier round has settled is not open to a later one.
-      const again = await round(peer, "in_turn", { first: yes, second: { ...yes, content: { name: "Ada" } } }, second.requestState);
+      const again = await round(
+        peer,
+        "in_turn",
+        { first: yes, second: { ...yes, content: { name: "Ada" } } },
+        second.requestState,
+      );
       expect(jsonOf(again)).toMatchObject({ first: false });
     },
   },
@@ -286,7 +349,8 @@ export const rounds: readonly Requirement[] = [
     says: "of a question or of once, and the operator hears which",
     async test(open) {
       const peer = await open({ server, capabilities, answer: accepting() });
-      for (const name of ["twice", "once_twice"]) expect((await peer.callTool(name)).result).toMatchObject({ isError: true });
+      for (const name of ["twice", "once_twice"])
+        expect((await peer.callTool(name)).result).toMatchObject({ isError: true });
       expect(jsonOf(await peer.callTool("errors"))).toMatchObject([
         { code: "question-repeated", message: 'The question key "same" was used twice in one call; keys must differ' },
         { code: "question-repeated", message: 'The once key "same" was used twice in one call; keys must differ' },
@@ -330,7 +394,10 @@ export const rounds: readonly Requirement[] = [
       const first = (await round(peer, "changing")).result;
       expect(first.inputRequests.pay.params.message).toBe("Pay 1?");
       const second = (await round(peer, "changing", { pay: yes }, first.requestState)).result;
-      expect(second).toMatchObject({ resultType: "input_required", inputRequests: { pay: { params: { message: "Pay 2?" } } } });
+      expect(second).toMatchObject({
+        resultType: "input_required",
+        inputRequests: { pay: { params: { message: "Pay 2?" } } },
+      });
       const other = await open({ server, capabilities });
       const one = (await round(other, "changes_earlier")).result;
       const two = (await round(other, "changes_earlier", { pay: yes }, one.requestState)).result;
@@ -349,9 +416,14 @@ export const rounds: readonly Requirement[] = [
     async test(open) {
       const peer = await open({ server, capabilities });
       expect(textOf(await round(peer, "confirm", { sure: yes }))).toBe("true");
-      expect((await round(peer, "confirm", { other: yes })).result).toMatchObject({ resultType: "input_required", inputRequests: { sure: {} } });
+      expect((await round(peer, "confirm", { other: yes })).result).toMatchObject({
+        resultType: "input_required",
+        inputRequests: { sure: {} },
+      });
       expect(textOf(await round(peer, "reads", { unasked: yes }))).toBe("read");
-      expect(jsonOf(await round(peer, "explicit", { name: { ...yes, content: { name: "Ada" } } }))).toMatchObject({ name: "Ada" });
+      expect(jsonOf(await round(peer, "explicit", { name: { ...yes, content: { name: "Ada" } } }))).toMatchObject({
+        name: "Ada",
+      });
     },
   },
   {
@@ -379,13 +451,22 @@ export const rounds: readonly Requirement[] = [
       expect(members(first.inputRequests)).toEqual(["first"]);
       const bad = await round(peer, "parked", { first: { action: "perhaps" } }, first.requestState);
       expect(bad.error).toMatchObject({ code: -32602 });
-      const second = (await peer.callTool("parked", undefined, { inputResponses: { first: yes }, requestState: first.requestState, _meta: { progressToken: "p" } })).result;
+      const second = (
+        await peer.callTool("parked", undefined, {
+          inputResponses: { first: yes },
+          requestState: first.requestState,
+          _meta: { progressToken: "p" },
+        })
+      ).result;
       expect(members(second.inputRequests)).toEqual(["second"]);
       expect(peer.notifications.map(({ params }) => params)).toEqual([{ progressToken: "p", progress: 1 }]);
       const replayed = await round(peer, "parked", { first: yes }, first.requestState);
       expect(replayed.error).toMatchObject({ code: -32602, message: expect.stringContaining("not run again") });
       const answers = { second: { ...yes, content: { name: "Ada" } } };
-      const racing = await Promise.all([round(peer, "parked", answers, second.requestState), round(peer, "parked", answers, second.requestState)]);
+      const racing = await Promise.all([
+        round(peer, "parked", answers, second.requestState),
+        round(peer, "parked", answers, second.requestState),
+      ]);
       expect(racing.filter(({ error }) => error)).toHaveLength(1);
       expect(racing.map(({ result }) => result?.content?.[0].text).filter((text) => text)).toEqual([
         JSON.stringify({ name: "parked", first: true, second: { action: "accept", content: { name: "Ada" } } }),
@@ -396,7 +477,10 @@ export const rounds: readonly Requirement[] = [
       const both = (await round(peer, "parked_together")).result;
       const half = (await round(peer, "parked_together", { a: yes }, both.requestState)).result;
       expect(members(half.inputRequests)).toEqual(["b"]);
-      expect(jsonOf(await round(peer, "parked_together", { b: { action: "decline" } }, half.requestState))).toEqual([true, false]);
+      expect(jsonOf(await round(peer, "parked_together", { b: { action: "decline" } }, half.requestState))).toEqual([
+        true,
+        false,
+      ]);
     },
   },
   {
@@ -419,7 +503,9 @@ export const rounds: readonly Requirement[] = [
       const { result } = await peer.callTool("speaks_after_stop", undefined, { _meta });
       expect(result.resultType).toBe("input_required");
       await peer.settled();
-      expect(peer.notifications.map(({ method, params }) => [method, params?.["progress"] ?? params?.["data"]])).toEqual([
+      expect(
+        peer.notifications.map(({ method, params }) => [method, params?.["progress"] ?? params?.["data"]]),
+      ).toEqual([
         ["notifications/progress", 1],
         ["notifications/message", "before"],
       ]);
@@ -432,7 +518,8 @@ export const rounds: readonly Requirement[] = [
     async test(open) {
       const peer = await open({ server, capabilities });
       let { result } = await round(peer, "for_ever");
-      for (let n = 0; n < 12; n += 1) ({ result } = await round(peer, "for_ever", { [`q${n}`]: yes }, result.requestState));
+      for (let n = 0; n < 12; n += 1)
+        ({ result } = await round(peer, "for_ever", { [`q${n}`]: yes }, result.requestState));
       expect(result.resultType).toBe("input_required");
       const heard = jsonOf(await peer.callTool("errors"));
       expect(heard).toHaveLength(1);
@@ -464,13 +551,25 @@ export const rounds: readonly Requirement[] = [
       await listen(peer, "l", { toolsListChanged: true });
       await peer.settled();
       expect(peer.transcript.filter((line) => line.startsWith("< ") && line.includes('"id":"l"'))).toEqual([]);
-      for (const notifications of [undefined, 5, [], { toolsListChanged: "yes" }, { resourceSubscriptions: "doc:plain" }, { resourceSubscriptions: [5] }]) {
-        const { error } = await peer.request("subscriptions/listen", notifications === undefined ? {} : { notifications });
+      for (const notifications of [
+        undefined,
+        5,
+        [],
+        { toolsListChanged: "yes" },
+        { resourceSubscriptions: "doc:plain" },
+        { resourceSubscriptions: [5] },
+      ]) {
+        const { error } = await peer.request(
+          "subscriptions/listen",
+          notifications === undefined ? {} : { notifications },
+        );
         expect(error?.code, JSON.stringify(notifications)).toBe(-32602);
         expect(error?.message).toContain("params.notifications");
       }
       const many = Array.from({ length: 1_001 }, (_, n) => `doc:t/${n}`);
-      expect((await peer.request("subscriptions/listen", { notifications: { resourceSubscriptions: many } })).error?.code).toBe(-32602);
+      expect(
+        (await peer.request("subscriptions/listen", { notifications: { resourceSubscriptions: many } })).error?.code,
+      ).toBe(-32602);
     },
   },
   {
@@ -496,8 +595,19 @@ export const rounds: readonly Requirement[] = [
     says: "it names the part that can be kept, before anything else",
     async test(open) {
       const peer = await open({ server });
-      const asked = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: false, resourceSubscriptions: ["doc:plain", "doc:t/1", "nowhere:x"], unknownChanged: true };
-      peer.send({ jsonrpc: "2.0", id: "l", method: "subscriptions/listen", params: peer.describe({ notifications: asked }) });
+      const asked = {
+        toolsListChanged: true,
+        promptsListChanged: true,
+        resourcesListChanged: false,
+        resourceSubscriptions: ["doc:plain", "doc:t/1", "nowhere:x"],
+        unknownChanged: true,
+      };
+      peer.send({
+        jsonrpc: "2.0",
+        id: "l",
+        method: "subscriptions/listen",
+        params: peer.describe({ notifications: asked }),
+      });
       await peer.callTool("change", { uris: ["doc:plain"] });
       await peer.notification("notifications/subscriptions/acknowledged");
       await peer.callTool("change", { uris: ["doc:plain"] });
@@ -509,7 +619,11 @@ export const rounds: readonly Requirement[] = [
         method: "notifications/subscriptions/acknowledged",
         params: {
           _meta: { [subscriptionId]: "l" },
-          notifications: { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ["doc:plain", "doc:t/1"] },
+          notifications: {
+            toolsListChanged: true,
+            promptsListChanged: true,
+            resourceSubscriptions: ["doc:plain", "doc:t/1"],
+          },
         },
       });
       const bare = await open({ server: new URL("../servers/bare.mjs", import.meta.url) });
@@ -588,7 +702,9 @@ export const rounds: readonly Requirement[] = [
       await peer.callTool("change", {}, { _meta });
       await peer.callTool("change", {});
       await peer.settled();
-      const others = peer.notifications.filter(({ method }) => method === "notifications/progress" || method === "notifications/message");
+      const others = peer.notifications.filter(
+        ({ method }) => method === "notifications/progress" || method === "notifications/message",
+      );
       expect(others.map(({ method, params }) => [method, params?.["data"] ?? params?.["progressToken"]])).toEqual([
         ["notifications/progress", "p"],
         ["notifications/message", "changing"],

@@ -9,7 +9,6 @@ import { expect } from "vitest";
 import { type ChildChannel, connectStdio, metaKey, RawPeer } from "../../kit/raw-peer.ts";
 import { isStateless } from "../../kit/revisions.ts";
 import type { Requirement } from "../requirement.ts";
-import createWireServer from "../servers/wire.mjs";
 import { answersTo, childOf, hold, noId, received, simplest, textOf, wireServer } from "../wire.ts";
 
 const server = wireServer;
@@ -46,7 +45,7 @@ function socketChannel(socket: Socket): Channel {
   };
 }
 
-export const stdio: Requirement[] = [
+export const stdio: readonly Requirement[] = [
   {
     row: "C1",
     says: "every line of standard output is one message, whatever its text holds",
@@ -93,7 +92,8 @@ export const stdio: Requirement[] = [
       expect(result.isError).toBeUndefined();
       await peer.close();
       const { stderr } = childOf(peer);
-      for (const text of ["noise: console.log", "a print", "noise: process.stdout.write", "noise: console.error"]) expect(stderr).toContain(text);
+      for (const text of ["noise: console.log", "a print", "noise: process.stdout.write", "noise: console.error"])
+        expect(stderr).toContain(text);
     },
   },
   {
@@ -101,12 +101,22 @@ export const stdio: Requirement[] = [
     says: "a stateless client is sent responses and notifications only",
     async test(open, { revision }) {
       const answer = () => ({ roots: [] });
-      const peer = await open({ capabilities: { roots: {} }, answer, meta: isStateless(revision) ? { [metaKey("logLevel")]: "debug" } : {} });
+      const peer = await open({
+        capabilities: { roots: {} },
+        answer,
+        meta: isStateless(revision) ? { [metaKey("logLevel")]: "debug" } : {},
+      });
       await peer.callTool("ask_roots");
       await peer.callTool("logs");
       await peer.callTool("progress", { steps: 2 }, { _meta: { progressToken: "p" } });
-      const kinds = new Set(received(peer).map(({ method, id }) => (method === undefined ? "response" : id === undefined ? "notification" : "request")));
-      expect([...kinds].sort()).toEqual(isStateless(revision) ? ["notification", "response"] : ["notification", "request", "response"]);
+      const kinds = new Set(
+        received(peer).map(({ method, id }) =>
+          method === undefined ? "response" : id === undefined ? "notification" : "request",
+        ),
+      );
+      expect([...kinds].sort()).toEqual(
+        isStateless(revision) ? ["notification", "response"] : ["notification", "request", "response"],
+      );
       peer.send({ jsonrpc: "2.0", id: 0, result: { roots: [] } });
       await peer.settled();
       expect(peer.strays).toEqual([]);
@@ -124,11 +134,16 @@ export const stdio: Requirement[] = [
       expect(textOf((await slower) ?? {})).toBe("released slower");
       if (!isStateless(revision)) return;
       const listener = await open();
-      for (const id of [7, "7"]) listener.request("subscriptions/listen", { notifications: { toolsListChanged: true } }, id);
+      for (const id of [7, "7"])
+        listener.request("subscriptions/listen", { notifications: { toolsListChanged: true } }, id);
       await listener.until(({ notifications }) => notifications.length === 2);
       await listener.callTool("change");
-      await listener.until(({ notifications }) => notifications.filter(({ method }) => method.endsWith("tools/list_changed")).length === 2);
-      const tags = listener.notifications.filter(({ method }) => method.endsWith("tools/list_changed")).map(({ params }) => (params?.["_meta"] as JsonObject)[metaKey("subscriptionId")]);
+      await listener.until(
+        ({ notifications }) => notifications.filter(({ method }) => method.endsWith("tools/list_changed")).length === 2,
+      );
+      const tags = listener.notifications
+        .filter(({ method }) => method.endsWith("tools/list_changed"))
+        .map(({ params }) => (params as { _meta: JsonObject })._meta[metaKey("subscriptionId")]);
       expect(tags).toEqual([7, "7"]);
     },
   },
@@ -160,8 +175,16 @@ export const stdio: Requirement[] = [
       ]);
       expect(a.result.requestState).not.toBe(b.result.requestState);
       const next = (state: string, action: string, name: string) =>
-        peer.request("tools/call", { name: "ask_in_turn", inputResponses: { first: { action }, second: { action } }, requestState: state, ...as(name, { elicitation: {} }) });
-      const [second] = await Promise.all([next(a.result.requestState, "accept", "a"), peer.request("tools/call", { name: "who", ...as("c", {}) })]);
+        peer.request("tools/call", {
+          name: "ask_in_turn",
+          inputResponses: { first: { action }, second: { action } },
+          requestState: state,
+          ...as(name, { elicitation: {} }),
+        });
+      const [second] = await Promise.all([
+        next(a.result.requestState, "accept", "a"),
+        peer.request("tools/call", { name: "who", ...as("c", {}) }),
+      ]);
       const other = await next(b.result.requestState, "decline", "b");
       const doneA = await next(second.result.requestState, "accept", "a");
       const doneB = await next(other.result.requestState, "decline", "b");
@@ -175,10 +198,20 @@ export const stdio: Requirement[] = [
     async test(open, { revision }) {
       const peer = await open({ handshake: false });
       const _meta = { [metaKey("protocolVersion")]: "2026-07-28", [metaKey("clientCapabilities")]: {} };
-      const probe = await peer.requestExactly({ jsonrpc: "2.0", id: "probe", method: "server/discover", params: { _meta } });
+      const probe = await peer.requestExactly({
+        jsonrpc: "2.0",
+        id: "probe",
+        method: "server/discover",
+        params: { _meta },
+      });
       expect(probe.result.supportedVersions).toEqual(["2026-07-28"]);
       const future = { ..._meta, [metaKey("protocolVersion")]: "2099-01-01" };
-      const refused = await peer.requestExactly({ jsonrpc: "2.0", id: "future", method: "server/discover", params: { _meta: future } });
+      const refused = await peer.requestExactly({
+        jsonrpc: "2.0",
+        id: "future",
+        method: "server/discover",
+        params: { _meta: future },
+      });
       expect(refused.error).toMatchObject({ code: -32022, data: { supported: ["2026-07-28"] } });
       if (isStateless(revision)) return;
       const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: "probe", version: "1" } };
@@ -192,13 +225,18 @@ export const stdio: Requirement[] = [
     async test(_open, { revision }) {
       const folder = mkdtempSync(join(tmpdir(), "portolan-"));
       const path = join(folder, "socket");
+      const { default: createWireServer } = await import(wireServer.href);
       const served = createWireServer();
       const listener = createSocketServer((socket) => void serveChannel(served, socketChannel(socket)));
       listener.listen(path);
       await once(listener, "listening");
       try {
-        const peers = await Promise.all([1, 2].map(() => new RawPeer(socketChannel(connectSocket(path)), { revision }).start()));
-        const texts = await Promise.all(peers.map(async (peer, index) => textOf(await peer.callTool("any", { index }))));
+        const peers = await Promise.all(
+          [1, 2].map(() => new RawPeer(socketChannel(connectSocket(path)), { revision }).start()),
+        );
+        const texts = await Promise.all(
+          peers.map(async (peer, index) => textOf(await peer.callTool("any", { index }))),
+        );
         expect(texts).toEqual(['{"index":0}', '{"index":1}']);
         await Promise.all(peers.map((peer) => peer.close()));
       } finally {
@@ -218,13 +256,26 @@ export const stdio: Requirement[] = [
         ? peer.describe({})
         : { protocolVersion: revision, capabilities: {}, clientInfo: { name: "é", version: "1" } };
       channel.write("\ufeff");
-      channel.write(`\r\n\n  \n${line({ id: "one", method: isStateless(revision) ? "server/discover" : "initialize", params }).replace("\n", "\r\n")}`);
+      channel.write(
+        `\r\n\n  \n${line({ id: "one", method: isStateless(revision) ? "server/discover" : "initialize", params }).replace("\n", "\r\n")}`,
+      );
       expect((await first)?.result.capabilities).toBeDefined();
-      const bytes = Buffer.from(line({ id: "two", method: "tools/call", params: peer.describe({ name: "echo", arguments: { message: "€😀" } }) }));
+      const bytes = Buffer.from(
+        line({
+          id: "two",
+          method: "tools/call",
+          params: peer.describe({ name: "echo", arguments: { message: "€😀" } }),
+        }),
+      );
       const cut = bytes.indexOf(0xf0) + 2;
       channel.write(bytes.subarray(0, cut));
       await new Promise((resolve) => setImmediate(resolve));
-      channel.write(Buffer.concat([bytes.subarray(cut), Buffer.from(`\n\t\n${line({ id: "drei", method: simplest(revision), params: peer.describe({}) })}`)]));
+      channel.write(
+        Buffer.concat([
+          bytes.subarray(cut),
+          Buffer.from(`\n\t\n${line({ id: "drei", method: simplest(revision), params: peer.describe({}) })}`),
+        ]),
+      );
       expect(textOf((await second) ?? {})).toBe("€😀");
       expect((await third)?.result).toBeDefined();
       expect(peer.strays).toEqual([]);
@@ -236,7 +287,8 @@ export const stdio: Requirement[] = [
     async test(open, { revision }) {
       const peer = await open();
       const responses = ["a", "broken", "b"].map((id) => peer.responseTo(id));
-      const echo = (id: string) => line({ id, method: "tools/call", params: peer.describe({ name: "echo", arguments: { message: "x" } }) });
+      const echo = (id: string) =>
+        line({ id, method: "tools/call", params: peer.describe({ name: "echo", arguments: { message: "x" } }) });
       const broken = Buffer.from(echo("broken"));
       broken[broken.indexOf('"x"') + 1] = 0xff;
       const nameless = Buffer.from(`{"method":"\ud800"}\n`);
@@ -246,7 +298,9 @@ export const stdio: Requirement[] = [
       expect(textOf(a ?? {})).toBe("x");
       expect(refused?.error?.code).toBe(-32700);
       expect(textOf(b ?? {})).toBe("x");
-      expect(peer.strays).toEqual([{ jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32700 }) }]);
+      expect(peer.strays).toEqual([
+        { jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32700 }) },
+      ]);
     },
   },
   {
@@ -254,8 +308,14 @@ export const stdio: Requirement[] = [
     says: "an oversize line is refused with its id, wherever that stands, and the connection stays",
     async test(_open, { revision }) {
       const peer = await connectStdio(server, { revision }, { MAX_MESSAGE_BYTES: "4096" });
-      const params = peer.describe({ name: "any", arguments: { text: "x".repeat(10_000), id: "not this", nested: [{ id: 5 }] } });
-      for (const message of [{ id: "early", method: "tools/call", params }, { method: "tools/call", params, id: 77 }]) {
+      const params = peer.describe({
+        name: "any",
+        arguments: { text: "x".repeat(10_000), id: "not this", nested: [{ id: 5 }] },
+      });
+      for (const message of [
+        { id: "early", method: "tools/call", params },
+        { method: "tools/call", params, id: 77 },
+      ]) {
         const response = peer.responseTo(message.id);
         peer.channel.write(line(message));
         expect((await response).error).toEqual({ code: -32600, message: expect.stringContaining("4096") });
@@ -264,7 +324,9 @@ export const stdio: Requirement[] = [
       peer.channel.write(`${"x".repeat(10_000)}\n`);
       peer.channel.write(line({ method: "notifications/x", params }));
       expect(textOf(await peer.callTool("any", { fits: true }))).toBe('{"fits":true}');
-      expect(peer.strays).toEqual([{ jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32600 }) }]);
+      expect(peer.strays).toEqual([
+        { jsonrpc: "2.0", ...noId(revision), error: expect.objectContaining({ code: -32600 }) },
+      ]);
       await peer.close();
       expect(await peer.channel.exited).toBe(0);
     },

@@ -33,7 +33,8 @@ export const tools: readonly Requirement[] = [
       const add = await listedTool(peer, "add");
       expect(members(add)).toEqual(wanted.sort());
       expect(add).toMatchObject({ name: "add", description: "Adds two numbers", inputSchema: { type: "object" } });
-      if (isFrom(revision, "2025-06-18")) expect(add).toMatchObject({ title: "Add", _meta: { "example.com/note": "kept" } });
+      if (isFrom(revision, "2025-06-18"))
+        expect(add).toMatchObject({ title: "Add", _meta: { "example.com/note": "kept" } });
       if (isFrom(revision, "2025-11-25")) {
         expect(add.icons).toEqual([{ src: "https://example.com/icon.png", mimeType: "image/png", sizes: ["48x48"] }]);
       }
@@ -62,7 +63,13 @@ export const tools: readonly Requirement[] = [
       });
       expect((await listedTool(peer, "plain")).inputSchema).toEqual({ type: "object" });
       expect(jsonOf(await peer.callTool("verbatim", { pair: ["x", 1] }))).toEqual({ pair: ["x", 1] });
-      for (const wrong of [{ pair: ["x", -1] }, { pair: ["x"], kind: "b" }, { pair: ["x", 1, 2] }, { pair: [], more: 1 }, {}]) {
+      for (const wrong of [
+        { pair: ["x", -1] },
+        { pair: ["x"], kind: "b" },
+        { pair: ["x", 1, 2] },
+        { pair: [], more: 1 },
+        {},
+      ]) {
         const { result } = await peer.callTool("verbatim", wrong);
         expect(result.isError, JSON.stringify(wrong)).toBe(true);
       }
@@ -88,7 +95,11 @@ export const tools: readonly Requirement[] = [
         expect(zero.outputSchema).toMatchObject({ type: "number" });
         expect(referring.outputSchema).toEqual({ $defs: { row }, type: "array", items: { $ref: "#/$defs/row" } });
       } else {
-        expect(zero.outputSchema).toMatchObject({ type: "object", properties: { result: { type: "number" } }, required: ["result"] });
+        expect(zero.outputSchema).toMatchObject({
+          type: "object",
+          properties: { result: { type: "number" } },
+          required: ["result"],
+        });
         expect(referring.outputSchema).toEqual({
           type: "object",
           properties: { result: { type: "array", items: { $ref: "#/$defs/row" } } },
@@ -168,7 +179,12 @@ export const tools: readonly Requirement[] = [
         await peer.callTool("burst");
         await peer.settled();
         expect(peer.notifications).toEqual([]);
-        peer.send({ jsonrpc: "2.0", id: "l", method: "subscriptions/listen", params: peer.describe({ notifications: { toolsListChanged: true } }) });
+        peer.send({
+          jsonrpc: "2.0",
+          id: "l",
+          method: "subscriptions/listen",
+          params: peer.describe({ notifications: { toolsListChanged: true } }),
+        });
         await peer.notification("notifications/subscriptions/acknowledged");
         _meta = { _meta: { "io.modelcontextprotocol/subscriptionId": "l" } };
       }
@@ -187,7 +203,10 @@ export const tools: readonly Requirement[] = [
     says: "calling tools and subscribing changes no list of others",
     async test(open) {
       const capabilities = { elicitation: {}, sampling: {}, roots: {} };
-      const [peer, other] = await Promise.all([open(), open({ capabilities, clientInfo: { name: "other", version: "9" } })]);
+      const [peer, other] = await Promise.all([
+        open(),
+        open({ capabilities, clientInfo: { name: "other", version: "9" } }),
+      ]);
       const before = await listAll(peer, "tools/list", "tools");
       await peer.callTool("add", { a: 1, b: 2 });
       await peer.callTool("nowhere");
@@ -235,7 +254,9 @@ export const tools: readonly Requirement[] = [
         expect(response.error, JSON.stringify(wrong)).toMatchObject({ code: -32602 });
         expect(response.error?.message).toContain("params.arguments: expected an object");
       }
-      expect((await peer.request("tools/call", { name: 5 })).error?.message).toContain("params.name: expected a string, got number 5");
+      expect((await peer.request("tools/call", { name: 5 })).error?.message).toContain(
+        "params.name: expected a string, got number 5",
+      );
       expect((await peer.request("tools/call", {})).error).toMatchObject({ code: -32602 });
     },
   },
@@ -248,12 +269,17 @@ export const tools: readonly Requirement[] = [
         content: [{ type: "text", text: "No city named Atlantis" }],
         isError: true,
       });
-      expect((await peer.callTool("is_error")).result).toMatchObject({ content: [{ type: "text", text: "it went wrong" }], isError: true });
+      expect((await peer.callTool("is_error")).result).toMatchObject({
+        content: [{ type: "text", text: "it went wrong" }],
+        isError: true,
+      });
       const { result } = await peer.callTool("throws_late");
       expect(result).toMatchObject({ isError: true, content: [{ type: "text" }] });
       const [, reference] = /^The tool failed \(reference (\w+)\)$/.exec(result.content[0].text) ?? [];
       expect(reference).toBeDefined();
-      expect(jsonOf(await peer.callTool("errors"))).toEqual([{ message: "token=abc", method: "tools/call", reference }]);
+      expect(jsonOf(await peer.callTool("errors"))).toEqual([
+        { message: "token=abc", method: "tools/call", reference },
+      ]);
       expect(peer.transcript.filter((line) => line.startsWith("< ") && line.includes("token=abc"))).toHaveLength(1);
       expect((await peer.callTool("plain")).result).not.toHaveProperty("isError", true);
     },
@@ -282,7 +308,8 @@ export const tools: readonly Requirement[] = [
       expect(members(result)).toEqual(["inputRequests", "requestState", "resultType"]);
       expect(result.resultType).toBe("input_required");
       const inputResponses = { name: accepting({ name: "Ada" })({ method: "elicitation/create" }) };
-      const done = (await peer.callTool("ask_name", undefined, { inputResponses, requestState: result.requestState })).result;
+      const done = (await peer.callTool("ask_name", undefined, { inputResponses, requestState: result.requestState }))
+        .result;
       expect(done).toMatchObject({ resultType: "complete", content: [{ type: "text", text: "Hello Ada" }] });
     },
   },
@@ -340,7 +367,10 @@ export const tools: readonly Requirement[] = [
     says: "a bigint deep inside fails with its path, and the next call works",
     async test(open) {
       const peer = await open();
-      const [bad, good] = await Promise.all([peer.callTool("unserializable"), peer.callTool("echo", { message: "hi" })]);
+      const [bad, good] = await Promise.all([
+        peer.callTool("unserializable"),
+        peer.callTool("echo", { message: "hi" }),
+      ]);
       const failure = bad.error?.message ?? bad.result?.content?.[0]?.text;
       expect(bad.error?.code === -32603 || bad.result?.isError === true).toBe(true);
       expect(failure).not.toContain("\n");

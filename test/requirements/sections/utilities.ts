@@ -6,7 +6,12 @@ import type { Requirement } from "../requirement.ts";
 import { answersTo, hold, mentions, received, textOf, viewsServer, wireServer } from "../wire.ts";
 
 const levels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-const lists = { "tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates", "prompts/list": "prompts" };
+const lists = {
+  "tools/list": "tools",
+  "resources/list": "resources",
+  "resources/templates/list": "resourceTemplates",
+  "prompts/list": "prompts",
+};
 
 /** All pages of a list. */
 async function pagesOf(peer: RawPeer, method: string): Promise<JsonObject[]> {
@@ -25,7 +30,9 @@ function logged(peer: RawPeer): (JsonObject | undefined)[] {
 }
 
 function progressed(peer: RawPeer, token: string | number): (JsonObject | undefined)[] {
-  const told = peer.notifications.filter(({ method }) => method === "notifications/progress").map(({ params }) => params);
+  const told = peer.notifications
+    .filter(({ method }) => method === "notifications/progress")
+    .map(({ params }) => params);
   return told.filter((params) => params?.["progressToken"] === token);
 }
 
@@ -36,7 +43,7 @@ async function setLevel(peer: RawPeer, revision: RevisionDate, level: string): P
   return {};
 }
 
-export const utilities: Requirement[] = [
+export const utilities: readonly Requirement[] = [
   {
     row: "J1",
     says: "the pages of a list hold everything once, in one order",
@@ -52,7 +59,8 @@ export const utilities: Requirement[] = [
       expect(pages.at(-1)).not.toHaveProperty("nextCursor");
       const again = await pagesOf(peer, "tools/list");
       expect(again).toEqual(pages);
-      for (const [method, member] of Object.entries(lists)) expect((await pagesOf(peer, method))[0]?.[member], method).toBeInstanceOf(Array);
+      for (const [method, member] of Object.entries(lists))
+        expect((await pagesOf(peer, method))[0]?.[member], method).toBeInstanceOf(Array);
     },
   },
   {
@@ -61,14 +69,26 @@ export const utilities: Requirement[] = [
     async test(open) {
       const peer = await open();
       const { result } = await peer.request("tools/list");
-      for (const cursor of ["garbage", "", "0", "10", `${result.nextCursor}x`, btoa("[]"), btoa("{}"), btoa('["",5]'), "é", " "]) {
+      for (const cursor of [
+        "garbage",
+        "",
+        "0",
+        "10",
+        `${result.nextCursor}x`,
+        btoa("[]"),
+        btoa("{}"),
+        btoa('["",5]'),
+        "é",
+        " ",
+      ]) {
         for (const method of Object.keys(lists)) {
           const { error } = await peer.request(method, { cursor });
           expect(error?.code, `${method} ${cursor}`).toBe(-32602);
           expect(error?.message).toContain("cursor");
         }
       }
-      for (const cursor of [0, null, {}, ["x"], true]) expect((await peer.request("tools/list", { cursor })).error?.code).toBe(-32602);
+      for (const cursor of [0, null, {}, ["x"], true])
+        expect((await peer.request("tools/list", { cursor })).error?.code).toBe(-32602);
     },
   },
   {
@@ -78,7 +98,9 @@ export const utilities: Requirement[] = [
       const [one, other] = [await open(), await open()];
       const { result } = await one.request("tools/list");
       const cursor = result.nextCursor;
-      expect((await other.request("tools/list", { cursor })).result.tools).toEqual((await one.request("tools/list", { cursor })).result.tools);
+      expect((await other.request("tools/list", { cursor })).result.tools).toEqual(
+        (await one.request("tools/list", { cursor })).result.tools,
+      );
     },
   },
   {
@@ -87,8 +109,13 @@ export const utilities: Requirement[] = [
     async test(open) {
       const peer = await open();
       const tokens = ["text", "7", 7, 0, ""];
-      await Promise.all(tokens.map((progressToken, index) => peer.callTool("progress", { steps: index + 1 }, { _meta: { progressToken, "example.com/kept": 1 } })));
-      tokens.forEach((token, index) => expect(progressed(peer, token), String(token)).toHaveLength(index + 1));
+      await Promise.all(
+        tokens.map((progressToken, index) =>
+          peer.callTool("progress", { steps: index + 1 }, { _meta: { progressToken, "example.com/kept": 1 } }),
+        ),
+      );
+      for (const [index, token] of tokens.entries())
+        expect(progressed(peer, token), String(token)).toHaveLength(index + 1);
       const before = peer.notifications.length;
       await peer.callTool("progress", { steps: 3 });
       await peer.callTool("progress", { steps: 3 }, { _meta: { progressToken: { no: "token" } } });
@@ -102,7 +129,11 @@ export const utilities: Requirement[] = [
     says: "values grow, fractions pass, and all is told before the result and nothing after",
     async test(open, { revision }) {
       const peer = await open();
-      await peer.request("tools/call", { name: "progress", arguments: { steps: 3 }, _meta: { progressToken: "p" } }, "call");
+      await peer.request(
+        "tools/call",
+        { name: "progress", arguments: { steps: 3 }, _meta: { progressToken: "p" } },
+        "call",
+      );
       await peer.callTool("wait", { ms: 10 });
       const told = [0.5, 1, 1.5].map((progress, index) => ({
         progressToken: "p",
@@ -127,7 +158,10 @@ export const utilities: Requirement[] = [
       peer.notify("notifications/cancelled", { requestId: "long", reason: "the user left" });
       expect(JSON.parse(textOf(await peer.callTool("aborted")))).toEqual(["the user left"]);
       expect(answersTo(peer, "long")).toBe(0);
-      expect((await peer.request("tools/call", { name: "echo", arguments: { message: "free" } }, "long")).result.content[0].text).toBe("free");
+      expect(
+        (await peer.request("tools/call", { name: "echo", arguments: { message: "free" } }, "long")).result.content[0]
+          .text,
+      ).toBe("free");
       expect(revision).toBe(peer.revision);
     },
   },
@@ -187,7 +221,10 @@ export const utilities: Requirement[] = [
       for (const [index, level] of levels.entries()) {
         peer.notifications.length = 0;
         await peer.callTool("logs", {}, await setLevel(peer, revision, level));
-        expect(logged(peer).map((params) => params?.["level"]), level).toEqual(levels.slice(index));
+        expect(
+          logged(peer).map((params) => params?.["level"]),
+          level,
+        ).toEqual(levels.slice(index));
       }
       peer.notifications.length = 0;
       for (const level of ["bogus", "", "DEBUG", 3, null]) {
@@ -265,12 +302,21 @@ export const utilities: Requirement[] = [
     row: "J10",
     says: "what is thrown inside is told to nobody but the operator",
     async test(open, { revision }) {
-      const peer = await open({ server: wireServer, ...(isStateless(revision) && { meta: { [metaKey("logLevel")]: "debug" } }) });
+      const peer = await open({
+        server: wireServer,
+        ...(isStateless(revision) && { meta: { [metaKey("logLevel")]: "debug" } }),
+      });
       const { error } = await peer.request("resources/read", { uri: "secret://a" });
-      expect(error).toEqual({ code: -32603, message: expect.stringMatching(/^Internal error \(reference [0-9a-f]+\)$/) });
+      expect(error).toEqual({
+        code: -32603,
+        message: expect.stringMatching(/^Internal error \(reference [0-9a-f]+\)$/),
+      });
       const full = await open();
       const { result } = await full.callTool("throws");
-      expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^The tool failed \(reference [0-9a-f]+\)$/) }] });
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(/^The tool failed \(reference [0-9a-f]+\)$/) }],
+      });
       for (const line of [...peer.transcript, ...full.transcript]) expect(line).not.toContain("hunter2");
     },
   },
@@ -295,8 +341,14 @@ export const utilities: Requirement[] = [
         expect(["public", "private"], method).toContain(result.cacheScope);
       }
       if (isStateless(revision)) {
-        expect((await peer.request("resources/read", { uri: "note://a" })).result).toMatchObject({ ttlMs: 5_000, cacheScope: "public" });
-        expect((await peer.request("resources/read", { uri: "note://b" })).result).toMatchObject({ ttlMs: 0, cacheScope: "private" });
+        expect((await peer.request("resources/read", { uri: "note://a" })).result).toMatchObject({
+          ttlMs: 5_000,
+          cacheScope: "public",
+        });
+        expect((await peer.request("resources/read", { uri: "note://b" })).result).toMatchObject({
+          ttlMs: 0,
+          cacheScope: "private",
+        });
       }
       for (const [method, params] of [
         ["tools/call", { name: "echo", arguments: { message: "x" } }],
@@ -318,8 +370,17 @@ export const utilities: Requirement[] = [
       expect(first.result.resultType).toBe("input_required");
       expect(first.result).not.toHaveProperty("ttlMs");
       const { requestState } = first.result;
-      const second = await peer.request("resources/read", { uri: "asks://a", inputResponses: { read: { action: "accept" } }, requestState });
-      expect(second.result).toMatchObject({ resultType: "complete", contents: [{ text: "true" }], ttlMs: 0, cacheScope: "private" });
+      const second = await peer.request("resources/read", {
+        uri: "asks://a",
+        inputResponses: { read: { action: "accept" } },
+        requestState,
+      });
+      expect(second.result).toMatchObject({
+        resultType: "complete",
+        contents: [{ text: "true" }],
+        ttlMs: 0,
+        cacheScope: "private",
+      });
     },
   },
   {
@@ -347,7 +408,11 @@ export const utilities: Requirement[] = [
     says: "0 and the empty string can be cancelled, and only what was asked under that very id",
     async test(open) {
       const peer = await open({ server: wireServer });
-      for (const [id, other] of [[0, "0"], ["", 0], ["7", 7]] as const) {
+      for (const [id, other] of [
+        [0, "0"],
+        ["", 0],
+        ["7", 7],
+      ] as const) {
         await hold(peer, `k${typeof id}${id}`, id);
         peer.notify("notifications/cancelled", { requestId: other });
         await peer.settled();
@@ -366,7 +431,13 @@ export const utilities: Requirement[] = [
       const peer = await open({ server: wireServer });
       await peer.request("tools/call", { name: "any" }, "done");
       const before = received(peer).length;
-      for (const params of [{ requestId: "done" }, { requestId: "done", reason: 5 }, { requestId: "nobody" }, { requestId: null }, {}]) {
+      for (const params of [
+        { requestId: "done" },
+        { requestId: "done", reason: 5 },
+        { requestId: "nobody" },
+        { requestId: null },
+        {},
+      ]) {
         peer.notify("notifications/cancelled", params);
       }
       await peer.settled();

@@ -20,15 +20,23 @@ export default function createFeatureServer() {
       ],
     })
     .resource("many:none", { read: () => ({ contents: [] }) })
-    .resource("fails:now", { read() { throw new Error("password=hunter2"); } })
+    .resource("fails:now", {
+      read() {
+        throw new Error("password=hunter2");
+      },
+    })
     .template("book:{title}/{page}", {
-      name: "page", mimeType: "text/plain", description: "A page",
+      name: "page",
+      mimeType: "text/plain",
+      description: "A page",
       list: () => [
         { uri: "book:alpha/1", name: "first page" },
         { uri: "book:alpha/2", mimeType: "text/html" },
       ],
       complete: {
-        title: (value, known) => ({ values: Array.from({ length: 120 }, (_, n) => `${value}${known.page ?? ""}-${n}`) }),
+        title: (value, known) => ({
+          values: Array.from({ length: 120 }, (_, n) => `${value}${known.page ?? ""}-${n}`),
+        }),
         page: () => ({ values: ["1", "2"], total: 7, hasMore: true }),
       },
       read: ({ title, page }) => (title === "gone" ? undefined : `${title}|${page}`),
@@ -43,8 +51,15 @@ export default function createFeatureServer() {
         { role: "user", content: { type: "image", data: "aW1hZ2U=", mimeType: "image/png" } },
       ],
     })
-    .prompt("described", { description: "Described", get: () => ({ description: "Now", messages: [{ role: "user", content: { type: "text", text: "x" } }] }) })
-    .prompt("fails", { get() { throw new Error("password=hunter2"); } })
+    .prompt("described", {
+      description: "Described",
+      get: () => ({ description: "Now", messages: [{ role: "user", content: { type: "text", text: "x" } }] }),
+    })
+    .prompt("fails", {
+      get() {
+        throw new Error("password=hunter2");
+      },
+    })
     .prompt("completing", {
       arguments: { who: { complete: ["Ada", "alan", "Bob"] }, free: {} },
       get: () => "x",

@@ -32,30 +32,65 @@ export default function createToolServer() {
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
       run: () => "",
     })
-    .tool("counted", { input: z.object({ n: z.number().int().max(3) }), run: ({ n }) => { runs.push(n); return String(n); } })
+    .tool("counted", {
+      input: z.object({ n: z.number().int().max(3) }),
+      run: ({ n }) => {
+        runs.push(n);
+        return String(n);
+      },
+    })
     .tool("runs", { run: () => JSON.stringify(runs) })
     .tool("errors", { run: () => JSON.stringify(errors) })
     .tool("object_output", { output: z.object({ ok: z.boolean() }), run: () => ({ ok: true }) })
-    .tool("with_own_text", { output: z.object({ ok: z.boolean() }), run: () => ({ content: [{ type: "text", text: "own" }], structuredContent: { ok: true } }) })
-    .tool("no_structured", { output: z.object({ ok: z.boolean() }), run: () => ({ content: [{ type: "text", text: "only text" }] }) })
-    .tool("sum", { input: z.object({ a: z.number(), b: z.number() }), output: z.object({ sum: z.number() }), run: ({ a, b }) => ({ sum: a + b }) })
+    .tool("with_own_text", {
+      output: z.object({ ok: z.boolean() }),
+      run: () => ({ content: [{ type: "text", text: "own" }], structuredContent: { ok: true } }),
+    })
+    .tool("no_structured", {
+      output: z.object({ ok: z.boolean() }),
+      run: () => ({ content: [{ type: "text", text: "only text" }] }),
+    })
+    .tool("sum", {
+      input: z.object({ a: z.number(), b: z.number() }),
+      output: z.object({ sum: z.number() }),
+      run: ({ a, b }) => ({ sum: a + b }),
+    })
     .tool("numbers", { output: z.array(z.number()), run: () => [1, 2, 3] })
-    .tool("fails", { run: () => { throw new ToolError("No city named Atlantis"); } })
-    .tool("is_error", { output: z.object({ sum: z.number() }), run: () => ({ content: [{ type: "text", text: "it went wrong" }], isError: true }) })
+    .tool("fails", {
+      run: () => {
+        throw new ToolError("No city named Atlantis");
+      },
+    })
+    .tool("is_error", {
+      output: z.object({ sum: z.number() }),
+      run: () => ({ content: [{ type: "text", text: "it went wrong" }], isError: true }),
+    })
     .tool("wrong_output", { output: z.object({ sum: z.number() }), run: () => ({ sum: "three" }) })
     .tool("zero", { output: z.number(), run: () => 0 })
     .tool("no", { output: z.boolean(), run: () => false })
     .tool("empty", { output: z.string(), run: () => "" })
     .tool("null", { output: z.null(), run: () => null })
     .tool("referring", {
-      output: { $defs: { row: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] } }, type: "array", items: { $ref: "#/$defs/row" } },
+      output: {
+        $defs: { row: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] } },
+        type: "array",
+        items: { $ref: "#/$defs/row" },
+      },
       run: () => [{ id: 1 }],
     })
     .tool("image_and_output", {
       output: z.object({ ok: z.boolean() }),
-      run: () => ({ content: [{ type: "image", data: "aW1hZ2U=", mimeType: "image/png" }], structuredContent: { ok: true } }),
+      run: () => ({
+        content: [{ type: "image", data: "aW1hZ2U=", mimeType: "image/png" }],
+        structuredContent: { ok: true },
+      }),
     })
-    .tool("throws_late", { async run() { await null; throw new Error("token=abc"); } });
+    .tool("throws_late", {
+      async run() {
+        await null;
+        throw new Error("token=abc");
+      },
+    });
   const served = live(server);
   let made = 0;
   served.update((current) =>
@@ -66,7 +101,12 @@ export default function createToolServer() {
           return "burst";
         },
       })
-      .tool("no_change", { run() { served.update((now) => now); return "same"; } }),
+      .tool("no_change", {
+        run() {
+          served.update((now) => now);
+          return "same";
+        },
+      }),
   );
   return served;
 }

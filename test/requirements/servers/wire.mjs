@@ -11,7 +11,10 @@ export default function createWireServer() {
   const heard = [];
   const reported = [];
   const onError = (error) => reported.push(String(error));
-  return createServer({ name: "wire", version: "1.0.0" }, { onError, cache: { ttlMs: 1_000, cacheScope: "public" }, pageSize: 2 })
+  return createServer(
+    { name: "wire", version: "1.0.0" },
+    { onError, cache: { ttlMs: 1_000, cacheScope: "public" }, pageSize: 2 },
+  )
     .tool("any", { run: (args) => JSON.stringify(args) })
     .tool("hold", {
       description: "Says that it runs, then waits until it is released or cancelled",
@@ -45,14 +48,52 @@ export default function createWireServer() {
         throw new RpcError(code, "thrown by a handler", { data });
       },
     })
-    .tool("bad_error", { run() { throw new RpcError(4711, "thrown by a handler", { data: { list: [1n] } }); } })
-    .tool("bad_error_later", { async run() { await later(); throw new RpcError(4711, "thrown by a handler", { data: { list: [1n] } }); } })
-    .tool("bad_log", { run(_, ctx) { ctx.log("error", { list: [1n] }); return "logged"; } })
-    .tool("bad_question", { run: async (_, ctx) => (await ctx.elicit("q", { message: 1n, form: { type: "object", properties: {} } })).action })
+    .tool("bad_error", {
+      run() {
+        throw new RpcError(4711, "thrown by a handler", { data: { list: [1n] } });
+      },
+    })
+    .tool("bad_error_later", {
+      async run() {
+        await later();
+        throw new RpcError(4711, "thrown by a handler", { data: { list: [1n] } });
+      },
+    })
+    .tool("bad_log", {
+      run(_, ctx) {
+        ctx.log("error", { list: [1n] });
+        return "logged";
+      },
+    })
+    .tool("bad_question", {
+      run: async (_, ctx) => (await ctx.elicit("q", { message: 1n, form: { type: "object", properties: {} } })).action,
+    })
     .tool("bad_result", { run: () => ({ content: [], _meta: { list: [0, 1n] } }) })
-    .tool("loop", { run() { const loop = { content: [] }; loop.self = loop; return loop; } })
-    .tool("rejects_later", { run() { later().then(() => { throw new ReferenceError("nobody waits"); }).catch(() => {}); return "ran"; } })
-    .tool("polluted", { run: (args) => JSON.stringify({ polluted: {}.polluted ?? null, keys: Object.keys(args), own: Object.hasOwn(args, "__proto__") }) })
+    .tool("loop", {
+      run() {
+        const loop = { content: [] };
+        loop.self = loop;
+        return loop;
+      },
+    })
+    .tool("rejects_later", {
+      run() {
+        later()
+          .then(() => {
+            throw new ReferenceError("nobody waits");
+          })
+          .catch(() => {});
+        return "ran";
+      },
+    })
+    .tool("polluted", {
+      run: (args) =>
+        JSON.stringify({
+          polluted: {}.polluted ?? null,
+          keys: Object.keys(args),
+          own: Object.hasOwn(args, "__proto__"),
+        }),
+    })
     .tool("noise", {
       run() {
         console.log("noise: console.log");
@@ -64,14 +105,23 @@ export default function createWireServer() {
     })
     .tool("reported", { run: () => JSON.stringify(reported) })
     .tool("heard", { run: () => JSON.stringify(heard) })
-    .resource("secret://a", { read() { throw new Error("password=hunter2"); } })
-    .resource("asks://a", { cache: { ttlMs: 60_000, cacheScope: "public" }, read: async (ctx) => String(await ctx.confirm("read", "Read?")) })
+    .resource("secret://a", {
+      read() {
+        throw new Error("password=hunter2");
+      },
+    })
+    .resource("asks://a", {
+      cache: { ttlMs: 60_000, cacheScope: "public" },
+      read: async (ctx) => String(await ctx.confirm("read", "Read?")),
+    })
     .method("example.com/twice", {
       params: (value, path) => (typeof value.value === "number" ? undefined : `${path}.value: expected a number`),
       handle: ({ params }) => ({ value: params.value * 2 }),
     })
     .notification("example.com/heard", (params) => heard.push(params))
-    .notification("example.com/throws", () => { throw new Error("password=hunter2"); })
+    .notification("example.com/throws", () => {
+      throw new Error("password=hunter2");
+    })
     .extend({
       id: "com.example/extra",
       on: () => ({

@@ -39,18 +39,6 @@ export interface RpcFailure {
 export type RpcResponse = RpcResult | RpcFailure;
 export type Message = RpcRequest | RpcNotification | RpcResponse;
 
-export function isRequest(message: Message): message is RpcRequest {
-  return "method" in message && "id" in message;
-}
-
-export function isNotification(message: Message): message is RpcNotification {
-  return "method" in message && !("id" in message);
-}
-
-export function isResponse(message: Message): message is RpcResponse {
-  return !("method" in message);
-}
-
 export function isRequestId(value: unknown): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }

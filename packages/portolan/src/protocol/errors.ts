@@ -46,11 +46,15 @@ export function unsupportedVersion(requested: unknown, supported: readonly strin
 
 /** The client did not declare what answering this request needs. */
 export function missingCapability(required: ClientCapabilities, doing: string): RpcError {
-  return new RpcError(-32021, `${doing} needs what this client did not declare or its protocol version lacks: ${JSON.stringify(required)}`, {
-    kind: "missing-capability",
-    stage: "dispatch",
-    data: { requiredCapabilities: required },
-  });
+  return new RpcError(
+    -32021,
+    `${doing} needs what this client did not declare or its protocol version lacks: ${JSON.stringify(required)}`,
+    {
+      kind: "missing-capability",
+      stage: "dispatch",
+      data: { requiredCapabilities: required },
+    },
+  );
 }
 
 /** What a state that was altered, expired, or belongs to another call is answered with, whatever the reason. */

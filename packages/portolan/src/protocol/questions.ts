@@ -1,5 +1,6 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { all, contentEncoder, type Encode, type EncoderParts, hide, listMember, member } from "./encode.ts";
+import { mayAsk } from "./may-ask.ts";
 import type { Question, Revision } from "./revision.ts";
 import type { ClientCapabilities, InputRequest, SamplingMessage } from "./types/index.ts";
 
@@ -31,7 +32,7 @@ export function lackedBy(
 ): ClientCapabilities | undefined {
   const { asks } = revision.asking;
   for (const need of needsOf(question, asks)) {
-    if (!asks.has(need) || !declares[need](capabilities)) return required[need];
+    if (!mayAsk({ revision, capabilities }, need)) return required[need];
   }
   return undefined;
 }
@@ -85,17 +86,6 @@ function usesTools({ content }: SamplingMessage): boolean {
   const blocks = Array.isArray(content) ? content : [content];
   return blocks.some(({ type }) => type === "tool_use" || type === "tool_result");
 }
-
-const declares: { [Q in Question]: (capabilities: ClientCapabilities) => boolean } = {
-  roots: (c) => c.roots !== undefined,
-  sampling: (c) => c.sampling !== undefined,
-  "sampling.tools": (c) => c.sampling?.tools !== undefined,
-  "sampling.context": (c) => c.sampling?.context !== undefined,
-  // An empty elicitation capability means forms only.
-  "elicitation.form": (c) =>
-    c.elicitation !== undefined && (c.elicitation.form !== undefined || c.elicitation.url === undefined),
-  "elicitation.url": (c) => c.elicitation?.url !== undefined,
-};
 
 const required: { [Q in Question]: ClientCapabilities } = {
   roots: { roots: {} },

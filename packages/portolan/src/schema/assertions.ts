@@ -1,15 +1,4 @@
-import {
-  count,
-  data,
-  dataList,
-  flag,
-  type Keyword,
-  type Kind,
-  keyword,
-  positive,
-  quantity,
-  text,
-} from "./keyword.ts";
+import { count, data, dataList, flag, type Keyword, type Kind, keyword, positive, quantity, text } from "./keyword.ts";
 import { type Check, fail, MAYBE, NO, type Run, report, spend } from "./run.ts";
 import { isObject } from "./shape.ts";
 import { characters, isMultiple, ValueSet } from "./values.ts";

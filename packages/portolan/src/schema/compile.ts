@@ -1,11 +1,11 @@
 import { assertions } from "./assertions.ts";
 import { itemKeywords } from "./items.ts";
-import { compileAll, invalid, type Keyword, keyword, type Matcher, map, quote, type Site, text } from "./keyword.ts";
+import { compileAll, invalid, type Keyword, keyword, type Matcher, map, type Site, text } from "./keyword.ts";
 import { logicKeywords } from "./logic.ts";
 import { memberKeywords } from "./members.ts";
 import { isCostlyOnLongText, isPattern, riskOf, SAFE_TEXT_LENGTH } from "./pattern.ts";
 import { fragmentOf, type Resource, Resources } from "./references.ts";
-import { all, anything, type Check, keepTime, MAYBE, NO, nothing, type Scope, spend, YES } from "./run.ts";
+import { all, anything, type Check, keepTime, MAYBE, NO, nothing, type Scope, short, spend, YES } from "./run.ts";
 import { describe, isObject } from "./shape.ts";
 import type { JsonSchema } from "./standard.ts";
 
@@ -60,16 +60,16 @@ export function compile(schema: JsonSchema | boolean, options: CompileOptions): 
   const dialect = isObject(schema) ? schema["$schema"] : undefined;
   const isDraft07 = isDialect07(dialect);
   if (isDraft07 === undefined) {
-    throw invalid(`$schema: expected JSON Schema 2020-12 or draft-07, got ${quote(dialect)}`);
+    throw invalid(`$schema: expected JSON Schema 2020-12 or draft-07, got ${short(dialect)}`);
   }
   return new Compiler(options, isDraft07).compile(schema);
 }
 
 /** `undefined` for a dialect that is not supported. */
 function isDialect07(dialect: unknown): boolean | undefined {
-  const text = dialect === undefined ? "" : String(dialect);
-  if (/^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test(text)) return true;
-  return text === "" || /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(text) ? false : undefined;
+  if (dialect === undefined) return false;
+  const name = /^https?:\/\/json-schema\.org\/(draft.+)\/schema#?$/.exec(String(dialect))?.[1];
+  return name === "draft-07" || (name === "draft/2020-12" ? false : undefined);
 }
 
 class Compiler {
@@ -105,7 +105,7 @@ class Compiler {
     if (depth >= maxDepth) throw invalid(`the schema is nested more than ${maxDepth} levels deep`);
     const { $schema, $dynamicAnchor } = schema;
     if ($schema !== undefined && isDialect07($schema) !== this.#isDraft07) {
-      throw invalid(`${at(path)}expected one dialect throughout the schema, got ${quote($schema)}`);
+      throw invalid(`${at(path)}expected one dialect throughout the schema, got ${short($schema)}`);
     }
     const resource = schema === outer.root ? outer : this.#resources.enter(schema, outer, this.#isDraft07);
     const check = this.#combine(schema, {
@@ -117,9 +117,8 @@ class Compiler {
       refer: (reference, name) => this.#refer(reference, resource, path, name),
     });
     resource.checks.set(schema, check);
-    const entering = resource === outer ? check : inScope(resource, check);
     if (typeof $dynamicAnchor === "string") resource.dynamic.set($dynamicAnchor, inScope(resource, check));
-    return entering;
+    return resource === outer ? check : inScope(resource, check);
   }
 
   #combine(schema: JsonSchema, site: Site): Check {
@@ -132,7 +131,8 @@ class Compiler {
       if (keyword === undefined || (this.#isDraft07 && later.has(name))) continue;
       if (isHidden && name !== "$ref" && name !== "definitions") continue;
       const built = keyword(value, site, name) ?? [];
-      (name.startsWith("unevaluated") ? unevaluated : checks).push(...[built].flat());
+      const kept = name.startsWith("unevaluated") ? unevaluated : checks;
+      for (const check of [built].flat()) kept.push(check);
     }
     if (unevaluated.length > 0) return tracking(checks, unevaluated);
     const [only] = checks;
@@ -153,10 +153,10 @@ class Compiler {
   #match(pattern: string, path: string): Matcher {
     const { trusted } = this.#options;
     const isValid = isPattern(pattern);
-    if (trusted && !isValid) throw invalid(`${at(path)}expected a regular expression (flag u), got ${quote(pattern)}`);
+    if (trusted && !isValid) throw invalid(`${at(path)}expected a regular expression (flag u), got ${short(pattern)}`);
     const risk = trusted ? undefined : isValid ? riskOf(pattern) : "is no regular expression";
     if (risk !== undefined) {
-      this.#warnings.add(`${at(path)}the pattern ${quote(pattern)} is not checked: it ${risk}`);
+      this.#warnings.add(`${at(path)}the pattern ${short(pattern)} is not checked: it ${risk}`);
       return () => MAYBE;
     }
     const regex = new RegExp(pattern, "u");
@@ -176,12 +176,12 @@ class Compiler {
     this.#links.push(() => {
       const found = this.#resources.find(reference, from);
       if (found === undefined) {
-        throw invalid(`${at(path)}${name} ${quote(reference)} is not inside the schema, and is not fetched`);
+        throw invalid(`${at(path)}${name} ${short(reference)} is not inside the schema, and is not fetched`);
       }
       const { schema, resource } = found;
-      const check = resource.checks.get(schema) ?? this.#visit(schema, resource, fragmentOf(reference).slice(1), 1);
-      target = resource === from ? check : inScope(resource, check);
       const anchor = fragmentOf(reference);
+      const check = resource.checks.get(schema) ?? this.#visit(schema, resource, anchor.slice(1), 1);
+      target = resource === from ? check : inScope(resource, check);
       if (name === "$dynamicRef" && resource.dynamic.has(anchor)) target = dynamic(anchor, target);
     });
     return (value, run) => target(value, run);

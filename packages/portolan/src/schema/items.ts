@@ -26,9 +26,10 @@ const first = (schemas: readonly unknown[], site: Site, name: string): Check[] =
 
 const items: Keyword = (schema, site, name) => {
   if (Array.isArray(schema)) {
-    const { additionalItems = true } = site.schema;
-    const rest = eachItem(site.compile(additionalItems, "additionalItems"), schema.length);
-    return [...first(schema, site, name), rest];
+    const checks = first(schema, site, name);
+    const { additionalItems } = site.schema;
+    if (additionalItems === undefined) return checks;
+    return [...checks, eachItem(site.compile(additionalItems, "additionalItems"), schema.length)];
   }
   const before = site.isDraft07 ? undefined : site.schema["prefixItems"];
   return eachItem(site.compile(schema, name), Array.isArray(before) ? before.length : 0);

@@ -27,7 +27,9 @@ const DEFAULT_MAX_SUBSCHEMAS = 10_000;
 /** The work allowed for any value, and for each member and item of a large one. */
 const MIN_STEPS = 1_000_000;
 const STEPS_PER_NODE = 50;
-const STEPS_PER_NODE_UNTRUSTED = 5;
+const STEPS_PER_NODE_UNTRUSTED = 10;
+
+const MAX_ISSUES = 10;
 
 const none: readonly Issue[] = Object.freeze([]);
 
@@ -39,13 +41,20 @@ const none: readonly Issue[] = Object.freeze([]);
 export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSchemaOptions = {}): JsonSchemaCheck {
   const { maxDepth = DEFAULT_MAX_DEPTH, maxSubschemas = DEFAULT_MAX_SUBSCHEMAS, trusted = false } = options;
   const compiled = compile(schema, { maxDepth, maxSubschemas, trusted });
-  const run: Run = { steps: 0, deadline: 0, findings: undefined, keys: [], seen: undefined, isUnsure: false, scope: undefined };
+  const run: Run = {
+    steps: 0,
+    deadline: 0,
+    findings: undefined,
+    keys: [],
+    seen: undefined,
+    isUnsure: false,
+    scope: undefined,
+  };
 
   const passes = (value: unknown, size: number, findings: Finding[] | undefined): boolean => {
     run.steps = MIN_STEPS + size * (trusted ? STEPS_PER_NODE : STEPS_PER_NODE_UNTRUSTED);
     run.deadline = 0;
     run.findings = findings;
-    run.keys.length = 0;
     run.seen = undefined;
     run.isUnsure = false;
     run.scope = compiled.scope;
@@ -54,13 +63,14 @@ export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSch
 
   const explain = (value: unknown, size: number): readonly Issue[] => {
     const findings: Finding[] = [];
+    run.keys = [];
     try {
       passes(value, size, findings);
     } catch (cause) {
       limitOf(cause);
     }
     if (findings.length === 0) return [{ path: "", message: "does not match the schema" }];
-    return findings.map(({ path, message }) => ({ path, message }));
+    return findings.slice(0, MAX_ISSUES).map(({ path, message }) => ({ path, message }));
   };
 
   const check = (value: unknown): readonly Issue[] => {

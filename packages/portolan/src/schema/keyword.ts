@@ -55,8 +55,7 @@ function kind<T>(expected: string, is: (value: unknown) => boolean): Kind<T> {
   return { expected, is: is as Kind<T>["is"] };
 }
 
-const isNames = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((name) => typeof name === "string");
+const isNames = (value: unknown): boolean => Array.isArray(value) && value.every((name) => typeof name === "string");
 
 /** Deeper data would overflow the stack when it is compared. */
 const MAX_DATA_DEPTH = 512;
@@ -68,7 +67,10 @@ export const text: Kind<string> = kind("a string", (value) => typeof value === "
 export const flag: Kind<boolean> = kind("a boolean", (value) => typeof value === "boolean");
 export const quantity: Kind<number> = kind("a number", Number.isFinite);
 export const positive: Kind<number> = kind("a number above 0", (value) => Number.isFinite(value) && Number(value) > 0);
-export const count: Kind<number> = kind("an integer from 0 on", (value) => Number.isInteger(value) && Number(value) >= 0);
+export const count: Kind<number> = kind(
+  "an integer from 0 on",
+  (value) => Number.isInteger(value) && Number(value) >= 0,
+);
 export const names: Kind<string[]> = kind("an array of strings", isNames);
 export const namesByName: Kind<{ [name: string]: string[] }> = kind(
   "an object of arrays of strings",
@@ -79,11 +81,9 @@ export const map: Kind<{ [name: string]: unknown }> = kind("an object of schemas
 
 /** A mistake in the schema. */
 export function invalid(message: string, cause?: unknown): PortolanError {
-  return new PortolanError("invalid-definition", `JSON Schema: ${message}`, cause === undefined ? undefined : { cause });
-}
-
-/** Quotes a piece of the schema in a message. */
-export function quote(value: unknown): string {
-  const quoted = JSON.stringify(value) ?? "nothing";
-  return quoted.length > 200 ? `${quoted.slice(0, 197)}...` : quoted;
+  return new PortolanError(
+    "invalid-definition",
+    `JSON Schema: ${message}`,
+    cause === undefined ? undefined : { cause },
+  );
 }

@@ -2,37 +2,26 @@ import { compileAll, type Keyword, keyword, list, partOf } from "./keyword.ts";
 import { anything, attempt, type Check, type Finding, fail, MAYBE, NO, type Run, short, spend, YES } from "./run.ts";
 import { isObject } from "./shape.ts";
 
-const anyOf: Keyword = keyword(list, (schemas, site, name) => {
-  const checks = compileAll(schemas, site, name);
-  return (value, run) => {
-    spend(run, checks.length >> 3);
-    let passes = false;
-    for (let index = 0; index < checks.length; index++) {
-      if (attempt(checks[index] as Check, value, run) === NO) continue;
-      // Later alternatives may see members that this one did not.
-      if (run.seen === undefined) return true;
-      passes = true;
-    }
-    return passes || explain(schemas, checks, value, run);
-  };
-});
-
-const oneOf: Keyword = keyword(list, (schemas, site, name) => {
-  const checks = compileAll(schemas, site, name);
-  return (value, run) => {
-    spend(run, checks.length >> 3);
-    let sure = 0;
-    let isPossible = false;
-    for (let index = 0; index < checks.length; index++) {
-      const verdict = attempt(checks[index] as Check, value, run);
-      if (verdict === NO) continue;
-      isPossible = true;
-      if (verdict === YES) sure += 1;
-      if (sure > 1) return fail(run, value, 'a match for only one alternative of "oneOf"');
-    }
-    return isPossible || explain(schemas, checks, value, run);
-  };
-});
+/** Alternatives, of which only one may match if they exclude each other. */
+const choice = (isExclusive: boolean): Keyword =>
+  keyword(list, (schemas, site, name) => {
+    const checks = compileAll(schemas, site, name);
+    return (value, run) => {
+      spend(run, checks.length >> 3);
+      let isPossible = false;
+      let sure = 0;
+      for (let index = 0; index < checks.length; index++) {
+        const verdict = attempt(checks[index] as Check, value, run);
+        if (verdict === NO) continue;
+        // Where members are noted, later alternatives may apply to others.
+        if (!isExclusive && run.seen === undefined) return true;
+        isPossible = true;
+        if (verdict === YES) sure += 1;
+        if (isExclusive && sure > 1) return fail(run, value, "only one of the alternatives to match");
+      }
+      return isPossible || explain(schemas, checks, value, run);
+    };
+  });
 
 const not: Keyword = (schema, site, name) => {
   const check = site.compile(schema, name);
@@ -90,8 +79,8 @@ function alternatives(schemas: readonly unknown[]): string {
 /** Keywords that combine schemas for the same value. */
 export const logicKeywords: { readonly [name: string]: Keyword } = {
   allOf: keyword(list, compileAll),
-  anyOf,
-  oneOf,
+  anyOf: choice(false),
+  oneOf: choice(true),
   not,
   if: condition,
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.

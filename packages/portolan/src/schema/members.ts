@@ -1,11 +1,22 @@
-import { compileAll, type Keyword, keyword, map, names, namesByName, type Site } from "./keyword.ts";
+import { type Keyword, keyword, map, names, namesByName, type Site } from "./keyword.ts";
 import { anything, attempt, type Check, fail, MAYBE, NO, type Run, report, spend, stops, within, YES } from "./run.ts";
 import { isObject } from "./shape.ts";
 
-/** Applies a check to one member. */
-function member(name: string, check: Check): Check {
-  return (value, run) => !isObject(value) || !Object.hasOwn(value, name) || within(run, name, check, value[name]);
-}
+const properties: Keyword = keyword(map, (schemas, site, keywordName) => {
+  const keys = Object.keys(schemas);
+  const checks = keys.map((key) => site.compile(schemas[key], keywordName, key));
+  return (value, run) => {
+    if (!isObject(value)) return true;
+    let passes = true;
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index] as string;
+      if (!Object.hasOwn(value, key) || within(run, key, checks[index] as Check, value[key])) continue;
+      if (stops(run)) return false;
+      passes = false;
+    }
+    return passes;
+  };
+});
 
 /** Applies a check to objects that have a certain member. */
 function having(name: string, check: Check): Check {
@@ -88,9 +99,7 @@ const dependencies: Keyword = keyword(map, (entries, site, name) =>
 
 /** Keywords that apply schemas to the members of an object, or because of them. */
 export const memberKeywords: { readonly [name: string]: Keyword } = {
-  properties: keyword(map, (schemas, site, name) =>
-    Object.entries(schemas).map(([key, schema]) => member(key, site.compile(schema, name, key))),
-  ),
+  properties,
   patternProperties,
   additionalProperties,
   unevaluatedProperties,

@@ -1,5 +1,5 @@
-import { invalid, quote } from "./keyword.ts";
-import type { Check } from "./run.ts";
+import { invalid } from "./keyword.ts";
+import { type Check, short } from "./run.ts";
 import { isObject } from "./shape.ts";
 import type { JsonSchema } from "./standard.ts";
 
@@ -50,8 +50,7 @@ export class Resources {
 
   /** Looks a reference up; `undefined` when its target is not inside the schema. */
   find(reference: string, from: Resource): Target | undefined {
-    const [path = ""] = reference.split("#");
-    const resource = path === "" ? from : this.#byUri.get(resolve(path, from));
+    const resource = reference.startsWith("#") ? from : this.#byUri.get(resolve(reference, from));
     const fragment = fragmentOf(reference);
     if (resource === undefined) return undefined;
     if (fragment === "") return { schema: resource.root, resource };
@@ -63,14 +62,14 @@ export class Resources {
   /** A pointer may lead into keywords nobody knows, and through other resources. */
   #follow(pointer: string, from: Resource): Target | undefined {
     let schema = from.root;
-    let resource = from;
+    let resource: Resource = from;
     for (const token of pointer.slice(1).split("/")) {
       const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
       schema = (schema as { [key: string]: unknown })[key];
       const id = isObject(schema) ? schema["$id"] : undefined;
       const entered: Resource | undefined = typeof id === "string" ? this.#byUri.get(resolve(id, resource)) : undefined;
-      if (entered?.root === schema) resource = entered;
+      if (entered !== undefined && entered.root === schema) resource = entered;
     }
     return { schema, resource };
   }
@@ -81,14 +80,17 @@ export function fragmentOf(reference: string): string {
   try {
     return decodeURIComponent(reference.split("#")[1] ?? "");
   } catch (cause) {
-    throw invalid(`${quote(reference)} is no valid URI`, cause);
+    throw invalid(`${short(reference)} is no valid URI`, cause);
   }
 }
 
-function resolve(path: string, outer: Resource | undefined): string {
+/** Makes a reference absolute, without the part after the `#`. */
+function resolve(reference: string, from: Resource | undefined): string {
+  const base = from?.uri ?? BASE;
+  const [path = ""] = reference.split("#");
   try {
-    return new URL(path.split("#")[0] ?? "", outer?.uri ?? BASE).href;
+    return path === "" ? base : new URL(path, base).href;
   } catch (cause) {
-    throw invalid(`${quote(path)} is no valid URI`, cause);
+    throw invalid(`${short(reference)} is no valid URI`, cause);
   }
 }

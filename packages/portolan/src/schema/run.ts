@@ -14,7 +14,7 @@ export interface Run {
   /** What is wrong; absent while nobody asks, and then a check stops at the first failure. */
   findings: Finding[] | undefined;
   /** The way to the value at hand; only kept while someone asks. */
-  readonly keys: PropertyKey[];
+  keys: PropertyKey[];
   /** Members and items that a schema was applied to; absent while no `unevaluated…` keyword asks. */
   seen: PropertyKey[] | undefined;
   /** Set when something passed only because a pattern was not run. */

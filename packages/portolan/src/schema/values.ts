@@ -50,11 +50,12 @@ export class ValueSet {
 
 /** Writes a value such that equal values are written alike. */
 function canonical(value: unknown, run: Run | undefined): string {
-  if (run !== undefined) spend(run, 1);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const text = typeof value === "object" && value !== null ? "" : JSON.stringify(value);
+  if (run !== undefined) spend(run, 1 + (text.length >> 6));
+  if (typeof value !== "object" || value === null) return text;
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, run)).join()}]`;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member, run)}`).join()}}`;
+  return `{${members.map(([name, member]) => `${canonical(name, run)}:${canonical(member, run)}`).join()}}`;
 }
 
 /** Divides as decimals are written: 0.0075 is a multiple of 0.0001, though not as binary fractions. */

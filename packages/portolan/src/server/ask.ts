@@ -18,7 +18,7 @@ export interface ExplicitQuestions {
 
 /** Ends a handler with questions to the client; on every revision it runs again when they are answered. */
 export function inputRequired(round: { requests?: InputRequests; state?: unknown }): ExplicitQuestions {
-  if (round.requests === undefined && round.state === undefined) {
+  if (round?.requests === undefined && round?.state === undefined) {
     throw new PortolanError("invalid-argument", "inputRequired: expected requests, a state, or both; got neither");
   }
   return { kind: "questions", requests: round.requests, state: JSON.stringify(round.state) };

@@ -1,7 +1,8 @@
 import type { JsonObject, RequestId } from "../jsonrpc/message.ts";
+import { mayAsk } from "../protocol/may-ask.ts";
 import { metaOf } from "../protocol/meta.ts";
+import type { Question } from "../protocol/revision.ts";
 import type {
-  CallToolResult,
   ClientCapabilities,
   CreateMessageParams,
   CreateMessageResult,
@@ -13,7 +14,7 @@ import type {
 import type { Schema } from "../schema/standard.ts";
 import { loadAsking } from "./ask.ts";
 import type { Conversation, Strategy } from "./conversation.ts";
-import type { ServerOptions } from "./definition.ts";
+import type { FullResult, ServerOptions } from "./definition.ts";
 import type { Principal, ServedExchange } from "./exchange.ts";
 import type { Form } from "./form.ts";
 import { mayLog } from "./logging.ts";
@@ -73,6 +74,8 @@ export interface Context<App = undefined> extends RequestContext<App> {
   sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult>;
   /** Asks which folders the client works on. */
   roots(key?: string): Promise<Root[]>;
+  /** Whether this client can be asked, so that a handler may do without. */
+  mayAsk(question: Question): boolean;
   /** Runs a side effect once, although the handler may run again after a question. */
   once<T>(key: string, effect: () => MaybePromise<T>): Promise<T>;
   /** The answer to a question of `inputRequired`, undefined in the first round. */
@@ -80,7 +83,7 @@ export interface Context<App = undefined> extends RequestContext<App> {
   /** The state given to `inputRequired` in the round before. */
   state(): unknown;
   /** A result that says that the user did not want it. */
-  cancelled(message?: string): CallToolResult;
+  cancelled(message?: string): FullResult<never>;
 }
 
 /** One context per request, without closures: what is not used costs nothing. */
@@ -176,6 +179,10 @@ export class HandlerContext<App> implements Context<App> {
     return this.#talk((_, conversation) => conversation.once(key, effect));
   }
 
+  mayAsk(question: Question): boolean {
+    return mayAsk(this.#exchange.peer, question);
+  }
+
   answer(key: string): JsonObject | undefined {
     return this.#exchange.conversation?.given(key) as JsonObject | undefined;
   }
@@ -185,7 +192,7 @@ export class HandlerContext<App> implements Context<App> {
     return text === undefined ? undefined : JSON.parse(text);
   }
 
-  cancelled(message = "Cancelled by the user."): CallToolResult {
+  cancelled(message = "Cancelled by the user."): FullResult<never> {
     return { content: [{ type: "text", text: message }], isError: true };
   }
 

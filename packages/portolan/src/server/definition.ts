@@ -63,8 +63,8 @@ export type ReadReturn =
   | ExplicitQuestions
   | undefined;
 
-/** Starts watching something and returns how to stop. */
-export type Watch = (uri: string, changed: (uri?: string) => void) => MaybePromise<() => void>;
+/** Starts watching a resource and returns how to stop; `values` are what a template found in the URI. */
+export type Watch = (uri: string, changed: (uri?: string) => void, values: TemplateValues) => MaybePromise<() => void>;
 
 interface ReadableDefinition extends Described {
   name?: string;
@@ -108,7 +108,8 @@ export type PromptArguments<A> = { [K in keyof A]: A[K] extends { required: true
 
 /** A prompt: messages made from arguments. */
 export interface PromptDefinition<A, App> extends Described {
-  arguments?: A;
+  // The second part gives the parameters of completers their types.
+  arguments?: A & { [name: string]: ArgumentDefinition<App> };
   get(args: PromptArguments<A>, context: Context<App>): MaybePromise<PromptReturn>;
 }
 

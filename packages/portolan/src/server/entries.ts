@@ -35,6 +35,18 @@ export class Entries {
     return new Entries(this.#entries, this.#keys);
   }
 
+  /** All but one feature; the definition it leaves keeps it. */
+  without(kind: Entry["kind"], key: string): Entries {
+    const kept = this.#entries.slice(0, this.length).filter((entry) => entry.kind !== kind || entryKey(entry) !== key);
+    if (kept.length === this.length) {
+      throw new PortolanError(
+        "invalid-argument",
+        `without: expected one of the ${kind} that are defined, got "${key}"`,
+      );
+    }
+    return kept.reduce((all, entry) => all.add(entry), new Entries([]));
+  }
+
   #copy(): Entries {
     const keys = new Map([...this.#keys].filter(([, index]) => index < this.length));
     return new Entries(this.#entries.slice(0, this.length), keys);
@@ -67,4 +79,8 @@ function keyOf(entry: Entry): string | undefined {
   if ("name" in entry) return `The ${entry.kind} "${entry.name}"`;
   const kinds = { tools: "Tool", resources: "Resource", templates: "Resource template", prompts: "Prompt" };
   return `${kinds[entry.kind]} "${entry.feature.key}"`;
+}
+
+function entryKey(entry: Entry): string | undefined {
+  return "key" in entry.feature ? entry.feature.key : undefined;
 }

@@ -1,3 +1,4 @@
+export type { Question } from "../protocol/revision.ts";
 export { withJsonSchema } from "../schema/infer.ts";
 export { type ExplicitQuestions, inputRequired } from "./ask.ts";
 export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./context.ts";

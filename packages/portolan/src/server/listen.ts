@@ -1,3 +1,4 @@
+import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
 import { metaKeys } from "../protocol/meta.ts";
@@ -8,6 +9,8 @@ import { findResource } from "./resources.ts";
 import type { Runtime } from "./runtime.ts";
 import { covers, maxSubscriptions } from "./subscriptions.ts";
 
+type BeginWatch = Parameters<Runtime["hub"]["hold"]>[1];
+
 const members: { [topic: string]: keyof SubscriptionFilter } = {
   "tools/list_changed": "toolsListChanged",
   "prompts/list_changed": "promptsListChanged",
@@ -15,10 +18,14 @@ const members: { [topic: string]: keyof SubscriptionFilter } = {
 };
 
 /** Answers `subscriptions/listen`: first what will be heard, then the changes, and the result when the server ends it. */
-export function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
+export async function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const _meta = { [metaKeys.subscriptionId]: exchange.id };
-  const wanted = exchange.params["notifications"] as SubscriptionFilter & JsonObject;
-  const notifications = honoured(runtime, exchange, wanted);
+  const notifications = honoured(
+    runtime,
+    exchange,
+    exchange.params["notifications"] as SubscriptionFilter & JsonObject,
+  );
+  const releases = await holdAll(runtime, exchange, notifications);
   const extra = runtime.snapshot.listenTests(exchange.peer);
   exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
 
@@ -41,7 +48,6 @@ export function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outc
       else if (exchange.isOpen) exchange.back.notify(`notifications/${topic}`, params);
     },
   });
-  const releases = holdAll(runtime, exchange, notifications.resourceSubscriptions ?? []);
   const release = () => {
     stop();
     for (const letGo of releases) letGo();
@@ -58,20 +64,41 @@ export function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outc
   });
 }
 
-/** Answers `resources/subscribe`. */
-export function subscribe(runtime: Runtime, exchange: ServedExchange): Outcome {
+/** Answers `resources/subscribe`, once changes will be heard. */
+export async function subscribe(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const uri = exchange.params["uri"] as string;
-  if (!findResource(runtime, exchange, uri)) throw resourceNotFound(uri);
-  exchange.session?.subscribe(uri, () => holdAll(runtime, exchange, [uri]));
+  const begin = watchOf(runtime, exchange, uri);
+  await exchange.session?.subscribe(uri, () => begin && runtime.hub.hold(uri, begin));
   return complete({});
 }
 
-/** Begins what watching these resources needs; each function ends one watch. */
-function holdAll(runtime: Runtime, exchange: ServedExchange, uris: readonly string[]): (() => void)[] {
-  return uris.flatMap((uri) => {
-    const watch = findResource(runtime, exchange, uri)?.readable.definition.watch;
-    return watch ? [runtime.hub.hold(uri, watch)] : [];
-  });
+/** Begins what following these resources needs; those that cannot be watched are taken out of the filter. */
+async function holdAll(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  filter: SubscriptionFilter,
+): Promise<(() => void)[]> {
+  const followed: string[] = [];
+  const releases: (() => void)[] = [];
+  for (const uri of filter.resourceSubscriptions ?? []) {
+    try {
+      const begin = watchOf(runtime, exchange, uri);
+      if (begin) releases.push(await runtime.hub.hold(uri, begin));
+      followed.push(uri);
+    } catch (cause) {
+      if (!(cause instanceof RpcError)) runtime.report(cause, exchange.method);
+    }
+  }
+  if (filter.resourceSubscriptions) filter.resourceSubscriptions = followed;
+  return releases;
+}
+
+/** How a resource is watched, if it has a way. */
+function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
+  const found = findResource(runtime, exchange, uri);
+  if (!found) throw resourceNotFound(uri);
+  const { watch } = found.readable.definition;
+  return watch && ((changed) => watch(uri, changed, found.values ?? {}));
 }
 
 /** The part of a filter that this server can keep to. */

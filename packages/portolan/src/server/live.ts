@@ -1,3 +1,4 @@
+import { expectFunction } from "./mistakes.ts";
 import { Runtime } from "./runtime.ts";
 import { publishOn, type Served, type Server, servedBy, snapshotOf } from "./server.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -27,6 +28,7 @@ export function live<App>(server: Server<App>): LiveServer<App> {
         return current;
       },
       update(change: (current: Server<App>) => Server<App>) {
+        expectFunction("update", change, "invalid-argument");
         const next = change(current);
         const before = runtime.snapshot;
         runtime.snapshot = snapshotOf(next, true);

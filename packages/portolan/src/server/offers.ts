@@ -10,6 +10,7 @@ import type {
 } from "./definition.ts";
 import type { Middleware } from "./extension.ts";
 import type { Feature } from "./feature-list.ts";
+import { expectFunctionIn } from "./mistakes.ts";
 
 interface Offer extends Feature {
   readonly makeApp: ServerOptions<unknown>["app"];
@@ -41,9 +42,7 @@ export function compilePrompt(
   definition: PromptDefinition<AnyArguments, unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledPrompt {
-  if (typeof definition.get !== "function") {
-    throw new PortolanError("invalid-definition", `Prompt "${name}": get: expected a function`);
-  }
+  expectFunctionIn(`Prompt "${name}"`, definition, "get");
   const { title, description, icons, meta, visibleTo } = definition;
   const args = Object.entries(definition.arguments ?? {}).map(([argument, { complete: _, ...rest }]) => ({
     name: argument,
@@ -66,7 +65,7 @@ export function compileResource(
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledResource {
   if (!URL.canParse(uri)) throw unfit(uri, "expected an absolute URI such as file:///notes.txt");
-  if (typeof definition.read !== "function") throw unfit(uri, "read: expected a function");
+  expectFunctionIn(`Resource "${uri}"`, definition, "read");
   const { size, visibleTo } = definition;
   const entry: JsonObject = { uri, ...describe(uri, definition), ...(size !== undefined && { size }) };
   return { key: uri, entry, visibleTo, definition, makeApp, around: [] };
@@ -77,7 +76,7 @@ export function compileTemplate(
   definition: TemplateDefinition<unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledTemplate {
-  if (typeof definition.read !== "function") throw unfit(uriTemplate, "read: expected a function");
+  expectFunctionIn(`Resource "${uriTemplate}"`, definition, "read");
   const entry: JsonObject = { uriTemplate, ...describe(uriTemplate, definition) };
   const { visibleTo } = definition;
   const compiled: CompiledTemplate = {

@@ -15,6 +15,7 @@ import { dispatch } from "./dispatch.ts";
 import { localPrincipal, type Principal, type ReturnPath, ServedExchange } from "./exchange.ts";
 import { knows } from "./extension.ts";
 import { isPromise } from "./maybe-promise.ts";
+import { unexpected } from "./mistakes.ts";
 import type { Runtime } from "./runtime.ts";
 import { runtimeOf, type Served } from "./server.ts";
 import { peerFromHandshake, Session } from "./session.ts";
@@ -38,7 +39,11 @@ export interface Serving extends AsyncDisposable {
 
 /** Serves one channel: clients of every revision, also several at once, in the order their messages arrive. */
 export function serveChannel(server: Served, channel: Channel, options: ServeChannelOptions = {}): Serving {
-  return new ChannelServer(runtimeOf(server), channel, options);
+  const runtime = runtimeOf(server);
+  if (typeof channel?.open !== "function") {
+    throw unexpected("serveChannel", "a channel with open, send and close", channel, "invalid-argument");
+  }
+  return new ChannelServer(runtime, channel, options);
 }
 
 const defaultMaxInFlight = 10_000;

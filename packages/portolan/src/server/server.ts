@@ -1,5 +1,6 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { describe, isObject } from "../schema/shape.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -11,6 +12,7 @@ import type {
 } from "./definition.ts";
 import { Entries, type Entry } from "./entries.ts";
 import type { ExtraMethod, Middleware, ServerExtension } from "./extension.ts";
+import { expectFunction, expectFunctionIn, unexpected } from "./mistakes.ts";
 import { mounted } from "./mount.ts";
 import { type AnyArguments, compilePrompt, compileResource, compileTemplate } from "./offers.ts";
 import { Runtime, tellOperator } from "./runtime.ts";
@@ -33,6 +35,8 @@ export interface Server<App = undefined> extends Served {
     name: string,
     definition: PromptDefinition<A, App>,
   ): Server<App>;
+  /** The same server without one of its features. */
+  without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App>;
   /** Stands around every request, or around those of one method. */
   use(around: Middleware, options?: { method?: string }): Server<App>;
   /** Turns an extension on, for the clients that declare it. */
@@ -55,7 +59,7 @@ export interface Served {
 /** The shared state behind a served value. */
 export function runtimeOf(served: Served): Runtime {
   if (typeof served?.[runtimeKey] === "function") return served[runtimeKey]();
-  throw new PortolanError("invalid-argument", "Expected a server made by createServer or live, got something else");
+  throw notServed("made by createServer or live", served);
 }
 
 /** Makes what a live server is served by. */
@@ -66,8 +70,9 @@ export function servedBy<T extends object>(value: T, runtime: Runtime): T & Serv
 /** Begins the definition of a server. */
 export function createServer<App = undefined>(info: ServerInfo, options: ServerOptions<App> = {}): Server<App> {
   if (typeof info?.name !== "string" || typeof info.version !== "string") {
-    throw new PortolanError("invalid-definition", "createServer: expected { name, version } as strings");
+    throw unexpected("createServer", "{ name, version } as strings", info);
   }
+  if (!isObject(options)) throw unexpected("createServer: options", "an object", options);
   return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new Entries([]));
 }
 
@@ -84,9 +89,9 @@ class Definition<App> implements Server<App> {
   }
 
   tool<I, O>(name: string, definition: ToolDefinition<I, O, App>): Server<App> {
-    warnOfName(this.#options, name);
+    warnOfName(this.#options, named("tool", name));
     const feature = compileTool(
-      named("tool", name),
+      name,
       definition as unknown as ToolDefinition<unknown, unknown, unknown>,
       this.#options.app,
     );
@@ -116,21 +121,29 @@ class Definition<App> implements Server<App> {
     return this.#with({ kind: "prompts", feature });
   }
 
+  without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App> {
+    return new Definition<App>(this.info, this.#options, this.#entries.without(kind, key));
+  }
+
   use(around: Middleware, options: { method?: string } = {}): Server<App> {
+    expectFunction("use", around);
     return this.#with({ kind: "middleware", feature: { method: options.method, around } });
   }
 
   extend(extension: ServerExtension): Server<App> {
+    if (typeof extension?.id !== "string") throw unexpected("extend", "{ id, on }", extension);
     if (!extension.id.includes("/")) {
       throw new PortolanError(
         "invalid-definition",
         `Extension "${extension.id}": expected an id with a prefix, such as com.example/id`,
       );
     }
+    expectFunctionIn(`Extension "${extension.id}"`, extension, "on");
     return this.#with({ kind: "extensions", feature: extension });
   }
 
   mount(prefix: string, server: Served): Server<App> {
+    if (typeof prefix !== "string") throw unexpected("mount", "a prefix as a string", prefix);
     const { tools, resources, templates, prompts } = mounted(prefix, runtimeOf(server).snapshot);
     const entries: Entry[] = [
       ...tools.map((feature) => ({ kind: "tools", feature }) as const),
@@ -142,10 +155,12 @@ class Definition<App> implements Server<App> {
   }
 
   method(name: string, method: ExtraMethod): Server<App> {
+    expectFunctionIn(`Method "${named("method", name)}"`, method, "handle");
     return this.#with({ kind: "method", name, feature: method });
   }
 
   notification(name: string, hear: NotificationHandler): Server<App> {
+    expectFunction(`Notification "${named("notification", name)}"`, hear);
     return this.#with({ kind: "notification", name, feature: hear });
   }
 
@@ -171,7 +186,7 @@ class Definition<App> implements Server<App> {
 /** The compiled form of a definition, for serving it live. */
 export function snapshotOf(server: Served, isLive: boolean): Snapshot {
   if (server instanceof Definition) return server.toSnapshot(isLive);
-  throw new PortolanError("invalid-argument", "Expected a server made by createServer, got something else");
+  throw notServed("made by createServer", server);
 }
 
 /** Publishes what the server said that it may publish. */
@@ -198,7 +213,11 @@ function warnOfName(options: ServerOptions<unknown>, name: string): void {
 
 function named(kind: string, name: string): string {
   if (typeof name !== "string" || name === "") {
-    throw new PortolanError("invalid-definition", `The name of a ${kind}: expected a string that is not empty`);
+    throw unexpected(`The name of a ${kind}`, "a string that is not empty", name);
   }
   return name;
+}
+
+function notServed(made: string, got: unknown): PortolanError {
+  return new PortolanError("invalid-argument", `Expected a server ${made}, got ${describe(got)}`);
 }

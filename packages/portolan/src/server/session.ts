@@ -11,7 +11,7 @@ export class Session implements Listener {
   readonly principal: string;
   #peer: Peer;
   readonly #tell: (method: string, params: JsonObject) => void;
-  readonly #subscriptions = new Map<string, (() => void)[]>();
+  readonly #subscriptions = new Map<string, Promise<() => void> | undefined>();
 
   constructor(peer: Peer, principal: string, tell: (method: string, params: JsonObject) => void) {
     this.#peer = peer;
@@ -27,19 +27,29 @@ export class Session implements Listener {
     this.#peer = { ...this.#peer, logLevel };
   }
 
-  /** Follows a resource; `hold` begins what that needs and returns how to end it. */
-  subscribe(uri: string, hold: () => (() => void)[]): void {
+  /** Follows a resource; `hold` begins what that needs and resolves to letting go of it. */
+  async subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void> {
     if (this.#subscriptions.has(uri)) return;
     if (this.#subscriptions.size >= maxSubscriptions) {
       throw invalidParams(
         `uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`,
       );
     }
-    this.#subscriptions.set(uri, hold());
+    const held = hold();
+    this.#subscriptions.set(uri, held);
+    try {
+      await held;
+    } catch (cause) {
+      this.#subscriptions.delete(uri);
+      throw cause;
+    }
   }
 
   unsubscribe(uri: string): void {
-    for (const release of this.#subscriptions.get(uri) ?? []) release();
+    this.#subscriptions.get(uri)?.then(
+      (release) => release(),
+      () => {},
+    );
     this.#subscriptions.delete(uri);
   }
 

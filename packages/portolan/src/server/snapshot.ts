@@ -118,6 +118,7 @@ export class Snapshot {
   }
 
   get offersSubscriptions(): boolean {
+    if (this.isLive) return true;
     const { resources, templates } = this.parts;
     return [...resources, ...templates].some(({ definition }) => definition.subscribe || definition.watch);
   }

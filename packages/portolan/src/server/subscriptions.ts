@@ -1,6 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import type { ErrorReport, Watch } from "./definition.ts";
+import type { ErrorReport } from "./definition.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
 
 /** How many resources one stream or session may follow. */
 export const maxSubscriptions = 1_000;
@@ -59,20 +60,25 @@ export class Hub {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Holds a watch on a URI: begun for the first holder, ended after the last one let go. */
-  hold(uri: string, watch: Watch): () => void {
+  /**
+   * Holds a watch on a URI: begun for the first holder, ended after the last one let go. Resolves to letting go, once
+   * the watch has begun.
+   */
+  async hold(uri: string, begin: (changed: (uri?: string) => void) => MaybePromise<() => void>): Promise<() => void> {
     let watched = this.#watched.get(uri);
     if (!watched) {
       const changed = (inner = uri) => this.publish("resources/updated", { uri: inner });
-      const stop = Promise.resolve().then(() => watch(uri, changed));
-      stop.catch((error) =>
-        this.#report(new PortolanError("invalid-definition", `Watching ${uri} failed`, { cause: error })),
-      );
-      watched = { holders: 0, stop };
+      watched = { holders: 0, stop: Promise.resolve().then(() => begin(changed)) };
       this.#watched.set(uri, watched);
     }
     const held = watched;
     held.holders += 1;
+    try {
+      await held.stop;
+    } catch (cause) {
+      this.#watched.delete(uri);
+      throw new PortolanError("invalid-definition", `Watching ${uri} failed`, { cause });
+    }
     return () => this.#release(uri, held);
   }
 

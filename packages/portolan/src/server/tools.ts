@@ -14,6 +14,7 @@ import type { Middleware } from "./extension.ts";
 import type { Feature } from "./feature-list.ts";
 import { isPromise, type MaybePromise, whenDone } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
+import { expectFunctionIn } from "./mistakes.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** A failure whose text the model sees, so that it can do better: "No city named Atlantis". */
@@ -40,7 +41,7 @@ export function compileTool(
   definition: ToolDefinition<unknown, unknown, unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledTool {
-  if (typeof definition.run !== "function") throw unfit(name, "run: expected a function");
+  expectFunctionIn(`Tool "${name}"`, definition, "run");
   const input = compilePart(name, "input", definition.input);
   const output = compilePart(name, "output", definition.output);
   const { visibleTo } = definition;

@@ -1,4 +1,4 @@
-import { array, integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
+import { integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
 import type { FirstRevision } from "../revision.ts";
 
 const id = (value: unknown, path: string): string | undefined =>
@@ -70,5 +70,3 @@ export const first: FirstRevision = {
   },
   asks: { roots: true, sampling: true },
 };
-
-export { array, id };

@@ -1,0 +1,150 @@
+// @ts-check
+// Handlers that ask the user, the model and the client before they answer.
+import { EventEmitter, once } from "node:events";
+import { createServer, form, inputRequired } from "portolan/server";
+import { z } from "zod";
+
+// region order
+const address = form(z.object({ street: z.string().min(1), express: z.boolean() }));
+
+export const createShop = (options = {}) =>
+  createServer({ name: "shop", version: "1.0.0" }, options).tool("order", {
+    input: z.object({ article: z.string() }),
+    output: z.object({ order: z.string(), street: z.string() }),
+    needs: { elicitation: { form: {} } },
+    async run({ article }, ctx) {
+      const price = await ctx.once("reserve", () => reserve(article));
+      const answer = await ctx.elicit("address", { message: `Where do we send ${article}?`, form: address });
+      if (answer.action !== "accept") return ctx.cancelled("Nothing was ordered.");
+      const { street, express } = answer.content;
+      const total = express ? price + 10 : price;
+      if (!(await ctx.confirm("pay", `Pay ${total} euros?`))) return ctx.cancelled("Nothing was paid.");
+      const order = await ctx.once("charge", () => charge(article, total));
+      return { order, street };
+    },
+  });
+// endregion
+
+// region together
+export const kitchen = createServer({ name: "kitchen", version: "1.0.0" }).tool("set_table", {
+  async run(_, ctx) {
+    const [isVegan, hasGuests] = await Promise.all([
+      ctx.confirm("vegan", "Is anybody vegan?"),
+      ctx.confirm("guests", "Do guests come?"),
+    ]);
+    return JSON.stringify({ isVegan, hasGuests });
+  },
+});
+// endregion
+
+// region model
+export const reader = createServer({ name: "reader", version: "1.0.0" }).tool("name_project", {
+  needs: { sampling: {}, roots: {} },
+  async run(_, ctx) {
+    const folders = (await ctx.roots()).map(({ uri }) => uri).join(", ");
+    const { content } = await ctx.sample("name", {
+      messages: [{ role: "user", content: { type: "text", text: `A short name for a project in ${folders}?` } }],
+      maxTokens: 20,
+    });
+    const [said] = [content].flat();
+    return said?.type === "text" ? said.text : "unnamed";
+  },
+});
+// endregion
+
+// region visit
+export const accounts = createServer({ name: "accounts", version: "1.0.0" }).tool("connect", {
+  async run(_, ctx) {
+    if (!ctx.capabilities.elicitation?.url) return "Open the settings page to connect your account.";
+    const url = await ctx.once("link", () => `https://example.com/connect/${crypto.randomUUID()}`);
+    const { action } = await ctx.visit("account", {
+      message: "Connect your account",
+      url,
+      ready: (signal) => connected(url, signal),
+    });
+    return action === "accept" ? "connected" : ctx.cancelled();
+  },
+});
+// endregion
+
+// region park
+export const library = createServer({ name: "library", version: "1.0.0" }).tool("read_aloud", {
+  asks: "park",
+  async run(_, ctx) {
+    const book = takeOut();
+    try {
+      const pages = [book.nextPage()];
+      while (await ctx.confirm(`after-${pages.length}`, "Go on?")) pages.push(book.nextPage());
+      return pages.join(" ");
+    } finally {
+      book.giveBack();
+    }
+  },
+});
+// endregion
+
+// region explicit
+export const namer = createServer({ name: "namer", version: "1.0.0" }).tool("rename", {
+  run(_, ctx) {
+    const { success, data } = accepted.safeParse(ctx.answer("name"));
+    if (success) return `Now named ${data.content.name}`;
+    const asked = Number(ctx.state() ?? 0);
+    if (asked === 2) return ctx.cancelled("No name was given.");
+    return inputRequired({
+      requests: {
+        name: {
+          method: "elicitation/create",
+          params: {
+            mode: "form",
+            message: "Which name?",
+            requestedSchema: { type: "object", properties: { name: { type: "string" } } },
+          },
+        },
+      },
+      state: asked + 1,
+    });
+  },
+});
+const accepted = z.object({ action: z.literal("accept"), content: z.object({ name: z.string().min(1) }) });
+// endregion
+
+/** What the shop did, for everybody to see. */
+export const effects = { reserved: 0, charged: 0 };
+
+function reserve(/** @type {string} */ _article) {
+  effects.reserved += 1;
+  return 30;
+}
+
+function charge(/** @type {string} */ article, /** @type {number} */ euros) {
+  effects.charged += 1;
+  return `order-${effects.charged}: ${article} for ${euros}`;
+}
+
+/** @type {Set<string>} */
+const finished = new Set();
+const pages = new EventEmitter();
+
+/** Called by the page that a link leads to. */
+export function finish(/** @type {string} */ url) {
+  finished.add(url);
+  pages.emit(url);
+}
+
+/** Resolves when the user is done with a page, also when that was before. */
+async function connected(/** @type {string} */ url, /** @type {AbortSignal} */ signal) {
+  if (!finished.has(url)) await once(pages, url, { signal });
+}
+
+/** Books that are out. */
+export const lent = new Set();
+
+function takeOut() {
+  let page = 0;
+  const book = {
+    nextPage: () => `Page ${++page}.`,
+    giveBack: () => lent.delete(book),
+  };
+  lent.add(book);
+  return book;
+}

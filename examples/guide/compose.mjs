@@ -1,0 +1,59 @@
+// @ts-check
+// Callers apart, middleware, servers inside servers, and an extension.
+import { RpcError } from "portolan";
+import { createServer } from "portolan/server";
+import { z } from "zod";
+
+// region callers
+export const team = createServer(
+  { name: "team", version: "1.0.0" },
+  {
+    view: ({ scopes = [] }) => (scopes.includes("admin") ? "admin" : "member"),
+    app: ({ principal }) => ({ user: principal.subject ?? "somebody" }),
+    cache: { ttlMs: 60_000 },
+    pageSize: 50,
+  },
+)
+  .tool("whoami", { run: (_, ctx) => ctx.app.user })
+  .tool("restart", { visibleTo: (view) => view === "admin", run: () => "restarted" });
+// endregion
+
+/** @type {string[]} */
+export const journal = [];
+
+// region middleware
+export const careful = team
+  .use(async (exchange, next) => {
+    const outcome = await next(exchange);
+    journal.push(`${exchange.principal.key}: ${exchange.method} ended as ${outcome.kind}`);
+    return outcome;
+  })
+  .use(
+    (exchange, next) => {
+      if (exchange.principal.scopes?.includes("call")) return next(exchange);
+      throw new RpcError(1003, "Calling tools needs the scope call");
+    },
+    { method: "tools/call" },
+  );
+// endregion
+
+// region mount
+const weather = createServer({ name: "weather", version: "1.0.0" })
+  .tool("forecast", { input: z.object({ city: z.string() }), run: ({ city }) => `${city}: rain` })
+  .resource("weather://warnings", { name: "Warnings", read: () => "none" });
+
+export const everything = createServer({ name: "everything", version: "1.0.0" })
+  .mount("weather_", weather)
+  .mount("team_", team);
+// endregion
+
+// region extension
+export const counted = weather.extend({
+  id: "com.example/popularity",
+  on: () => ({
+    settings: { unit: "calls" },
+    requests: { "com.example/popularity/top": { handle: () => ({ tools: ["forecast"] }) } },
+    decorate: (kind, entry) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
+  }),
+});
+// endregion

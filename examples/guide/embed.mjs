@@ -1,0 +1,62 @@
+// @ts-check
+// A server and its client in one process, for tests and for programs that embed a server.
+import { createMemoryPair } from "portolan";
+import { createServer, serveChannel } from "portolan/server";
+
+export const server = createServer({ name: "echo", version: "1.0.0" }).tool("echo", {
+  input: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  run: ({ text }) => String(text),
+});
+
+/** Serves, sends the given requests, and resolves to what was answered, by id. */
+export async function exchange(/** @type {import("portolan").RpcRequest[]} */ ...requests) {
+  const [near, far] = createMemoryPair({ serialize: true });
+  const serving = serveChannel(server, far, { principal: { key: "embedded" } });
+  /** @type {Map<unknown, import("portolan").Message>} */
+  const answers = new Map();
+  await new Promise((resolve) => {
+    near.open({
+      message(message) {
+        if ("id" in message) answers.set(message.id, message);
+        if (answers.size === requests.length) resolve(answers);
+      },
+      batch() {},
+      unreadable: ({ why }) => console.error(why),
+      closed: resolve,
+    });
+    for (const request of requests) near.send(request);
+  });
+  await serving.close();
+  return answers;
+}
+
+// region eras
+const call = { name: "echo", arguments: { text: "hello" } };
+const clientInfo = { name: "both", version: "1.0.0" };
+
+export const bothEras = () =>
+  exchange(
+    // A stateful client introduces itself once …
+    {
+      jsonrpc: "2.0",
+      id: "hello",
+      method: "initialize",
+      params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo },
+    },
+    { jsonrpc: "2.0", id: "stateful", method: "tools/call", params: call },
+    // … and a stateless one in each request.
+    {
+      jsonrpc: "2.0",
+      id: "stateless",
+      method: "tools/call",
+      params: {
+        ...call,
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientInfo": clientInfo,
+          "io.modelcontextprotocol/clientCapabilities": {},
+        },
+      },
+    },
+  );
+// endregion

@@ -1,0 +1,132 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { fencesOf, listFiles, problemsOf, regionsOf } from "./docs/markdown.ts";
+import { accept, askingRevisions, decline, pathTo, start } from "./examples/example.ts";
+import { revisions } from "./kit/revisions.ts";
+
+const read = (file: string) => readFileSync(pathTo(file), "utf8");
+const documents = listFiles(".md");
+const sources = documents.flatMap((path) => fencesOf(read(path)).flatMap(({ source }) => source ?? []));
+
+test("the guides are among the documents", () => {
+  expect(documents).toEqual(
+    expect.arrayContaining(["README.md", "docs/server.md", "docs/asking.md", "docs/transports.md"]),
+  );
+});
+
+test.each(documents)(
+  "%s quotes files that exist as they are, names real commands and links to what is there",
+  (path) => {
+    expect(problemsOf(path, read(path))).toEqual([]);
+  },
+);
+
+test("whatever is quoted is run by a test", () => {
+  const tests = listFiles(".test.ts")
+    .filter((path) => path.startsWith("test/"))
+    .map(read)
+    .join("\n");
+  const files = [...new Set(sources.map((source) => source.replace(/#.*$/, "")))];
+  const isRun = (file: string) => {
+    const guide = /^examples\/guide\/(.*)\.mjs$/.exec(file)?.[1];
+    return tests.includes(guide === undefined ? `"${file}"` : `importGuide("${guide}")`);
+  };
+  expect(files.filter((file) => !isRun(file))).toEqual([]);
+});
+
+test("whatever is written for the guides is quoted", () => {
+  const written = listFiles(".mjs")
+    .filter((path) => path.startsWith("examples/guide/"))
+    .flatMap((path) => {
+      const regions = [...regionsOf(read(path)).keys()].map((region) => `${path}#${region}`);
+      return regions.length > 0 ? regions : [path];
+    });
+  expect(written.length).toBeGreaterThan(0);
+  const isQuoted = (source: string) => sources.includes(source) || sources.includes(source.replace(/#.*$/, ""));
+  expect(written.filter((source) => !isQuoted(source))).toEqual([]);
+});
+
+describe("a document fails with", () => {
+  const fence = (language: string, content: string, comment = "") =>
+    `${comment}\n\`\`\`${language}\n${content}\n\`\`\`\n`;
+  const hello = "<!-- examples/hello/server.mjs -->";
+
+  test.each([
+    ["code from nowhere", fence("js", "run();"), "README.md:3: no comment names the file that this comes from"],
+    ["code that differs", fence("js", "run();", hello), "README.md:3: not what examples/hello/server.mjs says"],
+    ["a lost file", fence("ts", "x", "<!-- examples/none.mjs -->"), "README.md:3: there is no examples/none.mjs"],
+    [
+      "a lost region",
+      fence("js", "x", "<!-- examples/guide/tools.mjs#none -->"),
+      "README.md:3: there is no examples/guide/tools.mjs#none",
+    ],
+    ["no language", fence("", "npm start"), 'README.md:3: a fence in ""'],
+    ["another language", fence("bash", "npm start"), 'README.md:3: a fence in "bash"'],
+    [
+      "an unknown script",
+      fence("sh", "npm start\nnpm run none"),
+      "README.md:3: no command of this project: npm run none",
+    ],
+    [
+      "a lost program",
+      fence("sh", "node examples/none.mjs"),
+      "README.md:3: no command of this project: node examples/none.mjs",
+    ],
+    [
+      "a command behind another",
+      fence("sh", "npm test; true"),
+      "README.md:3: no command of this project: npm test; true",
+    ],
+    ["a lost link", "See [the guide](docs/none.md#top).", "README.md: there is no docs/none.md"],
+  ])("%s", (_, text, problem) => {
+    expect(problemsOf("README.md", text)).toEqual([problem]);
+  });
+});
+
+test("a document may quote, start what there is, link and show text", () => {
+  const text = [
+    "<!-- examples/hello/server.mjs -->",
+    `\`\`\`js\n${read("examples/hello/server.mjs")}\`\`\``,
+    "```sh\ngit clone https://example.com/portolan\ncd portolan\nnpm start\nnpm run bench -- --only W2,size\nnode examples/tcp/client.mjs 4000\n```",
+    "```text\n[free](nowhere.md)\n```",
+    "[inside](docs/adr) [outside](https://example.com) [here](#top) `[code](none.md)`",
+  ].join("\n");
+  expect(problemsOf("README.md", text)).toEqual([]);
+});
+
+describe.each(revisions)("the server of README.md on %s", (revision) => {
+  const hello = "examples/hello/server.mjs";
+  const days = [4, 6, 5, 3, 2, 1];
+  const mayAsk = askingRevisions.includes(revision);
+  const capabilities = mayAsk ? { elicitation: {} } : {};
+
+  test("forecasts three days unless told otherwise", async () => {
+    const peer = await start(hello, { revision });
+    const { result } = await peer.callTool("forecast", { city: "Oslo" });
+    const value = { city: "Oslo", highs: days.slice(0, 3) };
+    expect(result.content).toEqual([{ type: "text", text: JSON.stringify(value) }]);
+    expect(result.structuredContent).toEqual(mayAsk ? value : undefined);
+  });
+
+  test.runIf(mayAsk)("asks before it forecasts six days, and takes a no", async () => {
+    const answers = [accept({})(), decline()];
+    const peer = await start(hello, { revision, capabilities, answer: () => answers.shift() ?? {} });
+    const accepted = await peer.callTool("forecast", { city: "Oslo", days: 6 });
+    expect(accepted.result.structuredContent).toEqual({ city: "Oslo", highs: days });
+    const declined = await peer.callTool("forecast", { city: "Oslo", days: 6 });
+    expect(declined.result).toMatchObject({ isError: true, content: [{ text: "Cancelled by the user." }] });
+    expect(peer.questions.map(({ params }) => params?.["message"])).toEqual(["Really 6 days?", "Really 6 days?"]);
+  });
+
+  test("says what is missing where the user cannot be asked", async () => {
+    const peer = await start(hello, { revision });
+    const { error } = await peer.callTool("forecast", { city: "Oslo", days: 6 });
+    expect(error).toEqual({
+      code: revision === "2026-07-28" ? -32021 : -32602,
+      message: expect.stringMatching(
+        /^elicitation\/create needs what this client did not declare or its protocol version lacks/,
+      ),
+      data: { requiredCapabilities: { elicitation: { form: {} } } },
+    });
+  });
+});

@@ -1,0 +1,173 @@
+import type { JsonObject, RpcRequest } from "portolan";
+import { describe, expect, test } from "vitest";
+import { accept, asked, askingRevisions, decline, ends } from "../examples/example.ts";
+import type { RawPeerOptions } from "../kit/raw-peer.ts";
+import { between, isStateless } from "../kit/revisions.ts";
+import { connect, importGuide } from "./guide.ts";
+
+const guide = await importGuide("asking");
+const elicitation = { elicitation: {} };
+const home = { street: "Elm Street 1", express: true };
+const secret = (letter: string) => letter.repeat(32);
+
+/** Answers each question by the words in it. */
+const answers =
+  (...known: [words: string, answer: JsonObject][]) =>
+  ({ params }: RpcRequest): JsonObject =>
+    known.find(([words]) => JSON.stringify(params ?? {}).includes(words))?.[1] ?? decline();
+
+const yes = accept({})();
+const buyer = answers(["Where", accept(home)()], ["Pay", yes]);
+
+function countEffects() {
+  const { reserved, charged } = guide.effects;
+  return () => ({ reserved: guide.effects.reserved - reserved, charged: guide.effects.charged - charged });
+}
+
+describe.each(askingRevisions)("on %s, as docs/asking.md says,", (revision) => {
+  const options: RawPeerOptions = { revision, capabilities: elicitation, answer: buyer };
+
+  test("an order is reserved and charged once, after two questions", async () => {
+    const done = countEffects();
+    const peer = await connect(guide.createShop(), options);
+    const { result } = await peer.callTool("order", { article: "tea" });
+    expect(result.structuredContent).toEqual({ order: expect.stringContaining("tea for 40"), street: home.street });
+    expect(asked(peer.questions)).toEqual(["Where do we send tea?", "Pay 40 euros?"]);
+    expect(done()).toEqual({ reserved: 1, charged: 1 });
+  });
+
+  test.each(["decline", "cancel"])("a user who answers with %s is charged nothing", async (action) => {
+    const done = countEffects();
+    const peer = await connect(guide.createShop(), { ...options, answer: () => ({ action }) });
+    const { result } = await peer.callTool("order", { article: "tea" });
+    expect(result).toMatchObject({ isError: true, content: [{ text: "Nothing was ordered." }] });
+    expect(done().charged).toBe(0);
+  });
+
+  test("an answer that does not fit its form ends the call with an error that names the field", async () => {
+    const peer = await connect(guide.createShop(), { ...options, answer: accept({ street: "", express: true }) });
+    const { error } = await peer.callTool("order", { article: "tea" });
+    expect(error?.code).toBe(-32602);
+    expect(error?.message).toContain('answer "address": street: ');
+  });
+
+  test("a client that cannot ask is refused before the tool runs", async () => {
+    const done = countEffects();
+    const peer = await connect(guide.createShop(), { revision });
+    const { error } = await peer.callTool("order", { article: "tea" });
+    expect(error?.code).toBe(isStateless(revision) ? -32021 : -32602);
+    expect(error?.message).toContain('Tool "order" needs');
+    expect(error?.data).toEqual({ requiredCapabilities: { elicitation: { form: {} } } });
+    expect(done()).toEqual({ reserved: 0, charged: 0 });
+  });
+
+  test("questions asked together are put together", async () => {
+    const peer = await connect(guide.kitchen, { ...options, answer: answers(["vegan", yes]) });
+    const { result } = await peer.callTool("set_table");
+    expect(JSON.parse(result.content[0].text)).toEqual({ isVegan: true, hasGuests: false });
+    const calls = peer.transcript.filter((line) => line.startsWith("> ") && line.includes('"tools/call"'));
+    expect(calls).toHaveLength(isStateless(revision) ? 2 : 1);
+  });
+
+  test("a parked handler goes on where it was", async () => {
+    const replies = [yes, yes, decline()];
+    const peer = await connect(guide.library, { ...options, answer: () => replies.shift() ?? {} });
+    expect((await peer.callTool("read_aloud")).result.content[0].text).toBe("Page 1. Page 2. Page 3.");
+    expect(guide.lent.size).toBe(0);
+  });
+
+  test("an explicit handler sees its answer and its state", async () => {
+    const replies = [accept({ name: "" })(), accept({ name: "Ada" })()];
+    const peer = await connect(guide.namer, { ...options, answer: () => replies.shift() ?? {} });
+    expect((await peer.callTool("rename")).result.content[0].text).toBe("Now named Ada");
+    const silent = await connect(guide.namer, { ...options, answer: decline });
+    expect((await silent.callTool("rename")).result.content[0].text).toBe("No name was given.");
+    expect(silent.questions).toHaveLength(2);
+  });
+});
+
+describe.each(ends)("on %s", (revision) => {
+  const capabilities = { sampling: {}, roots: {} };
+  const roots = { roots: [{ uri: "file:///work/atlas" }] };
+  const model = { role: "assistant", content: { type: "text", text: "Atlas" }, model: "scripted" };
+  const answer = ({ method }: RpcRequest) => (method === "roots/list" ? roots : model);
+
+  test("the model is asked about the folders of the client", async () => {
+    const peer = await connect(guide.reader, { revision, capabilities, answer });
+    expect((await peer.callTool("name_project")).result.content[0].text).toBe("Atlas");
+    expect(peer.questions.map(({ method }) => method)).toEqual(["roots/list", "sampling/createMessage"]);
+    expect(JSON.stringify(peer.questions[1]?.params)).toContain("file:///work/atlas");
+  });
+});
+
+test.each(between("2024-11-05", "2025-03-26"))(
+  "on %s no user can be asked, whatever the client declares",
+  async (revision) => {
+    const peer = await connect(guide.kitchen, { revision, capabilities: elicitation, answer: () => yes });
+    const { error } = await peer.callTool("set_table");
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("its protocol version lacks") });
+  },
+);
+
+describe.each(between("2025-11-25", "2026-07-28"))("on %s", (revision) => {
+  test("a user is sent to one page, and the tool waits until it is used", async () => {
+    const links: string[] = [];
+    const answer = ({ params }: RpcRequest) => {
+      links.push(String(params?.["url"]));
+      guide.finish(links[0]);
+      return { action: "accept" };
+    };
+    const peer = await connect(guide.accounts, { revision, capabilities: { elicitation: { url: {} } }, answer });
+    expect((await peer.callTool("connect")).result.content[0].text).toBe("connected");
+    expect(links).toEqual([expect.stringMatching(/^https:\/\/example\.com\/connect\/[\w-]{36}$/)]);
+  });
+});
+
+test("a client that opens no pages is told what to do instead", async () => {
+  const peer = await connect(guide.accounts, { revision: "2024-11-05" });
+  expect((await peer.callTool("connect")).result.content[0].text).toBe(
+    "Open the settings page to connect your account.",
+  );
+});
+
+describe("a stateless client", () => {
+  const options: RawPeerOptions = { revision: "2026-07-28", capabilities: elicitation };
+  const call = { name: "order", arguments: { article: "tea" } };
+  const inputResponses = { address: accept(home)() };
+
+  async function begin(secrets: string[]) {
+    const peer = await connect(guide.createShop({ secrets }), options);
+    return (await peer.request("tools/call", call)).result.requestState;
+  }
+
+  test("may be answered by another process with the same secrets, also after they were rotated", async () => {
+    const requestState = await begin([secret("a")]);
+    for (const secrets of [[secret("a")], [secret("b"), secret("a")]]) {
+      const other = await connect(guide.createShop({ secrets }), options);
+      const { result } = await other.request("tools/call", { ...call, inputResponses, requestState });
+      expect(Object.keys(result.inputRequests)).toEqual(["pay"]);
+    }
+  });
+
+  test("is refused by a process with other secrets, and with other arguments", async () => {
+    const requestState = await begin([secret("a")]);
+    const stranger = await connect(guide.createShop({ secrets: [secret("c")] }), options);
+    const refused = await stranger.request("tools/call", { ...call, inputResponses, requestState });
+    expect(refused.error).toMatchObject({ code: -32602, message: expect.stringContaining("requestState") });
+    const same = await connect(guide.createShop({ secrets: [secret("a")] }), options);
+    const changed = { name: "order", arguments: { article: "gold" }, inputResponses, requestState };
+    expect((await same.request("tools/call", changed)).error?.code).toBe(-32602);
+  });
+
+  test("that repeats its last retry repeats what comes after it", async () => {
+    const done = countEffects();
+    const peer = await connect(guide.createShop(), options);
+    const first = (await peer.request("tools/call", call)).result;
+    const second = (await peer.request("tools/call", { ...call, inputResponses, requestState: first.requestState }))
+      .result;
+    const last = { ...call, inputResponses: { pay: yes }, requestState: second.requestState };
+    await peer.request("tools/call", last);
+    await peer.request("tools/call", last);
+    expect(done()).toEqual({ reserved: 1, charged: 2 });
+  });
+});

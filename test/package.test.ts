@@ -1,0 +1,79 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const library = join(root, "packages/portolan");
+const bin = (name: string) => join(root, "node_modules/.bin", name);
+const run = (command: string, args: string[], cwd: string) => {
+  try {
+    return { status: 0, output: execFileSync(command, args, { cwd, encoding: "utf8", stdio: "pipe" }) };
+  } catch (error) {
+    const { status, stdout, stderr } = error as { status: number; stdout: string; stderr: string };
+    return { status, output: `${stdout}${stderr}` };
+  }
+};
+
+describe("the published package", () => {
+  let folder = "";
+  let tarball = "";
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "portolan-package-"));
+    const { output } = run("npm", ["pack", "--silent", "--pack-destination", folder], library);
+    tarball = join(folder, output.trim().split("\n").at(-1)!);
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test("has the shape that publint asks for", () => {
+    expect(run(bin("publint"), ["run", tarball, "--strict"], root)).toMatchObject({ status: 0 });
+  });
+
+  test("has types that resolve for modern and older settings of an ES module", () => {
+    const { status, output } = run(bin("attw"), [tarball, "--profile", "esm-only", "--no-emoji"], root);
+    expect({ status, output }).toMatchObject({ status: 0 });
+  });
+
+  test("holds no tests and no sources", () => {
+    const { output } = run("tar", ["-tzf", tarball], root);
+    expect(output).toContain("package/dist/server/index.js");
+    expect(output.split("\n").filter((file) => /\.test\.|\/src\//.test(file))).toEqual([]);
+  });
+
+  test("installs alone, and every entry can be imported by plain node", () => {
+    const user = join(folder, "user");
+    mkdirSync(user);
+    writeFileSync(join(user, "package.json"), JSON.stringify({ type: "module" }));
+    const installed = run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], user);
+    expect(installed).toMatchObject({ status: 0 });
+    const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
+    const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"));
+    expect(entries.length).toBeGreaterThan(3);
+    for (const entry of entries) {
+      const specifier = `portolan${entry.slice(1)}`;
+      const program = `const names = Object.keys(await import("${specifier}")); console.log(names.length)`;
+      const { status, output } = run(process.execPath, ["--input-type=module", "-e", program], user);
+      expect({ specifier, status }).toEqual({ specifier, status: 0 });
+      expect(Number(output)).toBeGreaterThan(0);
+    }
+  });
+});
+
+test("nothing is written that nobody uses", () => {
+  const { status, output } = run(bin("knip"), ["--no-progress"], root);
+  expect({ status, output }).toEqual({ status: 0, output: expect.any(String) });
+});
+
+test("lock files name no registry host", () => {
+  for (const lock of ["package-lock.json", "test/peers/package-lock.json"]) {
+    expect(readFileSync(join(root, lock), "utf8")).not.toMatch(/"resolved": "http/);
+  }
+});
+
+test("npm test runs on the node that the user has", () => {
+  const { output } = run("npm", ["exec", "--offline", "--", "node", "-p", "process.execPath"], root);
+  expect(output.trim().split("\n").at(-1)).toBe(process.execPath);
+});
