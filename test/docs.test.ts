@@ -2,9 +2,11 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { fencesOf, listFiles, problemsOf, regionsOf } from "./docs/markdown.ts";
 import { accept, askingRevisions, decline, pathTo, start } from "./examples/example.ts";
-import { revisions } from "./kit/revisions.ts";
+import { isStateless, revisions } from "./kit/revisions.ts";
 
 const read = (file: string) => readFileSync(pathTo(file), "utf8");
+const hello = "examples/hello/server.mjs";
+const highs = [4, 6, 5, 3, 2, 1];
 const documents = listFiles(".md");
 const sources = documents.flatMap((path) => fencesOf(read(path)).flatMap(({ source }) => source ?? []));
 
@@ -47,13 +49,13 @@ test("whatever is written for the guides is quoted", () => {
 });
 
 describe("a document fails with", () => {
-  const fence = (language: string, content: string, comment = "") =>
-    `${comment}\n\`\`\`${language}\n${content}\n\`\`\`\n`;
-  const hello = "<!-- examples/hello/server.mjs -->";
+  const fence = (language: string, content: string, before = "") =>
+    `${before}\n\`\`\`${language}\n${content}\n\`\`\`\n`;
+  const comment = `<!-- ${hello} -->`;
 
   test.each([
     ["code from nowhere", fence("js", "run();"), "README.md:3: no comment names the file that this comes from"],
-    ["code that differs", fence("js", "run();", hello), "README.md:3: not what examples/hello/server.mjs says"],
+    ["code that differs", fence("js", "run();", comment), "README.md:3: not what examples/hello/server.mjs says"],
     ["a lost file", fence("ts", "x", "<!-- examples/none.mjs -->"), "README.md:3: there is no examples/none.mjs"],
     [
       "a lost region",
@@ -95,34 +97,19 @@ test("a document may quote, start what there is, link and show text", () => {
 });
 
 describe.each(revisions)("the server of README.md on %s", (revision) => {
-  const hello = "examples/hello/server.mjs";
-  const days = [4, 6, 5, 3, 2, 1];
-  const mayAsk = askingRevisions.includes(revision);
-  const capabilities = mayAsk ? { elicitation: {} } : {};
-
   test("forecasts three days unless told otherwise", async () => {
     const peer = await start(hello, { revision });
     const { result } = await peer.callTool("forecast", { city: "Oslo" });
-    const value = { city: "Oslo", highs: days.slice(0, 3) };
+    const value = { city: "Oslo", highs: highs.slice(0, 3) };
     expect(result.content).toEqual([{ type: "text", text: JSON.stringify(value) }]);
-    expect(result.structuredContent).toEqual(mayAsk ? value : undefined);
-  });
-
-  test.runIf(mayAsk)("asks before it forecasts six days, and takes a no", async () => {
-    const answers = [accept({})(), decline()];
-    const peer = await start(hello, { revision, capabilities, answer: () => answers.shift() ?? {} });
-    const accepted = await peer.callTool("forecast", { city: "Oslo", days: 6 });
-    expect(accepted.result.structuredContent).toEqual({ city: "Oslo", highs: days });
-    const declined = await peer.callTool("forecast", { city: "Oslo", days: 6 });
-    expect(declined.result).toMatchObject({ isError: true, content: [{ text: "Cancelled by the user." }] });
-    expect(peer.questions.map(({ params }) => params?.["message"])).toEqual(["Really 6 days?", "Really 6 days?"]);
+    expect(result.structuredContent).toEqual(revision < "2025-06-18" ? undefined : value);
   });
 
   test("says what is missing where the user cannot be asked", async () => {
     const peer = await start(hello, { revision });
     const { error } = await peer.callTool("forecast", { city: "Oslo", days: 6 });
     expect(error).toEqual({
-      code: revision === "2026-07-28" ? -32021 : -32602,
+      code: isStateless(revision) ? -32021 : -32602,
       message: expect.stringMatching(
         /^elicitation\/create needs what this client did not declare or its protocol version lacks/,
       ),
@@ -130,3 +117,20 @@ describe.each(revisions)("the server of README.md on %s", (revision) => {
     });
   });
 });
+
+test.each(askingRevisions)(
+  "the server of README.md on %s asks before it forecasts six days, and takes a no",
+  async (revision) => {
+    const answers = [accept({})(), decline()];
+    const peer = await start(hello, {
+      revision,
+      capabilities: { elicitation: {} },
+      answer: () => answers.shift() ?? {},
+    });
+    const accepted = await peer.callTool("forecast", { city: "Oslo", days: 6 });
+    expect(accepted.result.structuredContent).toEqual({ city: "Oslo", highs });
+    const declined = await peer.callTool("forecast", { city: "Oslo", days: 6 });
+    expect(declined.result).toMatchObject({ isError: true, content: [{ text: "Cancelled by the user." }] });
+    expect(peer.questions.map(({ params }) => params?.["message"])).toEqual(["Really 6 days?", "Really 6 days?"]);
+  },
+);

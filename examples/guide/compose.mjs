@@ -10,7 +10,7 @@ export const team = createServer(
   {
     view: ({ scopes = [] }) => (scopes.includes("admin") ? "admin" : "member"),
     app: ({ principal }) => ({ user: principal.subject ?? "somebody" }),
-    cache: { ttlMs: 60_000 },
+    cache: { ttlMs: 60_000, cacheScope: "public" },
     pageSize: 50,
   },
 )

@@ -1,5 +1,6 @@
 // @ts-check
 // A server and its client in one process, for tests and for programs that embed a server.
+// region memory
 import { createMemoryPair } from "portolan";
 import { createServer, serveChannel } from "portolan/server";
 
@@ -29,6 +30,7 @@ export async function exchange(/** @type {import("portolan").RpcRequest[]} */ ..
   await serving.close();
   return answers;
 }
+// endregion
 
 // region eras
 const call = { name: "echo", arguments: { text: "hello" } };

@@ -1,5 +1,6 @@
 // @ts-check
 // Pages that can be listed, read and followed, and a prompt about them.
+// region handbook
 import { EventEmitter } from "node:events";
 import { createServer } from "portolan/server";
 
@@ -41,6 +42,7 @@ export function write(/** @type {string} */ page, /** @type {string} */ text) {
   if (isNew) server.publish("resources/list_changed", {});
   else changes.emit(`handbook://pages/${page}`);
 }
+// endregion
 
 /** How many watches run. */
 export const watchers = (/** @type {string} */ uri) => changes.listenerCount(uri);

@@ -159,6 +159,15 @@ describe("a stateless client", () => {
     expect((await same.request("tools/call", changed)).error?.code).toBe(-32602);
   });
 
+  test("may repeat a round whose answer did not fit its form", async () => {
+    const peer = await connect(guide.createShop(), options);
+    const { requestState } = (await peer.request("tools/call", call)).result;
+    const retry = (street: string) =>
+      peer.request("tools/call", { ...call, requestState, inputResponses: { address: accept({ ...home, street })() } });
+    expect((await retry("")).error?.code).toBe(-32602);
+    expect(Object.keys((await retry("Elm Street 1")).result.inputRequests)).toEqual(["pay"]);
+  });
+
   test("that repeats its last retry repeats what comes after it", async () => {
     const done = countEffects();
     const peer = await connect(guide.createShop(), options);

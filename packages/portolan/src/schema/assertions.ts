@@ -46,9 +46,8 @@ const length: Subject = (value, run) => {
 };
 const memberCount: Subject = (value, run) => {
   if (!isObject(value)) return NaN;
-  let members = 0;
-  for (const name in value) if (Object.hasOwn(value, name)) members += 1;
-  spend(run, members >> 3);
+  const members = Object.keys(value).length;
+  spend(run, members);
   return members;
 };
 

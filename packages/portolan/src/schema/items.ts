@@ -42,7 +42,7 @@ const contains: Keyword = (schema, site, name) => {
   const most = Number(maxContains);
   return (value, run) => {
     if (!Array.isArray(value)) return true;
-    spend(run, value.length >> 3);
+    spend(run, value.length);
     const { seen } = run;
     let sure = 0;
     let possible = 0;
