@@ -2,6 +2,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    // Most of the time goes by in child processes; two files at a time keep two cores busy.
+    maxWorkers: 2,
     reporters: ["default", "./scripts/closing-line.mjs"],
     projects: [
       { test: { name: "unit", include: ["packages/*/src/**/*.test.ts", "test/architecture.test.ts"] } },

@@ -14,7 +14,9 @@ if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is nee
 
 install(root);
 if (flags.has("--peers")) install(join(root, "test/peers"));
-run("build", process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b", "packages/portolan"], root);
+const { buildLibrary } = await import("./build.mjs");
+const problem = await buildLibrary().catch((error) => error.message);
+if (problem !== undefined) fail(`build failed: ${problem}`);
 
 function install(folder) {
   const lock = join(folder, "package-lock.json");

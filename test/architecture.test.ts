@@ -50,7 +50,7 @@ test("ARCHITECTURE.md draws the layers as they are", () => {
   expect(readFileSync(join(root, "ARCHITECTURE.md"), "utf8")).toContain(drawLayers());
 });
 
-test("the library depends on nothing but what its architecture names", () => {
-  const { dependencies } = JSON.parse(readFileSync(join(root, "packages/portolan/package.json"), "utf8"));
-  expect(Object.keys(dependencies)).toEqual(["@cfworker/json-schema"]);
+test("the library depends on nothing", () => {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(root, "packages/portolan/package.json"), "utf8"));
+  expect(dependencies).toEqual({});
 });

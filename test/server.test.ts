@@ -458,6 +458,16 @@ describe("a definition", () => {
     expect(await call(atBase, "one")).toBe("-32602: Unknown tool: one");
   });
 
+  test("with a name that some clients refuse is served, and the operator is warned", async () => {
+    const warnings: string[] = [];
+    const server = createServer(info, { onError: (error) => warnings.push((error as Error).message) })
+      .tool("fine-name_1.0", { run: () => "" })
+      .tool("größe in m", { run: () => "served" });
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/^Tool name "größe in m": /);
+    expect(await call(await connect(server), "größe in m")).toBe("served");
+  });
+
   test("that failed to grow is as it was", async () => {
     const base = createServer(info).tool("a", { run: () => "a" });
     expect(() => base.tool("a", { run: () => "b" })).toThrow();
@@ -524,6 +534,29 @@ describe("a live server", () => {
     expect(await call(peer, "slow")).toBe("-32602: Unknown tool: slow");
     expect(await call(peer, "new")).toBe("new");
   });
+
+  test.each(eras)(
+    "tells once that a feature is gone or replaced, and does not know it any more ($revision)",
+    async (era) => {
+      const server = started();
+      const peer = await connect(server, era);
+      if (era === stateless) await listen(peer, { toolsListChanged: true, promptsListChanged: true });
+      server.update((now) => now.without("tools", "a"));
+      await peer.settled();
+      expect(heard(peer, "tools/list_changed")).toBe(1);
+      expect(await names(peer)).toEqual([]);
+      expect(await call(peer, "a")).toBe("-32602: Unknown tool: a");
+      server.update((now) => now.tool("a", { run: () => "back" }));
+      server.update((now) => now.without("tools", "a").tool("a", { run: () => "replaced" }));
+      await peer.settled();
+      expect(heard(peer, "tools/list_changed")).toBe(2);
+      expect(heard(peer, "prompts/list_changed")).toBe(0);
+      expect(await call(peer, "a")).toBe("replaced");
+      expect(() => server.update((now) => now.without("tools", "nowhere"))).toThrow(
+        'without: expected one of the tools that are defined, got "nowhere"',
+      );
+    },
+  );
 
   test("keeps its definition when an update fails", async () => {
     const server = started();

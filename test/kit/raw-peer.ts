@@ -77,7 +77,8 @@ export class RawPeer {
       closed: () => {
         this.#isClosed = true;
         // Nothing more will come: a test that still waits fails now instead of at its time limit.
-        for (const [id, settle] of this.#waiting) settle({ id, error: { code: 0, message: "the connection was closed" } });
+        for (const [id, settle] of this.#waiting)
+          settle({ id, error: { code: 0, message: "the connection was closed" } });
         this.#wake();
       },
     });

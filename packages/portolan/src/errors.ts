@@ -23,3 +23,22 @@ export class PortolanError extends Error {
     this.code = code;
   }
 }
+
+/** Names a value in an error message without quoting all of it. */
+export function nameOf(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  switch (typeof value) {
+    case "string":
+      return value.length > 40 ? `a string of ${value.length} characters` : JSON.stringify(value);
+    case "number":
+    case "boolean":
+    case "bigint":
+      return `${typeof value} ${value}`;
+    case "object":
+      return "an object";
+    default:
+      return `a ${typeof value}`;
+  }
+}

@@ -10,4 +10,3 @@ export const client = "the client";
 export const http = "Streamable HTTP";
 export const tasks = "the tasks extension";
 export const host = "the host";
-export const authorization = "authorization";

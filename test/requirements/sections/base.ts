@@ -276,7 +276,7 @@ const rules: Requirement[] = [
   {
     row: "A8",
     says: "a handshake in a batch is no handshake",
-    async test(open, { revision }) {
+    async test(open) {
       const peer = await open({ handshake: false });
       const params = { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "x", version: "1" } };
       peer.sendBatch([{ jsonrpc: "2.0", id: "i", method: "initialize", params }]);
@@ -284,7 +284,6 @@ const rules: Requirement[] = [
       expect(error).toMatchObject({ code: -32602, data: { supported: ["2026-07-28"] } });
       expect(answersTo(peer, "i")).toBe(0);
       expect(peer.strays.map((stray) => stray.error?.code)).toEqual([-32600]);
-      expect(revision).toBe(peer.revision);
     },
   },
   {
@@ -386,10 +385,10 @@ const rules: Requirement[] = [
         return;
       }
       expect(missing.error?.code).toBe(-32602);
-      const asked = await peer.callTool("ask_name");
-      expect(asked.error?.code ?? 0).not.toBe(-32021);
+      expect((await peer.callTool("ask_name")).error?.code).toBe(-32602);
+      const wire = await open({ server });
       for (const code of [-32020, -32021, -32022]) {
-        expect((await (await open({ server })).callTool("throw_code", { code })).error?.code).toBe(-32603);
+        expect((await wire.callTool("throw_code", { code })).error?.code).toBe(-32603);
       }
     },
   },

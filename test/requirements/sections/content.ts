@@ -5,7 +5,18 @@ import { expect } from "vitest";
 import { ChildChannel, connectMemory } from "../../kit/raw-peer.ts";
 import { isStateless, type RevisionDate } from "../../kit/revisions.ts";
 import type { Requirement } from "../requirement.ts";
-import { accepting, type Entry, isFrom, jsonOf, listAll, listed, listedTool, members, textOf } from "../results.ts";
+import {
+  accepting,
+  allMembers,
+  type Entry,
+  isFrom,
+  jsonOf,
+  listAll,
+  listed,
+  listedTool,
+  members,
+  textOf,
+} from "../results.ts";
 
 const server = new URL("../servers/content.mjs", import.meta.url);
 const unfit = new URL("../servers/unfit.mjs", import.meta.url);
@@ -410,6 +421,12 @@ export const content: readonly Requirement[] = [
       if (isFrom(revision, "2025-06-18")) expect(listing.structuredContent).toEqual({ result: [1] });
       else expect(listing).not.toHaveProperty("structuredContent");
       expect((await peer.request("ping")).result).toEqual({});
+      const came = peer.transcript.filter((line) => line.startsWith("< ")).map((line) => JSON.parse(line.slice(2)));
+      const seen = allMembers(came);
+      for (const name of ["resultType", "ttlMs", "cacheScope", "inputRequests", "requestState", "extensions"]) {
+        expect(seen, name).not.toContain(name);
+      }
+      expect([...seen].filter((name) => name.startsWith("io.modelcontextprotocol/"))).toEqual([]);
       expect((await peer.request("logging/setLevel", { level: "info" })).result).toEqual({});
       expect((await peer.request("resources/subscribe", { uri: "note:a" })).result).toEqual({});
     },

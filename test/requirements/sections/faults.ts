@@ -83,11 +83,13 @@ export const faults: readonly Requirement[] = [
       const peer = await open({ server });
       const [first] = await hold(peer, "k", "same");
       sendOdd(peer, { jsonrpc: "2.0", id: "same", method: simplest(revision), params: peer.describe({}) });
-      const refused = await first;
-      expect(refused?.error).toMatchObject({ code: -32600, message: expect.stringContaining('"same"') });
-      const second = peer.responseTo("same");
+      expect((await first)?.error).toMatchObject({ code: -32600, message: expect.stringContaining('"same"') });
+      const _meta = { [metaKey("protocolVersion")]: "2026-07-28", [metaKey("clientCapabilities")]: {} };
+      const otherEra = isStateless(revision) ? { method: "ping" } : { method: "server/discover", params: { _meta } };
+      expect((await askOdd(peer, { jsonrpc: "2.0", id: "same", ...otherEra })).error?.code).toBe(-32600);
+      const held = peer.responseTo("same");
       await peer.callTool("release", { keys: ["k"] });
-      expect(textOf(await second)).toBe("released k");
+      expect(textOf(await held)).toBe("released k");
       expect((await peer.request(simplest(revision), {}, "same")).result).toBeDefined();
     },
   },

@@ -151,7 +151,7 @@ export const utilities: readonly Requirement[] = [
   {
     row: "J5",
     says: "cancelling aborts the handler with the reason, and no answer comes",
-    async test(open, { revision }) {
+    async test(open) {
       const peer = await open();
       peer.request("tools/call", { name: "wait", arguments: { ms: 60_000 } }, "long");
       await peer.settled();
@@ -162,7 +162,6 @@ export const utilities: readonly Requirement[] = [
         (await peer.request("tools/call", { name: "echo", arguments: { message: "free" } }, "long")).result.content[0]
           .text,
       ).toBe("free");
-      expect(revision).toBe(peer.revision);
     },
   },
   {

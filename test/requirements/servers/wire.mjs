@@ -76,16 +76,6 @@ export default function createWireServer() {
         return loop;
       },
     })
-    .tool("rejects_later", {
-      run() {
-        later()
-          .then(() => {
-            throw new ReferenceError("nobody waits");
-          })
-          .catch(() => {});
-        return "ran";
-      },
-    })
     .tool("polluted", {
       run: (args) =>
         JSON.stringify({

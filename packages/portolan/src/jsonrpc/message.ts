@@ -1,3 +1,5 @@
+import { nameOf } from "../errors.ts";
+
 /** The id of a request: `1` and `"1"` differ, `0` and `""` are ids like any other. */
 export type RequestId = string | number;
 
@@ -102,14 +104,4 @@ function refuse(value: unknown, why: string): Unreadable {
   const isReply = result !== undefined || error !== undefined;
   const answerable = !isReply && (method !== undefined || isRequestId(id));
   return { code: -32600, why, answerable, ...(isRequestId(id) && { id }) };
-}
-
-/** Names a value in an error message without quoting all of it. */
-export function nameOf(value: unknown): string {
-  if (value === null) return "null";
-  if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return "an array";
-  if (typeof value === "object") return "an object";
-  if (typeof value === "string") return value.length > 40 ? "a long string" : JSON.stringify(value);
-  return `${typeof value} ${String(value)}`;
 }

@@ -16,3 +16,8 @@ const declares: { [Q in Question]: (capabilities: ClientCapabilities) => boolean
     c.elicitation !== undefined && (c.elicitation.form !== undefined || c.elicitation.url === undefined),
   "elicitation.url": (c) => c.elicitation?.url !== undefined,
 };
+
+/** Whether a name is that of a question. */
+export function isQuestion(name: string): name is Question {
+  return Object.hasOwn(declares, name);
+}

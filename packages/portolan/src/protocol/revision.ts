@@ -25,6 +25,8 @@ export interface MethodRow {
   readonly params: Check;
   /** The handler may ask the client before it answers. */
   readonly mayAsk?: boolean;
+  /** Stays open until either side ends it; nobody waits for its result. */
+  readonly openEnded?: boolean;
   /** Complete results carry `ttlMs` and `cacheScope`. */
   readonly cacheable?: boolean;
 }

@@ -1,12 +1,11 @@
+import { nameOf } from "../errors.ts";
+import { applicators } from "./applicators.ts";
 import { assertions } from "./assertions.ts";
-import { itemKeywords } from "./items.ts";
 import { compileAll, invalid, type Keyword, keyword, type Matcher, map, type Site, text } from "./keyword.ts";
-import { logicKeywords } from "./logic.ts";
-import { memberKeywords } from "./members.ts";
-import { isCostlyOnLongText, isPattern, riskOf, SAFE_TEXT_LENGTH } from "./pattern.ts";
+import { isPattern, longestText, riskOf } from "./pattern.ts";
 import { fragmentOf, type Resource, Resources } from "./references.ts";
 import { all, anything, type Check, keepTime, MAYBE, NO, nothing, type Scope, short, spend, YES } from "./run.ts";
-import { describe, isObject } from "./shape.ts";
+import { isObject } from "./shape.ts";
 import type { JsonSchema } from "./standard.ts";
 
 export interface CompileOptions {
@@ -36,9 +35,7 @@ const identifier: Keyword = keyword(text, () => undefined);
 const keywords = new Map<string, Keyword>(
   Object.entries({
     ...assertions,
-    ...memberKeywords,
-    ...itemKeywords,
-    ...logicKeywords,
+    ...applicators,
     $defs: definitions,
     definitions,
     $ref: reference,
@@ -100,7 +97,7 @@ class Compiler {
     if (this.#count > maxSubschemas) throw invalid(`the schema has more than ${maxSubschemas} subschemas`);
     if (typeof schema === "boolean") return schema ? anything : nothing;
     if (!isObject(schema)) {
-      throw invalid(`${at(path)}expected a schema (an object or a boolean), got ${describe(schema)}`);
+      throw invalid(`${at(path)}expected a schema (an object or a boolean), got ${nameOf(schema)}`);
     }
     if (depth >= maxDepth) throw invalid(`the schema is nested more than ${maxDepth} levels deep`);
     const { $schema, $dynamicAnchor } = schema;
@@ -160,13 +157,11 @@ class Compiler {
       return () => MAYBE;
     }
     const regex = new RegExp(pattern, "u");
-    const isCostly = !trusted && isCostlyOnLongText(pattern);
+    const longest = trusted ? Infinity : longestText(pattern);
     return (text, run) => {
       spend(run, 1 + (text.length >> 6));
-      if (isCostly) {
-        if (text.length > SAFE_TEXT_LENGTH) return MAYBE;
-        keepTime(run);
-      }
+      if (text.length > longest) return MAYBE;
+      if (!trusted) keepTime(run);
       return regex.test(text) ? YES : NO;
     };
   }

@@ -1,7 +1,7 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import { type Issue, toPath } from "./issues.ts";
 import type { JsonSchemaCheck } from "./json-schema.ts";
-import { describe, isObject } from "./shape.ts";
+import { isObject } from "./shape.ts";
 import type { JsonSchema, Schema, StandardResult, StandardSchema } from "./standard.ts";
 import type { Direction } from "./zod.ts";
 
@@ -36,7 +36,7 @@ export function conversions(): number {
 export function compileSchema<T>(schema: Schema<T>, direction: Direction): CompiledSchema<T> {
   if (isStandard(schema)) return new CompiledStandard(schema, direction);
   if (isObject(schema)) return new CompiledPlain(schema);
-  throw invalid(`expected a Standard Schema (zod, valibot, arktype…) or a JSON Schema object, got ${describe(schema)}`);
+  throw invalid(`expected a Standard Schema (zod, valibot, arktype…) or a JSON Schema object, got ${nameOf(schema)}`);
 }
 
 class CompiledStandard<T> implements CompiledSchema<T> {

@@ -1,10 +1,8 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import { compile } from "./compile.ts";
 import type { Issue } from "./issues.ts";
-import type { Finding, Run } from "./run.ts";
-import { describe } from "./shape.ts";
+import { type Finding, measure, type Run } from "./run.ts";
 import type { JsonSchema } from "./standard.ts";
-import { measure } from "./values.ts";
 
 export interface JsonSchemaOptions {
   /** Levels of nesting allowed in the schema and in values (default 512). */
@@ -85,7 +83,7 @@ export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSch
     }
     // What is checked is what would travel: without undefined members, with dates as text.
     const travelling = asJson(value);
-    if (travelling === undefined) return [{ path: "", message: `expected a JSON value, got ${describe(value)}` }];
+    if (travelling === undefined) return [{ path: "", message: `expected a JSON value, got ${nameOf(value)}` }];
     return check(travelling.value);
   };
   return Object.assign(check, { warnings: [...compiled.warnings] });

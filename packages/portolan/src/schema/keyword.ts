@@ -1,8 +1,7 @@
-import { PortolanError } from "../errors.ts";
-import type { Check, Run, Verdict } from "./run.ts";
-import { describe, isObject } from "./shape.ts";
+import { nameOf, PortolanError } from "../errors.ts";
+import { type Check, measure, type Run, type Verdict } from "./run.ts";
+import { isObject } from "./shape.ts";
 import type { JsonSchema } from "./standard.ts";
-import { measure } from "./values.ts";
 
 /** Turns the value of a keyword into what it checks: nothing for keywords that only hold something. */
 export type Keyword = (value: unknown, site: Site, name: string) => Built;
@@ -33,7 +32,7 @@ export interface Kind<T> {
 /** Makes a keyword that refuses values of another kind. */
 export function keyword<T>(kind: Kind<T>, build: (value: T, site: Site, name: string) => Built): Keyword {
   return (value, site, name) => {
-    if (!kind.is(value)) throw invalid(`${site.pathOf(name)}: expected ${kind.expected}, got ${describe(value)}`);
+    if (!kind.is(value)) throw invalid(`${site.pathOf(name)}: expected ${kind.expected}, got ${nameOf(value)}`);
     return build(value, site, name);
   };
 }

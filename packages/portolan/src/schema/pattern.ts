@@ -1,9 +1,7 @@
-/** Up to this length of text the cost of a pattern that `riskOf` lets pass stays bearable. */
-export const SAFE_TEXT_LENGTH = 1000;
-
-/** How many ways to match, as a power of two, one unbounded repeat has on a text of that length. */
-const UNBOUNDED_CHOICES = 10;
-const MAX_CHOICES = 32;
+/** The work one match may take, as a power of two: a fraction of a second. */
+const MAX_WORK = 24;
+/** A pattern must be of use for texts up to this length. */
+const SHORT_TEXT = 64;
 
 /** True when the pattern is a regular expression as JSON Schema means it (with the `u` flag). */
 export function isPattern(source: string): boolean {
@@ -15,33 +13,40 @@ export function isPattern(source: string): boolean {
   }
 }
 
-/** True when the cost of the pattern may grow faster than the text. */
-export function isCostlyOnLongText(source: string): boolean {
-  return choicesOf(source) >= UNBOUNDED_CHOICES;
-}
-
 /**
  * Why a stranger's pattern must not be run, or `undefined`. Backtracking explodes when a repeat contains a choice
  * (another repeat, or alternatives that start alike), and when choices follow each other.
  * The answer errs on the careful side: it also refuses some harmless patterns.
  */
 export function riskOf(source: string): string | undefined {
-  const choices = choicesOf(source);
-  if (choices === Infinity) return "repeats a group that can match in several ways";
-  return choices > MAX_CHOICES ? "can match in too many ways" : undefined;
+  if (costOf(source).repeats === Infinity) return "repeats a group that can match in several ways";
+  return longestText(source) < SHORT_TEXT ? "can match in too many ways" : undefined;
+}
+
+/** The length up to which text can be matched in bearable time: each unbounded repeat may try every position. */
+export function longestText(source: string): number {
+  const { repeats, bits } = costOf(source);
+  const isAnchored = source.startsWith("^") && !source.includes("|");
+  return Math.floor(2 ** ((MAX_WORK - bits) / (repeats + (isAnchored ? 0 : 1))));
+}
+
+/** In how many ways a pattern can try to match: the length of the text to the power of `repeats`, times 2 ** `bits`. */
+interface Cost {
+  repeats: number;
+  bits: number;
 }
 
 interface Group {
-  /** Choices of the alternative being read, and of the richest one before it. */
-  choices: number;
-  mostChoices: number;
+  /** Of the alternative being read, and of the costliest ones before it. */
+  cost: Cost;
+  readonly most: Cost;
   /** The first atom of each alternative. */
   readonly starts: string[];
   isAtStart: boolean;
 }
 
-/** The number of ways a pattern can try to match a text, as a power of two; read in one pass. */
-function choicesOf(source: string): number {
+/** Reads a pattern in one pass. */
+function costOf(source: string): Cost {
   const open: Group[] = [];
   let group = newGroup();
   let at = 0;
@@ -59,7 +64,7 @@ function choicesOf(source: string): number {
       at += 1;
       continue;
     }
-    let inner = 0;
+    let inner: Cost = { repeats: 0, bits: 0 };
     if (character === ")") {
       inner = endGroup(group);
       group = open.pop() ?? newGroup();
@@ -69,11 +74,13 @@ function choicesOf(source: string): number {
       at += atom.length;
       noteStart(group, atom);
       // What a back-reference matches depends on the text before it.
-      if (/^\\[1-9k]/.test(atom)) inner = UNBOUNDED_CHOICES;
+      if (/^\\[1-9k]/.test(atom)) inner.repeats = 1;
     }
     const quantifier = /^(?:[*+?]|\{\d+(?:,\d*)?\})\??/.exec(source.slice(at, at + 24))?.[0] ?? "";
     at += quantifier.length;
-    group.choices += quantified(inner, quantifier);
+    const { repeats, bits } = quantified(inner, quantifier);
+    group.cost.repeats += repeats;
+    group.cost.bits += bits;
   }
   return endGroup(group);
 }
@@ -81,7 +88,7 @@ function choicesOf(source: string): number {
 const groupPrefix = /^\((?:\?(?:[:=!]|<[=!]|<[^>]{0,60}>))?/;
 
 function newGroup(): Group {
-  return { choices: 0, mostChoices: 0, starts: [], isAtStart: true };
+  return { cost: { repeats: 0, bits: 0 }, most: { repeats: 0, bits: 0 }, starts: [], isAtStart: true };
 }
 
 function noteStart(group: Group, atom: string): void {
@@ -92,14 +99,16 @@ function noteStart(group: Group, atom: string): void {
 
 function endAlternative(group: Group): void {
   noteStart(group, "");
-  group.mostChoices = Math.max(group.mostChoices, group.choices);
-  group.choices = 0;
+  group.most.repeats = Math.max(group.most.repeats, group.cost.repeats);
+  group.most.bits = Math.max(group.most.bits, group.cost.bits);
+  group.cost = { repeats: 0, bits: 0 };
   group.isAtStart = true;
 }
 
-function endGroup(group: Group): number {
+function endGroup(group: Group): Cost {
   endAlternative(group);
-  return group.mostChoices + (startAlike(group.starts) ? Math.log2(group.starts.length) : 0);
+  const { repeats, bits } = group.most;
+  return { repeats, bits: bits + (startAlike(group.starts) ? Math.log2(group.starts.length) : 0) };
 }
 
 /** Alternatives are told apart at once only when each starts with a character of its own. */
@@ -120,11 +129,11 @@ function readAtom(source: string, at: number): string {
   return source.slice(at, end + 1);
 }
 
-function quantified(inner: number, quantifier: string): number {
+function quantified(inner: Cost, quantifier: string): Cost {
   if (quantifier === "") return inner;
   const [least, most] = boundsOf(quantifier);
-  if (most === Infinity) return inner > 0 ? Infinity : UNBOUNDED_CHOICES;
-  return inner * most + Math.log2(most - least + 1);
+  if (most === Infinity) return { repeats: inner.repeats + inner.bits > 0 ? Infinity : 1, bits: 0 };
+  return { repeats: inner.repeats * most, bits: inner.bits * most + Math.log2(most - least + 1) };
 }
 
 function boundsOf(quantifier: string): [least: number, most: number] {

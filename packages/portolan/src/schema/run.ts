@@ -1,6 +1,5 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import { type Issue, toPath } from "./issues.ts";
-import { describe } from "./shape.ts";
 
 /** Tests a value: true when it passes, which allocates nothing. What is wrong is told to the run, if it asks. */
 export type Check = (value: unknown, run: Run) => boolean;
@@ -9,7 +8,7 @@ export type Check = (value: unknown, run: Run) => boolean;
 export interface Run {
   /** How much work is left to spend. */
   steps: number;
-  /** When a costly pattern may no longer be started; 0 until the first one is met. */
+  /** When a stranger's pattern may no longer be tried; 0 until the first one is met. */
   deadline: number;
   /** What is wrong; absent while nobody asks, and then a check stops at the first failure. */
   findings: Finding[] | undefined;
@@ -43,7 +42,7 @@ export function spend(run: Run, steps: number): void {
   if (run.steps < 0) throw tooLong();
 }
 
-/** Ends the run when its costly patterns have taken too long. */
+/** Ends the run when a stranger's patterns have taken too long. */
 export function keepTime(run: Run): void {
   const now = performance.now();
   if (run.deadline === 0) run.deadline = now + MAX_PATTERN_MS;
@@ -69,10 +68,11 @@ export function report(run: Run, message: string): false {
   return false;
 }
 
-/** Reports what was expected, where `$` stands for the limit, and what came; words nothing when nobody asks. */
-export function fail(run: Run, value: unknown, expected: string, limit?: unknown): false {
+/** Reports what was expected, where `$` stands for the limits, and what came; words nothing when nobody asks. */
+export function fail(run: Run, value: unknown, expected: string, limits?: readonly unknown[]): false {
   if (run.findings === undefined) return false;
-  return report(run, `expected ${expected.replace("$", () => short(limit))}, got ${describe(value)}`);
+  const wanted = limits === undefined ? expected : expected.replace("$", () => listed(limits));
+  return report(run, `expected ${wanted}, got ${nameOf(value)}`);
 }
 
 /** Passes everything. */
@@ -125,8 +125,44 @@ export function attempt(check: Check, value: unknown, run: Run): Verdict {
   return verdict;
 }
 
-/** Writes a value, or a list of them, in a few words. */
+/** Writes values in a few words. */
+export function listed(values: readonly unknown[]): string {
+  return cut(values.slice(0, 20).map(short).join(", "));
+}
+
+/** Writes a value in a few words. */
 export function short(value: unknown): string {
-  const text = Array.isArray(value) ? value.slice(0, 20).map(short).join(", ") : (JSON.stringify(value) ?? "nothing");
+  return cut(JSON.stringify(value) ?? "nothing");
+}
+
+function cut(text: string): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+}
+
+/**
+ * Counts a value with all members and items; 0 when serializing would change it, and negative when it is nested
+ * more deeply than allowed.
+ */
+export function measure(value: unknown, depthLeft: number): number {
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return 1;
+  if (typeof value === "number") return Number.isFinite(value) ? 1 : 0;
+  if (typeof value !== "object") return 0;
+  if (depthLeft === 0) return -1;
+  let count = 1;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const inner = measure(value[index], depthLeft - 1);
+      if (inner <= 0) return inner;
+      count += inner;
+    }
+    return count;
+  }
+  const members = value as { readonly [name: string]: unknown };
+  if (typeof members["toJSON"] === "function") return 0;
+  for (const name in members) {
+    const inner = measure(members[name], depthLeft - 1);
+    if (inner <= 0) return inner;
+    count += inner;
+  }
+  return count;
 }

@@ -1,3 +1,5 @@
+import { nameOf } from "../errors.ts";
+
 /**
  * Checks one value: `undefined` when it is fine, otherwise one line that starts with the path and says what was
  * expected and what came. Nothing is allocated for a value that is fine.
@@ -31,7 +33,7 @@ export function optional(check: Check): Check {
 /** Accepts one of the literals. */
 export function oneOf(...literals: readonly (string | number | boolean | null)[]): Check {
   const expected =
-    literals.length === 1 ? describe(literals[0]) : `one of ${literals.map((literal) => describe(literal)).join(", ")}`;
+    literals.length === 1 ? nameOf(literals[0]) : `one of ${literals.map((literal) => nameOf(literal)).join(", ")}`;
   return (value, path) => {
     for (const literal of literals) if (literal === value) return undefined;
     return mismatch(path, expected, value);
@@ -78,32 +80,13 @@ export function object(fields: { readonly [name: string]: Check }): Check {
   };
 }
 
-/** Names a value in a message without quoting all of it. */
-export function describe(value: unknown): string {
-  if (value === null) return "null";
-  if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return "an array";
-  switch (typeof value) {
-    case "string":
-      return value.length > 40 ? `a string of ${value.length} characters` : JSON.stringify(value);
-    case "number":
-    case "boolean":
-    case "bigint":
-      return `${typeof value} ${value}`;
-    case "object":
-      return "an object";
-    default:
-      return `a ${typeof value}`;
-  }
-}
-
 /** True for an object that is neither null nor an array. */
 export function isObject(value: unknown): value is { [member: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function mismatch(path: string, expected: string, value: unknown): string {
-  return `${path}: expected ${expected}, got ${describe(value)}`;
+  return `${path}: expected ${expected}, got ${nameOf(value)}`;
 }
 
 /** Puts a path before a problem, which starts with a path of its own or, for the value itself, with a colon. */

@@ -119,7 +119,7 @@ function initialize(runtime: Runtime, { peer }: ServedExchange): Outcome {
     protocolVersion: peer.revision.version,
     capabilities: runtime.snapshot.capabilities(peer),
     serverInfo: info,
-    ...(instructions !== undefined && { instructions }),
+    instructions,
   });
 }
 
@@ -128,7 +128,7 @@ function discover(runtime: Runtime, { peer }: ServedExchange): Outcome {
   return complete({
     supportedVersions: perRequestVersions,
     capabilities: runtime.snapshot.capabilities(peer),
-    ...(instructions !== undefined && { instructions }),
+    instructions,
     ...cache,
   });
 }

@@ -2,7 +2,6 @@ import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams } from "../protocol/errors.ts";
 import type { Outcome } from "../protocol/outcome.ts";
 import type { CacheHints } from "../protocol/types/index.ts";
-import { parseBase64url, toBase64url } from "../storage/base64url.ts";
 import type { ServedExchange } from "./exchange.ts";
 
 /** Something a server offers by name: a tool, a prompt, a resource, a template. */
@@ -116,7 +115,7 @@ export class FeatureList<F extends Feature> {
     const isMore = last !== undefined && start + pageSize < entries.length;
     return {
       [this.#member]: decorate ? page.map(decorate) : page,
-      ...(isMore && { nextCursor: toCursor(this.#member, viewOf(exchange), keyOf(last)) }),
+      nextCursor: isMore ? toCursor(this.#member, viewOf(exchange), keyOf(last)) : undefined,
       ...cache,
     };
   }
@@ -136,14 +135,14 @@ export function keyOf(entry: JsonObject): string {
   return String(entry["uriTemplate"] ?? entry["uri"] ?? entry["name"]);
 }
 
+/** Readable, but nobody's business: a cursor counts only if it is one that this list would give. */
 function toCursor(list: string, view: string, key: string): string {
-  return toBase64url(new TextEncoder().encode(JSON.stringify([list, view, key])));
+  return JSON.stringify([list, view, key]);
 }
 
 function parseCursor(cursor: string, list: string, view: string): string {
-  const bytes = parseBase64url(cursor);
   try {
-    const [, , key] = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes ?? new Uint8Array()));
+    const key: unknown = JSON.parse(cursor)[2];
     if (typeof key === "string" && toCursor(list, view, key) === cursor) return key;
   } catch {
     // Refused below: whatever is no cursor of ours gets the same answer.

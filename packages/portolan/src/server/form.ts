@@ -27,7 +27,8 @@ class CompiledForm<T> implements Form<T> {
 
   constructor(compiled: CompiledSchema<T>) {
     this.compiled = compiled;
-    if (!compiled.loading) this.#schema = toFormSchema(compiled.jsonSchema);
+    // What is known already is checked where the form is written.
+    if (Object.keys(compiled.jsonSchema).length > 0) this.#schema = toFormSchema(compiled.jsonSchema);
   }
 
   get schema(): FormSchema {
@@ -46,11 +47,23 @@ export function isForm(value: object): value is Form<unknown> {
   return value instanceof CompiledForm;
 }
 
-const fieldMembers = new Set(
-  "type title description default minLength maxLength format minimum maximum enum enumNames oneOf minItems maxItems items".split(
-    " ",
-  ),
-);
+const fieldMembers = new Set([
+  "type",
+  "title",
+  "description",
+  "default",
+  "minLength",
+  "maxLength",
+  "format",
+  "minimum",
+  "maximum",
+  "enum",
+  "enumNames",
+  "oneOf",
+  "minItems",
+  "maxItems",
+  "items",
+]);
 const formats = new Set(["email", "uri", "date", "date-time"]);
 
 function toFormSchema(schema: JsonObject): FormSchema {

@@ -1,5 +1,7 @@
-export type { Question } from "../protocol/revision.ts";
+export type { Complete, Extended, InputRequired, Outcome, PreparedResult } from "../protocol/outcome.ts";
+export type { Peer, Question, Revision } from "../protocol/revision.ts";
 export { withJsonSchema } from "../schema/infer.ts";
+export type { JsonSchema, Schema, StandardSchema } from "../schema/standard.ts";
 export { type ExplicitQuestions, inputRequired } from "./ask.ts";
 export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./context.ts";
 export type {

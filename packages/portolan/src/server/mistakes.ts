@@ -1,5 +1,5 @@
-import { PortolanError, type PortolanErrorCode } from "../errors.ts";
-import { describe, isObject } from "../schema/shape.ts";
+import { nameOf, PortolanError, type PortolanErrorCode } from "../errors.ts";
+import { isObject } from "../schema/shape.ts";
 
 /** The mistake of an author, in one line: where, what was expected and what came. */
 export function unexpected(
@@ -8,7 +8,7 @@ export function unexpected(
   got: unknown,
   code: PortolanErrorCode = "invalid-definition",
 ): PortolanError {
-  return new PortolanError(code, `${where}: expected ${expected}, got ${describe(got)}`);
+  return new PortolanError(code, `${where}: expected ${expected}, got ${nameOf(got)}`);
 }
 
 /** Refuses a definition that is no object with a function under this name. */

@@ -50,11 +50,11 @@ export function compilePrompt(
   }));
   const entry: JsonObject = {
     name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(args.length > 0 && { arguments: args }),
-    ...(icons && { icons }),
-    ...(meta && { _meta: meta }),
+    title,
+    description,
+    arguments: args.length > 0 ? args : undefined,
+    icons,
+    _meta: meta,
   };
   return { key: name, entry, visibleTo, definition, makeApp, around: [] };
 }
@@ -67,7 +67,7 @@ export function compileResource(
   if (!URL.canParse(uri)) throw unfit(uri, "expected an absolute URI such as file:///notes.txt");
   expectFunctionIn(`Resource "${uri}"`, definition, "read");
   const { size, visibleTo } = definition;
-  const entry: JsonObject = { uri, ...describe(uri, definition), ...(size !== undefined && { size }) };
+  const entry: JsonObject = { uri, ...describe(uri, definition), size };
   return { key: uri, entry, visibleTo, definition, makeApp, around: [] };
 }
 
@@ -100,15 +100,7 @@ export function compileTemplate(
 
 function describe(uri: string, definition: ResourceDefinition<unknown> | TemplateDefinition<unknown>): JsonObject {
   const { name = definition.title ?? uri, title, description, mimeType, annotations, icons, meta } = definition;
-  return {
-    name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(mimeType !== undefined && { mimeType }),
-    ...(annotations && { annotations }),
-    ...(icons && { icons }),
-    ...(meta && { _meta: meta }),
-  };
+  return { name, title, description, mimeType, annotations, icons, _meta: meta };
 }
 
 function checkCompleters({ text, variables }: UriTemplate, { complete = {} }: TemplateDefinition<unknown>): void {

@@ -1,22 +1,21 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, Prepared } from "../jsonrpc/channel.ts";
+import type { Channel } from "../jsonrpc/channel.ts";
 import type { Connection } from "../jsonrpc/connection.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
-import type { JsonObject, Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
-import { internalError, invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../protocol/errors.ts";
+import type { JsonObject, Message, RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
+import { invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../protocol/errors.ts";
 import { metaKeys, metaOf } from "../protocol/meta.ts";
-import type { Outcome } from "../protocol/outcome.ts";
 import type { Peer } from "../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../protocol/revisions/index.ts";
 import type { InputRequest } from "../protocol/types/index.ts";
 import { loadAsking } from "./ask.ts";
 import { collector, problemOfBatch } from "./batch.ts";
-import { dispatch } from "./dispatch.ts";
 import { localPrincipal, type Principal, type ReturnPath, ServedExchange } from "./exchange.ts";
 import { knows } from "./extension.ts";
-import { isPromise } from "./maybe-promise.ts";
 import { unexpected } from "./mistakes.ts";
+import { Outbox } from "./outbox.ts";
 import type { Runtime } from "./runtime.ts";
+import { type Reply, serveExchange, toRpcError } from "./serve-exchange.ts";
 import { runtimeOf, type Served } from "./server.ts";
 import { peerFromHandshake, Session } from "./session.ts";
 
@@ -48,12 +47,11 @@ export function serveChannel(server: Served, channel: Channel, options: ServeCha
 
 const defaultMaxInFlight = 10_000;
 
-type Reply = (response: RpcResponse | Prepared) => void;
-
 class ChannelServer implements Serving, ReturnPath {
   readonly closed: Promise<void>;
   readonly #runtime: Runtime;
   readonly #channel: Channel;
+  readonly #outbox: Outbox;
   readonly #principal: Principal;
   readonly #maxInFlight: number;
   readonly #inFlight = new Map<RequestId, ServedExchange>();
@@ -69,6 +67,11 @@ class ChannelServer implements Serving, ReturnPath {
   constructor(runtime: Runtime, channel: Channel, options: ServeChannelOptions) {
     this.#runtime = runtime;
     this.#channel = channel;
+    this.#outbox = new Outbox(channel, (reason) => {
+      runtime.report(reason);
+      this.#lost(reason);
+      channel.close();
+    });
     this.#principal = options.principal ?? localPrincipal;
     this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
     this.#statelessPath = { notify: (method, params) => this.notify(method, params) };
@@ -91,7 +94,7 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   notify(method: string, params: JsonObject): void {
-    this.#send({ jsonrpc: "2.0", method, params });
+    this.#outbox.send({ jsonrpc: "2.0", method, params });
   }
 
   /** Puts a question to a stateful client; it is taken back when the call it belongs to is cancelled. */
@@ -130,7 +133,7 @@ class ChannelServer implements Serving, ReturnPath {
 
   #receive(message: Message): void {
     if (!("method" in message)) this.#questions?.settle(message);
-    else if ("id" in message) this.#serve(message, (response) => this.#send(response));
+    else if ("id" in message) this.#serve(message, (response) => this.#outbox.send(response));
     else this.#hear(message);
   }
 
@@ -141,7 +144,7 @@ class ChannelServer implements Serving, ReturnPath {
       this.#refuse(invalidRequest(problem));
       return;
     }
-    const collect = collector(messages, (responses) => this.#send(responses));
+    const collect = collector(messages, (responses) => this.#outbox.send(responses));
     for (const message of messages) {
       if (!("method" in message)) this.#questions?.settle(message);
       else if ("id" in message) this.#serve(message, collect, () => collect());
@@ -154,32 +157,19 @@ class ChannelServer implements Serving, ReturnPath {
     try {
       exchange = this.#open(request);
     } catch (cause) {
-      reply({ jsonrpc: "2.0", id: request.id, error: this.#toRpcError(cause, request.method).toErrorObject() });
+      reply({
+        jsonrpc: "2.0",
+        id: request.id,
+        error: toRpcError(this.#runtime, cause, request.method).toErrorObject(),
+      });
       return;
     }
     if (cancelled) exchange.onCancel(cancelled);
-    try {
-      const outcome = dispatch(this.#runtime, exchange);
-      if (isPromise(outcome)) this.#await(exchange, outcome, reply);
-      else this.#answer(exchange, outcome, reply);
-    } catch (cause) {
-      this.#fail(exchange, cause, reply);
-    }
-  }
-
-  /** Only what takes time is in flight: what is answered at once can neither be cancelled nor meet a second one. */
-  #await(exchange: ServedExchange, outcome: Promise<Outcome>, reply: Reply): void {
+    const running = serveExchange(this.#runtime, exchange, reply);
+    // Only what takes time is in flight: what is answered at once can neither be cancelled nor meet a second one.
+    if (!running) return;
     this.#inFlight.set(exchange.id, exchange);
-    outcome.then(
-      (done) => {
-        this.#forget(exchange);
-        this.#answer(exchange, done, reply);
-      },
-      (cause) => {
-        this.#forget(exchange);
-        this.#fail(exchange, cause, reply);
-      },
-    );
+    running.then(() => this.#forget(exchange));
   }
 
   /** Finds out who asks: the request says so itself, or the handshake did. */
@@ -241,51 +231,9 @@ class ChannelServer implements Serving, ReturnPath {
     }
   }
 
-  #answer(exchange: ServedExchange, outcome: Outcome, reply: Reply): void {
-    if (exchange.isCancelled) return;
-    exchange.end();
-    const { id, method, peer } = exchange;
-    try {
-      if (outcome.kind === "prepared") reply({ id, resultText: outcome.resultText });
-      else reply({ jsonrpc: "2.0", id, result: peer.revision.encodeResult(method, outcome, this.#runtime.snapshot) });
-    } catch (cause) {
-      this.#replyError(exchange, cause, reply);
-    }
-  }
-
-  #fail(exchange: ServedExchange, cause: unknown, reply: Reply): void {
-    if (exchange.isCancelled) return;
-    exchange.end();
-    this.#replyError(exchange, cause, reply);
-  }
-
-  #replyError({ id, method, peer }: ServedExchange, cause: unknown, reply: Reply): void {
-    const error = peer.revision.encodeError(this.#toRpcError(cause, method));
-    try {
-      reply({ jsonrpc: "2.0", id, error });
-    } catch (failure) {
-      // The data of an error may have no JSON form either; its code and message always do.
-      this.#runtime.report(failure, method);
-      reply({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } });
-    }
-  }
-
-  #toRpcError(cause: unknown, method: string): RpcError {
-    if (cause instanceof RpcError) return cause;
-    const reference = this.#runtime.report(cause, method);
-    if (cause instanceof PortolanError && cause.code === "unserializable") return new RpcError(-32603, cause.message);
-    return internalError(reference);
-  }
-
   #refuse(error: RpcError, id?: RequestId): void {
     const withoutId = this.#session?.peer.revision.unreadableId === "null" ? { id: null } : {};
-    this.#send({ jsonrpc: "2.0", ...(id === undefined ? withoutId : { id }), error: error.toErrorObject() });
-  }
-
-  #send(message: Parameters<Channel["send"]>[0]): void {
-    const sent = this.#channel.send(message);
-    // A peer that is gone is told nothing more; that is no error of ours.
-    if (sent) sent.catch(() => {});
+    this.#outbox.send({ jsonrpc: "2.0", ...(id === undefined ? withoutId : { id }), error: error.toErrorObject() });
   }
 
   #forget(exchange: ServedExchange): void {
@@ -295,7 +243,9 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   #isIdle(): boolean {
-    for (const exchange of this.#inFlight.values()) if (!exchange.endGracefully) return false;
+    for (const { peer, method } of this.#inFlight.values()) {
+      if (!peer.revision.requests.get(method)?.openEnded) return false;
+    }
     return true;
   }
 

@@ -1,6 +1,6 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { describe, isObject } from "../schema/shape.ts";
+
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -67,12 +67,20 @@ export function servedBy<T extends object>(value: T, runtime: Runtime): T & Serv
   return Object.assign(value, { [runtimeKey]: () => runtime });
 }
 
+const minSecretLength = 32;
+
 /** Begins the definition of a server. */
 export function createServer<App = undefined>(info: ServerInfo, options: ServerOptions<App> = {}): Server<App> {
   if (typeof info?.name !== "string" || typeof info.version !== "string") {
     throw unexpected("createServer", "{ name, version } as strings", info);
   }
-  if (!isObject(options)) throw unexpected("createServer: options", "an object", options);
+  if (typeof options !== "object" || options === null) throw unexpected("createServer: options", "an object", options);
+  if (options.secrets?.some((secret) => secret.length < minSecretLength)) {
+    throw new PortolanError(
+      "invalid-definition",
+      `createServer: secrets: expected at least ${minSecretLength} characters each`,
+    );
+  }
   return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new Entries([]));
 }
 
@@ -219,5 +227,5 @@ function named(kind: string, name: string): string {
 }
 
 function notServed(made: string, got: unknown): PortolanError {
-  return new PortolanError("invalid-argument", `Expected a server ${made}, got ${describe(got)}`);
+  return new PortolanError("invalid-argument", `Expected a server ${made}, got ${nameOf(got)}`);
 }

@@ -25,8 +25,11 @@ const cleanupMs = 300;
 export function serveStdio(server: Served, options: ServeStdioOptions = {}): Serving {
   const channel = new StdioChannel(takeStdout(), options.maxMessageBytes);
   const serving = serveChannel(server, channel);
-  if (options.exit ?? true) {
-    exitWhenDone(serving, channel, options.graceMs ?? defaultGraceMs);
+  const { exit = true, graceMs = defaultGraceMs } = options;
+  const inputEnded = channel.inputEnded.then(() => windDown(serving, graceMs));
+  if (exit) {
+    inputEnded.then(() => process.exit(0));
+    exitOnSignals(serving, graceMs);
     runtimeOf(server).snapshot.loading?.catch(exitUnfit);
   }
   return serving;
@@ -129,25 +132,25 @@ class StdioChannel implements Channel {
 }
 
 /**
- * Leaves when the client has closed its end or a signal says so: running calls may end within the grace, the rest is
- * cancelled and gets a moment to clean up. Clients that lose patience kill after two seconds, so all of it takes less.
+ * Lets running calls end within the grace; the rest is cancelled and gets a moment to clean up. Clients that lose
+ * patience kill after two seconds, so all of it takes less.
  */
-function exitWhenDone(serving: Serving, channel: StdioChannel, graceMs: number): void {
+async function windDown(serving: Serving, graceMs: number): Promise<void> {
+  const deadline = after(graceMs);
+  const isIdle = await Promise.race([serving.idle().then(() => true), deadline]);
+  // Closing waits for a client that still reads, and not for ever for one that does not.
+  await Promise.race([serving.close(), deadline]);
+  if (!isIdle) await after(cleanupMs);
+}
+
+/** The second signal does not wait. */
+function exitOnSignals(serving: Serving, graceMs: number): void {
   let isLeaving = false;
-  const leave = async () => {
-    isLeaving = true;
-    const deadline = after(graceMs);
-    const isIdle = await Promise.race([serving.idle().then(() => true), deadline]);
-    // Closing waits for a client that still reads, and not for ever for one that does not.
-    await Promise.race([serving.close(), deadline]);
-    if (!isIdle) await after(cleanupMs);
-    process.exit(0);
-  };
-  channel.inputEnded.then(leave);
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     process.on(signal, () => {
       if (isLeaving) process.exit(0);
-      leave();
+      isLeaving = true;
+      windDown(serving, graceMs).then(() => process.exit(0));
     });
   }
 }

@@ -3,7 +3,9 @@ import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { isObjectSchema } from "../protocol/boxed.ts";
 import { missingCapability, unknownTool } from "../protocol/errors.ts";
+import { isQuestion, mayAsk } from "../protocol/may-ask.ts";
 import { type Complete, complete, type Outcome } from "../protocol/outcome.ts";
+import type { Peer } from "../protocol/revision.ts";
 import type { CallToolResult, ClientCapabilities } from "../protocol/types/index.ts";
 import { type CompiledSchema, compileSchema, type Issue, type Validated } from "../schema/infer.ts";
 import { converse, type ExplicitQuestions, type Produced } from "./ask.ts";
@@ -82,15 +84,16 @@ function describeTool(tool: CompiledTool): void {
   }
   const { title, description, annotations, icons, meta } = tool.definition;
   tool.boxed = output !== undefined && !isObjectSchema(output.jsonSchema);
+  // Members that are undefined do not reach the wire.
   tool.entry = {
     name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
+    title,
+    description,
     inputSchema: input?.jsonSchema ?? anyArguments,
-    ...(output && { outputSchema: output.jsonSchema }),
-    ...(annotations && { annotations }),
-    ...(icons && { icons }),
-    ...(meta && { _meta: meta }),
+    outputSchema: output?.jsonSchema,
+    annotations,
+    icons,
+    _meta: meta,
   };
 }
 
@@ -113,7 +116,7 @@ export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromi
   const tool = runtime.snapshot.tools.find(params["name"] as string, exchange);
   if (!tool) throw unknownTool(params["name"] as string);
   const { needs } = tool.definition;
-  if (needs) checkNeeds(tool.key, needs, exchange.peer.capabilities);
+  if (needs) checkNeeds(tool.key, needs, exchange.peer);
   const args = params["arguments"] ?? {};
   if (tool.around.length === 0) return converse(runtime, exchange, () => runTool(runtime, exchange, tool, args));
   return runAround(tool.around, exchange, () =>
@@ -121,19 +124,19 @@ export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromi
   );
 }
 
-function checkNeeds(name: string, needs: ClientCapabilities, has: ClientCapabilities): void {
+/** What a tool says it needs must be declared by the client and known to its revision. */
+function checkNeeds(name: string, needs: ClientCapabilities, peer: Peer): void {
   for (const [capability, parts] of Object.entries(needs)) {
-    const declared = (has as JsonObject)[capability] as JsonObject | undefined;
-    const isMissing =
-      declared === undefined || Object.keys(parts ?? {}).some((part) => !declares(capability, declared, part));
-    if (isMissing) throw missingCapability(needs, `Tool "${name}"`);
+    const declared = (peer.capabilities as JsonObject)[capability] as JsonObject | undefined;
+    const wanted = Object.keys(parts ?? {});
+    if (capability === "elicitation" && wanted.length === 0) wanted.push("form");
+    const has = (part: string) => {
+      const question: string = `${capability}.${part}`;
+      return isQuestion(question) ? mayAsk(peer, question) : declared?.[part] !== undefined;
+    };
+    const isThere = isQuestion(capability) ? mayAsk(peer, capability) : declared !== undefined;
+    if (!isThere || !wanted.every(has)) throw missingCapability(needs, `Tool "${name}"`);
   }
-}
-
-function declares(capability: string, declared: JsonObject, part: string): boolean {
-  // An empty elicitation capability means forms only.
-  if (capability === "elicitation" && part === "form" && declared["url"] === undefined) return true;
-  return declared[part] !== undefined;
 }
 
 function runTool(

@@ -29,6 +29,7 @@ export const stateless: RevisionChanges = {
     "resources/unsubscribe": null,
     "server/discover": { params: object({}), cacheable: true },
     "subscriptions/listen": {
+      openEnded: true,
       params: object({
         notifications: object({
           toolsListChanged: optional(boolean),

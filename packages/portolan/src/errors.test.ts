@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { nameOf } from "./errors.ts";
+
+test("a value is named in a few words", () => {
+  expect([nameOf(null), nameOf(undefined), nameOf([1]), nameOf({ a: 1 })]).toEqual([
+    "null",
+    "nothing",
+    "an array",
+    "an object",
+  ]);
+  expect([nameOf(1n), nameOf(() => 1), nameOf(Symbol("s"))]).toEqual(["bigint 1", "a function", "a symbol"]);
+});
+
+test("a long text is counted, not quoted", () => {
+  expect(nameOf("x".repeat(41))).toBe("a string of 41 characters");
+  expect(nameOf("a\nb")).toBe('"a\\nb"');
+});

@@ -1,0 +1,291 @@
+import { required } from "./assertions.ts";
+import {
+  compileAll,
+  count,
+  type Keyword,
+  keyword,
+  list,
+  type Matcher,
+  map,
+  names,
+  namesByName,
+  partOf,
+  type Site,
+} from "./keyword.ts";
+import {
+  anything,
+  attempt,
+  type Check,
+  type Finding,
+  fail,
+  listed,
+  MAYBE,
+  NO,
+  type Run,
+  report,
+  short,
+  spend,
+  stops,
+  type Verdict,
+  within,
+  YES,
+} from "./run.ts";
+import { isObject } from "./shape.ts";
+
+const properties: Keyword = keyword(map, (schemas, site, keywordName) => {
+  const keys = Object.keys(schemas);
+  const checks = keys.map((key) => site.compile(schemas[key], keywordName, key));
+  return (value, run) => {
+    if (!isObject(value)) return true;
+    spend(run, keys.length >> 2);
+    let passes = true;
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index] as string;
+      if (!Object.hasOwn(value, key) || within(run, key, checks[index] as Check, value[key])) continue;
+      if (stops(run)) return false;
+      passes = false;
+    }
+    return passes;
+  };
+});
+
+/** Applies a check to objects that have a certain member. */
+function having(name: string, check: Check): Check {
+  return (value, run) => !isObject(value) || !Object.hasOwn(value, name) || check(value, run);
+}
+
+/** Applies a check to all members that are not left out. */
+function eachMember(check: Check, isLeftOut: (name: string, run: Run) => boolean): Check {
+  return (value, run) => {
+    if (!isObject(value) || (check === anything && run.seen === undefined)) return true;
+    let passes = true;
+    for (const name in value) {
+      spend(run, 1);
+      if (isLeftOut(name, run) || within(run, name, check, value[name])) continue;
+      if (stops(run)) return false;
+      passes = false;
+    }
+    return passes;
+  };
+}
+
+/** Whether a pattern claims a member; what it may claim counts as seen. */
+function claims(match: Matcher, key: string, run: Run): Verdict {
+  const verdict = match(key, run);
+  if (verdict === MAYBE) {
+    run.isUnsure = true;
+    run.seen?.push(key);
+  }
+  return verdict;
+}
+
+const patternProperties: Keyword = keyword(map, (schemas, site, name) =>
+  Object.entries(schemas).map(([pattern, schema]) => {
+    const match = site.match(pattern, name);
+    return eachMember(site.compile(schema, name, pattern), (key, run) => claims(match, key, run) !== YES);
+  }),
+);
+
+const additionalProperties: Keyword = (schema, site, name) => {
+  const named = new Set(keysOf(site, "properties"));
+  const matchers = keysOf(site, "patternProperties").map((pattern) => site.match(pattern, "patternProperties"));
+  const check = site.compile(schema, name);
+  return eachMember(check, (key, run) => named.has(key) || matchers.some((match) => claims(match, key, run) !== NO));
+};
+
+function keysOf(site: Site, name: string): string[] {
+  return Object.keys(site.schema[name] ?? {});
+}
+
+const unevaluatedProperties: Keyword = (schema, site, name) => {
+  const check = site.compile(schema, name);
+  return (value, run) => {
+    const seen = new Set(run.seen);
+    return eachMember(check, (key) => seen.has(key))(value, run);
+  };
+};
+
+const propertyNames: Keyword = (schema, site, name) => {
+  const check = site.compile(schema, name);
+  return (value, run) => {
+    if (!isObject(value)) return true;
+    for (const key in value) {
+      spend(run, 1);
+      if (attempt(check, key, run) === NO) return fail(run, key, 'member names that match "propertyNames"');
+    }
+    return true;
+  };
+};
+
+/** Of draft-07: for each name there is either a schema, or an array of further names. */
+const dependencies: Keyword = keyword(map, (entries, site, name) =>
+  Object.entries(entries).map(([key, entry]) =>
+    having(key, names.is(entry) ? required(entry) : site.compile(entry, name, key)),
+  ),
+);
+
+/** Applies a check to one item. */
+function item(index: number, check: Check): Check {
+  return (value, run) => !Array.isArray(value) || index >= value.length || within(run, index, check, value[index]);
+}
+
+/** Applies a check to all items from one on, except those left out. */
+function eachItem(check: Check, start: number, leftOut?: ReadonlySet<unknown>): Check {
+  return (value, run) => {
+    if (!Array.isArray(value) || (check === anything && run.seen === undefined)) return true;
+    spend(run, value.length >> 3);
+    let passes = true;
+    for (let index = start; index < value.length; index++) {
+      if (leftOut?.has(index) || within(run, index, check, value[index])) continue;
+      if (stops(run)) return false;
+      passes = false;
+    }
+    return passes;
+  };
+}
+
+const first = (schemas: readonly unknown[], site: Site, name: string): Check[] =>
+  schemas.map((schema, index) => item(index, site.compile(schema, name, index)));
+
+const items: Keyword = (schema, site, name) => {
+  if (Array.isArray(schema)) {
+    const checks = first(schema, site, name);
+    const { additionalItems } = site.schema;
+    if (additionalItems === undefined) return checks;
+    return [...checks, eachItem(site.compile(additionalItems, "additionalItems"), schema.length)];
+  }
+  const before = site.isDraft07 ? undefined : site.schema["prefixItems"];
+  return eachItem(site.compile(schema, name), Array.isArray(before) ? before.length : 0);
+};
+
+const contains: Keyword = (schema, site, name) => {
+  const check = site.compile(schema, name);
+  const { minContains = 1, maxContains = Infinity } = site.isDraft07 ? {} : site.schema;
+  const least = Number(minContains);
+  const most = Number(maxContains);
+  return (value, run) => {
+    if (!Array.isArray(value)) return true;
+    spend(run, value.length);
+    const { seen } = run;
+    let sure = 0;
+    let possible = 0;
+    for (let index = 0; index < value.length; index++) {
+      run.seen = undefined;
+      const verdict = attempt(check, value[index], run);
+      run.seen = seen;
+      if (verdict === NO) continue;
+      seen?.push(index);
+      possible += 1;
+      if (verdict === YES) sure += 1;
+    }
+    if (possible >= least && sure <= most) return true;
+    const [bound, limit] = possible < least ? ["least", least] : ["most", most];
+    return report(run, `expected at ${bound} ${limit} items that match "contains", got ${possible}`);
+  };
+};
+
+const unevaluatedItems: Keyword = (schema, site, name) => {
+  const check = site.compile(schema, name);
+  return (value, run) => eachItem(check, 0, new Set(run.seen))(value, run);
+};
+
+/** Alternatives, of which only one may match if they exclude each other. */
+const choice = (isExclusive: boolean): Keyword =>
+  keyword(list, (schemas, site, name) => {
+    const checks = compileAll(schemas, site, name);
+    return (value, run) => {
+      spend(run, checks.length >> 3);
+      let isPossible = false;
+      let sure = 0;
+      for (let index = 0; index < checks.length; index++) {
+        const verdict = attempt(checks[index] as Check, value, run);
+        if (verdict === NO) continue;
+        // Where members are noted, later alternatives may apply to others.
+        if (!isExclusive && run.seen === undefined) return true;
+        isPossible = true;
+        if (verdict === YES) sure += 1;
+        if (isExclusive && sure > 1) return fail(run, value, "only one of the alternatives to match");
+      }
+      return isPossible || explain(schemas, checks, value, run);
+    };
+  });
+
+const not: Keyword = (schema, site, name) => {
+  const check = site.compile(schema, name);
+  return (value, run) => attempt(check, value, run) !== YES || fail(run, value, 'something that does not match "not"');
+};
+
+const condition: Keyword = (schema, site, name) => {
+  const check = site.compile(schema, name);
+  const { then: consequent, else: alternative } = site.schema;
+  const whenTrue = consequent === undefined ? anything : site.compile(consequent, "then");
+  const whenFalse = alternative === undefined ? anything : site.compile(alternative, "else");
+  return (value, run) => {
+    const verdict = attempt(check, value, run);
+    // Where the condition is not known, either branch will do.
+    if (verdict === MAYBE && attempt(whenTrue, value, run) !== NO) return true;
+    return (verdict === YES ? whenTrue : whenFalse)(value, run);
+  };
+};
+
+/** Reports that no alternative matches: by what is wrong with the one that was meant, if that can be told. */
+function explain(schemas: readonly unknown[], checks: readonly Check[], value: unknown, run: Run): false {
+  const { findings, seen } = run;
+  if (findings === undefined) return false;
+  let best: Finding[] = [];
+  let bestDepth = run.keys.length;
+  for (const check of checks) {
+    const trial: Finding[] = [];
+    run.findings = trial;
+    run.seen = undefined;
+    check(value, run);
+    // An alternative that fails at the value itself (another type, another constant) was not the one that was meant.
+    const isOther = trial.some(({ depth }) => depth === run.keys.length);
+    const depth = isOther ? 0 : Math.max(...trial.map((finding) => finding.depth));
+    if (depth > bestDepth) [best, bestDepth] = [trial, depth];
+    else if (depth === bestDepth) best = [];
+  }
+  run.findings = findings;
+  run.seen = seen;
+  findings.push(...best);
+  return best.length > 0 ? false : fail(run, value, alternatives(schemas));
+}
+
+/** Names the alternatives when each is a plain type or constant, as nullable and literal unions are. */
+function alternatives(schemas: readonly unknown[]): string {
+  const names = schemas.map((schema) => {
+    if (!isObject(schema)) return undefined;
+    if ("const" in schema) return short(schema["const"]);
+    if (Array.isArray(schema["enum"])) return listed(schema["enum"]);
+    return typeof schema["type"] === "string" ? schema["type"] : undefined;
+  });
+  const isPlain = names.every((name) => name !== undefined);
+  return isPlain ? [...new Set(names)].slice(0, 20).join(" or ") : "a match for one of the alternatives";
+}
+
+/** Keywords that apply subschemas: to members, to items, and to the value itself. */
+export const applicators: { readonly [name: string]: Keyword } = {
+  properties,
+  patternProperties,
+  additionalProperties,
+  unevaluatedProperties,
+  propertyNames,
+  dependencies,
+  dependentSchemas: keyword(map, dependencies),
+  dependentRequired: keyword(namesByName, dependencies),
+  prefixItems: keyword(list, first),
+  items,
+  additionalItems: partOf(({ items }) => Array.isArray(items)),
+  contains,
+  minContains: keyword(count, () => undefined),
+  maxContains: keyword(count, () => undefined),
+  unevaluatedItems,
+  allOf: keyword(list, compileAll),
+  anyOf: choice(false),
+  oneOf: choice(true),
+  not,
+  if: condition,
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+  then: partOf((schema) => schema["if"] !== undefined),
+  else: partOf((schema) => schema["if"] !== undefined),
+};
