@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
+import { build } from "rolldown";
 import { installed } from "../implementations.mjs";
 
 // Packages fastmcp can do without and which are not installed.
@@ -35,25 +35,18 @@ async function measure(entry) {
 
 const leaveForLater = {
   name: "leave-for-later",
-  setup(build) {
-    build.onResolve({ filter: /.*/ }, ({ kind, path }) =>
-      kind === "dynamic-import" ? { path, external: true } : undefined,
-    );
-  },
+  resolveDynamicImport: () => false,
 };
 
-async function bundleSize(entry, plugins) {
-  const { outputFiles } = await build({
-    entryPoints: [entry],
-    bundle: true,
-    minify: true,
-    treeShaking: true,
+async function bundleSize(input, plugins) {
+  const bundled = await build({
+    input,
+    plugins,
     platform: "node",
-    format: "esm",
+    external: ["zod", /^zod\//, ...optional],
+    output: { format: "esm", minify: true, codeSplitting: false },
     write: false,
     logLevel: "silent",
-    external: ["zod", "zod/*", ...optional],
-    plugins,
   });
-  return gzipSync(outputFiles[0].contents, { level: 9 }).length;
+  return gzipSync(bundled.output[0].code, { level: 9 }).length;
 }

@@ -29,7 +29,7 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
     unreadableId,
     requests,
     notifications,
-    readPeer: (meta) => ({ revision, ...traits.readPeer(meta) }),
+    readPeer: (meta) => traits.readPeer(meta, revision),
     asking,
     ...createEncoder(asking),
   };

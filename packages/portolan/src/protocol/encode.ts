@@ -59,9 +59,11 @@ export function createEncoder(parts: EncoderParts): Encoder {
 export function hide(parts: EncoderParts, kind: Kind): Encode | undefined {
   const names = parts.hidden.get(kind);
   if (!names) return undefined;
+  const without = (value: JsonObject) =>
+    Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
   return (value) => {
-    if (!names.some((name) => name in value)) return value;
-    return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
+    for (const name of names) if (name in value) return without(value);
+    return value;
   };
 }
 

@@ -10,9 +10,9 @@ import type { ClientCapabilities, Implementation, LogLevel } from "./types/index
 export interface Peer {
   readonly revision: Revision;
   readonly capabilities: ClientCapabilities;
-  readonly info?: Implementation;
+  readonly info?: Implementation | undefined;
   /** The least severe log message it wants; absent means that none was asked for. */
-  readonly logLevel?: LogLevel;
+  readonly logLevel?: LogLevel | undefined;
 }
 
 /** What the sending side says of itself in what it sends. */
@@ -101,7 +101,7 @@ type Traits = Pick<Revision, "lifecycle" | "questions" | "logsUnasked" | "change
   readonly allowedCode: (code: number) => number;
   /** Adds what every result carries. */
   readonly envelope: (result: JsonObject, row: MethodRow | undefined, self: Self, method: string) => JsonObject;
-  readonly readPeer: (meta: JsonObject) => Omit<Peer, "revision">;
+  readonly readPeer: (meta: JsonObject, revision: Revision) => Peer;
 };
 
 /** The changelog of one revision: what it says differently from the one before. */

@@ -145,7 +145,7 @@ function firstOf(convert: (options: { readonly target: string }) => JsonSchema):
 }
 
 function toValidated<T>(result: StandardResult<T>): Validated<T> {
-  if (!result.issues) return { value: result.value };
+  if (!result.issues) return result;
   return {
     issues: result.issues.map(({ path = [], message }) => ({
       // Not path.map: arktype's paths are no plain arrays.

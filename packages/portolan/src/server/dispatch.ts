@@ -15,6 +15,8 @@ import { callTool } from "./tools.ts";
 type Handler = (runtime: Runtime, exchange: ServedExchange) => MaybePromise<Outcome>;
 
 interface Method {
+  /** Needs no feature, and so is answered while some still load. */
+  readonly isImmediate?: boolean;
   /** Whether this server has what the method is about. */
   readonly isOffered: (snapshot: Snapshot) => boolean;
   readonly handle: Handler;
@@ -50,18 +52,18 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["completion/complete", { isOffered: (s) => s.completes, handle: lazily("completeArgument") }],
   ["logging/setLevel", { isOffered: (s) => s.logging, handle: setLevel }],
   ["subscriptions/listen", { isOffered: always, handle: lazily("listen") }],
-  ["server/discover", { isOffered: always, handle: discover }],
-  ["initialize", { isOffered: always, handle: initialize }],
-  ["ping", { isOffered: always, handle: () => empty }],
+  ["server/discover", { isOffered: always, isImmediate: true, handle: discover }],
+  ["initialize", { isOffered: always, isImmediate: true, handle: initialize }],
+  ["ping", { isOffered: always, isImmediate: true, handle: () => empty }],
 ]);
 
 /** Serves one request: its row, its params, its middleware, its handler. Knows nothing of how it came here. */
 export function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
-  if (snapshot.loading) return snapshot.loading.then(() => dispatch(runtime, exchange));
   const { method } = exchange;
   const row = exchange.peer.revision.requests.get(method);
   const known = row && methods.get(method);
+  if (snapshot.loading && !known?.isImmediate) return snapshot.loading.then(() => dispatch(runtime, exchange));
   if (!row || !known) return dispatchExtra(runtime, exchange);
   if (!known.isOffered(snapshot)) throw methodNotFound(method);
   checkParams(row, exchange);

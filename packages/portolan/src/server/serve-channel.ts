@@ -54,6 +54,7 @@ class ChannelServer implements Serving, ReturnPath {
   readonly #outbox: Outbox;
   readonly #principal: Principal;
   readonly #maxInFlight: number;
+  readonly #reply: Reply = (response) => this.#outbox.send(response);
   readonly #inFlight = new Map<RequestId, ServedExchange>();
   /** Our own requests; made when the first question is put. */
   #questions: Connection | undefined;
@@ -133,7 +134,7 @@ class ChannelServer implements Serving, ReturnPath {
 
   #receive(message: Message): void {
     if (!("method" in message)) this.#questions?.settle(message);
-    else if ("id" in message) this.#serve(message, (response) => this.#outbox.send(response));
+    else if ("id" in message) this.#serve(message, this.#reply);
     else this.#hear(message);
   }
 

@@ -35,7 +35,7 @@ export function serveStdio(server: Served, options: ServeStdioOptions = {}): Ser
   return serving;
 }
 
-type Write = (text: string, written: (error?: Error | null) => void) => boolean;
+type Write = (text: string) => boolean;
 
 function takeStdout(): Write {
   const { stdout, stderr } = process;
@@ -50,11 +50,14 @@ class StdioChannel implements Channel {
   readonly #write: Write;
   readonly #maxBytes: number | undefined;
   #incoming: Incoming | undefined;
-  #lines: string[] = [];
+  readonly #flushLater = (): void => this.#flush();
+  #pending = "";
   #isScheduled = false;
   #isClosed = false;
   #ended: (() => void)[] = [];
+  /** Pending while the client reads too slowly. */
   #drained: Promise<void> | undefined;
+  #settleDrained: () => void = () => {};
 
   constructor(write: Write, maxBytes: number | undefined) {
     this.#write = write;
@@ -72,16 +75,17 @@ class StdioChannel implements Channel {
     });
     stdin.on("close", () => this.#inputEnded());
     stdin.on("error", () => this.#inputEnded());
+    process.stdout.on("drain", () => this.#settle());
     process.stdout.on("error", (error: Error) => this.#fail(error));
   }
 
   /** What is sent in one turn of the event loop is written at once. */
   send(message: Message | RpcResponse[] | Prepared): void | Promise<void> {
     if (this.#isClosed) return;
-    this.#lines.push(serialize(message));
+    this.#pending += `${serialize(message)}\n`;
     if (!this.#isScheduled) {
       this.#isScheduled = true;
-      setImmediate(() => this.#flush());
+      setImmediate(this.#flushLater);
     }
     return this.#drained;
   }
@@ -103,26 +107,24 @@ class StdioChannel implements Channel {
 
   #flush(): void {
     this.#isScheduled = false;
-    if (this.#lines.length === 0) return;
-    const text = `${this.#lines.join("\n")}\n`;
-    this.#lines = [];
-    let settle: () => void = () => {};
-    const written = new Promise<void>((resolve) => {
-      settle = resolve;
+    const text = this.#pending;
+    if (text === "") return;
+    this.#pending = "";
+    if (this.#write(text) || this.#drained) return;
+    this.#drained = new Promise((resolve) => {
+      this.#settleDrained = resolve;
     });
-    const isRoomLeft = this.#write(text, (error) => {
-      if (error) this.#fail(error);
-      settle();
-    });
-    if (isRoomLeft) return;
-    this.#drained = written.then(() => {
-      this.#drained = undefined;
-    });
+  }
+
+  #settle(): void {
+    this.#drained = undefined;
+    this.#settleDrained();
   }
 
   #fail(reason?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#settle();
     process.stdin.pause();
     this.#inputEnded();
     this.#incoming?.closed(

@@ -14,7 +14,7 @@ import type { ServerOptions, ToolDefinition } from "./definition.ts";
 import type { ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
 import type { Feature } from "./feature-list.ts";
-import { isPromise, type MaybePromise, whenDone } from "./maybe-promise.ts";
+import { isPromise, type MaybePromise } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
 import { expectFunctionIn } from "./mistakes.ts";
 import type { Runtime } from "./runtime.ts";
@@ -139,6 +139,7 @@ function checkNeeds(name: string, needs: ClientCapabilities, peer: Peer): void {
   }
 }
 
+// Hot path: no closures and no copies where arguments and result are there at once.
 function runTool(
   runtime: Runtime,
   exchange: ServedExchange,
@@ -146,22 +147,30 @@ function runTool(
   args: unknown,
 ): MaybePromise<Produced> {
   if (!tool.input) return invoke(runtime, exchange, tool, args);
-  return whenDone(tool.input.validate(args), (checked) =>
-    checked.issues ? refuseArguments(tool.key, checked.issues) : invoke(runtime, exchange, tool, checked.value),
-  );
+  const checked = tool.input.validate(args);
+  if (isPromise(checked)) return checked.then((done) => invokeChecked(runtime, exchange, tool, done));
+  return invokeChecked(runtime, exchange, tool, checked);
+}
+
+function invokeChecked(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  tool: CompiledTool,
+  checked: Validated<unknown>,
+): MaybePromise<Produced> {
+  if (checked.issues) return refuseArguments(tool.key, checked.issues);
+  return invoke(runtime, exchange, tool, checked.value);
 }
 
 function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
   const { definition } = tool;
-  const context = new HandlerContext(exchange, runtime, tool.makeApp, definition.asks ?? "replay");
-  const fail = (cause: unknown) => toFailure(runtime, exchange, cause);
   try {
+    const context = new HandlerContext(exchange, runtime, tool.makeApp, definition.asks);
     const returned = definition.run(args, context);
-    if (isPromise(returned)) return returned.then((value) => toOutcome(tool, value)).catch(fail);
-    const outcome = toOutcome(tool, returned);
-    return isPromise(outcome) ? outcome.catch(fail) : outcome;
+    const outcome = isPromise(returned) ? returned.then((value) => toOutcome(tool, value)) : toOutcome(tool, returned);
+    return isPromise(outcome) ? outcome.catch((cause) => toFailure(runtime, exchange, cause)) : outcome;
   } catch (cause) {
-    return fail(cause);
+    return toFailure(runtime, exchange, cause);
   }
 }
 

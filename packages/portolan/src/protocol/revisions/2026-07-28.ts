@@ -2,7 +2,7 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import { array, boolean, object, optional, record, string } from "../../schema/shape.ts";
 import { missingMeta } from "../errors.ts";
 import { metaKeys } from "../meta.ts";
-import type { MethodRow, Peer, RevisionChanges, Self } from "../revision.ts";
+import type { MethodRow, Peer, Revision, RevisionChanges, Self } from "../revision.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../types/index.ts";
 import { logLevels } from "./2024-11-05.ts";
 
@@ -57,23 +57,24 @@ export const stateless: RevisionChanges = {
   removes: { tool: ["execution"], serverCapabilities: ["tasks"], elicitation: ["elicitationId"], sampling: ["task"] },
 };
 
-/** The brief form of an identity: what each result repeats. */
-const briefs = new WeakMap<Implementation, JsonObject>();
+/** The `_meta` of most results: who answers, in brief. One object per server, because every call carries it. */
+const briefMetas = new WeakMap<Implementation, JsonObject>();
 
 function envelope(result: JsonObject, row: MethodRow | undefined, { info }: Self, method: string): JsonObject {
-  let serverInfo: JsonObject | undefined = briefs.get(info);
-  if (!serverInfo) {
-    serverInfo = { name: info.name, version: info.version };
-    briefs.set(info, serverInfo);
+  const { _meta: own } = result;
+  const identity = method === "server/discover" ? { [metaKeys.serverInfo]: info } : briefMeta(info);
+  const _meta = own === undefined ? identity : { ...identity, ...(own as JsonObject) };
+  if (row?.cacheable) return { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result, _meta };
+  return { resultType: "complete", ...result, _meta };
+}
+
+function briefMeta(info: Implementation): JsonObject {
+  let meta = briefMetas.get(info);
+  if (!meta) {
+    meta = { [metaKeys.serverInfo]: { name: info.name, version: info.version } };
+    briefMetas.set(info, meta);
   }
-  const identity = method === "server/discover" ? info : serverInfo;
-  const { _meta } = result;
-  return {
-    resultType: "complete",
-    ...(row?.cacheable && { ttlMs: 0, cacheScope: "private" }),
-    ...result,
-    _meta: { [metaKeys.serverInfo]: identity, ...(_meta as JsonObject | undefined) },
-  };
+  return meta;
 }
 
 // spec 2026-07-28: retired codes and undefined ones of the reserved range must not be sent.
@@ -82,7 +83,7 @@ function allowedCode(code: number): number {
   return code <= -32020 && code >= -32099 && code < -32022 ? -32603 : code;
 }
 
-function readPeer(meta: JsonObject): Omit<Peer, "revision"> {
+function readPeer(meta: JsonObject, revision: Revision): Peer {
   const capabilities = meta[metaKeys.clientCapabilities];
   const info = meta[metaKeys.clientInfo];
   const logLevel = meta[metaKeys.logLevel];
@@ -94,9 +95,11 @@ function readPeer(meta: JsonObject): Omit<Peer, "revision"> {
   if (logLevel !== undefined && !logLevels.includes(logLevel as LogLevel)) {
     throw missingMeta(`_meta["${metaKeys.logLevel}"]: expected one of ${logLevels.join(", ")}`);
   }
+  // One plain object per request: this is the way of every stateless call.
   return {
+    revision,
     capabilities: capabilities as ClientCapabilities,
-    ...(typeof info === "object" && info !== null && { info: info as Implementation }),
-    ...(logLevel !== undefined && { logLevel: logLevel as LogLevel }),
+    info: typeof info === "object" && info !== null ? (info as Implementation) : undefined,
+    logLevel: logLevel as LogLevel | undefined,
   };
 }
