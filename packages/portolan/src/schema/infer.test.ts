@@ -44,7 +44,8 @@ describe.each(libraries)("$library", ({ schema }) => {
   });
 
   test("answers at once with the value", () => {
-    expect(compiled.validate({ name: "Ada", age: 36 })).toEqual({ value: { name: "Ada", age: 36 } });
+    // The library's own answer is passed on, whatever else it holds.
+    expect(compiled.validate({ name: "Ada", age: 36 })).toMatchObject({ value: { name: "Ada", age: 36 } });
   });
 
   test("names what is wrong by its path", () => {

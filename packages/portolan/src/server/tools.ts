@@ -59,6 +59,7 @@ export function compileTool(
     around: [],
   };
   if (input?.loading || output?.loading) {
+    checkRoot(tool);
     tool.loading = load(tool);
     // Whoever serves the tool waits for it and hears of a failure.
     tool.loading.catch(() => {});
@@ -76,12 +77,17 @@ async function load(tool: CompiledTool): Promise<void> {
   tool.loading = undefined;
 }
 
+/** Arguments are named; an empty schema is one that is not known yet. */
+function checkRoot({ key, input }: CompiledTool): void {
+  if (!input || isObjectSchema(input.jsonSchema)) return;
+  if (input.loading && Object.keys(input.jsonSchema).length === 0) return;
+  throw unfit(key, 'input: expected a schema whose root is { type: "object" }; arguments are always named');
+}
+
 /** Fills in what follows from the schemas. */
 function describeTool(tool: CompiledTool): void {
   const { key: name, input, output } = tool;
-  if (input && !isObjectSchema(input.jsonSchema)) {
-    throw unfit(name, 'input: expected a schema whose root is { type: "object" }; arguments are always named');
-  }
+  checkRoot(tool);
   const { title, description, annotations, icons, meta } = tool.definition;
   tool.boxed = output !== undefined && !isObjectSchema(output.jsonSchema);
   // Members that are undefined do not reach the wire.
