@@ -1,4 +1,4 @@
-import { createMemoryPair, type JsonObject, PortolanError } from "portolan";
+import { type Channel, createMemoryPair, type JsonObject, PortolanError } from "portolan";
 import {
   createServer,
   form,
@@ -930,4 +930,88 @@ describe("a mistake in a definition is told in one line", () => {
       expect(errors[0]?.message).not.toContain("\n");
     }
   });
+});
+
+describe("a feature taken out", () => {
+  const server = createServer(info)
+    .tool("a", { run: () => "a" })
+    .tool("b", { run: () => "b" });
+
+  test("is gone from the new definition, stays in the old one, and its name is free again", async () => {
+    const names = async (served: Served) => {
+      const { result } = await (await connect(served)).request("tools/list");
+      return result.tools.map(({ name }: { name: string }) => name);
+    };
+    const without = server.without("tools", "a");
+    expect(await names(without)).toEqual(["b"]);
+    expect(await names(without.tool("a", { run: () => "new" }))).toEqual(["a", "b"]);
+    expect(await names(server)).toEqual(["a", "b"]);
+  });
+
+  test("must be there", () => {
+    expect(() => server.without("tools", "c")).toThrow('without: expected one of the tools that are defined, got "c"');
+  });
+});
+
+test("a handler can find out what it may ask", async () => {
+  const asked = createServer(info).tool("may", {
+    run: (_, ctx) =>
+      JSON.stringify([ctx.mayAsk("elicitation.form"), ctx.mayAsk("elicitation.url"), ctx.mayAsk("roots")]),
+  });
+  const capabilities = { elicitation: {}, roots: {} };
+  for (const [revision, expected] of [
+    ["2024-11-05", "[false,false,true]"],
+    ["2025-11-25", "[true,false,true]"],
+    ["2026-07-28", "[true,false,true]"],
+  ] as const) {
+    const peer = await connectMemory(asked, { revision, capabilities });
+    expect((await peer.callTool("may")).result.content[0].text).toBe(expected);
+  }
+});
+
+test("a client that does not read is spared progress first, and then let go", async () => {
+  const errors: unknown[] = [];
+  const noisy = createServer(info, { onError: (error) => errors.push(error) }).tool("noise", {
+    input: z.object({ n: z.number() }),
+    run({ n }, ctx) {
+      for (let step = 1; step <= n; step += 1) ctx.progress(step);
+      return "done";
+    },
+  });
+  const sent: unknown[] = [];
+  let isClosed = false;
+  let incoming: Parameters<Channel["open"]>[0] | undefined;
+  const unread = new Promise<void>(() => {});
+  const channel: Channel = {
+    open: (owner) => {
+      incoming = owner;
+    },
+    send: (message) => {
+      sent.push(message);
+      return unread;
+    },
+    close: async () => {
+      isClosed = true;
+      incoming?.closed();
+    },
+  };
+  const serving = serveChannel(noisy, channel);
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    progressToken: 1,
+  };
+  const call = (id: number) =>
+    incoming?.message({
+      jsonrpc: "2.0",
+      id,
+      method: "tools/call",
+      params: { name: "noise", arguments: { n: 5_000 }, _meta },
+    });
+  call(0);
+  expect(sent.length).toBeLessThan(1_100);
+  for (let id = 1; !isClosed && id < 30_000; id += 1) call(id);
+  expect(isClosed).toBe(true);
+  await serving.closed;
+  expect(String(errors[0])).toContain("has not read");
 });

@@ -55,7 +55,7 @@ export const reader = createServer({ name: "reader", version: "1.0.0" }).tool("n
 // region visit
 export const accounts = createServer({ name: "accounts", version: "1.0.0" }).tool("connect", {
   async run(_, ctx) {
-    if (!ctx.capabilities.elicitation?.url) return "Open the settings page to connect your account.";
+    if (!ctx.mayAsk("elicitation.url")) return "Open the settings page to connect your account.";
     const url = await ctx.once("link", () => `https://example.com/connect/${crypto.randomUUID()}`);
     const { action } = await ctx.visit("account", {
       message: "Connect your account",

@@ -76,10 +76,6 @@ export class Conversation {
     return this.#answered;
   }
 
-  get rounds(): number {
-    return this.#kept.rounds;
-  }
-
   /** What an explicit handler said to itself in the round before. */
   get userState(): string | undefined {
     return this.#kept.userState;
