@@ -169,11 +169,8 @@ async function refusal(revision: RevisionDate, input: JsonObject): Promise<strin
   const heard: unknown[] = [];
   const onError = (error: unknown) => heard.push(error);
   const served = createServer({ name: "unfit", version: "1" }, { onError }).tool("unfit", { input, run: () => "" });
-  const peer = await connectMemory(served, { revision, handshake: false });
-  const hello = { protocolVersion: revision, capabilities: {}, clientInfo: { name: "peer", version: "1" } };
-  const { error } = isStateless(revision)
-    ? await peer.request("server/discover")
-    : await peer.request("initialize", hello);
+  const peer = await connectMemory(served, { revision });
+  const { error } = await peer.request("tools/list");
   expect(error?.code).toBe(-32603);
   await peer.close();
   expect(heard).toHaveLength(1);

@@ -153,6 +153,7 @@ export const utilities: readonly Requirement[] = [
     says: "cancelling aborts the handler with the reason, and no answer comes",
     async test(open) {
       const peer = await open();
+      await peer.callTool("aborted");
       peer.request("tools/call", { name: "wait", arguments: { ms: 60_000 } }, "long");
       await peer.settled();
       peer.notify("notifications/cancelled", { requestId: "long", reason: "the user left" });

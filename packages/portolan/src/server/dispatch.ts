@@ -30,7 +30,7 @@ function lazily(name: keyof typeof import("./features.ts")): Handler {
     if (features) return features[name](runtime, exchange);
     return import("./features.ts").then((loaded) => {
       features = loaded;
-      return loaded[name](runtime, exchange);
+      return unlessCancelled(exchange, () => loaded[name](runtime, exchange));
     });
   };
 }
@@ -63,13 +63,20 @@ export function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromi
   const { method } = exchange;
   const row = exchange.peer.revision.requests.get(method);
   const known = row && methods.get(method);
-  if (snapshot.loading && !known?.isImmediate) return snapshot.loading.then(() => dispatch(runtime, exchange));
+  if (snapshot.loading && !known?.isImmediate) {
+    return snapshot.loading.then(() => unlessCancelled(exchange, () => dispatch(runtime, exchange)));
+  }
   if (!row || !known) return dispatchExtra(runtime, exchange);
   if (!known.isOffered(snapshot)) throw methodNotFound(method);
   checkParams(row, exchange);
   const chain = snapshot.chain(method);
   if (chain.length === 0) return known.handle(runtime, exchange);
   return runAround(chain, exchange, (current) => openPage(known.handle(runtime, current)));
+}
+
+/** What was cancelled while code was loaded for it does not begin; its outcome goes nowhere. */
+function unlessCancelled(exchange: ServedExchange, begin: () => MaybePromise<Outcome>): MaybePromise<Outcome> {
+  return exchange.isCancelled ? empty : begin();
 }
 
 function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExchange): void {
