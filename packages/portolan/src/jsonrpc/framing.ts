@@ -1,7 +1,7 @@
 import { ByteList } from "./byte-list.ts";
 import type { Incoming } from "./channel.ts";
 import { EnvelopeScanner } from "./envelope.ts";
-import { checkMessage, isRequestId, type Message } from "./message.ts";
+import { checkMessage, isRequestId, type Message, type Unreadable } from "./message.ts";
 
 export interface LineReaderOptions {
   /** Longest line that is read, without its newline; 16 MiB unless given. */
@@ -91,7 +91,8 @@ export class LineReader {
   #endLine(): void {
     const passing = this.#passing;
     this.#passing = undefined;
-    if (passing === undefined) this.#readBytes(this.#held.take());
+    // The bytes and their text are gone before the message is handled: a large one is not held three times.
+    if (passing === undefined) deliver(this.#readHeld(), this.#incoming);
     else this.#refuseLong(passing);
   }
 
@@ -118,10 +119,10 @@ export class LineReader {
     }
   }
 
-  #readBytes(line: Uint8Array): void {
+  #readHeld(): unknown {
+    const line = this.#held.take();
     const text = decode(line);
-    if (text === undefined) refuseBroken(line, "the line is not valid UTF-8", this.#incoming);
-    else readText(text, this.#incoming);
+    return text === undefined ? brokenLine(line, "the line is not valid UTF-8") : read(text);
   }
 
   #refuseLong({ id, hasMethod, isReply }: EnvelopeScanner): void {
@@ -136,17 +137,35 @@ export class LineReader {
 
 /** Reads the JSON text of one message or batch and hands on what it is; blank text is nothing. */
 export function readText(text: string, incoming: LineReceiver): void {
+  deliver(read(text), incoming);
+}
+
+/** What a line turned out to be instead of a JSON object or array. */
+class Unread {
+  readonly problem: Unreadable;
+
+  constructor(problem: Unreadable) {
+    this.problem = problem;
+  }
+}
+
+/** The value of a JSON object or array, an Unread, or undefined for blank text. */
+function read(text: string): unknown {
   const first = firstCode(text);
   if (first === openObject || first === openArray) {
-    const value = parse(text);
-    if (value === undefined) refuseBroken(encoder.encode(text), "the text is not valid JSON", incoming);
-    else if (Array.isArray(value)) readBatch(value, incoming);
-    else readMessage(value, incoming);
-  } else if (first !== undefined) {
-    // A stray print, no message: an answer would go to a program that does not listen.
-    const why = `expected a JSON object or array, got ${JSON.stringify(text.slice(0, 80))}`;
-    incoming.unreadable({ code: -32700, why, answerable: false });
+    return parse(text) ?? brokenLine(encoder.encode(text), "the text is not valid JSON");
   }
+  if (first === undefined) return undefined;
+  // A stray print, no message: an answer would go to a program that does not listen.
+  const why = `expected a JSON object or array, got ${JSON.stringify(text.slice(0, 80))}`;
+  return new Unread({ code: -32700, why, answerable: false });
+}
+
+function deliver(value: unknown, incoming: LineReceiver): void {
+  if (value === undefined) return;
+  if (value instanceof Unread) incoming.unreadable(value.problem);
+  else if (Array.isArray(value)) readBatch(value, incoming);
+  else readMessage(value, incoming);
 }
 
 function readMessage(value: unknown, incoming: LineReceiver): void {
@@ -180,11 +199,16 @@ function isReplying(value: unknown): boolean {
   return result !== undefined || error !== undefined;
 }
 
-function refuseBroken(bytes: Uint8Array, why: string, incoming: LineReceiver): void {
+function brokenLine(bytes: Uint8Array, why: string): Unread {
   const scanner = new EnvelopeScanner();
   scanner.feed(bytes);
   const { id, isReply, startsAsJson } = scanner;
-  incoming.unreadable({ code: -32700, why, answerable: startsAsJson && !isReply, ...(id !== undefined && { id }) });
+  return new Unread({
+    code: -32700,
+    why,
+    answerable: startsAsJson && !isReply,
+    ...(id !== undefined && { id }),
+  });
 }
 
 function parse(text: string): unknown {
