@@ -88,7 +88,7 @@ describe.each(askingRevisions)("on %s, as docs/asking.md says,", (revision) => {
 
 describe.each(ends)("on %s", (revision) => {
   const capabilities = { sampling: {}, roots: {} };
-  const roots = { roots: [{ uri: "file:///work/atlas" }] };
+  const roots = { roots: [{ uri: "file:///projects/atlas" }] };
   const model = { role: "assistant", content: { type: "text", text: "Atlas" }, model: "scripted" };
   const answer = ({ method }: RpcRequest) => (method === "roots/list" ? roots : model);
 
@@ -96,7 +96,7 @@ describe.each(ends)("on %s", (revision) => {
     const peer = await connect(guide.reader, { revision, capabilities, answer });
     expect((await peer.callTool("name_project")).result.content[0].text).toBe("Atlas");
     expect(peer.questions.map(({ method }) => method)).toEqual(["roots/list", "sampling/createMessage"]);
-    expect(JSON.stringify(peer.questions[1]?.params)).toContain("file:///work/atlas");
+    expect(JSON.stringify(peer.questions[1]?.params)).toContain("file:///projects/atlas");
   });
 });
 

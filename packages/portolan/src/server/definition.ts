@@ -140,7 +140,7 @@ export interface ServerOptions<App> {
   /** Keys for what clients carry for the server; the first one seals, all of them open. Needed by several processes. */
   secrets?: readonly string[];
   storage?: Storage;
-  /** How long a question may wait for its answer; one hour unless said otherwise. */
+  /** How long a question may wait for its answer; one hour unless said otherwise, ten minutes in a parked handler. */
   questionTtlMs?: number;
   /** Hears every error that is masked for the peer; prints to stderr unless said otherwise. */
   onError?: (error: unknown, about: ErrorReport) => void;

@@ -19,7 +19,10 @@ export function roundsOf(runtime: Runtime): Rounds {
     const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
     const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
     const sealer = createSealer({ secrets });
-    runtime.rounds = { keeper: { sealer, storage, ttlMs, maxCharacters: maxStateCharacters }, parking: new Parking() };
+    runtime.rounds = {
+      keeper: { sealer, storage, ttlMs, maxCharacters: maxStateCharacters },
+      parking: new Parking(questionTtlMs),
+    };
   }
   return runtime.rounds;
 }
