@@ -36,4 +36,4 @@ export async function run({ quick, notes }) {
   return rows;
 }
 
-const countFor = (name) => (name === "raw" || name === "portolan" ? 20_000 : 5_000);
+const countFor = (name) => (name === "raw" || name === "portolan" ? 50_000 : 5_000);

@@ -175,7 +175,7 @@ export class ServedExchange implements Exchange {
   /** Marks the answer as given. */
   end(): void {
     this.#ended = true;
-    for (const resolve of this.#whenEnded ?? []) resolve();
+    if (this.#whenEnded) for (const resolve of this.#whenEnded) resolve();
   }
 
   /** Resolves when this exchange is answered or cancelled. */

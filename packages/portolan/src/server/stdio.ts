@@ -85,7 +85,7 @@ class StdioChannel implements Channel {
     this.#pending += `${serialize(message)}\n`;
     if (!this.#isScheduled) {
       this.#isScheduled = true;
-      setImmediate(this.#flushLater);
+      process.nextTick(this.#flushLater);
     }
     return this.#drained;
   }

@@ -57,8 +57,8 @@ export const stateless: RevisionChanges = {
   removes: { tool: ["execution"], serverCapabilities: ["tasks"], elicitation: ["elicitationId"], sampling: ["task"] },
 };
 
-/** The `_meta` of most results: who answers, in brief. One object per server, because every call carries it. */
-const briefMetas = new WeakMap<Implementation, JsonObject>();
+/** The `_meta` of most results: who answers, in brief. Kept for the server that answered last, because every call carries it. */
+let brief: { readonly info: Implementation; readonly meta: JsonObject } | undefined;
 
 function envelope(result: JsonObject, row: MethodRow | undefined, { info }: Self, method: string): JsonObject {
   const { _meta: own } = result;
@@ -69,12 +69,10 @@ function envelope(result: JsonObject, row: MethodRow | undefined, { info }: Self
 }
 
 function briefMeta(info: Implementation): JsonObject {
-  let meta = briefMetas.get(info);
-  if (!meta) {
-    meta = { [metaKeys.serverInfo]: { name: info.name, version: info.version } };
-    briefMetas.set(info, meta);
+  if (brief?.info !== info) {
+    brief = { info, meta: { [metaKeys.serverInfo]: { name: info.name, version: info.version } } };
   }
-  return meta;
+  return brief.meta;
 }
 
 // spec 2026-07-28: retired codes and undefined ones of the reserved range must not be sent.
