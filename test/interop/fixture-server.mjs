@@ -68,14 +68,15 @@ const plain = createServer(
   .tool("progress", {
     input: z.object({ steps: z.int() }),
     run: async ({ steps }, context) => {
+      // The official clients drop progress that they read together with the result: it waits until all was heard.
+      const heard = new Promise((resolve) => {
+        release = resolve;
+      });
       for (let step = 1; step <= steps; step += 1) {
         context.progress(step, steps, `step ${step}`);
         await turn();
       }
-      // The official clients drop progress that they read together with the result: it waits until all was heard.
-      await new Promise((resolve) => {
-        release = resolve;
-      });
+      await heard;
       return "done";
     },
   })
