@@ -27,7 +27,7 @@ export function answersTo(peer: RawPeer, id: unknown): number {
 
 /** Sends what no type allows. */
 export function sendOdd(peer: RawPeer, value: unknown): void {
-  const isObject = typeof value === "object" && value !== null;
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   peer.send((isObject ? value : { toJSON: () => value }) as Message);
 }
 

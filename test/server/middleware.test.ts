@@ -39,6 +39,21 @@ describe("middleware", () => {
     ]);
   });
 
+  test.each([stateful, stateless])("may change structured content in place ($revision)", async (era) => {
+    const server = createServer(info)
+      .tool("t", { run: () => ({ city: "Oslo" }) })
+      .use(
+        async (exchange, next) => {
+          const outcome = await next(exchange);
+          if (outcome.kind === "complete") (outcome.result["structuredContent"] as JsonObject)["city"] = "Bergen";
+          return outcome;
+        },
+        { method: "tools/call" },
+      );
+    const { result } = await (await connect(server, era)).callTool("t");
+    expect(result.structuredContent).toEqual({ city: "Bergen" });
+  });
+
   test("may answer itself, refuse, change the params and change the result", async () => {
     const runs: unknown[] = [];
     const server = createServer(info)

@@ -1,5 +1,5 @@
 export { PortolanError, type PortolanErrorCode } from "./errors.ts";
-export type { Channel, Incoming, Prepared } from "./jsonrpc/channel.ts";
+export type { Channel, Incoming, Prepared, Sendable } from "./jsonrpc/channel.ts";
 export { type ErrorStage, RpcError, type RpcErrorOptions } from "./jsonrpc/errors.ts";
 export { LineReader, type LineReaderOptions } from "./jsonrpc/framing.ts";
 export { createMemoryPair, type MemoryPairOptions } from "./jsonrpc/memory.ts";

@@ -7,6 +7,9 @@ export interface Prepared {
   readonly resultText: string;
 }
 
+/** One message, or the responses to one batch. */
+export type Sendable = Message | Prepared | (RpcResponse | Prepared)[];
+
 /** What a channel tells its owner. Called in arrival order, never before `open` returns. */
 export interface Incoming {
   message(message: Message): void;
@@ -20,12 +23,14 @@ export interface Incoming {
 
 /** A bidirectional transport: stdio, memory, a socket, the two endpoints of HTTP+SSE. */
 export interface Channel {
+  /** Tells that it writes JSON: results then come to `send` as text where that is less work. */
+  readonly writesText?: boolean;
   open(incoming: Incoming): void;
   /**
-   * Sends one message, or one batch. Throws a PortolanError "unserializable" before anything is written when the
+   * Throws a PortolanError "unserializable" before anything is written when the
    * message is no JSON; returns a promise only while the other side reads too slowly; ignores what follows `close`.
    */
-  send(message: Message | RpcResponse[] | Prepared): void | Promise<void>;
+  send(message: Sendable): void | Promise<void>;
   /** Ends the channel; resolves when everything sent before has been handed on and all is released. */
   close(): Promise<void>;
 }

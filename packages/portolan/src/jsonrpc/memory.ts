@@ -1,5 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, Incoming, Prepared } from "./channel.ts";
+import type { Channel, Incoming, Prepared, Sendable } from "./channel.ts";
 import { readText } from "./framing.ts";
 import type { JsonObject, Message, RpcResponse } from "./message.ts";
 import { serialize } from "./serialize.ts";
@@ -11,17 +11,25 @@ export interface MemoryPairOptions {
 
 /** Two linked channels in one process: what one sends, the other receives, in order and never inside `send`. */
 export function createMemoryPair(options: MemoryPairOptions = {}): [Channel, Channel] {
-  const pack = options.serialize === true ? serialize : byReference;
+  const writesText = options.serialize === true;
+  const pack = writesText ? serialize : byReference;
   const left = new Inbox();
   const right = new Inbox();
-  return [createSide(left, right, pack), createSide(right, left, pack)];
+  return [
+    { writesText, ...createSide(left, right, pack) },
+    { writesText, ...createSide(right, left, pack) },
+  ];
 }
 
 /** A message, a batch, or the JSON text of either. */
 type Parcel = Message | RpcResponse[] | string;
-type Pack = (message: Message | RpcResponse[] | Prepared) => Parcel;
+type Pack = (message: Sendable) => Parcel;
 
-function byReference(message: Message | RpcResponse[] | Prepared): Parcel {
+function byReference(message: Sendable): Parcel {
+  return Array.isArray(message) ? message.map(unprepared) : unprepared(message);
+}
+
+function unprepared<M extends Message>(message: M | Prepared): M | RpcResponse {
   if (!("resultText" in message)) return message;
   return { jsonrpc: "2.0", id: message.id, result: JSON.parse(message.resultText) as JsonObject };
 }

@@ -50,7 +50,7 @@ describe("a value without JSON form", () => {
 
   test("is found in a batch and behind odd keys", () => {
     const batch = [result({}), result({ "odd key": { 7: Object(1n) } })];
-    expect(failure(batch).message).toBe('[1].result["odd key"]["7"]: a BigInt has no JSON form; send a string');
+    expect(failure(batch).message).toBe('result["odd key"]["7"]: a BigInt has no JSON form; send a string');
   });
 
   test("is named when it refers back to where it came from", () => {

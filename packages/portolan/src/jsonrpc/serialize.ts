@@ -1,25 +1,31 @@
 import { PortolanError } from "../errors.ts";
-import type { Prepared } from "./channel.ts";
-import type { Message, RpcResponse } from "./message.ts";
+import type { Sendable } from "./channel.ts";
+import type { JsonObject } from "./message.ts";
 
 /** Nothing sensible is nested deeper; engines give up between 1,000 and 5,000 levels. */
 const maxDepth = 512;
 const maxPathLength = 160;
 
 /** The JSON text of what is sent, free of raw newlines; throws a PortolanError "unserializable" that names the bad value. */
-export function serialize(message: Message | RpcResponse[] | Prepared): string {
+export function serialize(message: Sendable): string {
+  if (Array.isArray(message)) return `[${message.map(serialize).join(",")}]`;
   if ("resultText" in message) {
-    return `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${message.resultText}}`;
+    const id = typeof message.id === "number" ? message.id : JSON.stringify(message.id);
+    return `{"jsonrpc":"2.0","id":${id},"result":${message.resultText}}`;
   }
   try {
-    // Most of what is sent: writing the envelope by hand is faster than having it walked.
-    if ("result" in message && typeof message.id === "number") {
-      const result = JSON.stringify(message.result);
-      if (result !== undefined) return `{"jsonrpc":"2.0","id":${message.id},"result":${result}}`;
-    }
     return JSON.stringify(message);
   } catch (cause) {
     throw new PortolanError("unserializable", explain(message, cause), { cause });
+  }
+}
+
+/** The JSON text of a result on its own; throws as `serialize` does. */
+export function serializeResult(result: JsonObject): string {
+  try {
+    return JSON.stringify(result);
+  } catch (cause) {
+    throw new PortolanError("unserializable", explain({ result }, cause), { cause });
   }
 }
 

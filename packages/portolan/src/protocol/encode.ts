@@ -1,7 +1,8 @@
 import type { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { serializeResult } from "../jsonrpc/serialize.ts";
 import { boxSchema, isObjectSchema } from "./boxed.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Complete, Outcome } from "./outcome.ts";
 import type { EffectiveTraits, Fallback, Kind, MethodTable, Revision, RevisionChanges } from "./revision.ts";
 
 /** What a revision's encoder is made from. */
@@ -17,7 +18,7 @@ export interface EncoderParts {
 
 export type Encode = (value: JsonObject) => JsonObject;
 
-type Encoder = Pick<Revision, "encodeResult" | "encodeError" | "encodeNotification">;
+type Encoder = Pick<Revision, "encodeResult" | "encodeResultText" | "encodeError" | "encodeNotification">;
 
 /** Makes the functions that put the neutral model on the wire of one revision. Untouched values are not copied. */
 export function createEncoder(parts: EncoderParts): Encoder {
@@ -26,12 +27,15 @@ export function createEncoder(parts: EncoderParts): Encoder {
   const results = resultEncoders(parts, content);
   const progress = hide(parts, "progress");
 
+  const encodeComplete = (method: string, outcome: Complete) => {
+    const encode = results.get(method) ?? results.get("");
+    return encode ? encode(outcome.result, outcome) : outcome.result;
+  };
+
   return {
     encodeResult(method, outcome, self) {
-      const row = requests.get(method);
       if (outcome.kind === "complete") {
-        const encode = results.get(method) ?? results.get("");
-        return traits.envelope(encode ? encode(outcome.result, outcome) : outcome.result, row, self, method);
+        return traits.envelope(encodeComplete(method, outcome), requests.get(method), self, method);
       }
       if (outcome.kind === "extended") return { ...outcome.result, resultType: outcome.resultType };
       if (outcome.kind === "prepared") throw new Error("a prepared result is on the wire already");
@@ -41,6 +45,16 @@ export function createEncoder(parts: EncoderParts): Encoder {
         ...(outcome.requests !== undefined && { inputRequests: outcome.requests }),
         ...(outcome.state !== undefined && { requestState: outcome.state }),
       };
+    },
+    encodeResultText(method, outcome, self) {
+      if (outcome.kind === "prepared") return outcome.resultText;
+      if (outcome.kind !== "complete") return serializeResult(this.encodeResult(method, outcome, self));
+      const result = encodeComplete(method, outcome);
+      const row = requests.get(method);
+      const head = traits.envelopeText?.(result, row, self, method);
+      if (head === undefined) return textOf(traits.envelope(result, row, self, method), outcome);
+      const text = textOf(result, outcome);
+      return text === "{}" ? `{${head}}` : `{${head},${text.slice(1)}`;
     },
     encodeError(error: RpcError) {
       const ownCode = traits.errorCodes[error.kind as keyof typeof traits.errorCodes];
@@ -53,6 +67,12 @@ export function createEncoder(parts: EncoderParts): Encoder {
       return method === "notifications/progress" && progress ? progress(params) : params;
     },
   };
+}
+
+/** Structured content is serialized for its mirror; the text serves twice unless the revision changed the result. */
+function textOf(result: JsonObject, { result: original, mirror }: Complete): string {
+  if (mirror === undefined || result !== original) return serializeResult(result);
+  return `{"content":[{"type":"text","text":${JSON.stringify(mirror)}}],"structuredContent":${mirror}}`;
 }
 
 /** A function that leaves out the members of a kind that must not be seen; undefined when there are none. */

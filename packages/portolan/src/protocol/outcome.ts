@@ -6,6 +6,8 @@ export interface Complete {
   readonly kind: "complete";
   readonly result: JsonObject;
   readonly boxed?: boolean;
+  /** Tells that the result is structured content and this JSON text of it, which then need not be made a second time. */
+  readonly mirror?: string | undefined;
 }
 
 /** A finished result, encoded for the peer's revision and serialized already. */

@@ -53,6 +53,8 @@ export interface Revision {
   readPeer(meta: JsonObject): Peer;
   /** Drops or converts what this revision does not know, and keeps members nobody knows. */
   encodeResult(method: string, outcome: Outcome, self: Self): JsonObject;
+  /** The same as JSON text; throws a PortolanError "unserializable" for what has none. */
+  encodeResultText(method: string, outcome: Outcome, self: Self): string;
   encodeError(error: RpcError): ErrorObject;
   /** The params as this revision spells them, or undefined when it has no such notification. */
   encodeNotification(method: string, params: JsonObject): JsonObject | undefined;
@@ -101,6 +103,13 @@ type Traits = Pick<Revision, "lifecycle" | "questions" | "logsUnasked" | "change
   readonly allowedCode: (code: number) => number;
   /** Adds what every result carries. */
   readonly envelope: (result: JsonObject, row: MethodRow | undefined, self: Self, method: string) => JsonObject;
+  /** The members that go before those of every complete result, as JSON text, where they are the same for all. */
+  readonly envelopeText?: (
+    result: JsonObject,
+    row: MethodRow | undefined,
+    self: Self,
+    method: string,
+  ) => string | undefined;
   readonly readPeer: (meta: JsonObject, revision: Revision) => Peer;
 };
 

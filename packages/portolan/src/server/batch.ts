@@ -20,23 +20,19 @@ export function problemOfBatch(messages: readonly Message[], revision: Revision 
 /** Takes the responses to a batch one by one, none for a cancelled request, and sends them together. */
 export function collector(
   messages: readonly Message[],
-  send: (responses: RpcResponse[]) => void,
+  send: (responses: (RpcResponse | Prepared)[]) => void,
 ): (response?: RpcResponse | Prepared) => void {
-  const responses: RpcResponse[] = [];
+  const responses: (RpcResponse | Prepared)[] = [];
   let open = messages.filter((message) => "method" in message && "id" in message).length;
   return (response) => {
-    if (response) responses.push("resultText" in response ? unprepared(response) : serializable(response));
+    if (response) responses.push(serializable(response));
     open -= 1;
     if (open === 0 && responses.length > 0) send(responses);
   };
 }
 
-function unprepared({ id, resultText }: Prepared): RpcResponse {
-  return { jsonrpc: "2.0", id, result: JSON.parse(resultText) };
-}
-
 /** A member of a batch must not spoil the others: what has no JSON form fails here, on its own. */
-function serializable(response: RpcResponse): RpcResponse {
-  serialize(response);
+function serializable(response: RpcResponse | Prepared): Prepared | RpcResponse {
+  if (!("resultText" in response)) serialize(response);
   return response;
 }

@@ -71,7 +71,7 @@ export function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromi
   checkParams(row, exchange);
   const chain = snapshot.chain(method);
   if (chain.length === 0) return known.handle(runtime, exchange);
-  return runAround(chain, exchange, (current) => openPage(known.handle(runtime, current)));
+  return runAround(chain, exchange, (current) => known.handle(runtime, current));
 }
 
 /** What was cancelled while code was loaded for it does not begin; its outcome goes nowhere. */
@@ -82,15 +82,6 @@ function unlessCancelled(exchange: ServedExchange, begin: () => MaybePromise<Out
 function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExchange): void {
   const problem = row.params(exchange.params, "params");
   if (problem !== undefined) throw invalidParams(problem);
-}
-
-/** Middleware sees results, not the text they were serialized to. */
-function openPage(outcome: MaybePromise<Outcome>): MaybePromise<Outcome> {
-  return whenDone(outcome, (produced) => {
-    if (produced.kind !== "prepared") return produced;
-    const { resultType: _resultType, ...result } = JSON.parse(produced.resultText) as JsonObject;
-    return complete(result);
-  });
 }
 
 /** Methods beyond the protocol: the server's own, and those of extensions that the peer declared. */

@@ -1,8 +1,9 @@
 import { PortolanError } from "../errors.ts";
-import type { Outcome } from "../protocol/outcome.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import { complete, type Outcome } from "../protocol/outcome.ts";
 import { type Exchange, ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
+import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 
 /** Runs a handler inside its middleware, the first one outermost. */
 export function runAround(
@@ -18,7 +19,15 @@ export function runAround(
       );
     }
     const around = chain[index];
-    return around ? around(current, (next) => step(index + 1, next)) : handle(current);
+    return around ? around(current, (next) => step(index + 1, next)) : whenDone(handle(current), open);
   };
   return step(0, exchange);
+}
+
+/** Middleware sees results and may change them, so that no text of them is kept. */
+function open(outcome: Outcome): Outcome {
+  if (outcome.kind === "complete" && outcome.mirror !== undefined) return { ...outcome, mirror: undefined };
+  if (outcome.kind !== "prepared") return outcome;
+  const { resultType: _resultType, ...result } = JSON.parse(outcome.resultText) as JsonObject;
+  return complete(result);
 }

@@ -1,7 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel } from "../jsonrpc/channel.ts";
-
-type Sent = Parameters<Channel["send"]>[0];
+import type { Channel, Sendable } from "../jsonrpc/channel.ts";
 
 /** From here on a slow reader is spared what it can do without. */
 const manyUnread = 1_000;
@@ -18,7 +16,7 @@ export class Outbox {
     this.#overflow = overflow;
   }
 
-  send(message: Sent): void {
+  send(message: Sendable): void {
     if (this.#unread > manyUnread && isDispensable(message)) return;
     const sent = this.#channel.send(message);
     if (!sent) return;
@@ -34,7 +32,7 @@ export class Outbox {
   }
 }
 
-function isDispensable(message: Sent): boolean {
+function isDispensable(message: Sendable): boolean {
   if (!("method" in message)) return false;
   return message.method === "notifications/progress" || message.method === "notifications/message";
 }

@@ -49,6 +49,7 @@ const defaultMaxInFlight = 10_000;
 
 class ChannelServer implements Serving, ReturnPath {
   readonly closed: Promise<void>;
+  readonly writesText: boolean;
   readonly #runtime: Runtime;
   readonly #channel: Channel;
   readonly #outbox: Outbox;
@@ -75,7 +76,11 @@ class ChannelServer implements Serving, ReturnPath {
     });
     this.#principal = options.principal ?? localPrincipal;
     this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
-    this.#statelessPath = { notify: (method, params) => this.notify(method, params) };
+    this.writesText = channel.writesText === true;
+    this.#statelessPath = {
+      writesText: this.writesText,
+      notify: (method, params) => this.notify(method, params),
+    };
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;
     });

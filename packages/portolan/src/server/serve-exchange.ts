@@ -34,8 +34,9 @@ function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, re
   exchange.end();
   const { id, method, peer } = exchange;
   try {
-    if (outcome.kind === "prepared") reply({ id, resultText: outcome.resultText });
-    else reply({ jsonrpc: "2.0", id, result: peer.revision.encodeResult(method, outcome, runtime.snapshot) });
+    if (exchange.back.writesText || outcome.kind === "prepared") {
+      reply({ id, resultText: peer.revision.encodeResultText(method, outcome, runtime.snapshot) });
+    } else reply({ jsonrpc: "2.0", id, result: peer.revision.encodeResult(method, outcome, runtime.snapshot) });
   } catch (cause) {
     replyError(runtime, exchange, cause, reply);
   }

@@ -1,7 +1,6 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, Incoming, Prepared } from "../jsonrpc/channel.ts";
+import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
-import type { Message, RpcResponse } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/serialize.ts";
 import { type Serving, serveChannel } from "./serve-channel.ts";
 import { runtimeOf, type Served } from "./server.ts";
@@ -47,6 +46,7 @@ function takeStdout(): Write {
 }
 
 class StdioChannel implements Channel {
+  readonly writesText = true;
   readonly #write: Write;
   readonly #maxBytes: number | undefined;
   #incoming: Incoming | undefined;
@@ -80,7 +80,7 @@ class StdioChannel implements Channel {
   }
 
   /** What is sent in one turn of the event loop is written at once. */
-  send(message: Message | RpcResponse[] | Prepared): void | Promise<void> {
+  send(message: Sendable): void | Promise<void> {
     if (this.#isClosed) return;
     this.#pending += `${serialize(message)}\n`;
     if (!this.#isScheduled) {

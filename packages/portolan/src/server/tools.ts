@@ -189,7 +189,7 @@ function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced
   if (tool.output) return finishStructured(tool, tool.output, returned);
   if (returned === undefined) return complete({ content: [] });
   if (typeof returned === "string") return complete({ content: [{ type: "text", text: returned }] });
-  return { kind: "complete", result: mirrored(returned) };
+  return mirrored(returned, false);
 }
 
 function finishFull(tool: CompiledTool, full: CallToolResult): MaybePromise<Complete> {
@@ -220,13 +220,15 @@ function toStructured(tool: CompiledTool, checked: Validated<unknown>, full: Cal
     const why = `returned what its output schema forbids: ${describe(checked.issues[0])}`;
     throw new PortolanError("invalid-definition", `Tool "${tool.key}" ${why}`);
   }
-  const result = full ? mirroredIn(full, checked.value) : mirrored(checked.value);
-  return { kind: "complete", result, boxed: tool.boxed };
+  if (!full) return mirrored(checked.value, tool.boxed);
+  return { kind: "complete", result: mirroredIn(full, checked.value), boxed: tool.boxed };
 }
 
 /** Structured content has a text beside it for readers that know text only. */
-function mirrored(structuredContent: unknown): JsonObject {
-  return { content: [{ type: "text", text: JSON.stringify(structuredContent) ?? "null" }], structuredContent };
+function mirrored(structuredContent: unknown, boxed: boolean): Complete {
+  const mirror: string | undefined = JSON.stringify(structuredContent);
+  const result = { content: [{ type: "text", text: mirror ?? "null" }], structuredContent };
+  return { kind: "complete", result, boxed, mirror };
 }
 
 /** The author's own content stays; the text is added where there is none. */

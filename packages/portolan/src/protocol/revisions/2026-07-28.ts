@@ -20,6 +20,7 @@ export const stateless: RevisionChanges = {
   errorCodes: { "resource-not-found": -32602, "missing-capability": -32021 },
   allowedCode,
   envelope,
+  envelopeText,
   readPeer,
   requests: {
     initialize: null,
@@ -58,21 +59,33 @@ export const stateless: RevisionChanges = {
 };
 
 /** The `_meta` of most results: who answers, in brief. Kept for the server that answered last, because every call carries it. */
-let brief: { readonly info: Implementation; readonly meta: JsonObject } | undefined;
+let brief: { readonly info: Implementation; readonly meta: JsonObject; readonly text: string } | undefined;
 
 function envelope(result: JsonObject, row: MethodRow | undefined, { info }: Self, method: string): JsonObject {
   const { _meta: own } = result;
-  const identity = method === "server/discover" ? { [metaKeys.serverInfo]: info } : briefMeta(info);
+  const identity = method === "server/discover" ? { [metaKeys.serverInfo]: info } : briefly(info).meta;
   const _meta = own === undefined ? identity : { ...identity, ...(own as JsonObject) };
   if (row?.cacheable) return { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result, _meta };
   return { resultType: "complete", ...result, _meta };
 }
 
-function briefMeta(info: Implementation): JsonObject {
+/** Only for results that say nothing of this themselves. */
+function envelopeText(
+  result: JsonObject,
+  row: MethodRow | undefined,
+  { info }: Self,
+  method: string,
+): string | undefined {
+  const isPlain = !("_meta" in result || "resultType" in result || row?.cacheable) && method !== "server/discover";
+  return isPlain ? briefly(info).text : undefined;
+}
+
+function briefly(info: Implementation): NonNullable<typeof brief> {
   if (brief?.info !== info) {
-    brief = { info, meta: { [metaKeys.serverInfo]: { name: info.name, version: info.version } } };
+    const meta = { [metaKeys.serverInfo]: { name: info.name, version: info.version } };
+    brief = { info, meta, text: `"resultType":"complete","_meta":${JSON.stringify(meta)}` };
   }
-  return brief.meta;
+  return brief;
 }
 
 // spec 2026-07-28: retired codes and undefined ones of the reserved range must not be sent.
