@@ -6,6 +6,8 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   storage: [],
   protocol: ["jsonrpc", "schema"],
   server: ["jsonrpc", "schema", "storage", "protocol"],
+  client: ["jsonrpc", "schema", "storage", "protocol"],
+  testing: ["jsonrpc", "schema", "storage", "protocol", "server", "client"],
   index: ["jsonrpc", "protocol"],
 };
 

@@ -11,11 +11,12 @@ export type PortolanErrorCode =
   | "exchange-ended"
   | "cancelled"
   | "timeout"
-  | "limit-reached";
+  | "limit-reached"
+  | "version-mismatch";
 
 /** A failure on our own side: nothing of it is meant for the peer. */
 export class PortolanError extends Error {
-  override readonly name = "PortolanError";
+  override name = "PortolanError";
   readonly code: PortolanErrorCode;
 
   constructor(code: PortolanErrorCode, message: string, options?: ErrorOptions) {

@@ -17,7 +17,7 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
   const notifications = table(upTo.map((c) => rowsOf(c.notifications ?? {})));
   const tells = allowed(upTo.map((c) => c.tells ?? {}));
   const asks = allowed(upTo.map((c) => c.asks ?? {}));
-  const asking = { traits, requests, tells, asks, hidden: hiddenMembers(upTo, after), after };
+  const asking = { traits, requests, tells, asks, hidden: hiddenMembers(upTo, after), upTo, after };
   const { lifecycle, questions, logsUnasked, changes, batches, unreadableId } = traits;
   const revision: Revision = {
     version,
@@ -41,11 +41,11 @@ function withoutUndefined(changes: RevisionChanges): Partial<EffectiveTraits> {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }
 
-function table(layers: { readonly [method: string]: MethodRow | null }[]): Map<string, MethodRow> {
+function table(layers: { readonly [method: string]: MethodRow | string | null }[]): Map<string, MethodRow> {
   const rows = new Map<string, MethodRow>();
   for (const layer of layers) {
     for (const [method, row] of Object.entries(layer)) {
-      if (row) rows.set(method, row);
+      if (row && typeof row !== "string") rows.set(method, row);
       else rows.delete(method);
     }
   }

@@ -12,7 +12,8 @@ export interface EncoderParts {
   readonly tells: ReadonlySet<string>;
   readonly asks: ReadonlySet<string>;
   readonly hidden: ReadonlyMap<Kind, readonly string[]>;
-  /** The changelogs of all later revisions. */
+  /** The changelogs up to the revision's own, and those of all later ones. */
+  readonly upTo: readonly RevisionChanges[];
   readonly after: readonly RevisionChanges[];
 }
 

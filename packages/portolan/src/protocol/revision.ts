@@ -79,7 +79,16 @@ export type Kind =
   | "elicitation"
   | "elicitationField"
   | "sampling"
-  | "samplingMessage";
+  | "samplingMessage"
+  | "clientCapabilities"
+  | "clientRoots"
+  | "clientSampling"
+  | "clientElicitation"
+  | "call"
+  | "completion"
+  | "promptReference"
+  | "root"
+  | "answer";
 
 export type Members = { readonly [K in Kind]?: readonly string[] };
 
@@ -116,8 +125,8 @@ type Traits = Pick<Revision, "lifecycle" | "questions" | "logsUnasked" | "change
 /** The changelog of one revision: what it says differently from the one before. */
 export interface RevisionChanges extends Partial<Traits> {
   readonly version: string;
-  /** Requests of the client; `null` removes one. */
-  readonly requests?: { readonly [method: string]: MethodRow | null };
+  /** Requests of the client; a text removes one and says what to use instead. */
+  readonly requests?: { readonly [method: string]: MethodRow | string };
   /** Notifications of the client; `null` removes one. */
   readonly notifications?: { readonly [method: string]: Check | null };
   /** Notifications of the server. */

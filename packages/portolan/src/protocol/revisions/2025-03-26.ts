@@ -23,9 +23,9 @@ function audioAsResource({ data, mimeType, annotations }: JsonObject): JsonObjec
   };
 }
 
-/** A model that takes texts and images only is told what it does not hear. */
+/** Whoever takes texts and images only is told what it does not hear. */
 function withoutAudio(message: JsonObject): JsonObject {
   const { type, mimeType } = message["content"] as JsonObject;
   if (type !== "audio") return message;
-  return { ...message, content: { type: "text", text: `[${String(mimeType)}: this client takes no audio]` } };
+  return { ...message, content: { type: "text", text: `[${String(mimeType)}: no audio in this protocol version]` } };
 }

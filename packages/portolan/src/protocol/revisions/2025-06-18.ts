@@ -27,6 +27,9 @@ export const structuredOutput: RevisionChanges = {
     content: ["_meta"],
     resourceContents: ["_meta"],
     callToolResult: ["structuredContent"],
+    completion: ["context"],
+    promptReference: ["title"],
+    root: ["_meta"],
   },
   content: { resource_link: linkAsText },
 };

@@ -19,6 +19,10 @@ export const iconsAndUrls: RevisionChanges = {
     elicitation: ["mode", "elicitationId"],
     sampling: ["tools", "toolChoice", "task"],
     samplingMessage: ["_meta"],
+    clientCapabilities: ["tasks"],
+    clientSampling: ["tools", "context"],
+    clientElicitation: ["form", "url"],
+    call: ["task"],
   },
   older: { elicitationField: plainField, samplingMessages: oneBlockPerMessage },
 };

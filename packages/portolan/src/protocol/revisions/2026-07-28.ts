@@ -23,11 +23,11 @@ export const stateless: RevisionChanges = {
   envelopeText,
   readPeer,
   requests: {
-    initialize: null,
-    ping: null,
-    "logging/setLevel": null,
-    "resources/subscribe": null,
-    "resources/unsubscribe": null,
+    initialize: "server/discover",
+    ping: "server/discover",
+    "logging/setLevel": "the logLevel of each request",
+    "resources/subscribe": "subscriptions/listen",
+    "resources/unsubscribe": "subscriptions/listen",
     "server/discover": { params: object({}), cacheable: true },
     "subscriptions/listen": {
       openEnded: true,
@@ -54,8 +54,17 @@ export const stateless: RevisionChanges = {
     "notifications/progress": null,
   },
   tells: { "notifications/elicitation/complete": false, "notifications/subscriptions/acknowledged": true },
-  adds: { result: ["resultType", "ttlMs", "cacheScope"] },
-  removes: { tool: ["execution"], serverCapabilities: ["tasks"], elicitation: ["elicitationId"], sampling: ["task"] },
+  adds: { result: ["resultType", "ttlMs", "cacheScope"], call: ["inputResponses", "requestState"] },
+  removes: {
+    tool: ["execution"],
+    serverCapabilities: ["tasks"],
+    elicitation: ["elicitationId"],
+    sampling: ["task"],
+    clientCapabilities: ["tasks"],
+    clientRoots: ["listChanged"],
+    call: ["task"],
+    answer: ["_meta"],
+  },
 };
 
 /** The `_meta` of most results: who answers, in brief. Kept for the server that answered last, because every call carries it. */

@@ -18,8 +18,11 @@ export const revisions: readonly Revision[] = deriveRevisions(
   stateless,
 ).reverse();
 
-const handshakes = revisions.filter((revision) => revision.lifecycle === "handshake");
-const perRequest = revisions.filter((revision) => revision.lifecycle === "per-request");
+/** The revisions that open with a handshake, newest first. */
+export const handshakes: readonly Revision[] = revisions.filter((revision) => revision.lifecycle === "handshake");
+
+/** The revisions whose requests describe themselves, newest first. */
+export const perRequest: readonly Revision[] = revisions.filter((revision) => revision.lifecycle === "per-request");
 
 /** The versions that a request may name for itself, newest first. */
 export const perRequestVersions: readonly string[] = perRequest.map((revision) => revision.version);

@@ -1,0 +1,73 @@
+import type { JsonObject, RpcNotification } from "../jsonrpc/message.ts";
+import { type CacheKey, createResponseCache, type ResponseCache } from "./cache.ts";
+import type { CallOptions } from "./options.ts";
+import type { Wire } from "./wire.ts";
+
+/** However long a server says: nothing is kept for more than a day. */
+const maxTtlMs = 24 * 60 * 60_000;
+
+/** What each notification makes stale. */
+const stale: { readonly [notification: string]: readonly string[] } = {
+  "notifications/tools/list_changed": ["tools/list"],
+  "notifications/prompts/list_changed": ["prompts/list"],
+  "notifications/resources/list_changed": ["resources/list", "resources/templates/list"],
+  "notifications/resources/updated": ["resources/read"],
+};
+
+let clients = 0;
+
+/** The cache as one client uses it. */
+export class Caching {
+  readonly #wire: Wire;
+  readonly #cache: ResponseCache | undefined;
+  readonly #owner: { readonly server: string; readonly principal: string };
+  /** Counts changes, so that what was asked for before one is not kept after it. */
+  #changes = 0;
+
+  constructor(wire: Wire) {
+    const { cache, principal = "", verdictKey } = wire.options;
+    this.#wire = wire;
+    this.#cache = cache === false ? undefined : (cache ?? createResponseCache());
+    clients += 1;
+    // A shared cache is shared only between clients that say they are of one server.
+    this.#owner = { server: verdictKey ?? `client ${clients}`, principal };
+    if (this.#cache) wire.listen((notification) => this.#hear(notification));
+  }
+
+  /** Makes a call, or gives its kept result. */
+  async call(method: string, params: JsonObject, options: CallOptions): Promise<JsonObject> {
+    const cache = this.#cache;
+    if (!cache || !this.#wire.revision.requests.get(method)?.cacheable || ownsMeta(options)) {
+      return this.#wire.call(method, params, options);
+    }
+    const key: CacheKey = { ...this.#owner, method, params };
+    const kept = options.fresh ? undefined : cache.get(key, this.#wire.clock.now());
+    if (kept) return kept;
+    const changes = this.#changes;
+    const rounds = { count: 0 };
+    const result = await this.#wire.call(method, params, options, rounds);
+    const { ttlMs } = result;
+    // What took questions to get is an answer to their answers, and to nothing else.
+    if (typeof ttlMs === "number" && ttlMs > 0 && rounds.count === 1 && changes === this.#changes) {
+      cache.set(key, result, this.#wire.clock.now() + Math.min(ttlMs, maxTtlMs));
+    }
+    return result;
+  }
+
+  /** Everything watched may have changed while nobody heard of it. */
+  forget(methods: readonly string[] = Object.values(stale).flat(), uri?: string): void {
+    this.#changes += 1;
+    this.#cache?.drop(this.#owner, methods, uri);
+  }
+
+  #hear({ method, params }: RpcNotification): void {
+    if (!Object.hasOwn(stale, method)) return;
+    const uri = params?.["uri"];
+    this.forget(stale[method], typeof uri === "string" ? uri : undefined);
+  }
+}
+
+/** A call that says something of its own is not like the others. */
+function ownsMeta({ meta, capabilities, answers }: CallOptions): boolean {
+  return meta !== undefined || capabilities !== undefined || answers !== undefined;
+}

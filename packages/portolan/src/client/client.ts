@@ -1,0 +1,201 @@
+import { nameOf, PortolanError } from "../errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import type {
+  Completion,
+  CompletionReference,
+  LogLevel,
+  Prompt,
+  Resource,
+  ResourceTemplate,
+  Tool,
+} from "../protocol/types/index.ts";
+import type { Client, ListOptions, Watch, WatchFilter } from "./api.ts";
+import { Caching } from "./caching.ts";
+import { notOffered, offers } from "./capabilities.ts";
+import { collect, walk } from "./lists.ts";
+import type { AskingCallOptions, CallOptions } from "./options.ts";
+import { Outputs } from "./outputs.ts";
+import type { ServerProfile } from "./profile.ts";
+import { promised } from "./watch.ts";
+import type { StatefulWatches } from "./watch-stateful.ts";
+import type { Wire } from "./wire.ts";
+
+const noOptions: AskingCallOptions = {};
+
+/** A client whose connection is settled. The public face is typed by `Client`; here names and arguments are any. */
+export class ConnectedClient implements AsyncDisposable {
+  readonly server: ServerProfile;
+  readonly closed: Promise<Error | undefined>;
+  readonly #wire: Wire;
+  readonly #outputs: Outputs;
+  readonly #caching: Caching;
+  #isClosing = false;
+  #watches: StatefulWatches | undefined;
+
+  constructor(wire: Wire, server: ServerProfile) {
+    this.#wire = wire;
+    this.server = server;
+    this.#outputs = new Outputs((warning) => wire.report(warning));
+    this.#caching = new Caching(wire);
+    this.closed = new Promise((resolve) => {
+      wire.onLost((reason) => {
+        wire.deadlines.clear();
+        resolve(this.#isClosing ? undefined : reason);
+      });
+    });
+  }
+
+  callTool(name: string, args: JsonObject = {}, options: AskingCallOptions = noOptions): Promise<JsonObject> {
+    if (typeof name !== "string") return refuse("callTool", "the name of a tool", name);
+    if (typeof args !== "object" || args === null) return refuse(`callTool "${name}"`, "an object of arguments", args);
+    const params = { name, arguments: args };
+    if (!this.#outputs.has(name)) return this.#call("tools/call", params, options);
+    return this.#outputs.around(name, () => this.#call("tools/call", params, options));
+  }
+
+  readResource(uri: string, options: AskingCallOptions = noOptions): Promise<JsonObject> {
+    if (typeof uri !== "string") return refuse("readResource", "an address", uri);
+    return this.#call("resources/read", { uri }, options);
+  }
+
+  getPrompt(
+    name: string,
+    args: { [name: string]: string } = {},
+    options: AskingCallOptions = noOptions,
+  ): Promise<JsonObject> {
+    if (typeof name !== "string") return refuse("getPrompt", "the name of a prompt", name);
+    return this.#call("prompts/get", { name, arguments: args }, options);
+  }
+
+  async complete(
+    ref: CompletionReference,
+    argument: { name: string; value: string },
+    options: CallOptions & { known?: { [name: string]: string } } = {},
+  ): Promise<Completion> {
+    const { known } = options;
+    const params = { ref, argument, ...(known && { context: { arguments: known } }) };
+    const { completion } = await this.#call("completion/complete", params, options);
+    return completion as Completion;
+  }
+
+  tools(options?: ListOptions): AsyncIterable<Tool> {
+    return this.#walk("tools/list", "tools", options);
+  }
+
+  resources(options?: ListOptions): AsyncIterable<Resource> {
+    return this.#walk("resources/list", "resources", options);
+  }
+
+  templates(options?: ListOptions): AsyncIterable<ResourceTemplate> {
+    return this.#walk("resources/templates/list", "resourceTemplates", options);
+  }
+
+  prompts(options?: ListOptions): AsyncIterable<Prompt> {
+    return this.#walk("prompts/list", "prompts", options);
+  }
+
+  listTools(options?: ListOptions): Promise<Tool[]> {
+    return this.#collect("tools/list", "tools", options);
+  }
+
+  listResources(options?: ListOptions): Promise<Resource[]> {
+    return this.#collect("resources/list", "resources", options);
+  }
+
+  listTemplates(options?: ListOptions): Promise<ResourceTemplate[]> {
+    return this.#collect("resources/templates/list", "resourceTemplates", options);
+  }
+
+  listPrompts(options?: ListOptions): Promise<Prompt[]> {
+    return this.#collect("prompts/list", "prompts", options);
+  }
+
+  async watch(filter: WatchFilter, options: { signal?: AbortSignal } = {}): Promise<Watch> {
+    const wanted = promised(filter, this.server.capabilities);
+    const { revision } = this.#wire;
+    if (revision.changes === "listen") {
+      const { openStatelessWatch } = await import("./watch-stateless.ts");
+      return openStatelessWatch(this.#wire, wanted, options.signal, () => this.#caching.forget());
+    }
+    const { StatefulWatches } = await import("./watch-stateful.ts");
+    this.#watches ??= new StatefulWatches(this.#wire);
+    return this.#watches.open(wanted, options);
+  }
+
+  async setLogLevel(level: LogLevel, options: CallOptions = {}): Promise<void> {
+    const isRequest = this.#wire.revision.requests.has("logging/setLevel");
+    if (isRequest) await this.#call("logging/setLevel", { level }, options);
+    this.#wire.setLogLevel(level);
+  }
+
+  rootsChanged(): void {
+    const method = "notifications/roots/list_changed";
+    if (this.#wire.revision.notifications.has(method)) this.notify(method);
+  }
+
+  async ping(options: CallOptions = {}): Promise<void> {
+    const isRequest = this.#wire.revision.requests.has("ping");
+    await this.#wire.call(isRequest ? "ping" : "server/discover", {}, options);
+  }
+
+  request(method: string, params: JsonObject = {}, options: AskingCallOptions = noOptions): Promise<JsonObject> {
+    if (typeof method !== "string") return refuse("request", "the name of a method", method);
+    return this.#call(method, params, options);
+  }
+
+  notify(method: string, params?: JsonObject): void {
+    this.#wire.link.notify({ jsonrpc: "2.0", method, ...(params && { params }) });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#wire.link.close();
+    await this.closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // Hot path: what is neither kept nor learnt from goes straight out.
+  #call(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+    if (method === "tools/call") {
+      return this.server.capabilities.tools
+        ? this.#wire.call(method, params, options)
+        : Promise.reject(notOffered(method));
+    }
+    if (!this.#offers(method)) return Promise.reject(notOffered(method));
+    const result = this.#caching.call(method, params, options);
+    if (method !== "tools/list") return result;
+    return result.then((page) => {
+      this.#outputs.learn(page["tools"] as Tool[]);
+      return page;
+    });
+  }
+
+  #offers(method: string): boolean {
+    return offers(this.server.capabilities, method, this.#wire.revision);
+  }
+
+  /** A server without a feature has none of it. */
+  #walk<T>(method: string, member: string, options: ListOptions = {}): AsyncIterable<T> {
+    if (!this.#offers(method)) return nothing();
+    return walk<T>((params) => this.#call(method, params, options), method, member, options);
+  }
+
+  async #collect<T>(method: string, member: string, options: ListOptions = {}): Promise<T[]> {
+    if (!this.#offers(method)) return [];
+    return collect<T>((params) => this.#call(method, params, options), method, member, options);
+  }
+}
+
+/** The same object, as its users see it. */
+export function faceOf<S>(client: ConnectedClient): Client<S> {
+  return client as unknown as Client<S>;
+}
+
+async function* nothing(): AsyncGenerator<never> {}
+
+function refuse(what: string, expected: string, got: unknown): Promise<never> {
+  return Promise.reject(new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`));
+}

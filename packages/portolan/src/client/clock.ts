@@ -1,0 +1,18 @@
+/** Where time comes from; tests bring their own. */
+export interface Clock {
+  /** Milliseconds since some fixed moment, never going back. */
+  now(): number;
+  /** Calls once, after at least so long; returns how to prevent it. */
+  after(ms: number, call: () => void): () => void;
+}
+
+/** The clock of this machine. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, call) {
+    const timer: { unref?(): void } | number = setTimeout(call, ms);
+    // What waits holds the process by its socket or child, not by its clock.
+    if (typeof timer === "object") timer.unref?.();
+    return () => clearTimeout(timer as Parameters<typeof clearTimeout>[0]);
+  },
+};

@@ -1,0 +1,115 @@
+import { nameOf, PortolanError } from "../errors.ts";
+import type { Channel } from "../jsonrpc/channel.ts";
+import { revisions } from "../protocol/revisions/index.ts";
+import type { Client } from "./api.ts";
+import { channelLink } from "./channel-link.ts";
+import { ConnectedClient, faceOf } from "./client.ts";
+import type { CommandTarget } from "./command.ts";
+import { aborted, timedOut, toError } from "./failures.ts";
+import type { Link } from "./link.ts";
+import { negotiate } from "./negotiate.ts";
+import type { ConnectOptions } from "./options.ts";
+import type { ServerProfile } from "./profile.ts";
+import { Verdicts } from "./verdict.ts";
+import { Wire } from "./wire.ts";
+
+/** What can be connected to: a command to start, a link, or a channel to a server that runs already. */
+export type Target = CommandTarget | Link | Channel;
+
+const defaultConnectMs = 60_000;
+
+/**
+ * Connects to a server and finds out which revision it speaks. `S` is the type of its definition, if there is one:
+ * `connect<typeof server>(…)` knows the tools, their arguments and their results.
+ */
+export async function connect<S = unknown>(target: Target, options: ConnectOptions = {}): Promise<Client<S>> {
+  const { signal } = options;
+  if (signal?.aborted) throw aborted("connect", signal, false);
+  const link = await toLink(target);
+  const wire = new Wire(link, options);
+  const verdicts = verdictsFor(wire, target);
+  try {
+    const server = await inTime(wire, settle(wire, verdicts));
+    const client = new ConnectedClient(wire, server);
+    if (options.logLevel !== undefined && server.era === "stateful" && server.capabilities.logging) {
+      await client.setLogLevel(options.logLevel);
+    }
+    return faceOf<S>(client);
+  } catch (reason) {
+    await link.close();
+    throw reason;
+  }
+}
+
+async function toLink(target: Target): Promise<Link> {
+  if (typeof target === "object" && target !== null) {
+    if ("exchange" in target) return target;
+    if ("send" in target) return channelLink(target);
+    if ("command" in target && typeof target.command === "string") return (await import("./stdio.ts")).stdio(target);
+  }
+  throw new PortolanError(
+    "invalid-argument",
+    `connect: expected { command, args }, a link or a channel, got ${nameOf(target)}`,
+  );
+}
+
+/** Opens the link and agrees on a revision, from memory where there is one. */
+async function settle(wire: Wire, verdicts: Verdicts | undefined): Promise<ServerProfile> {
+  const { era = "auto" } = wire.options;
+  const remembered = era === "auto" ? await verdicts?.read() : undefined;
+  await wire.link.open(wire);
+  if (remembered?.era === "stateless") return remember(wire, remembered);
+  const evidence = await negotiate(wire, remembered ? remembered.era : era).catch(async (reason) => {
+    if (!remembered) throw reason;
+    // It was another server then.
+    await verdicts?.forget();
+    if (wire.lostBy) await wire.link.open(wire);
+    return negotiate(wire, era);
+  });
+  const { profile } = wire;
+  if (!profile) throw new Error("negotiation ends with a profile");
+  if (evidence === "answer") await verdicts?.keep(profile);
+  return profile;
+}
+
+/** What a server said the last time needs no question; if it is wrong, the first error makes us ask again next time. */
+function remember(wire: Wire, profile: ServerProfile): ServerProfile {
+  const revision = revisions.find(({ version }) => version === profile.version);
+  if (!revision) throw new Error("a verdict names a known version");
+  wire.settle(revision);
+  wire.profile = profile;
+  return profile;
+}
+
+function verdictsFor(wire: Wire, target: Target): Verdicts | undefined {
+  const { verdicts, verdictKey } = wire.options;
+  const key = verdictKey ?? ("command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined);
+  return verdicts && key !== undefined ? new Verdicts(verdicts, key, (error) => wire.report(error)) : undefined;
+}
+
+/** Ends an attempt that takes too long or that the caller gives up. */
+function inTime<T>(wire: Wire, attempt: Promise<T>): Promise<T> {
+  const { connectMs = defaultConnectMs, signal } = wire.options;
+  return new Promise((resolve, reject) => {
+    const fail = (reason: Error) => {
+      stop();
+      reject(reason);
+    };
+    const stopTimer = wire.clock.after(connectMs, () =>
+      fail(timedOut(`connect: the server has not answered in ${connectMs} ms; raise connectMs if it is slow to start`)),
+    );
+    const abort = () => fail(aborted("connect", signal as AbortSignal, true));
+    const stop = () => {
+      stopTimer();
+      signal?.removeEventListener("abort", abort);
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+    attempt.then(
+      (value) => {
+        stop();
+        resolve(value);
+      },
+      (reason) => fail(toError(reason)),
+    );
+  });
+}

@@ -1,0 +1,62 @@
+import type { Clock } from "./clock.ts";
+
+/** Something that must end in time. */
+export interface Timed {
+  /** When it is due, by the clock; may be moved on at any time. */
+  dueAt: number;
+  /** Called when it is overdue; it has been taken off the list. */
+  expire(now: number): void;
+}
+
+/** Timers are no finer than this, so that many deadlines need few of them. */
+const coarsenessMs = 10;
+
+/** The deadlines of all calls behind one timer: starting, moving and ending one costs no timer of its own. */
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #all = new Set<Timed>();
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  add(timed: Timed): void {
+    this.#all.add(timed);
+    if (timed.dueAt < this.#timerAt) this.#schedule(timed.dueAt);
+  }
+
+  remove(timed: Timed): void {
+    this.#all.delete(timed);
+  }
+
+  clear(): void {
+    this.#all.clear();
+    this.#cancelTimer?.();
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  #schedule(at: number): void {
+    if (at === Number.POSITIVE_INFINITY) return;
+    this.#cancelTimer?.();
+    this.#timerAt = at;
+    this.#cancelTimer = this.#clock.after(Math.max(coarsenessMs, at - this.#clock.now()), () => this.#look());
+  }
+
+  #look(): void {
+    this.#cancelTimer = undefined;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const now = this.#clock.now();
+    let next = Number.POSITIVE_INFINITY;
+    for (const timed of [...this.#all]) {
+      if (timed.dueAt > now) next = Math.min(next, timed.dueAt);
+      else if (this.#all.delete(timed)) timed.expire(now);
+    }
+    if (next < this.#timerAt) this.#schedule(next);
+  }
+}

@@ -1,0 +1,48 @@
+import { PortolanError, type PortolanErrorCode } from "../errors.ts";
+
+export interface CallFailureOptions extends ErrorOptions {
+  readonly name: string;
+  readonly requestMayHaveRun: boolean;
+}
+
+/** Why a call has no result: it was aborted, took too long, or its connection ended. */
+export class CallFailure extends PortolanError {
+  /** Whether the server may have done what was asked: a call that may have run is not simply made again. */
+  readonly requestMayHaveRun: boolean;
+
+  constructor(code: PortolanErrorCode, message: string, options: CallFailureOptions) {
+    super(code, message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = options.name;
+    this.requestMayHaveRun = options.requestMayHaveRun;
+  }
+}
+
+/** The caller gave up; `cause` is the reason of its signal. */
+export function aborted(what: string, signal: AbortSignal, wasSent: boolean): CallFailure {
+  const { reason } = signal;
+  const why = reason instanceof Error && reason.name !== "AbortError" ? `: ${reason.message}` : "";
+  return new CallFailure("cancelled", `${what} was aborted${why}`, {
+    name: "AbortError",
+    cause: reason,
+    requestMayHaveRun: wasSent,
+  });
+}
+
+export function timedOut(message: string): CallFailure {
+  return new CallFailure("timeout", message, { name: "TimeoutError", requestMayHaveRun: true });
+}
+
+/** The connection ended under a call. */
+export function cutOff(what: string, reason: Error): CallFailure {
+  const code = reason instanceof PortolanError ? reason.code : "connection-closed";
+  return new CallFailure(code, `${what} has no answer: ${reason.message}`, {
+    name: "CallFailure",
+    cause: reason,
+    requestMayHaveRun: true,
+  });
+}
+
+/** The error that something thrown is, or is wrapped in. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

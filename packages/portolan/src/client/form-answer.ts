@@ -1,0 +1,95 @@
+import { nameOf, PortolanError } from "../errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import type { ElicitFormParams, ElicitResult } from "../protocol/types/index.ts";
+import { type Issue, toPath } from "../schema/issues.ts";
+import { isObject, oneOf } from "../schema/shape.ts";
+import { problemOfFormat } from "./text-format.ts";
+
+type Field = readonly [name: string, schema: JsonObject];
+type CheckField = (value: unknown) => readonly Issue[];
+
+/**
+ * The answer with the defaults of fields that were left out, checked against the form; throws a PortolanError
+ * "answer-invalid" that names each wrong field, what was expected and what came. Only what is accepted has content.
+ */
+export async function checkFormAnswer(params: ElicitFormParams, answer: ElicitResult): Promise<ElicitResult> {
+  const { content = {}, ...rest } = answer;
+  const problem = oneOf("accept", "decline", "cancel")(rest.action, "action");
+  if (problem !== undefined) throw invalid([problem]);
+  if (rest.action !== "accept") return rest;
+  if (!isObject(content)) throw invalid([`content: expected an object, got ${nameOf(content)}`]);
+
+  const { requestedSchema: form } = params;
+  // Copied, so that nothing inherited counts.
+  const fields = Object.entries(form.properties ?? {}).map(([name, field]): Field => [name, { ...field }]);
+  const required = Array.isArray(form.required) ? form.required : [];
+  const { compileJsonSchema } = await import("../schema/json-schema.ts");
+  const filled: [name: string, value: unknown][] = [];
+  const problems: string[] = [];
+  for (const [name, schema] of fields) {
+    const check = checkOf(name, schema, compileJsonSchema);
+    const entered = Object.hasOwn(content, name) ? content[name] : undefined;
+    const value = entered === undefined ? defaultOf(schema, check) : entered;
+    if (value !== undefined) {
+      filled.push([name, value]);
+      for (const { path, message } of check(value)) problems.push(`${toPath([name])}${path}: ${message}`);
+    } else if (required.includes(name)) problems.push(`${toPath([name])}: required, got nothing`);
+  }
+  problems.push(...strangers(content, fields));
+  if (problems.length > 0) throw invalid(problems);
+  // Not an assignment per field: one may be called __proto__.
+  return { ...rest, content: Object.fromEntries(filled) } as ElicitResult;
+}
+
+/** The keywords that forms know. A server that says more checks it itself. */
+const keywords = ["type", "enum", "minLength", "maxLength", "pattern", "minimum", "maximum", "minItems", "maxItems"];
+
+function checkOf(name: string, field: JsonObject, compile: (schema: JsonObject) => CheckField): CheckField {
+  const { format, items } = field;
+  const schema = narrow(field, "oneOf");
+  if (isObject(items)) schema["items"] = narrow(items, "anyOf");
+  let check: CheckField;
+  try {
+    check = compile(schema);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new PortolanError("answer-invalid", `The server's form has an unusable field: ${toPath([name])}: ${reason}`, {
+      cause,
+    });
+  }
+  return (value) => {
+    const issues = check(value);
+    if (issues.length > 0 || typeof value !== "string") return issues;
+    const message = problemOfFormat(format, value);
+    return message === undefined ? issues : [{ path: "", message }];
+  };
+}
+
+/** A field, or the items of one, with nothing but what is checked; choices with titles become plain ones. */
+function narrow(field: JsonObject, choices: "oneOf" | "anyOf"): JsonObject {
+  const known = Object.entries(field).filter(([keyword]) => keywords.includes(keyword));
+  const options = field[choices];
+  const values = Array.isArray(options)
+    ? options.filter(isObject).filter((option) => Object.hasOwn(option, "const"))
+    : [];
+  if (values.length > 0) known.push(["enum", values.map((option) => option["const"])]);
+  return Object.fromEntries(known);
+}
+
+/** What a field holds when it was left alone; a default that its own field refuses is none. */
+function defaultOf({ default: initial }: JsonObject, check: CheckField): unknown {
+  return initial === undefined || check(initial).length > 0 ? undefined : initial;
+}
+
+function strangers(content: JsonObject, fields: readonly Field[]): string[] {
+  const known = new Set(fields.map(([name]) => name));
+  return Object.keys(content)
+    .filter((name) => !known.has(name) && content[name] !== undefined)
+    .map((name) => `${toPath([name])}: the form has no such field`);
+}
+
+function invalid(problems: readonly string[]): PortolanError {
+  const shown = problems.slice(0, 10);
+  const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : "";
+  return new PortolanError("answer-invalid", `The answer does not fit the form: ${shown.join("; ")}${more}`);
+}

@@ -1,0 +1,266 @@
+import { nameOf, PortolanError } from "../errors.ts";
+import { RpcError } from "../jsonrpc/errors.ts";
+import type { JsonObject, RpcResponse } from "../jsonrpc/message.ts";
+import { clientCodec } from "../protocol/client-codec.ts";
+import { metaKeys, metaOf } from "../protocol/meta.ts";
+import type { Revision } from "../protocol/revision.ts";
+import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
+import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
+import { object, optional, record, string } from "../schema/shape.ts";
+import { toError } from "./failures.ts";
+import type { ServerProfile } from "./profile.ts";
+import type { Wire } from "./wire.ts";
+
+const defaultProbeMs = 4_000;
+
+/** Settled by a stateless server: it can be spoken to without a handshake. */
+interface Discovered {
+  readonly revision: Revision;
+  readonly result: JsonObject;
+}
+
+/** What the answer to a probe says about its server. */
+type Finding =
+  | ({ readonly kind: "stateless" } & Discovered)
+  | { readonly kind: "try-version"; readonly revision: Revision }
+  | { readonly kind: "stateful"; readonly revision: Revision; readonly why: string }
+  | { readonly kind: "unusable"; readonly reason: Error };
+
+/** How sure the outcome is; what follows from silence alone is not remembered. */
+export type Evidence = "answer" | "silence";
+
+/** Finds out what the server speaks, agrees on a revision with it, and says whether it may be remembered. */
+export async function negotiate(wire: Wire, era: string): Promise<Evidence> {
+  if (era === "auto") return negotiateAuto(wire);
+  const revision = revisionFor(era);
+  if (revision.lifecycle === "handshake") {
+    await shakeHands(wire, revision, era !== "stateful");
+    return "answer";
+  }
+  const finding = read(await ask(wire, "server/discover", discoverParams(wire, revision)), revision);
+  if (finding.kind === "stateless" && (era === "stateless" || finding.revision === revision)) {
+    become(wire, finding);
+    return "answer";
+  }
+  throw finding.kind === "unusable" ? finding.reason : notSpoken(era, finding);
+}
+
+function revisionFor(era: string): Revision {
+  const [newest] = era === "stateless" ? perRequest : handshakes;
+  const found = revisions.find(({ version }) => version === era);
+  if (found) return found;
+  if ((era === "stateless" || era === "stateful") && newest) return newest;
+  const versions = revisions.map(({ version }) => version).join(", ");
+  throw new PortolanError(
+    "invalid-argument",
+    `era: expected "auto", "stateless", "stateful" or one of ${versions}, got ${nameOf(era)}`,
+  );
+}
+
+async function negotiateAuto(wire: Wire): Promise<Evidence> {
+  const [newest] = perRequest;
+  const [handshake] = handshakes;
+  if (!newest || !handshake) throw new Error("both eras have revisions");
+  let isLost = false;
+  const stopListening = wire.onLost(() => {
+    isLost = true;
+  });
+  try {
+    const probe = ask(wire, "server/discover", discoverParams(wire, newest));
+    const first = await Promise.race([probe.then((response) => read(response, newest)), silence(wire)]);
+    if (first !== "silence") {
+      await follow(wire, first, newest);
+      return "answer";
+    }
+    return await bothAtOnce(wire, probe, newest, handshake);
+  } catch (reason) {
+    if (!isLost) throw reason;
+    // Some old servers exit when they hear what they do not know: start it again and greet it as they expect.
+    await reopen(wire, toError(reason));
+    await shakeHands(wire, handshake, false);
+    return "answer";
+  } finally {
+    stopListening();
+  }
+}
+
+async function follow(wire: Wire, finding: Finding, probed: Revision): Promise<void> {
+  switch (finding.kind) {
+    case "stateless":
+      become(wire, finding);
+      return;
+    case "try-version": {
+      const again = read(await ask(wire, "server/discover", discoverParams(wire, finding.revision)), finding.revision);
+      if (again.kind === "stateless") become(wire, again);
+      else throw again.kind === "unusable" ? again.reason : notSpoken(probed.version, again);
+      return;
+    }
+    case "stateful":
+      await shakeHands(wire, finding.revision, false);
+      return;
+    default:
+      throw finding.reason;
+  }
+}
+
+/**
+ * The probe met silence: an old server that ignores it, or one that is slow to start. The handshake is tried while the
+ * probe stays open; a handshake that succeeds is the answer, and one that is refused leaves the word to the probe.
+ */
+async function bothAtOnce(
+  wire: Wire,
+  probe: Promise<RpcResponse>,
+  probed: Revision,
+  handshake: Revision,
+): Promise<Evidence> {
+  const late = probe.then((response) => read(response, probed));
+  const shaken = shakeHands(wire, handshake, false).then(
+    () => undefined,
+    (reason) => toError(reason),
+  );
+  const discovered: Promise<Finding> = late.then((finding) =>
+    finding.kind === "stateless" ? finding : shaken.then(() => finding),
+  );
+  for (const left of [late, discovered]) left.catch(() => {});
+  const first = await Promise.race([shaken, discovered]);
+  // A server that answered the probe after all may still answer the greeting, which then counts.
+  const refused = first instanceof Error || first === undefined ? first : await Promise.race([shaken, silence(wire)]);
+  if (refused === undefined) return "silence";
+  const finding = await Promise.race([late, silence(wire)]);
+  if (finding === "silence" || finding.kind === "stateful") {
+    throw refused === "silence"
+      ? new PortolanError("timeout", "The server answers neither probe nor handshake")
+      : refused;
+  }
+  await follow(wire, finding, probed);
+  return "answer";
+}
+
+/** The handshake of stateful servers. Never cancelled: the protocol forbids it. */
+async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
+  const response = await ask(wire, "initialize", clientCodec(revision).handshake(wire.self));
+  if ("error" in response) {
+    const { code, message, data } = response.error;
+    throw new RpcError(code, `The server refused the connection: ${message}`, { data });
+  }
+  const { result } = response;
+  const problem = object({ protocolVersion: string, capabilities: record() })(result, "result");
+  if (problem !== undefined) throw unusable("initialize", problem);
+  const { protocolVersion, capabilities, serverInfo, instructions } = result;
+  const agreed = handshakes.find(({ version }) => version === protocolVersion);
+  if (!agreed || (isPinned && agreed !== revision)) {
+    const ours = isPinned ? revision.version : handshakes.map(({ version }) => version).join(", ");
+    throw new PortolanError(
+      "version-mismatch",
+      `The server speaks protocol version ${nameOf(protocolVersion)}; this client was to speak ${ours}`,
+    );
+  }
+  wire.settle(agreed);
+  wire.profile = {
+    version: agreed.version,
+    era: "stateful",
+    info: readInfo(serverInfo),
+    capabilities: capabilities as ServerCapabilities,
+    instructions: typeof instructions === "string" ? instructions : undefined,
+  };
+  wire.link.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
+}
+
+function become(wire: Wire, { revision, result }: Discovered): void {
+  wire.settle(revision);
+  wire.profile = profileOf(revision, result);
+}
+
+function profileOf(revision: Revision, result: JsonObject): ServerProfile {
+  const { capabilities, instructions } = result;
+  return {
+    version: revision.version,
+    era: "stateless",
+    info: readInfo(metaOf(result)?.[metaKeys.serverInfo]),
+    capabilities: capabilities as ServerCapabilities,
+    instructions: typeof instructions === "string" ? instructions : undefined,
+  };
+}
+
+function readInfo(info: unknown): Implementation | undefined {
+  const isInfo = object({ name: string, version: optional(string) })(info, "") === undefined;
+  return isInfo ? (info as Implementation) : undefined;
+}
+
+function discoverParams(wire: Wire, revision: Revision): JsonObject {
+  return { _meta: clientCodec(revision).requestMeta(wire.self) };
+}
+
+/** Errors that only a server of the stateless era gives. */
+const unsupportedVersionCode = -32022;
+const statelessCodes = [-32020, -32021];
+
+function read(response: RpcResponse, probed: Revision): Finding {
+  const [newestHandshake] = handshakes;
+  const stateful = (why: string): Finding =>
+    newestHandshake
+      ? { kind: "stateful", revision: newestHandshake, why }
+      : { kind: "unusable", reason: new Error("no handshake revisions") };
+  if ("result" in response) {
+    const { result } = response;
+    const { supportedVersions, capabilities } = result;
+    if (!Array.isArray(supportedVersions) || record()(capabilities, "") !== undefined) {
+      return stateful("its answer to server/discover names no versions");
+    }
+    const chosen = choose(supportedVersions);
+    if (chosen.kind !== "try-version") return chosen;
+    return { kind: "stateless", revision: chosen.revision, result };
+  }
+  const { code, message, data } = response.error;
+  if (statelessCodes.includes(code)) {
+    return { kind: "unusable", reason: new RpcError(code, `The server refused server/discover: ${message}`, { data }) };
+  }
+  const { supported } = (data ?? {}) as { supported?: unknown };
+  if (code !== unsupportedVersionCode || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
+  return choose(supported.filter((version) => version !== probed.version));
+}
+
+/** The best version of a list, whichever era it is of. */
+function choose(offered: readonly unknown[]): Finding {
+  const revision = perRequest.find(({ version }) => offered.includes(version));
+  if (revision) return { kind: "try-version", revision };
+  const old = handshakes.find(({ version }) => offered.includes(version));
+  if (old) return { kind: "stateful", revision: old, why: "it offers versions with a handshake only" };
+  const ours = revisions.map(({ version }) => version).join(", ");
+  const why = `The server speaks protocol versions ${offered.slice(0, 10).map(String).join(", ")}; this client ${ours}`;
+  return { kind: "unusable", reason: new PortolanError("version-mismatch", why) };
+}
+
+function notSpoken(era: string, finding: Finding): PortolanError {
+  const why = finding.kind === "stateful" ? finding.why : "it offers other versions";
+  return new PortolanError(
+    "version-mismatch",
+    `The server does not speak ${era}: ${why}; era: "auto" would take what it speaks`,
+  );
+}
+
+function unusable(method: string, problem: string): PortolanError {
+  return new PortolanError("answer-invalid", `The server's answer to ${method} is unusable: ${problem}`);
+}
+
+/** One request before there are calls; rejects when the link fails. */
+function ask(wire: Wire, method: string, params: JsonObject): Promise<RpcResponse> {
+  const response = new Promise<RpcResponse>((resolve, reject) => {
+    wire.link.exchange({ jsonrpc: "2.0", id: wire.nextId(), method, params }, { response: resolve, failed: reject });
+  });
+  // It may be left behind; whoever waits for it hears of its end all the same.
+  response.catch(() => {});
+  return response;
+}
+
+function silence(wire: Wire): Promise<"silence"> {
+  return new Promise((resolve) => wire.clock.after(wire.options.probeMs ?? defaultProbeMs, () => resolve("silence")));
+}
+
+async function reopen(wire: Wire, reason: Error): Promise<void> {
+  try {
+    await wire.link.open(wire);
+  } catch {
+    throw reason;
+  }
+}

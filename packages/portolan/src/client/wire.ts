@@ -1,0 +1,210 @@
+import { PortolanError } from "../errors.ts";
+import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
+import type { Revision } from "../protocol/revision.ts";
+import type { LogLevel, LogMessageParams } from "../protocol/types/index.ts";
+import { Answering } from "./answering.ts";
+import { Call } from "./call.ts";
+import { declaredBy } from "./capabilities.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { Deadlines } from "./deadlines.ts";
+import { toError } from "./failures.ts";
+import type { Link, LinkEvents } from "./link.ts";
+import type { AskingCallOptions, ConnectOptions } from "./options.ts";
+import type { ServerProfile } from "./profile.ts";
+
+const defaultInfo = { name: "portolan", version: "0.1.0" };
+const defaultIdleMs = 60_000;
+const defaultTotalMs = 30 * 60_000;
+type Listener = (notification: RpcNotification) => void;
+
+/** Everything that goes over one link, from the first probe to the end: ids, calls, and what the server says. */
+export class Wire implements LinkEvents {
+  readonly link: Link;
+  readonly options: ConnectOptions;
+  readonly self: ClientSelf;
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  readonly answering: Answering;
+  readonly calls: Map<RequestId, Call> = new Map();
+  readonly idleMs: number;
+  readonly totalMs: number;
+  /** Who answered; undefined until that is settled. */
+  profile: ServerProfile | undefined;
+  logLevel: LogLevel | undefined;
+  /** Why the link is gone; undefined while it is there. */
+  lostBy: Error | undefined;
+  #revision: Revision | undefined;
+  #codec: ClientCodec | undefined;
+  #meta: JsonObject | undefined;
+  #lastId = 0;
+  readonly #listeners = new Set<Listener>();
+  readonly #lostListeners = new Set<(reason: Error) => void>();
+
+  constructor(link: Link, options: ConnectOptions) {
+    this.link = link;
+    this.options = options;
+    this.clock = options.clock ?? systemClock;
+    this.deadlines = new Deadlines(this.clock);
+    this.idleMs = options.idleMs ?? defaultIdleMs;
+    this.totalMs = options.totalMs ?? defaultTotalMs;
+    this.logLevel = options.logLevel;
+    const { answers = {} } = options;
+    this.self = { info: options.info ?? defaultInfo, capabilities: declaredBy(answers, options.capabilities) };
+    this.answering = new Answering(this, answers);
+  }
+
+  get codec(): ClientCodec {
+    if (!this.#codec) throw new Error("the revision is not settled yet");
+    return this.#codec;
+  }
+
+  get revision(): Revision {
+    if (!this.#revision) throw new Error("the revision is not settled yet");
+    return this.#revision;
+  }
+
+  /** From now on this revision is spoken. */
+  settle(revision: Revision): void {
+    this.#revision = revision;
+    this.#codec = clientCodec(revision);
+    this.#describeSelf();
+  }
+
+  setLogLevel(level: LogLevel): void {
+    this.logLevel = level;
+    this.#describeSelf();
+  }
+
+  nextId(): RequestId {
+    this.#lastId += 1;
+    return this.#lastId;
+  }
+
+  /** Makes a call; rejects at once when the server's revision has another way to do this. */
+  call(
+    method: string,
+    params: JsonObject,
+    options: AskingCallOptions,
+    rounds?: { count: number },
+  ): Promise<JsonObject> {
+    const instead = this.revision.requests.has(method) ? undefined : replacementOf(method, this.revision);
+    if (instead !== undefined) {
+      const { version } = this.revision;
+      const why = `${method}: protocol version ${version}, which the server speaks, has no such request; use ${instead}`;
+      return Promise.reject(new PortolanError("capability-missing", why));
+    }
+    return new Promise((resolve, reject) => new Call(this, method, params, options, resolve, reject, rounds).start());
+  }
+
+  // Hot path: the members that are written come first, so that the objects keep their shape.
+  encode(id: RequestId, method: string, params: JsonObject, options: AskingCallOptions): RpcRequest {
+    const meta = this.#metaFor(options);
+    const known = this.codec.encodeParams(method, params);
+    const progressToken = this.revision.requests.get(method)?.mayAsk ? id : undefined;
+    if (progressToken !== undefined) {
+      const _meta = { progressToken, ...meta, ...options.meta };
+      return { jsonrpc: "2.0", id, method, params: { ...known, _meta } };
+    }
+    if (meta === undefined && options.meta === undefined) return { jsonrpc: "2.0", id, method, params: known };
+    return { jsonrpc: "2.0", id, method, params: { ...known, _meta: { ...meta, ...options.meta } } };
+  }
+
+  /** Hears every notification until it is called back. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  onLost(listener: (reason: Error) => void): () => void {
+    this.#lostListeners.add(listener);
+    return () => this.#lostListeners.delete(listener);
+  }
+
+  /** Resolves after a while; rejects when the signal aborts before. */
+  pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stop = this.clock.after(ms, () => {
+        signal.removeEventListener("abort", abort);
+        resolve();
+      });
+      const abort = () => {
+        stop();
+        reject(toError(signal.reason));
+      };
+      if (signal.aborted) abort();
+      else signal.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  notification(notification: RpcNotification): void {
+    const { method, params = {} } = notification;
+    if (method === "notifications/progress") {
+      this.#progress(params);
+      return;
+    }
+    if (method === "notifications/cancelled") this.answering.takeBack(params["requestId"] as RequestId);
+    else if (method === "notifications/message") this.#tell(this.options.onLog, params as unknown as LogMessageParams);
+    for (const listener of this.#listeners) this.#tell(listener, notification);
+    const { onNotification } = this.options;
+    if (onNotification) this.#tell((heard: JsonObject) => onNotification(method, heard), params);
+  }
+
+  odd(why: string): void {
+    this.report(new PortolanError("answer-invalid", `The server sent what is no message: ${why}`));
+  }
+
+  lost(reason: Error): void {
+    this.lostBy = reason;
+    this.answering.stopAll(reason);
+    for (const listener of [...this.#lostListeners]) this.#tell(listener, reason);
+  }
+
+  request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void {
+    this.answering.answerRequest(request, answer, during);
+  }
+
+  report(error: Error): void {
+    try {
+      this.options.onError?.(error);
+    } catch {
+      // There is nobody left to tell.
+    }
+  }
+
+  #describeSelf(): void {
+    this.#meta = this.#codec?.requestMeta(this.self, this.logLevel);
+  }
+
+  #metaFor({ answers, capabilities, logLevel }: AskingCallOptions): JsonObject | undefined {
+    if (answers === undefined && capabilities === undefined && logLevel === undefined) return this.#meta;
+    const { self, options } = this;
+    const declared =
+      capabilities ??
+      (answers ? declaredBy({ ...options.answers, ...answers }, options.capabilities) : self.capabilities);
+    return this.codec.requestMeta({ info: self.info, capabilities: declared }, logLevel ?? this.logLevel);
+  }
+
+  #progress(params: JsonObject): void {
+    const { progressToken, progress, total, message } = params;
+    const call = this.calls.get(progressToken as RequestId);
+    if (!call) return;
+    call.touch();
+    const { onProgress } = call.options;
+    if (!onProgress || typeof progress !== "number") return;
+    this.#tell(onProgress, {
+      progress,
+      ...(typeof total === "number" && { total }),
+      ...(typeof message === "string" && { message }),
+    });
+  }
+
+  /** A listener that throws is reported and spoils nothing. */
+  #tell<T>(listener: ((value: T) => void) | undefined, value: T): void {
+    try {
+      listener?.(value);
+    } catch (thrown) {
+      this.report(toError(thrown));
+    }
+  }
+}

@@ -1,0 +1,316 @@
+import { describe, expect, test } from "vitest";
+import { type ClientSelf, clientCodec, replacementOf } from "./client-codec.ts";
+import { metaKeys } from "./meta.ts";
+import { revisions } from "./revisions/index.ts";
+
+const revision = (version: string) => revisions.find((known) => known.version === version)!;
+const codec = (version: string) => clientCodec(revision(version));
+const all = revisions.map(({ version }) => version);
+const stateful = all.filter((version) => version !== "2026-07-28");
+
+const full: ClientSelf = {
+  info: {
+    name: "atlas",
+    version: "1.0.0",
+    title: "Atlas",
+    description: "a client",
+    websiteUrl: "https://example.com",
+    icons: [{ src: "https://example.com/icon.png" }],
+  },
+  capabilities: {
+    experimental: { "example.com/x": {} },
+    extensions: { "example.com/y": { on: true } },
+    roots: { listChanged: true },
+    sampling: { tools: {}, context: {} },
+    elicitation: { form: {}, url: {} },
+    tasks: { list: {} },
+  },
+};
+const plain: ClientSelf = { info: { name: "atlas", version: "1.0.0" }, capabilities: {} };
+
+describe("the handshake", () => {
+  const { experimental, extensions, roots, sampling, elicitation, tasks } = full.capabilities;
+  const { name, version, title } = full.info;
+
+  test.each([
+    ["2024-11-05", { name, version }, { experimental, extensions, roots, sampling: {} }],
+    ["2025-03-26", { name, version }, { experimental, extensions, roots, sampling: {} }],
+    ["2025-06-18", { name, version, title }, { experimental, extensions, roots, sampling: {}, elicitation: {} }],
+    ["2025-11-25", full.info, { experimental, extensions, roots, sampling, elicitation, tasks }],
+  ])("of %s tells what its servers know, and no more", (protocolVersion, clientInfo, capabilities) => {
+    expect(codec(protocolVersion).handshake(full)).toEqual({ protocolVersion, clientInfo, capabilities });
+  });
+
+  test("keeps members that no revision knows", () => {
+    const self = { info: { ...plain.info, mood: "good" }, capabilities: { teleport: {}, elicitation: { smoke: {} } } };
+    const { clientInfo, capabilities } = codec("2025-06-18").handshake(self as ClientSelf);
+    expect({ info: clientInfo, capabilities }).toEqual(self);
+  });
+
+  test("does not promise forms when only addresses are taken", () => {
+    const self: ClientSelf = { ...plain, capabilities: { elicitation: { url: {} } } };
+    expect(codec("2025-06-18").handshake(self)["capabilities"]).toEqual({});
+    expect(codec("2025-11-25").handshake(self)["capabilities"]).toEqual({ elicitation: { url: {} } });
+  });
+
+  test("changes nothing of what it is given", () => {
+    const before = structuredClone(full);
+    for (const version of stateful) codec(version).handshake(full);
+    codec("2026-07-28").requestMeta(full, "info");
+    expect(full).toEqual(before);
+  });
+
+  test("is nothing that a stateless revision has", () => {
+    expect(() => codec("2026-07-28").handshake(plain)).toThrow("no handshake");
+  });
+});
+
+describe("the meta of each request", () => {
+  test.each(stateful)("is not there on %s, where the handshake has told it", (version) => {
+    expect(codec(version).requestMeta(full, "debug")).toBeUndefined();
+  });
+
+  test("tells version, identity and capabilities to a stateless server", () => {
+    const { roots: _, tasks: __, ...capabilities } = full.capabilities;
+    expect(codec("2026-07-28").requestMeta(full)).toEqual({
+      [metaKeys.protocolVersion]: "2026-07-28",
+      [metaKeys.clientInfo]: full.info,
+      [metaKeys.clientCapabilities]: { ...capabilities, roots: {} },
+    });
+  });
+
+  test("names a log level when one is wanted", () => {
+    expect(codec("2026-07-28").requestMeta(plain, "warning")).toHaveProperty([metaKeys.logLevel], "warning");
+    expect(codec("2026-07-28").requestMeta(plain)).not.toHaveProperty([metaKeys.logLevel]);
+  });
+});
+
+describe("params", () => {
+  const call = { name: "greet", arguments: { who: "Ada", task: 1 }, "example.com/x": 1 };
+  const retry = { ...call, inputResponses: { a: { action: "accept" } }, requestState: "s" };
+
+  test.each(all)("with nothing to leave out are the same object on %s", (version) => {
+    for (const method of ["tools/call", "resources/read", "prompts/get", "completion/complete", "no/such"]) {
+      expect(codec(version).encodeParams(method, call)).toBe(call);
+    }
+  });
+
+  test.each(stateful)("carry no answers and no state to a server of %s", (version) => {
+    expect(codec(version).encodeParams("tools/call", retry)).toEqual(call);
+    expect(codec(version).encodeParams("resources/read", { uri: "a:b", requestState: "s" })).toEqual({ uri: "a:b" });
+    expect(codec(version).encodeParams("prompts/get", { name: "p", inputResponses: {} })).toEqual({ name: "p" });
+  });
+
+  test("carry answers and state to a stateless server as they are", () => {
+    expect(codec("2026-07-28").encodeParams("tools/call", retry)).toBe(retry);
+  });
+
+  test("ask for a task only where tasks are part of the protocol", () => {
+    const task = { ...call, task: { ttl: 1 } };
+    const takers = all.filter((version) => "task" in codec(version).encodeParams("tools/call", task));
+    expect(takers).toEqual(["2025-11-25"]);
+  });
+
+  test("of a completion keep its context and titles from servers that know neither", () => {
+    const ref = { type: "ref/prompt", name: "p" };
+    const argument = { name: "a", value: "v" };
+    const params = { ref: { ...ref, title: "P" }, argument, context: { arguments: { b: "w" } } };
+    for (const version of all) {
+      const known = version < "2025-06-18" ? { ref, argument } : params;
+      expect(codec(version).encodeParams("completion/complete", params)).toEqual(known);
+    }
+  });
+
+  test("of requests nobody knows here are not touched", () => {
+    const params = { context: {}, task: {}, requestState: "s" };
+    for (const version of all) expect(codec(version).encodeParams("example.com/own", params)).toBe(params);
+  });
+});
+
+describe("a result", () => {
+  const decode = (result: { [member: string]: unknown }, method = "tools/call") =>
+    codec("2026-07-28").decodeResult(method, result);
+  const question = { method: "elicitation/create", params: { message: "Name?", requestedSchema: {} } };
+
+  test.each(all)("is complete and not copied on %s", (version) => {
+    const result = { content: [] };
+    const decoded = codec(version).decodeResult("tools/call", result);
+    expect(decoded).toEqual({ kind: "complete", result });
+    expect(decoded.kind === "complete" && decoded.result).toBe(result);
+  });
+
+  test("of a stateful server is complete, whatever it looks like", () => {
+    const result = { resultType: "input_required" };
+    for (const version of stateful) {
+      expect(codec(version).decodeResult("tools/list", result)).toEqual({ kind: "complete", result });
+    }
+  });
+
+  test("may be questions, state, or both", () => {
+    const requests = { a: question, b: { method: "roots/list" } };
+    const both = decode({ resultType: "input_required", inputRequests: requests, requestState: "s" });
+    expect(both).toEqual({ kind: "input_required", requests, state: "s" });
+    expect(both.kind === "input_required" && both.requests).toBe(requests);
+    expect(decode({ resultType: "input_required", inputRequests: requests }, "prompts/get")).toEqual({
+      kind: "input_required",
+      requests,
+    });
+    expect(decode({ resultType: "input_required", requestState: "" }, "resources/read")).toEqual({
+      kind: "input_required",
+      state: "",
+    });
+  });
+
+  test.each([
+    [
+      "an unknown type",
+      { resultType: "teleport" },
+      'resultType: expected "complete" or "input_required", got "teleport"',
+    ],
+    ["a type that is no text", { resultType: null }, "got null"],
+    ["neither questions nor state", { resultType: "input_required" }, "expected inputRequests or requestState"],
+    ["no question and no state", { resultType: "input_required", inputRequests: {} }, "got neither"],
+    ["a state that is no text", { resultType: "input_required", requestState: 1 }, "requestState: expected a string"],
+    [
+      "questions in a list",
+      { resultType: "input_required", inputRequests: [question] },
+      "inputRequests: expected an object",
+    ],
+    [
+      "a question that is none",
+      { resultType: "input_required", inputRequests: { a: null } },
+      "inputRequests.a: expected an object",
+    ],
+    [
+      "a question nobody can answer",
+      { resultType: "input_required", inputRequests: { a: { method: "tools/call" } } },
+      'inputRequests.a.method: expected one of "elicitation/create", "sampling/createMessage", "roots/list"',
+    ],
+  ])("with %s is refused", (_, result, why) => {
+    const refusal = expect.objectContaining({ code: "answer-invalid", message: expect.stringContaining(why) });
+    expect(() => decode(result)).toThrow(refusal);
+  });
+
+  test.each(["tools/list", "completion/complete", "server/discover", "no/such"])("of %s must not ask", (method) => {
+    const asking = { resultType: "input_required", inputRequests: { a: question } };
+    expect(() => decode(asking, method)).toThrow(expect.objectContaining({ code: "answer-invalid" }));
+  });
+});
+
+describe("an answer", () => {
+  const sample = (content: unknown) => ({
+    role: "assistant",
+    model: "m",
+    stopReason: "endTurn",
+    content,
+    _meta: { a: 1 },
+  });
+  const encodeSample = (version: string, content: unknown) =>
+    codec(version).encodeAnswer("sampling/createMessage", sample(content));
+  const hello = { type: "text", text: "Hello" };
+  const world = { type: "text", text: "World" };
+  const image = { type: "image", data: "AAAA", mimeType: "image/png" };
+  const audio = { type: "audio", data: "AAAA", mimeType: "audio/wav" };
+  const use = { type: "tool_use", id: "1", name: "search", input: { q: "x" } };
+  const oneBlock = all.filter((version) => version < "2025-11-25");
+  const manyBlocks = all.filter((version) => version >= "2025-11-25");
+
+  test.each(all)("that needs no change is the same object on %s", (version) => {
+    const said = sample(hello);
+    expect(codec(version).encodeAnswer("sampling/createMessage", said)).toBe(said);
+    const decline = { action: "decline" };
+    expect(codec(version).encodeAnswer("elicitation/create", decline)).toBe(decline);
+    const roots = { roots: [{ uri: "file:///a", name: "a" }] };
+    expect(codec(version).encodeAnswer("roots/list", roots)).toBe(roots);
+    expect(codec(version).encodeAnswer("example.com/own", decline)).toBe(decline);
+  });
+
+  test.each(manyBlocks)("may have several blocks and calls of tools on %s", (version) => {
+    const said = sample([hello, use]);
+    expect(codec(version).encodeAnswer("sampling/createMessage", said)).toBe(said);
+  });
+
+  test.each(oneBlock)("has one block on %s", (version) => {
+    expect(encodeSample(version, [image])).toEqual(sample(image));
+    expect(encodeSample(version, [hello, world])).toEqual(sample({ type: "text", text: "Hello\nWorld" }));
+    expect(encodeSample(version, [])).toEqual(sample({ type: "text", text: "" }));
+    expect(encodeSample(version, [hello, image])).toEqual(
+      sample({ type: "text", text: "Hello\n[image/png: left out, this protocol version takes one block]" }),
+    );
+  });
+
+  test.each(oneBlock)("says in words what tools a model would call on %s", (version) => {
+    const text = '[calls the tool search with {"q":"x"}]';
+    expect(encodeSample(version, use)).toEqual(sample({ type: "text", text }));
+    expect(encodeSample(version, [hello, use])).toEqual(sample({ type: "text", text: `Hello\n${text}` }));
+  });
+
+  test("is silent to a server that knows no audio", () => {
+    const silence = { type: "text", text: "[audio/wav: no audio in this protocol version]" };
+    expect(encodeSample("2024-11-05", audio)).toEqual(sample(silence));
+    expect(encodeSample("2025-03-26", audio)).toEqual(sample(audio));
+  });
+
+  test("leaves out what blocks and roots got later", () => {
+    const rich = {
+      ...hello,
+      _meta: { b: 2 },
+      annotations: { priority: 1, lastModified: "1999-12-31T00:00:00Z" },
+      own: 1,
+    };
+    const known = { ...hello, annotations: { priority: 1 }, own: 1 };
+    const roots = { roots: [{ uri: "file:///a", _meta: { b: 2 }, own: 1 }] };
+    for (const version of all) {
+      const isOld = version < "2025-06-18";
+      expect(encodeSample(version, rich)).toEqual(sample(isOld ? known : rich));
+      const sent = codec(version).encodeAnswer("roots/list", roots);
+      expect(sent).toEqual(isOld ? { roots: [{ uri: "file:///a", own: 1 }] } : roots);
+    }
+  });
+
+  test("has no meta of its own inside a stateless request, unless it is a message", () => {
+    const accept = { action: "accept", content: { a: 1 }, _meta: { a: 1 }, own: 1 };
+    const { _meta, ...bare } = accept;
+    for (const version of all) {
+      const isBare = version === "2026-07-28";
+      expect(codec(version).encodeAnswer("elicitation/create", accept)).toEqual(isBare ? bare : accept);
+      expect(codec(version).encodeAnswer("roots/list", { roots: [], _meta })).toEqual(
+        isBare ? { roots: [] } : { roots: [], _meta },
+      );
+      expect(encodeSample(version, hello)).toEqual(sample(hello));
+    }
+  });
+});
+
+describe("what replaces a request", () => {
+  test.each([
+    ["initialize", "server/discover"],
+    ["ping", "server/discover"],
+    ["logging/setLevel", "the logLevel of each request"],
+    ["resources/subscribe", "subscriptions/listen"],
+    ["resources/unsubscribe", "subscriptions/listen"],
+  ])("%s is told where it is gone", (method, instead) => {
+    expect(replacementOf(method, revision("2026-07-28"))).toBe(instead);
+    for (const version of stateful) expect(replacementOf(method, revision(version))).toBeUndefined();
+  });
+
+  test.each([
+    ["server/discover", "initialize"],
+    ["subscriptions/listen", "resources/subscribe"],
+  ])("%s is told where it does not exist yet", (method, instead) => {
+    for (const version of stateful) expect(replacementOf(method, revision(version))).toBe(instead);
+    expect(replacementOf(method, revision("2026-07-28"))).toBeUndefined();
+  });
+
+  test("is nothing for what every revision has, and for what none has", () => {
+    for (const known of revisions) {
+      for (const method of ["tools/call", "no/such", "constructor", "__proto__", ""]) {
+        expect(replacementOf(method, known)).toBeUndefined();
+      }
+    }
+  });
+});
+
+test("a revision has one codec", () => {
+  for (const known of revisions) expect(clientCodec(known)).toBe(clientCodec(known));
+});
