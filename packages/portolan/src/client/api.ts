@@ -1,5 +1,6 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ClientRequests } from "../protocol/methods.ts";
+import type { ToolsByName } from "../protocol/typed-tools.ts";
 import type {
   CallToolResult,
   Completion,
@@ -17,7 +18,11 @@ import type { AskingCallOptions, CallOptions } from "./options.ts";
 import type { ServerProfile } from "./profile.ts";
 
 /** The tools of a server's definition, by name; any tool where the definition is not known. */
-export type ToolsOf<S> = S extends { readonly "~tools"?: infer T } ? NonNullable<T> : AnyTools;
+export type ToolsOf<S> = S extends { readonly "~tools"?: infer Tools }
+  ? unknown extends Tools
+    ? AnyTools
+    : ToolsByName<NonNullable<Tools>>
+  : AnyTools;
 
 /** What is known of tools that are known by nothing but their names. */
 export interface AnyTools {
@@ -25,10 +30,10 @@ export interface AnyTools {
 }
 
 /** The arguments of a tool. */
-export type ArgumentsOf<S, N extends keyof ToolsOf<S>> = ToolsOf<S>[N] extends { input: infer I } ? I : JsonObject;
+export type ArgumentsOf<Tool> = Tool extends { readonly input: infer A } ? A : JsonObject;
 
 /** What a tool gives as structured content. */
-export type OutputOf<S, N extends keyof ToolsOf<S>> = ToolsOf<S>[N] extends { output: infer O } ? O : unknown;
+export type OutputOf<Tool> = Tool extends { readonly output: infer O } ? O : unknown;
 
 /** A tool's result whose structured content has the type that the definition gives it. */
 export interface TypedResult<O> extends Omit<CallToolResult, "structuredContent"> {
@@ -67,21 +72,22 @@ export interface Watch extends AsyncIterable<Change>, AsyncDisposable {
 }
 
 /** A server, as its user sees it: the same on every revision. `S` is the type of its definition, where that is known. */
-export interface Client<S = unknown> extends AsyncDisposable {
+export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Tools = keyof Tools>
+  extends AsyncDisposable {
   readonly server: ServerProfile;
   /** Resolves when the connection has ended: with the reason, or with nothing after `close`. */
   readonly closed: Promise<Error | undefined>;
   /** Structured content is checked against the tool's schema, once the tool has been listed. */
-  callTool<N extends keyof ToolsOf<S> & string>(
+  callTool<N extends Names>(
     name: N,
-    args?: ArgumentsOf<S, N>,
+    args?: ArgumentsOf<Tools[N]>,
     options?: AskingCallOptions & { readonly autoAnswer?: true },
-  ): Promise<TypedResult<OutputOf<S, N>>>;
-  callTool<N extends keyof ToolsOf<S> & string>(
+  ): Promise<TypedResult<OutputOf<Tools[N]>>>;
+  callTool<N extends Names>(
     name: N,
-    args: ArgumentsOf<S, N> | undefined,
+    args: ArgumentsOf<Tools[N]> | undefined,
     options: AskingCallOptions,
-  ): Promise<TypedResult<OutputOf<S, N>> | InputRequiredResult>;
+  ): Promise<TypedResult<OutputOf<Tools[N]>> | InputRequiredResult>;
   readResource(uri: string, options?: AskingCallOptions & { readonly autoAnswer?: true }): Promise<ReadResourceResult>;
   readResource(uri: string, options: AskingCallOptions): Promise<ReadResourceResult | InputRequiredResult>;
   getPrompt(

@@ -20,10 +20,16 @@ const form = object({
   requestedSchema: object({ type: oneOf("object"), properties: record(record()) }),
 });
 const visit = object({ mode: oneOf("url"), message: string, url: webAddress });
-const sampling = object({ messages: array(object({ role: oneOf("user", "assistant") })), maxTokens: number });
+const blocks: Check = (value, path) => (Array.isArray(value) ? array(record())(value, path) : record()(value, path));
+const sampling = object({
+  messages: array(object({ role: oneOf("user", "assistant"), content: blocks })),
+  maxTokens: number,
+});
+const methods = ["roots/list", "sampling/createMessage", "elicitation/create"];
 
 /** Refuses a question that is malformed or that the client never said it answers. */
 export function checkQuestion(request: InputRequest, capabilities: ClientCapabilities, revision: Revision): void {
+  if (!methods.includes(request.method)) throw methodNotFound(request.method);
   const problem = problemOf(request);
   if (problem !== undefined) throw invalidParams(problem);
   const lacked = lackedBy(capabilities, revision, request);
@@ -52,8 +58,6 @@ export async function askUser(
     }
     case "elicitation/create":
       return askPerson(request.params, answers, context);
-    default:
-      throw methodNotFound((request as { method: string }).method);
   }
 }
 
@@ -111,8 +115,7 @@ function checkAction(answer: ElicitResult): ElicitResult {
 }
 
 function checkSample<T>(answer: T): T {
-  const block: Check = (value, path) => (Array.isArray(value) ? array(record())(value, path) : record()(value, path));
-  const problem = object({ role: oneOf("user", "assistant"), model: string, content: block })(answer, "answer");
+  const problem = object({ role: oneOf("user", "assistant"), model: string, content: blocks })(answer, "answer");
   if (problem !== undefined) throw unusable("sample", problem);
   return answer;
 }

@@ -38,6 +38,8 @@ export class ProcessChannel implements Channel {
   #incoming: Incoming | undefined;
   #child: ChildProcess | undefined;
   #group: ProcessGroup | undefined;
+  /** Resolves when the process is gone and its pipes are read to their ends, or were destroyed. */
+  #finished: Promise<void> | undefined;
   #isClosed = false;
   #released: Promise<void> | undefined;
   /** What happened to the child, once something has. */
@@ -124,8 +126,12 @@ export class ProcessChannel implements Channel {
       this.#happened = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
       this.#fade(this.#happened);
     });
-    // All of it has come together: the process is gone, and its pipes are read to their ends.
-    child.on("close", () => this.#lose());
+    this.#finished = new Promise((resolve) => {
+      child.on("close", () => {
+        this.#lose();
+        resolve();
+      });
+    });
   }
 
   /** Drops what is read after the end, also the rest of a chunk whose first message led to it. */
@@ -168,13 +174,11 @@ export class ProcessChannel implements Channel {
   }
 
   async #release(): Promise<void> {
-    const child = this.#child;
-    child?.stdin?.end();
-    await this.#group?.end(this.#target.graceMs ?? defaultGraceMs);
-    const streams = [child?.stdin, child?.stdout, child?.stderr].flatMap((stream) => stream ?? []);
-    const closings = streams.map((stream) => !stream.closed && new Promise((resolve) => stream.once("close", resolve)));
-    for (const stream of streams) stream.destroy();
-    await Promise.all(closings);
+    this.#child?.stdin?.end();
+    const isGone = await this.#group?.end(this.#target.graceMs ?? defaultGraceMs);
+    for (const stream of this.#child?.stdio ?? []) stream?.destroy();
+    // A process that cannot be killed is not waited for.
+    if (isGone !== false) await this.#finished;
   }
 
   #flush(): void {
@@ -215,9 +219,9 @@ class ProcessLink implements StdioLink {
   }
 
   async open(events: LinkEvents): Promise<void> {
-    // Two processes of one server may be in each other's way.
     const closings = this.#closings;
-    await this.#newest?.released;
+    // Two processes of one server may be in each other's way.
+    if (this.#newest?.released) await this.#newest.released;
     if (closings !== this.#closings)
       throw new PortolanError("connection-closed", "The link was closed before it opened");
     await this.#link.open(events);

@@ -24,12 +24,13 @@ export interface StandardJsonSchema {
  * The part of Standard Schema (version 1) that we read: zod, valibot, arktype and others carry it.
  * Written here because comparing against the published interface costs authors more type instantiations.
  */
-export interface StandardSchema<Output> {
+export interface StandardSchema<Output, Input = unknown> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     readonly jsonSchema?: StandardJsonSchema;
+    readonly types?: { readonly input: Input } | undefined;
   };
 }
 
@@ -37,4 +38,4 @@ export interface StandardSchema<Output> {
  * Whatever an author may pass for a value of type `T`: a Standard Schema whose output is `T`, or a plain JSON Schema.
  * A plain JSON Schema says nothing about `T`, so give the type parameter that is inferred from it a default.
  */
-export type Schema<T> = StandardSchema<T> | JsonSchema;
+export type Schema<T, Input = unknown> = StandardSchema<T, Input> | JsonSchema;

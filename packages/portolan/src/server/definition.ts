@@ -42,8 +42,8 @@ interface Described {
 }
 
 /** A tool: what it takes, what it gives, and what it does. */
-export interface ToolDefinition<I, O, App> extends Described {
-  input?: Schema<I>;
+export interface ToolDefinition<I, O, App, A = I> extends Described {
+  input?: Schema<I, A>;
   output?: Schema<O>;
   annotations?: ToolAnnotations;
   /** Client capabilities without which the tool is refused before it runs. */

@@ -1,6 +1,6 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-
+import type { AddTool, NoTools } from "../protocol/typed-tools.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -26,27 +26,34 @@ const runtimeKey: unique symbol = Symbol("portolan.runtime");
  * A server's definition: an immutable, compiled value. Each method returns a new one; the same value can be served over
  * any number of transports to any number of clients of every revision, all at once.
  */
-export interface Server<App = undefined> extends Served {
+export interface Server<App = undefined, Tools = unknown> extends Served {
+  /** The types of the tools, for clients; there is nothing here at run time. */
+  readonly "~tools"?: Tools;
   readonly info: ServerInfo;
-  tool<I = JsonObject, O = unknown>(name: string, definition: ToolDefinition<I, O, App>): Server<App>;
-  resource(uri: string, definition: ResourceDefinition<App>): Server<App>;
-  template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App>;
+  /** The same server, which keeps the types of the tools that follow: `connect<typeof server>(…)` then knows them. */
+  typed(): Server<App, NoTools>;
+  tool<N extends string, I = JsonObject, O = unknown, A = I>(
+    name: N,
+    definition: ToolDefinition<I, O, App, A>,
+  ): Server<App, AddTool<Tools, N, A, O>>;
+  resource(uri: string, definition: ResourceDefinition<App>): Server<App, Tools>;
+  template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App, Tools>;
   prompt<const A extends { [name: string]: ArgumentDefinition<App> } = Record<never, never>>(
     name: string,
     definition: PromptDefinition<A, App>,
-  ): Server<App>;
+  ): Server<App, Tools>;
   /** The same server without one of its features. */
-  without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App>;
+  without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App, Tools>;
   /** Stands around every request, or around those of one method. */
-  use(around: Middleware, options?: { method?: string }): Server<App>;
+  use(around: Middleware, options?: { method?: string }): Server<App, Tools>;
   /** Turns an extension on, for the clients that declare it. */
-  extend(extension: ServerExtension): Server<App>;
+  extend(extension: ServerExtension): Server<App, Tools>;
   /** Brings the features of another server in, their names behind a prefix; resources keep their URIs. */
-  mount(prefix: string, server: Served): Server<App>;
+  mount<P extends string>(prefix: P, server: Served): Server<App, AddTool<Tools, `${P}${string}`, JsonObject, unknown>>;
   /** Answers a request of your own, on every revision. */
-  method(name: string, method: ExtraMethod): Server<App>;
+  method(name: string, method: ExtraMethod): Server<App, Tools>;
   /** Hears a notification of stateful clients, such as a change of their roots. */
-  notification(name: string, hear: NotificationHandler): Server<App>;
+  notification(name: string, hear: NotificationHandler): Server<App, Tools>;
   /** Says something outside a request, to those who asked to hear it. */
   publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
 }
@@ -84,7 +91,8 @@ export function createServer<App = undefined>(info: ServerInfo, options: ServerO
   return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new Entries([]));
 }
 
-class Definition<App> implements Server<App> {
+/** No tools are told apart here; what a chain of calls has defined is known to its types only. */
+class Definition<App> implements Server<App, never> {
   readonly info: ServerInfo;
   readonly #options: ServerOptions<unknown>;
   readonly #entries: Entries;
@@ -96,7 +104,11 @@ class Definition<App> implements Server<App> {
     this.#entries = entries;
   }
 
-  tool<I, O>(name: string, definition: ToolDefinition<I, O, App>): Server<App> {
+  typed(): Server<App, never> {
+    return this;
+  }
+
+  tool<I, O, A>(name: string, definition: ToolDefinition<I, O, App, A>): Server<App, never> {
     warnOfName(this.#options, named("tool", name));
     const feature = compileTool(
       name,
@@ -106,12 +118,12 @@ class Definition<App> implements Server<App> {
     return this.#with({ kind: "tools", feature });
   }
 
-  resource(uri: string, definition: ResourceDefinition<App>): Server<App> {
+  resource(uri: string, definition: ResourceDefinition<App>): Server<App, never> {
     const feature = compileResource(uri, definition as unknown as ResourceDefinition<unknown>, this.#options.app);
     return this.#with({ kind: "resources", feature });
   }
 
-  template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App> {
+  template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App, never> {
     const feature = compileTemplate(
       uriTemplate,
       definition as unknown as TemplateDefinition<unknown>,
@@ -120,7 +132,7 @@ class Definition<App> implements Server<App> {
     return this.#with({ kind: "templates", feature });
   }
 
-  prompt<A>(name: string, definition: PromptDefinition<A, App>): Server<App> {
+  prompt<A>(name: string, definition: PromptDefinition<A, App>): Server<App, never> {
     const feature = compilePrompt(
       named("prompt", name),
       definition as unknown as PromptDefinition<AnyArguments, unknown>,
@@ -129,16 +141,16 @@ class Definition<App> implements Server<App> {
     return this.#with({ kind: "prompts", feature });
   }
 
-  without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App> {
+  without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App, never> {
     return new Definition<App>(this.info, this.#options, this.#entries.without(kind, key));
   }
 
-  use(around: Middleware, options: { method?: string } = {}): Server<App> {
+  use(around: Middleware, options: { method?: string } = {}): Server<App, never> {
     expectFunction("use", around);
     return this.#with({ kind: "middleware", feature: { method: options.method, around } });
   }
 
-  extend(extension: ServerExtension): Server<App> {
+  extend(extension: ServerExtension): Server<App, never> {
     if (typeof extension?.id !== "string") throw unexpected("extend", "{ id, on }", extension);
     if (!extension.id.includes("/")) {
       throw new PortolanError(
@@ -150,7 +162,7 @@ class Definition<App> implements Server<App> {
     return this.#with({ kind: "extensions", feature: extension });
   }
 
-  mount(prefix: string, server: Served): Server<App> {
+  mount(prefix: string, server: Served): Server<App, never> {
     if (typeof prefix !== "string") throw unexpected("mount", "a prefix as a string", prefix);
     const { tools, resources, templates, prompts } = mounted(prefix, runtimeOf(server).snapshot);
     const entries: Entry[] = [
@@ -162,12 +174,12 @@ class Definition<App> implements Server<App> {
     return this.#with(...entries);
   }
 
-  method(name: string, method: ExtraMethod): Server<App> {
+  method(name: string, method: ExtraMethod): Server<App, never> {
     expectFunctionIn(`Method "${named("method", name)}"`, method, "handle");
     return this.#with({ kind: "method", name, feature: method });
   }
 
-  notification(name: string, hear: NotificationHandler): Server<App> {
+  notification(name: string, hear: NotificationHandler): Server<App, never> {
     expectFunction(`Notification "${named("notification", name)}"`, hear);
     return this.#with({ kind: "notification", name, feature: hear });
   }

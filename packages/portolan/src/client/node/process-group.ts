@@ -25,8 +25,11 @@ export class ProcessGroup {
     living.add(this);
   }
 
-  /** Waits for the child to leave by itself, then asks the whole group to, then makes it; each step takes at most `graceMs`. */
-  async end(graceMs: number): Promise<void> {
+  /**
+   * Waits for the child to leave by itself, then asks the whole group to, then makes it; each step takes at most
+   * `graceMs`. False when even that did not end the child.
+   */
+  async end(graceMs: number): Promise<boolean> {
     await within(graceMs, this.#exited);
     if (!isWindows && this.#isAlive()) {
       this.#signal("SIGTERM");
@@ -36,11 +39,12 @@ export class ProcessGroup {
       if (isWindows) await endTree(this.#pid);
       else this.#signal("SIGKILL");
     }
-    await within(graceMs, this.#exited);
+    const isGone = await within(graceMs, this.#exited);
     // From here on the id may belong to somebody else: it is not signalled again.
     living.delete(this);
     if (living.size === 0) process.off("exit", killLiving);
     this.#child.unref();
+    return isGone;
   }
 
   /** Kills all of it before this process is gone, so without waiting. */
@@ -76,12 +80,12 @@ export class ProcessGroup {
   }
 }
 
-function within(ms: number, event: Promise<void>): Promise<void> {
+function within(ms: number, event: Promise<void>): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
+    const timer = setTimeout(resolve, ms, false);
     event.then(() => {
       clearTimeout(timer);
-      resolve();
+      resolve(true);
     });
   });
 }

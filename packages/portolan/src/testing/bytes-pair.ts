@@ -1,0 +1,115 @@
+import { PortolanError } from "../errors.ts";
+import type { Channel, Incoming } from "../jsonrpc/channel.ts";
+import { LineReader, type LineReaderOptions } from "../jsonrpc/framing.ts";
+import { serialize } from "../jsonrpc/serialize.ts";
+import { pieceLength, type Random, seeded } from "./random.ts";
+
+export interface BytesPairOptions extends LineReaderOptions {
+  /** Decides where the bytes are cut; the same seed, the same pieces. */
+  readonly seed?: number;
+}
+
+/**
+ * Two channels linked by bytes: lines of JSON that arrive in pieces of random size, characters cut in the middle and
+ * lines joined, as a pipe or a socket may hand them on.
+ */
+export function createBytesPair(options: BytesPairOptions = {}): [Channel, Channel] {
+  const random = seeded(options.seed ?? 1);
+  const left = new Pipe(random, options);
+  const right = new Pipe(random, options);
+  return [createSide(left, right), createSide(right, left)];
+}
+
+function createSide(inbox: Pipe, outbox: Pipe): Channel {
+  return {
+    writesText: true,
+    open: (incoming) => inbox.open(incoming),
+    send: (message) => outbox.write(`${serialize(message)}\n`),
+    close: async () => {
+      await Promise.all([inbox.end(), outbox.end()]);
+    },
+  };
+}
+
+const encoder = new TextEncoder();
+const settled = Promise.resolve();
+
+/** One direction: whatever was written and not read yet is one run of bytes. */
+class Pipe {
+  readonly #random: Random;
+  readonly #options: LineReaderOptions;
+  #written: string[] = [];
+  #bytes: Uint8Array = new Uint8Array();
+  #reader: LineReader | undefined;
+  #incoming: Incoming | undefined;
+  #isEnded = false;
+  #isClosed = false;
+  #isScheduled = false;
+  readonly #closed: Promise<void>;
+  #resolveClosed: () => void = () => {};
+
+  constructor(random: Random, options: LineReaderOptions) {
+    this.#random = random;
+    this.#options = options;
+    this.#closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+  }
+
+  open(incoming: Incoming): void {
+    if (this.#incoming) throw new PortolanError("invalid-argument", "the channel is open already");
+    this.#incoming = incoming;
+    this.#reader = new LineReader(incoming, this.#options);
+    this.#schedule();
+  }
+
+  write(text: string): void {
+    if (this.#isEnded) return;
+    this.#written.push(text);
+    this.#schedule();
+  }
+
+  /** Resolves when all was handed on; at once when nobody listens yet, who then still receives what was written. */
+  end(): Promise<void> {
+    this.#isEnded = true;
+    this.#schedule();
+    return this.#incoming ? this.#closed : settled;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || !this.#incoming || this.#isClosed) return;
+    this.#isScheduled = true;
+    settled.then(() => this.#deliver());
+  }
+
+  /** One piece at a time: what is written meanwhile can end up in the next one. */
+  #deliver(): void {
+    this.#isScheduled = false;
+    if (this.#written.length > 0) this.#fill();
+    const bytes = this.#bytes;
+    const end = bytes.length === 0 ? 0 : pieceLength(bytes.length, this.#random);
+    this.#bytes = bytes.subarray(end);
+    try {
+      if (end > 0) this.#reader?.push(bytes.subarray(0, end));
+      else if (this.#isEnded) this.#close();
+    } finally {
+      if (this.#bytes.length > 0 || this.#written.length > 0 || this.#isEnded) this.#schedule();
+    }
+  }
+
+  #fill(): void {
+    const added = encoder.encode(this.#written.join(""));
+    this.#written = [];
+    const joined = new Uint8Array(this.#bytes.length + added.length);
+    joined.set(this.#bytes);
+    joined.set(added, this.#bytes.length);
+    this.#bytes = joined;
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    this.#reader?.end();
+    this.#resolveClosed();
+    this.#incoming?.closed();
+  }
+}

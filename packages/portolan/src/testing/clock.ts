@@ -1,0 +1,57 @@
+import type { Clock } from "../client/clock.ts";
+import { turn } from "./turn.ts";
+
+/** A clock that stands still until it is told to go on. */
+export interface ManualClock extends Clock {
+  /** How many calls are still to come. */
+  readonly pending: number;
+  /**
+   * Lets time pass: whatever becomes due runs in order, each at its own moment and when all that followed from the one
+   * before has settled.
+   */
+  advance(ms: number): Promise<void>;
+}
+
+/** A clock for tests, at zero. */
+export function createClock(): ManualClock {
+  return new TestClock();
+}
+
+interface Timer {
+  readonly dueAt: number;
+  readonly call: () => void;
+}
+
+class TestClock implements ManualClock {
+  #now = 0;
+  #timers: Timer[] = [];
+
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, call: () => void): () => void {
+    const timer = { dueAt: this.#now + Math.max(0, ms), call };
+    const place = this.#timers.findIndex(({ dueAt }) => dueAt > timer.dueAt);
+    this.#timers.splice(place === -1 ? this.#timers.length : place, 0, timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await turn();
+    for (let next = this.#timers[0]; next !== undefined && next.dueAt <= end; next = this.#timers[0]) {
+      this.#timers.shift();
+      this.#now = Math.max(this.#now, next.dueAt);
+      next.call();
+      await turn();
+    }
+    this.#now = Math.max(this.#now, end);
+  }
+}

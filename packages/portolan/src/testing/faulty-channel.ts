@@ -1,0 +1,167 @@
+import { type Clock, systemClock } from "../client/clock.ts";
+import { PortolanError } from "../errors.ts";
+import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
+import { readText } from "../jsonrpc/framing.ts";
+import { serialize } from "../jsonrpc/serialize.ts";
+import { FaultyLane, type LaneFaults } from "./faulty-lane.ts";
+import { type Random, seeded } from "./random.ts";
+
+/** What goes wrong, and how often; chances are numbers from 0, never, to 1, always. */
+export interface Faults extends LaneFaults {
+  /** Decides everything that is left to chance: the same seed, the same faults. */
+  readonly seed: number;
+  /** The chance that a message is lost. */
+  readonly drop?: number;
+  /** The chance that a message arrives twice. */
+  readonly duplicate?: number;
+  /** The chance that a message lets the next one pass; the last one waits as long as `maxDelayMs`. */
+  readonly reorder?: number;
+  /** The chance that a message, and whatever comes behind it, is held up. */
+  readonly delay?: number;
+  /** The longest delay; 1 s unless said otherwise. */
+  readonly maxDelayMs?: number;
+  /** The chance that a received message arrives cut short, so that it cannot be read. */
+  readonly truncate?: number;
+  /** The chance that a line that is no message arrives before a received one. */
+  readonly garbage?: number;
+  /** How many messages, both ways together, pass before the wire is cut. */
+  readonly cutAfter?: number;
+  /** How many messages are sent before nothing more arrives at the other side, which is not told. */
+  readonly stopSendingAfter?: number;
+  /** How many messages are received before nothing more arrives here, without a word. */
+  readonly stopReceivingAfter?: number;
+  /** Times the delays; the clock of this machine unless said otherwise. */
+  readonly clock?: Clock;
+}
+
+/** A channel that does not do what it should. */
+export interface FaultyChannel extends Channel {
+  /** What was done, in order, such as `→ drop {"jsonrpc":"2.0",…}`. */
+  readonly injected: readonly string[];
+  /** Cuts the wire: both sides hear that it is closed, and what was held up is lost. */
+  cut(): void;
+  /** Closes one half: nothing more passes that way, and nobody is told. */
+  stop(half: "sending" | "receiving"): void;
+}
+
+/** The same channel with faults, in what is sent and in what is received. */
+export function faulty(channel: Channel, faults: Faults): FaultyChannel {
+  return new FaultInjector(channel, faults);
+}
+
+class FaultInjector implements FaultyChannel {
+  readonly writesText: boolean;
+  readonly injected: string[] = [];
+  readonly #channel: Channel;
+  readonly #faults: Faults;
+  readonly #random: Random;
+  readonly #sending: FaultyLane;
+  readonly #receiving: FaultyLane;
+  #passed = 0;
+  #isOver = false;
+  #cutBecause: Error | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(channel: Channel, faults: Faults) {
+    const { seed, stopSendingAfter, stopReceivingAfter, clock = systemClock } = faults;
+    this.#channel = channel;
+    this.#faults = faults;
+    this.writesText = channel.writesText === true;
+    // A source for each: what happens one way does not depend on what passes the other way meanwhile.
+    const seeds = seeded(seed);
+    const nextSource = () => seeded(seeds() * 2 ** 32);
+    this.#random = nextSource();
+    this.#sending = new FaultyLane(faults, stopSendingAfter, nextSource(), clock, this.#noter("→"));
+    this.#receiving = new FaultyLane(faults, stopReceivingAfter, nextSource(), clock, this.#noter("←"));
+  }
+
+  open(incoming: Incoming): void {
+    this.#channel.open({
+      message: (message) => this.#receive(textOf(message), incoming, () => incoming.message(message)),
+      batch: (messages) => this.#receive(JSON.stringify(messages), incoming, () => incoming.batch(messages)),
+      unreadable: (problem) => this.#receive(problem.why, incoming, () => incoming.unreadable(problem)),
+      closed: (reason) => {
+        this.#isOver = true;
+        this.#receiving.flush();
+        this.#sending.clear();
+        incoming.closed(this.#cutBecause ?? reason);
+      },
+    });
+  }
+
+  send(message: Sendable): void | Promise<void> {
+    // Also where the message is held up or lost: what has no JSON form is the sender's mistake, not the wire's.
+    const text = this.writesText ? serialize(message) : textOf(message);
+    if (this.#isOver) return;
+    return this.#sending.push({ text, pass: () => this.#pass(() => this.#channel.send(message)) });
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOver) this.#sending.flush();
+    this.#isOver = true;
+    this.#closing ??= this.#channel.close();
+    await this.#closing;
+  }
+
+  cut(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const reason = `The wire was cut after ${this.#passed} messages`;
+    this.injected.push(`cut: ${reason}`);
+    this.#cutBecause = new PortolanError("connection-closed", reason);
+    this.#sending.clear();
+    this.#receiving.clear();
+    this.#closing = this.#channel.close();
+  }
+
+  stop(half: "sending" | "receiving"): void {
+    this.injected.push(`stop ${half}`);
+    if (half === "sending") this.#sending.stop();
+    else this.#receiving.stop();
+  }
+
+  #receive(text: string, incoming: Incoming, arrive: () => void): void {
+    const { garbage = 0, truncate = 0 } = this.#faults;
+    const hasGarbage = this.#random() < garbage;
+    const isTruncated = this.#random() < truncate;
+    const cutAt = 1 + Math.floor(this.#random() * (text.length - 1));
+    if (hasGarbage) {
+      this.injected.push("← garbage");
+      this.#receiving.push({ text: strayLine, pass: () => this.#pass(() => readText(strayLine, incoming)) });
+    }
+    if (!isTruncated) {
+      this.#receiving.push({ text, pass: () => this.#pass(arrive) });
+      return;
+    }
+    const rest = text.slice(0, cutAt);
+    this.injected.push(`← truncate ${rest}`);
+    this.#receiving.push({ text: rest, pass: () => this.#pass(() => readText(rest, incoming)) });
+  }
+
+  #pass(deliver: () => void | Promise<void>): void | Promise<void> {
+    const { cutAfter = Number.POSITIVE_INFINITY } = this.#faults;
+    if (this.#passed >= cutAfter) this.cut();
+    if (this.#cutBecause) return;
+    this.#passed += 1;
+    const delivering = deliver();
+    if (this.#passed >= cutAfter) this.cut();
+    return delivering;
+  }
+
+  #noter(arrow: string): (fault: string, text: string) => void {
+    return (fault, text) => {
+      this.injected.push(`${arrow} ${fault} ${text}`);
+    };
+  }
+}
+
+const strayLine = "Listening on port 8080";
+
+/** By reference a channel also takes what has no JSON form. */
+function textOf(message: Sendable): string {
+  try {
+    return serialize(message);
+  } catch {
+    return "what has no JSON form";
+  }
+}

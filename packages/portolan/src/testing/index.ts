@@ -1,0 +1,13 @@
+export type { Clock } from "../client/clock.ts";
+export type { Link, LinkEvents, Sink } from "../client/link.ts";
+export { type StorageCheck, type StorageUnderTest, storageContract } from "../storage/contract-suite.ts";
+export { type BytesPairOptions, createBytesPair } from "./bytes-pair.ts";
+export { type ChannelsUnderTest, channelContract } from "./channel-contract.ts";
+export { createClock, type ManualClock } from "./clock.ts";
+export { type ConnectInMemoryOptions, connectInMemory, type TestClient } from "./connect-in-memory.ts";
+export type { Check } from "./contract.ts";
+export { type Faults, type FaultyChannel, faulty } from "./faulty-channel.ts";
+export { type FarEnd, farEndOf, type LinkUnderTest, linkContract } from "./link-contract.ts";
+export { type Random, seeded, splitRandomly } from "./random.ts";
+export { type Asked, type ScriptedAnswer, type ScriptedAnswers, scripted } from "./scripted.ts";
+export { record, type Transcript } from "./transcript.ts";

@@ -1,0 +1,89 @@
+import type { Answers } from "../client/answers.ts";
+import { RpcError } from "../jsonrpc/errors.ts";
+import type {
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitFormParams,
+  ElicitResult,
+  ElicitUrlParams,
+  Root,
+} from "../protocol/types/index.ts";
+
+/** One answer of a script: of a user, of a model, the roots, or an error that refuses to answer. */
+export type ScriptedAnswer = ElicitResult | CreateMessageResult | readonly Root[] | Error;
+
+/** A question that was put to the script. */
+export type Asked =
+  | { readonly method: "elicitation/create"; readonly params: ElicitFormParams | ElicitUrlParams }
+  | { readonly method: "sampling/createMessage"; readonly params: CreateMessageParams }
+  | { readonly method: "roots/list" };
+
+/** Answers from a script, which knows what it was asked. */
+export interface ScriptedAnswers extends Answers {
+  /** The questions so far, in order. */
+  readonly asked: readonly Asked[];
+  /** Throws when an answer was not asked for, or a question had no answer that fits. */
+  done(): void;
+}
+
+/** Answers that are given in this order, whatever is asked; a question too many fails its call and says so. */
+export function scripted(...answers: readonly ScriptedAnswer[]): ScriptedAnswers {
+  return new Script(answers);
+}
+
+class Script implements ScriptedAnswers {
+  readonly asked: Asked[] = [];
+  readonly #answers: readonly ScriptedAnswer[];
+  #given = 0;
+  #problem: Error | undefined;
+
+  constructor(answers: readonly ScriptedAnswer[]) {
+    this.#answers = answers;
+  }
+
+  readonly elicit = (params: ElicitFormParams): ElicitResult =>
+    this.#next({ method: "elicitation/create", params }, isElicitResult, "{ action }");
+
+  readonly visit = (params: ElicitUrlParams): ElicitResult =>
+    this.#next({ method: "elicitation/create", params }, isElicitResult, "{ action }");
+
+  readonly sample = (params: CreateMessageParams): CreateMessageResult =>
+    this.#next({ method: "sampling/createMessage", params }, isModelResult, "{ role, content, model }");
+
+  readonly roots = (): readonly Root[] => this.#next({ method: "roots/list" }, isRoots, "an array of roots");
+
+  done(): void {
+    if (this.#problem) throw this.#problem;
+    const left = this.#answers.slice(this.#given);
+    if (left.length === 0) return;
+    throw new Error(
+      `The script has ${left.length} more answers than there were questions (${this.asked.length}); the next one is ${JSON.stringify(left[0])}`,
+    );
+  }
+
+  #next<T extends ScriptedAnswer>(asked: Asked, fits: (answer: ScriptedAnswer) => answer is T, expected: string): T {
+    this.asked.push(asked);
+    const answer = this.#answers[this.#given];
+    if (answer === undefined) throw this.#fail(asked, `it has ${this.#answers.length} answers only`);
+    this.#given += 1;
+    if (answer instanceof Error) throw answer;
+    if (!fits(answer)) throw this.#fail(asked, `it expects ${expected}, got ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  /** An error that crosses the wire, so that the call fails with its text on every revision. */
+  #fail(asked: Asked, why: string): RpcError {
+    const question = `question ${this.asked.length}, ${asked.method}${wordsOf(asked)}`;
+    const problem = new RpcError(-32603, `The script cannot answer ${question}: ${why}`);
+    this.#problem ??= problem;
+    return problem;
+  }
+}
+
+function wordsOf(asked: Asked): string {
+  return asked.method === "elicitation/create" ? ` (${asked.params.message})` : "";
+}
+
+const isElicitResult = (answer: ScriptedAnswer): answer is ElicitResult => "action" in answer;
+const isModelResult = (answer: ScriptedAnswer): answer is CreateMessageResult => "role" in answer;
+const isRoots = (answer: ScriptedAnswer): answer is readonly Root[] => Array.isArray(answer);

@@ -1,0 +1,168 @@
+import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
+import type { JsonObject, Message, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
+import { serialize } from "../jsonrpc/serialize.ts";
+import { metaKeys } from "../protocol/meta.ts";
+
+/** What was said over a channel: every message in order, as its JSON text. */
+export interface Transcript {
+  /** `→ ` and what was sent, `← ` and what was received. */
+  readonly lines: readonly string[];
+  /** The first request or notification of a method, whoever sent it. */
+  find(method: string): RpcRequest | RpcNotification | undefined;
+  /** The requests and notifications of a method that were sent. */
+  sent(method: string): (RpcRequest | RpcNotification)[];
+  /** The requests and notifications of a method that were received. */
+  received(method: string): (RpcRequest | RpcNotification)[];
+  /** All lines. */
+  toString(): string;
+  /** All lines without what both sides say about themselves: versions, names and what the client can do. */
+  brief(): string;
+}
+
+/** The channel that it is given, and what is said over it from now on. */
+export function record(channel: Channel): [Channel, Transcript] {
+  const recorder = new Recorder();
+  let isClosed = false;
+  const recorded: Channel = {
+    ...(channel.writesText !== undefined && { writesText: channel.writesText }),
+    open: (incoming) =>
+      channel.open(
+        listening(incoming, recorder, () => {
+          isClosed = true;
+        }),
+      ),
+    send(message) {
+      const sending = channel.send(message);
+      if (!isClosed) recorder.add("→", textOf(message));
+      return sending;
+    },
+    close() {
+      isClosed = true;
+      return channel.close();
+    },
+  };
+  return [recorded, recorder];
+}
+
+function listening(incoming: Incoming, recorder: Recorder, ended: () => void): Incoming {
+  return {
+    message(message) {
+      recorder.add("←", textOf(message));
+      incoming.message(message);
+    },
+    batch(messages) {
+      recorder.add("←", JSON.stringify(messages));
+      incoming.batch(messages);
+    },
+    unreadable(problem) {
+      recorder.add("←", `unreadable: ${problem.why}`);
+      incoming.unreadable(problem);
+    },
+    closed(reason) {
+      ended();
+      incoming.closed(reason);
+    },
+  };
+}
+
+/** By reference a channel also takes what has no JSON form; that is no reason to fail here. */
+function textOf(message: Sendable): string {
+  try {
+    return serialize(message);
+  } catch (reason) {
+    return `unserializable: ${reason instanceof Error ? reason.message : reason}`;
+  }
+}
+
+type Direction = "→" | "←";
+
+interface Entry {
+  readonly direction: Direction;
+  readonly text: string;
+}
+
+class Recorder implements Transcript {
+  readonly #entries: Entry[] = [];
+
+  get lines(): readonly string[] {
+    return this.#entries.map(toLine);
+  }
+
+  add(direction: Direction, text: string): void {
+    this.#entries.push({ direction, text });
+  }
+
+  find(method: string): RpcRequest | RpcNotification | undefined {
+    return this.#all(method)[0];
+  }
+
+  sent(method: string): (RpcRequest | RpcNotification)[] {
+    return this.#all(method, "→");
+  }
+
+  received(method: string): (RpcRequest | RpcNotification)[] {
+    return this.#all(method, "←");
+  }
+
+  toString(): string {
+    return this.lines.join("\n");
+  }
+
+  brief(): string {
+    return this.#entries
+      .map(({ direction, text }) => toLine({ direction, text: isJson(text) ? JSON.stringify(shorten(text)) : text }))
+      .join("\n");
+  }
+
+  #all(method: string, direction?: Direction): (RpcRequest | RpcNotification)[] {
+    return this.#entries
+      .filter((entry) => (direction === undefined || entry.direction === direction) && isJson(entry.text))
+      .flatMap(({ text }) => JSON.parse(text) as Message | Message[])
+      .filter((message): message is RpcRequest | RpcNotification => "method" in message && message.method === method);
+  }
+}
+
+const toLine = ({ direction, text }: Entry): string => `${direction} ${text}`;
+
+const isJson = (text: string): boolean => text.startsWith("{") || text.startsWith("[");
+
+/** Said by every request and result, or by a handshake: who speaks, and what it can do. */
+const introductions: readonly string[] = [
+  metaKeys.protocolVersion,
+  metaKeys.clientCapabilities,
+  metaKeys.clientInfo,
+  metaKeys.serverInfo,
+  "clientInfo",
+  "serverInfo",
+];
+
+function shorten(text: string): unknown {
+  const value = JSON.parse(text) as JsonObject | JsonObject[];
+  return Array.isArray(value) ? value.map(shortenMessage) : shortenMessage(value);
+}
+
+function shortenMessage(message: JsonObject): JsonObject {
+  return mapMembers(message, (name, value) => {
+    if (name !== "params" && name !== "result") return value;
+    return isObject(value) ? withoutIntroductions(value) : value;
+  });
+}
+
+function withoutIntroductions(part: JsonObject): JsonObject {
+  return mapMembers(part, (name, value) => {
+    if (introductions.includes(name)) return undefined;
+    if (name !== "_meta" || !isObject(value)) return value;
+    const meta = withoutIntroductions(value);
+    return Object.keys(meta).length === 0 ? undefined : meta;
+  });
+}
+
+/** The members in their order, without those that become undefined. */
+function mapMembers(value: JsonObject, change: (name: string, member: unknown) => unknown): JsonObject {
+  const changed = Object.entries(value).map(([name, member]) => [name, change(name, member)] as const);
+  return Object.fromEntries(changed.filter(([, member]) => member !== undefined));
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
