@@ -1,5 +1,6 @@
 import type { JsonObject, RpcNotification } from "../jsonrpc/message.ts";
 import { type CacheKey, createResponseCache, type ResponseCache } from "./cache.ts";
+import type { Call } from "./call.ts";
 import type { CallOptions } from "./options.ts";
 import type { Wire } from "./wire.ts";
 
@@ -44,11 +45,13 @@ export class Caching {
     const kept = options.fresh ? undefined : cache.get(key, this.#wire.clock.now());
     if (kept) return kept;
     const changes = this.#changes;
-    const rounds = { count: 0 };
-    const result = await this.#wire.call(method, params, options, rounds);
+    let made: Call | undefined;
+    const result = await this.#wire.call(method, { ...params }, options, (call) => {
+      made = call;
+    });
     const { ttlMs } = result;
     // What took questions to get is an answer to their answers, and to nothing else.
-    if (typeof ttlMs === "number" && ttlMs > 0 && rounds.count === 1 && changes === this.#changes) {
+    if (typeof ttlMs === "number" && ttlMs > 0 && made?.rounds === 1 && changes === this.#changes) {
       cache.set(key, result, this.#wire.clock.now() + Math.min(ttlMs, maxTtlMs));
     }
     return result;

@@ -21,12 +21,13 @@ type Reject = (reason: Error) => void;
 /** One call from its first request to its result, through any number of rounds of questions. */
 export class Call implements Sink, Timed {
   readonly method: string;
+  /** Its own: `_meta` is written into them. */
   readonly params: JsonObject;
   readonly options: AskingCallOptions;
   id: RequestId = 0;
   dueAt = 0;
   /** How often it was sent. */
-  readonly #rounds: { count: number };
+  rounds = 0;
   readonly #wire: Wire;
   readonly #resolve: Resolve;
   readonly #reject: Reject;
@@ -45,7 +46,6 @@ export class Call implements Sink, Timed {
     options: AskingCallOptions,
     resolve: Resolve,
     reject: Reject,
-    rounds: { count: number } = { count: 0 },
   ) {
     this.#wire = wire;
     this.method = method;
@@ -53,7 +53,6 @@ export class Call implements Sink, Timed {
     this.options = options;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#rounds = rounds;
   }
 
   start(): void {
@@ -66,7 +65,9 @@ export class Call implements Sink, Timed {
       this.#abortListener = () => this.#giveUp(aborted(this.what, signal, true));
       signal.addEventListener("abort", this.#abortListener, { once: true });
     }
-    this.#totalAt = this.#wire.deadlines.now() + this.totalMs;
+    const now = this.#wire.deadlines.now();
+    this.#totalAt = now + this.totalMs;
+    this.dueAt = Math.min(now + this.idleMs, this.#totalAt);
     this.#send(inputResponses, requestState);
   }
 
@@ -115,7 +116,7 @@ export class Call implements Sink, Timed {
     const now = this.#wire.deadlines.now();
     this.#totalAt += now - this.#pausedAt;
     this.dueAt = Math.min(now + this.idleMs, this.#totalAt);
-    this.#wire.deadlines.add(this);
+    this.#wire.deadlines.watch(this);
   }
 
   response(response: RpcResponse): void {
@@ -147,14 +148,13 @@ export class Call implements Sink, Timed {
 
   #send(inputResponses: InputResponses | undefined, requestState: string | undefined): void {
     const wire = this.#wire;
-    this.#rounds.count += 1;
+    this.rounds += 1;
     this.id = wire.nextId();
     let params = this.params;
     if (inputResponses !== undefined) params = { ...params, inputResponses };
     if (requestState !== undefined) params = { ...params, requestState };
-    this.touch();
     wire.calls.set(this.id, this);
-    wire.deadlines.add(this);
+    wire.deadlines.watch(this);
     try {
       wire.link.exchange(wire.encode(this.id, this.method, params, this.options), this);
     } catch (reason) {
@@ -172,11 +172,11 @@ export class Call implements Sink, Timed {
   async #answer({ requests, state }: InputRequired): Promise<void> {
     this.pause();
     try {
-      if (this.#rounds.count >= maxRounds) {
+      if (this.rounds >= maxRounds) {
         throw new PortolanError("limit-reached", `${this.what} asked in ${maxRounds} rounds and has not ended`);
       }
       const isEmpty = requests === undefined || Object.keys(requests).length === 0;
-      if (isEmpty) await this.#wire.pauseFor(pauseAfter(this.#rounds.count), this.questionSignal);
+      if (isEmpty) await this.#wire.pauseFor(pauseAfter(this.rounds), this.questionSignal);
       const answers = isEmpty ? undefined : await this.#wire.answering.answerRound(requests, this);
       if (this.#isOver) return;
       this.resume();
@@ -207,7 +207,6 @@ export class Call implements Sink, Timed {
   #end(): void {
     this.#isOver = true;
     this.#wire.calls.delete(this.id);
-    this.#wire.deadlines.remove(this);
     if (this.#abortListener) this.options.signal?.removeEventListener("abort", this.#abortListener);
     this.#questions?.abort(new PortolanError("cancelled", `${this.what} is over`));
   }

@@ -39,7 +39,7 @@ export class ConnectedClient implements AsyncDisposable {
     this.#caching = new Caching(wire);
     this.closed = new Promise((resolve) => {
       wire.onLost((reason) => {
-        wire.deadlines.clear();
+        wire.deadlines.stop();
         resolve(this.#isClosing ? undefined : reason);
       });
     });
@@ -48,14 +48,14 @@ export class ConnectedClient implements AsyncDisposable {
   callTool(name: string, args: JsonObject = {}, options: AskingCallOptions = noOptions): Promise<JsonObject> {
     if (typeof name !== "string") return refuse("callTool", "the name of a tool", name);
     if (typeof args !== "object" || args === null) return refuse(`callTool "${name}"`, "an object of arguments", args);
-    const params = { name, arguments: args };
+    const params = { name, arguments: args, _meta: undefined };
     if (!this.#outputs.has(name)) return this.#call("tools/call", params, options);
     return this.#outputs.around(name, () => this.#call("tools/call", params, options));
   }
 
   readResource(uri: string, options: AskingCallOptions = noOptions): Promise<JsonObject> {
     if (typeof uri !== "string") return refuse("readResource", "an address", uri);
-    return this.#call("resources/read", { uri }, options);
+    return this.#call("resources/read", { uri, _meta: undefined }, options);
   }
 
   getPrompt(
@@ -64,7 +64,7 @@ export class ConnectedClient implements AsyncDisposable {
     options: AskingCallOptions = noOptions,
   ): Promise<JsonObject> {
     if (typeof name !== "string") return refuse("getPrompt", "the name of a prompt", name);
-    return this.#call("prompts/get", { name, arguments: args }, options);
+    return this.#call("prompts/get", { name, arguments: args, _meta: undefined }, options);
   }
 
   async complete(
@@ -140,7 +140,7 @@ export class ConnectedClient implements AsyncDisposable {
 
   request(method: string, params: JsonObject = {}, options: AskingCallOptions = noOptions): Promise<JsonObject> {
     if (typeof method !== "string") return refuse("request", "the name of a method", method);
-    return this.#call(method, params, options);
+    return this.#call(method, { ...params }, options);
   }
 
   notify(method: string, params?: JsonObject): void {

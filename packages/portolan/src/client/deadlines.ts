@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 export interface Timed {
   /** When it is due, by the clock; may be moved on at any time. */
   dueAt: number;
-  /** Called when it is overdue; it has been taken off the list. */
+  /** Called when it is overdue: it ends, or moves its time on. */
   expire(now: number): void;
 }
 
@@ -14,29 +14,26 @@ const coarsenessMs = 10;
 /** The deadlines of all calls behind one timer: starting, moving and ending one costs no timer of its own. */
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #all = new Set<Timed>();
+  readonly #all: ReadonlyMap<unknown, Timed>;
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(clock: Clock) {
+  /** @param all what is under way; whoever is no longer there has ended in time */
+  constructor(clock: Clock, all: ReadonlyMap<unknown, Timed>) {
     this.#clock = clock;
+    this.#all = all;
   }
 
   now(): number {
     return this.#clock.now();
   }
 
-  add(timed: Timed): void {
-    this.#all.add(timed);
+  /** Makes sure that something is looked at when it is due; call it again when it is due earlier than it was. */
+  watch(timed: Timed): void {
     if (timed.dueAt < this.#timerAt) this.#schedule(timed.dueAt);
   }
 
-  remove(timed: Timed): void {
-    this.#all.delete(timed);
-  }
-
-  clear(): void {
-    this.#all.clear();
+  stop(): void {
     this.#cancelTimer?.();
     this.#timerAt = Number.POSITIVE_INFINITY;
   }
@@ -53,9 +50,9 @@ export class Deadlines {
     this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const timed of [...this.#all]) {
+    for (const timed of [...this.#all.values()]) {
       if (timed.dueAt > now) next = Math.min(next, timed.dueAt);
-      else if (this.#all.delete(timed)) timed.expire(now);
+      else timed.expire(now);
     }
     if (next < this.#timerAt) this.#schedule(next);
   }

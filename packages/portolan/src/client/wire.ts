@@ -45,7 +45,7 @@ export class Wire implements LinkEvents {
     this.link = link;
     this.options = options;
     this.clock = options.clock ?? systemClock;
-    this.deadlines = new Deadlines(this.clock);
+    this.deadlines = new Deadlines(this.clock, this.calls);
     this.idleMs = options.idleMs ?? defaultIdleMs;
     this.totalMs = options.totalMs ?? defaultTotalMs;
     this.logLevel = options.logLevel;
@@ -81,12 +81,12 @@ export class Wire implements LinkEvents {
     return this.#lastId;
   }
 
-  /** Makes a call; rejects at once when the server's revision has another way to do this. */
+  /** Makes a call with params of its own; rejects at once when the server's revision has another way to do this. */
   call(
     method: string,
     params: JsonObject,
     options: AskingCallOptions,
-    rounds?: { count: number },
+    begun?: (call: Call) => void,
   ): Promise<JsonObject> {
     const instead = this.revision.requests.has(method) ? undefined : replacementOf(method, this.revision);
     if (instead !== undefined) {
@@ -94,20 +94,20 @@ export class Wire implements LinkEvents {
       const why = `${method}: protocol version ${version}, which the server speaks, has no such request; use ${instead}`;
       return Promise.reject(new PortolanError("capability-missing", why));
     }
-    return new Promise((resolve, reject) => new Call(this, method, params, options, resolve, reject, rounds).start());
+    return new Promise((resolve, reject) => {
+      const call = new Call(this, method, params, options, resolve, reject);
+      begun?.(call);
+      call.start();
+    });
   }
 
-  // Hot path: the members that are written come first, so that the objects keep their shape.
+  // Hot path: `_meta` is written into params that are the call's own, nothing is copied.
   encode(id: RequestId, method: string, params: JsonObject, options: AskingCallOptions): RpcRequest {
-    const meta = this.#metaFor(options);
     const known = this.codec.encodeParams(method, params);
-    const progressToken = this.revision.requests.get(method)?.mayAsk ? id : undefined;
-    if (progressToken !== undefined) {
-      const _meta = { progressToken, ...meta, ...options.meta };
-      return { jsonrpc: "2.0", id, method, params: { ...known, _meta } };
-    }
-    if (meta === undefined && options.meta === undefined) return { jsonrpc: "2.0", id, method, params: known };
-    return { jsonrpc: "2.0", id, method, params: { ...known, _meta: { ...meta, ...options.meta } } };
+    const meta = this.#metaFor(options);
+    if (this.revision.requests.get(method)?.mayAsk) known["_meta"] = { progressToken: id, ...meta, ...options.meta };
+    else if (meta !== undefined || options.meta !== undefined) known["_meta"] = { ...meta, ...options.meta };
+    return { jsonrpc: "2.0", id, method, params: known };
   }
 
   /** Hears every notification until it is called back. */
