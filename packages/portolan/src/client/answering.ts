@@ -1,18 +1,17 @@
 import { PortolanError } from "../errors.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, RequestId, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import { encodeAnswer } from "../protocol/client-answers.ts";
 import type { InputRequest, InputRequests, InputResponse, InputResponses } from "../protocol/types/index.ts";
 import type { Answers } from "./answers.ts";
 import type { Call } from "./call.ts";
 import { declaredBy } from "./capabilities.ts";
 import { toError } from "./failures.ts";
+import { askUser, checkQuestion } from "./question.ts";
 import type { Wire } from "./wire.ts";
 
 /** A server that asks more at once is refused. */
 const maxOpenQuestions = 100;
-
-/** Loaded when the first question comes: most connections have none. */
-const loadQuestions = () => import("./question.ts");
 
 /** Answers the server's questions, whether they come as requests or inside results. */
 export class Answering {
@@ -33,14 +32,6 @@ export class Answering {
   ): Promise<void> {
     const { id, method } = request;
     const respond = (error: RpcError) => answer({ jsonrpc: "2.0", id, error: error.toErrorObject() });
-    if (this.#wire.profile?.era === "stateless") {
-      this.#wire.odd(`a request (${method}), which its protocol version does not have`);
-      return;
-    }
-    if (method === "ping") {
-      answer({ jsonrpc: "2.0", id, result: {} });
-      return;
-    }
     if (this.#open.size >= maxOpenQuestions) {
       respond(new RpcError(-32603, `Too many questions are open: at most ${maxOpenQuestions}`));
       return;
@@ -84,17 +75,17 @@ export class Answering {
   }
 
   async #answer(request: InputRequest, call: Call | undefined, signal: AbortSignal): Promise<JsonObject> {
-    const { revision, codec, options, self, profile } = this.#wire;
+    const { revision, options, self, profile } = this.#wire;
     const own = call?.options;
     const answers = own?.answers ? { ...this.#answers, ...own.answers } : this.#answers;
     // What a stateful server may ask was declared in the handshake, once for all calls.
     const isOwn = profile?.era === "stateless" && (own?.capabilities !== undefined || own?.answers !== undefined);
     const capabilities = isOwn ? (own?.capabilities ?? declaredBy(answers, options.capabilities)) : self.capabilities;
-    const { checkQuestion, askUser } = await loadQuestions();
     checkQuestion(request, capabilities, revision);
     const during = call && { method: call.method, name: call.name };
-    const answer: InputResponse = await askUser(request, answers, { server: profile, during, signal });
-    return codec.encodeAnswer(request.method, answer as unknown as JsonObject);
+    const asked = askUser(request, answers, { server: profile, during, signal });
+    const answer: InputResponse = await Promise.race([asked, aborting(signal)]);
+    return encodeAnswer(revision, request.method, answer as unknown as JsonObject);
   }
 
   /** The call a question came with, or the only one that can have led to it. */
@@ -112,4 +103,12 @@ export class Answering {
     this.#wire.report(toError(thrown));
     return new RpcError(-1, `The client did not answer ${method}`);
   }
+}
+
+/** Rejects when the question need not be answered any more, whether or not its answerer notices. */
+function aborting(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(toError(signal.reason));
+    signal.addEventListener("abort", () => reject(toError(signal.reason)), { once: true });
+  });
 }

@@ -20,7 +20,7 @@ let clients = 0;
 /** The cache as one client uses it. */
 export class Caching {
   readonly #wire: Wire;
-  readonly #cache: ResponseCache | undefined;
+  readonly #cache: ResponseCache;
   readonly #owner: { readonly server: string; readonly principal: string };
   /** Counts changes, so that what was asked for before one is not kept after it. */
   #changes = 0;
@@ -28,19 +28,17 @@ export class Caching {
   constructor(wire: Wire) {
     const { cache, principal = "", verdictKey } = wire.options;
     this.#wire = wire;
-    this.#cache = cache === false ? undefined : (cache ?? createResponseCache());
+    this.#cache = cache || createResponseCache();
     clients += 1;
     // A shared cache is shared only between clients that say they are of one server.
     this.#owner = { server: verdictKey ?? `client ${clients}`, principal };
-    if (this.#cache) wire.listen((notification) => this.#hear(notification));
+    wire.listen((notification) => this.#hear(notification));
   }
 
-  /** Makes a call, or gives its kept result. */
+  /** Makes a call whose result may be kept, or gives the one that was. */
   async call(method: string, params: JsonObject, options: CallOptions): Promise<JsonObject> {
     const cache = this.#cache;
-    if (!cache || !this.#wire.revision.requests.get(method)?.cacheable || ownsMeta(options)) {
-      return this.#wire.call(method, params, options);
-    }
+    if (ownsMeta(options)) return this.#wire.call(method, params, options);
     const key: CacheKey = { ...this.#owner, method, params };
     const kept = options.fresh ? undefined : cache.get(key, this.#wire.clock.now());
     if (kept) return kept;
@@ -60,7 +58,7 @@ export class Caching {
   /** Everything watched may have changed while nobody heard of it. */
   forget(methods: readonly string[] = Object.values(stale).flat(), uri?: string): void {
     this.#changes += 1;
-    this.#cache?.drop(this.#owner, methods, uri);
+    this.#cache.drop(this.#owner, methods, uri);
   }
 
   #hear({ method, params }: RpcNotification): void {

@@ -177,7 +177,7 @@ export class Call implements Sink, Timed {
       }
       const isEmpty = requests === undefined || Object.keys(requests).length === 0;
       if (isEmpty) await this.#wire.pauseFor(pauseAfter(this.rounds), this.questionSignal);
-      const answers = isEmpty ? undefined : await this.#wire.answering.answerRound(requests, this);
+      const answers = isEmpty ? undefined : await (await this.#wire.answering()).answerRound(requests, this);
       if (this.#isOver) return;
       this.resume();
       this.#send(answers, state);

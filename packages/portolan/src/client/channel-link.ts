@@ -12,6 +12,7 @@ class ChannelLink implements Link {
   readonly #source: Channel | (() => Channel);
   #channel: Channel | undefined;
   #wasOpened = false;
+  #isClosing = false;
   #events: LinkEvents | undefined;
   #waiting = new Map<RequestId, Sink>();
 
@@ -25,6 +26,7 @@ class ChannelLink implements Link {
       throw new PortolanError("connection-closed", "The channel has ended and cannot be opened again");
     }
     this.#wasOpened = true;
+    this.#isClosing = false;
     const channel = typeof this.#source === "function" ? this.#source() : this.#source;
     this.#channel = channel;
     this.#events = events;
@@ -65,6 +67,7 @@ class ChannelLink implements Link {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#channel?.close();
   }
 
@@ -120,7 +123,8 @@ class ChannelLink implements Link {
   #lost(channel: Channel, cause: Error | undefined): void {
     if (this.#channel !== channel) return;
     this.#channel = undefined;
-    const reason = cause ?? new PortolanError("connection-closed", "The server closed the connection");
+    const why = this.#isClosing ? "The connection was closed" : "The server closed the connection";
+    const reason = cause ?? new PortolanError("connection-closed", why);
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const sink of waiting) sink.failed(reason);

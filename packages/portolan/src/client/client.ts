@@ -10,9 +10,8 @@ import type {
   Tool,
 } from "../protocol/types/index.ts";
 import type { Client, ListOptions, Watch, WatchFilter } from "./api.ts";
-import { Caching } from "./caching.ts";
+import type { Caching } from "./caching.ts";
 import { notOffered, offers } from "./capabilities.ts";
-import { collect, walk } from "./lists.ts";
 import type { AskingCallOptions, CallOptions } from "./options.ts";
 import { Outputs } from "./outputs.ts";
 import type { ServerProfile } from "./profile.ts";
@@ -28,7 +27,7 @@ export class ConnectedClient implements AsyncDisposable {
   readonly closed: Promise<Error | undefined>;
   readonly #wire: Wire;
   readonly #outputs: Outputs;
-  readonly #caching: Caching;
+  #caching: Promise<Caching> | undefined;
   #isClosing = false;
   #watches: StatefulWatches | undefined;
 
@@ -36,7 +35,6 @@ export class ConnectedClient implements AsyncDisposable {
     this.#wire = wire;
     this.server = server;
     this.#outputs = new Outputs((warning) => wire.report(warning));
-    this.#caching = new Caching(wire);
     this.closed = new Promise((resolve) => {
       wire.onLost((reason) => {
         wire.deadlines.stop();
@@ -115,7 +113,9 @@ export class ConnectedClient implements AsyncDisposable {
     const { revision } = this.#wire;
     if (revision.changes === "listen") {
       const { openStatelessWatch } = await import("./watch-stateless.ts");
-      return openStatelessWatch(this.#wire, wanted, options.signal, () => this.#caching.forget());
+      return openStatelessWatch(this.#wire, wanted, options.signal, () =>
+        this.#caching?.then((caching) => caching.forget()),
+      );
     }
     const { StatefulWatches } = await import("./watch-stateful.ts");
     this.#watches ??= new StatefulWatches(this.#wire);
@@ -165,7 +165,8 @@ export class ConnectedClient implements AsyncDisposable {
         : Promise.reject(notOffered(method));
     }
     if (!this.#offers(method)) return Promise.reject(notOffered(method));
-    const result = this.#caching.call(method, params, options);
+    const isKept = this.#wire.revision.requests.get(method)?.cacheable && this.#wire.options.cache !== false;
+    const result = isKept ? this.#callCached(method, params, options) : this.#wire.call(method, params, options);
     if (method !== "tools/list") return result;
     return result.then((page) => {
       this.#outputs.learn(page["tools"] as Tool[]);
@@ -177,14 +178,21 @@ export class ConnectedClient implements AsyncDisposable {
     return offers(this.server.capabilities, method, this.#wire.revision);
   }
 
+  async #callCached(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+    this.#caching ??= import("./caching.ts").then(({ Caching }) => new Caching(this.#wire));
+    return (await this.#caching).call(method, params, options);
+  }
+
   /** A server without a feature has none of it. */
-  #walk<T>(method: string, member: string, options: ListOptions = {}): AsyncIterable<T> {
-    if (!this.#offers(method)) return nothing();
-    return walk<T>((params) => this.#call(method, params, options), method, member, options);
+  async *#walk<T>(method: string, member: string, options: ListOptions = {}): AsyncGenerator<T> {
+    if (!this.#offers(method)) return;
+    const { walk } = await import("./lists.ts");
+    yield* walk<T>((params) => this.#call(method, params, options), method, member, options);
   }
 
   async #collect<T>(method: string, member: string, options: ListOptions = {}): Promise<T[]> {
     if (!this.#offers(method)) return [];
+    const { collect } = await import("./lists.ts");
     return collect<T>((params) => this.#call(method, params, options), method, member, options);
   }
 }
@@ -193,8 +201,6 @@ export class ConnectedClient implements AsyncDisposable {
 export function faceOf<S>(client: ConnectedClient): Client<S> {
   return client as unknown as Client<S>;
 }
-
-async function* nothing(): AsyncGenerator<never> {}
 
 function refuse(what: string, expected: string, got: unknown): Promise<never> {
   return Promise.reject(new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`));

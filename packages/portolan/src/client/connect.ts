@@ -10,7 +10,7 @@ import type { Link } from "./link.ts";
 import { negotiate } from "./negotiate.ts";
 import type { ConnectOptions } from "./options.ts";
 import type { ServerProfile } from "./profile.ts";
-import { Verdicts } from "./verdict.ts";
+import type { Verdicts } from "./verdict.ts";
 import { Wire } from "./wire.ts";
 
 /** What can be connected to: a command to start, a link, or a channel to a server that runs already. */
@@ -27,7 +27,7 @@ export async function connect<S = unknown>(target: Target, options: ConnectOptio
   if (signal?.aborted) throw aborted("connect", signal, false);
   const link = await toLink(target);
   const wire = new Wire(link, options);
-  const verdicts = verdictsFor(wire, target);
+  const verdicts = await verdictsFor(wire, target);
   try {
     const server = await inTime(wire, settle(wire, verdicts));
     const client = new ConnectedClient(wire, server);
@@ -81,10 +81,12 @@ function remember(wire: Wire, profile: ServerProfile): ServerProfile {
   return profile;
 }
 
-function verdictsFor(wire: Wire, target: Target): Verdicts | undefined {
+async function verdictsFor(wire: Wire, target: Target): Promise<Verdicts | undefined> {
   const { verdicts, verdictKey } = wire.options;
   const key = verdictKey ?? ("command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined);
-  return verdicts && key !== undefined ? new Verdicts(verdicts, key, (error) => wire.report(error)) : undefined;
+  if (!verdicts || key === undefined) return undefined;
+  const { Verdicts } = await import("./verdict.ts");
+  return new Verdicts(verdicts, key, (error) => wire.report(error));
 }
 
 /** Ends an attempt that takes too long or that the caller gives up. */

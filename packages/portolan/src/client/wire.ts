@@ -3,7 +3,7 @@ import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } 
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { Revision } from "../protocol/revision.ts";
 import type { LogLevel, LogMessageParams } from "../protocol/types/index.ts";
-import { Answering } from "./answering.ts";
+import type { Answering } from "./answering.ts";
 import { Call } from "./call.ts";
 import { declaredBy } from "./capabilities.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -25,7 +25,6 @@ export class Wire implements LinkEvents {
   readonly self: ClientSelf;
   readonly clock: Clock;
   readonly deadlines: Deadlines;
-  readonly answering: Answering;
   readonly calls: Map<RequestId, Call> = new Map();
   readonly idleMs: number;
   readonly totalMs: number;
@@ -38,6 +37,7 @@ export class Wire implements LinkEvents {
   #codec: ClientCodec | undefined;
   #meta: JsonObject | undefined;
   #lastId = 0;
+  #answering: Promise<Answering> | undefined;
   readonly #listeners = new Set<Listener>();
   readonly #lostListeners = new Set<(reason: Error) => void>();
 
@@ -49,9 +49,8 @@ export class Wire implements LinkEvents {
     this.idleMs = options.idleMs ?? defaultIdleMs;
     this.totalMs = options.totalMs ?? defaultTotalMs;
     this.logLevel = options.logLevel;
-    const { answers = {} } = options;
-    this.self = { info: options.info ?? defaultInfo, capabilities: declaredBy(answers, options.capabilities) };
-    this.answering = new Answering(this, answers);
+    const capabilities = declaredBy(options.answers ?? {}, options.capabilities);
+    this.self = { info: options.info ?? defaultInfo, capabilities };
   }
 
   get codec(): ClientCodec {
@@ -74,6 +73,14 @@ export class Wire implements LinkEvents {
   setLogLevel(level: LogLevel): void {
     this.logLevel = level;
     this.#describeSelf();
+  }
+
+  /** What answers questions; loaded when the first one comes, because most connections have none. */
+  answering(): Promise<Answering> {
+    this.#answering ??= import("./answering.ts").then(
+      ({ Answering }) => new Answering(this, this.options.answers ?? {}),
+    );
+    return this.#answering;
   }
 
   nextId(): RequestId {
@@ -143,7 +150,7 @@ export class Wire implements LinkEvents {
       this.#progress(params);
       return;
     }
-    if (method === "notifications/cancelled") this.answering.takeBack(params["requestId"] as RequestId);
+    if (method === "notifications/cancelled") this.#questionTakenBack(params["requestId"]);
     else if (method === "notifications/message") this.#tell(this.options.onLog, params as unknown as LogMessageParams);
     for (const listener of this.#listeners) this.#tell(listener, notification);
     const { onNotification } = this.options;
@@ -156,12 +163,15 @@ export class Wire implements LinkEvents {
 
   lost(reason: Error): void {
     this.lostBy = reason;
-    this.answering.stopAll(reason);
+    this.#answering?.then((answering) => answering.stopAll(reason));
     for (const listener of [...this.#lostListeners]) this.#tell(listener, reason);
   }
 
   request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void {
-    this.answering.answerRequest(request, answer, during);
+    const { id, method } = request;
+    if (this.profile?.era === "stateless") this.odd(`a request (${method}), which its protocol version does not have`);
+    else if (method === "ping") answer({ jsonrpc: "2.0", id, result: {} });
+    else this.answering().then((answering) => answering.answerRequest(request, answer, during));
   }
 
   report(error: Error): void {
@@ -170,6 +180,10 @@ export class Wire implements LinkEvents {
     } catch {
       // There is nobody left to tell.
     }
+  }
+
+  #questionTakenBack(id: unknown): void {
+    this.#answering?.then((answering) => answering.takeBack(id as RequestId));
   }
 
   #describeSelf(): void {

@@ -1,20 +1,12 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { object, oneOf, optional, record, string } from "../schema/shape.ts";
-import { all, type Encode, type EncoderParts, hide, listMember, member } from "./encode.ts";
+import { all, type Encode, type EncoderParts, hide, member } from "./encode.ts";
 import { mayAsk } from "./may-ask.ts";
 import { metaKeys } from "./meta.ts";
 import { type Complete, complete, type InputRequired } from "./outcome.ts";
-import { encodeQuestion } from "./questions.ts";
 import type { Revision } from "./revision.ts";
-import type {
-  ClientCapabilities,
-  CreateMessageRequest,
-  Implementation,
-  InputRequests,
-  LogLevel,
-  SamplingMessage,
-} from "./types/index.ts";
+import type { ClientCapabilities, Implementation, InputRequests, LogLevel } from "./types/index.ts";
 
 /** What a client says of itself. */
 export interface ClientSelf {
@@ -32,8 +24,6 @@ export interface ClientCodec {
   encodeParams(method: string, params: JsonObject): JsonObject;
   /** Tells a finished result from questions; throws a PortolanError "answer-invalid" for what is neither. */
   decodeResult(method: string, result: JsonObject): Complete | InputRequired;
-  /** An answer to a question as this revision spells it. */
-  encodeAnswer(method: string, answer: JsonObject): JsonObject;
 }
 
 /** Made when a revision is first spoken; few programs speak more than one. */
@@ -64,7 +54,6 @@ function createCodec(revision: Revision): ClientCodec {
   const information = hide(asking, "implementation");
   const capabilities = capabilitiesEncoder(revision);
   const params = paramsEncoders(asking);
-  const answers = answerEncoders(revision);
   const infoOf = ({ info }: ClientSelf) => (information ? information({ ...info }) : info);
 
   return {
@@ -98,10 +87,6 @@ function createCodec(revision: Revision): ClientCodec {
         throw invalid(method, "resultType: expected a complete result of this request, which must not ask");
       }
       return decodeQuestions(method, result);
-    },
-    encodeAnswer(method, answer) {
-      const encode = answers.get(method);
-      return encode ? encode(answer) : answer;
     },
   };
 }
@@ -161,42 +146,4 @@ function decodeQuestions(method: string, result: JsonObject): InputRequired {
 
 function invalid(method: string, problem: string): PortolanError {
   return new PortolanError("answer-invalid", `The server's result of ${method} is invalid: ${problem}`);
-}
-
-function answerEncoders(revision: Revision): Map<string, Encode | undefined> {
-  const { asking } = revision;
-  const answer = hide(asking, "answer");
-  return new Map([
-    ["elicitation/create", answer],
-    ["roots/list", all(answer, listMember("roots", hide(asking, "root")))],
-    // What a model said is a message, and may have what messages have.
-    ["sampling/createMessage", (value) => encodeSample(revision, value)],
-  ]);
-}
-
-/** What a model said, as the one message that a server of this revision could also have sent. */
-function encodeSample(revision: Revision, answer: JsonObject): JsonObject {
-  const { role, content } = answer as unknown as SamplingMessage;
-  const asMessage: CreateMessageRequest = {
-    method: "sampling/createMessage",
-    params: { messages: [{ role, content }], maxTokens: 1 },
-  };
-  const { messages } = (encodeQuestion(revision, asMessage) as CreateMessageRequest).params;
-  const takesTools = revision.asking.asks.has("sampling.tools");
-  const said = messages.map((message) => message.content as unknown as JsonObject);
-  const [only] = said;
-  const isKnown = only !== undefined && said.length === 1 && (takesTools || !isAboutTools(only));
-  if (isKnown) return only === (content as unknown) ? answer : { ...answer, content: only };
-  return { ...answer, content: { type: "text", text: said.map(inWords).join("\n") } };
-}
-
-function isAboutTools({ type }: JsonObject): boolean {
-  return type === "tool_use" || type === "tool_result";
-}
-
-/** A block as text, where several have to become one: what cannot be said in words is named. */
-function inWords({ type, text, mimeType, name, input }: JsonObject): string {
-  if (type === "text") return String(text);
-  if (type === "tool_use") return `[calls the tool ${String(name)} with ${JSON.stringify(input)}]`;
-  return `[${String(mimeType ?? type)}: left out, this protocol version takes one block]`;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { channelLink } from "../client/channel-link.ts";
+import type { Link, Sink } from "../client/link.ts";
 import type { Channel, Incoming } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import { createBytesPair } from "./bytes-pair.ts";
@@ -117,6 +118,82 @@ describe("the contract of channels finds", () => {
     const make = () => toSubject(createDirectPair());
     const inside = channelContract(make).find(({ name }) => name === "nothing is delivered inside send");
     await expect(inside?.run()).rejects.toThrow("Expected");
+  });
+});
+
+/** The sentences that a link breaks. */
+async function brokenByLink(change: (link: Link) => Link): Promise<string[]> {
+  const make = () => {
+    const subject = overChannels(() => createMemoryPair({ serialize: true }), true);
+    return { ...subject, link: change(subject.link) };
+  };
+  const broken: string[] = [];
+  for (const { name, run } of linkContract(make)) {
+    await run().catch(() => broken.push(name));
+  }
+  return broken;
+}
+
+/** The same link, with some of it done in another way. */
+const doing =
+  (change: (link: Link) => Partial<Link>) =>
+  (link: Link): Link => ({
+    open: (events) => link.open(events),
+    exchange: (request, sink) => link.exchange(request, sink),
+    cancel: (id, reason) => link.cancel(id, reason),
+    notify: (notification) => link.notify(notification),
+    close: () => link.close(),
+    ...change(link),
+  });
+
+describe("the contract of links finds", () => {
+  test("nothing in a link that is only handed on", async () => {
+    expect(await brokenByLink(doing(() => ({})))).toEqual([]);
+  });
+
+  test("an answer that is told twice", async () => {
+    const change = doing((link) => ({
+      exchange: (request, sink) => {
+        const response: Sink["response"] = (answer) => {
+          sink.response(answer);
+          sink.response(answer);
+        };
+        link.exchange(request, { response, failed: (reason) => sink.failed(reason) });
+      },
+    }));
+    expect(await brokenByLink(change)).toContain("a sink hears one answer, however many come");
+  });
+
+  test("a request that goes on after it was cancelled", async () => {
+    const broken = await brokenByLink(doing(() => ({ cancel() {} })));
+    expect(broken).toEqual(["a request that is cancelled hears nothing more, also not of the end"]);
+  });
+
+  test("a loss that is told twice", async () => {
+    const change = doing((link) => ({
+      open: (events) => {
+        const lost = (reason: Error) => {
+          events.lost(reason);
+          events.lost(reason);
+        };
+        return link.open({ ...events, lost });
+      },
+    }));
+    expect(await brokenByLink(change)).toContain(
+      "a loss fails every request once, with a reason, and is told once after that",
+    );
+  });
+
+  test("a link that does not open again and does not say why", async () => {
+    const opened = new WeakSet<Link>();
+    const change = doing((link) => ({
+      open: (events) => {
+        if (opened.has(link)) return Promise.reject(new Error(""));
+        opened.add(link);
+        return link.open(events);
+      },
+    }));
+    expect(await brokenByLink(change)).toEqual(["a link that was lost opens again, or says why it does not"]);
   });
 });
 
