@@ -1,16 +1,19 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const peers = "../test/peers/bench";
 const both = ["stateful", "stateless"];
+const all = ["stdio", "memory", "one-tool", "client", "one-call", "whole"];
 
 /**
  * One implementation as data. A door that is absent prints as "–".
  * @typedef {object} Implementation
  * @property {string} name
- * @property {string} folder holds stdio.mjs (child program), memory.mjs (connect) and one-tool.mjs, as `doors` says
- * @property {("stdio" | "memory" | "one-tool")[]} doors
+ * @property {string} folder holds a program for each door: stdio.mjs and one-tool.mjs are servers to start, memory.mjs a
+ *   server in the same process, client.mjs a client, one-call.mjs a client to start, whole.mjs a client and a server in one process
+ * @property {("stdio" | "memory" | "one-tool" | "client" | "one-call" | "whole")[]} doors
  * @property {("stateful" | "stateless")[]} eras
  * @property {string[]} imports what a stdio server of it imports, for the import cost
  * @property {string} needs absent means: not built or not installed
@@ -21,7 +24,7 @@ export const implementations = [
   {
     name: "raw",
     folder: at("./servers/raw"),
-    doors: ["stdio", "memory", "one-tool"],
+    doors: all,
     eras: both,
     imports: [],
     needs: at("./servers/raw"),
@@ -29,7 +32,7 @@ export const implementations = [
   {
     name: "portolan",
     folder: at("./servers/portolan"),
-    doors: ["stdio", "memory", "one-tool"],
+    doors: all,
     eras: both,
     imports: ["portolan/server"],
     needs: at("../packages/portolan/dist/server/stdio.js"),
@@ -37,7 +40,7 @@ export const implementations = [
   {
     name: "sdk-v1",
     folder: at(`${peers}/sdk-v1`),
-    doors: ["stdio", "memory", "one-tool"],
+    doors: all,
     eras: ["stateful"],
     imports: ["@modelcontextprotocol/sdk/server/mcp.js"],
     needs: at("../test/peers/node_modules/@modelcontextprotocol/sdk"),
@@ -45,7 +48,7 @@ export const implementations = [
   {
     name: "sdk-v2",
     folder: at(`${peers}/sdk-v2`),
-    doors: ["stdio", "memory", "one-tool"],
+    doors: all,
     eras: both,
     imports: ["@modelcontextprotocol/server"],
     needs: at("../test/peers/node_modules/@modelcontextprotocol/server"),
@@ -70,7 +73,7 @@ export const implementations = [
   {
     name: "tmcp",
     folder: at(`${peers}/tmcp`),
-    doors: ["stdio", "memory", "one-tool"],
+    doors: ["stdio", "memory", "one-tool", "whole"],
     eras: both,
     imports: ["tmcp"],
     needs: at("../test/peers/node_modules/tmcp"),
@@ -85,3 +88,6 @@ export function having(door, era = "stateful") {
 }
 
 export const installed = () => implementations.filter((it) => existsSync(it.needs));
+
+/** The file that an implementation has for a door. */
+export const programOf = (name, door) => join(implementations.find((it) => it.name === name).folder, `${door}.mjs`);

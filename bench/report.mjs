@@ -32,6 +32,7 @@ function withUnit(number, unit) {
 
 export const legend = [
   "raw is hand-written node, shown in its own unit; each ratio is the median over repetitions of one against raw in the same repetition.",
-  "W1, W2 µs per call; W2, W2b, W7, W8 are the server's CPU time (process.cpuUsage of the child, asked over its own pipe); W2 shows speed",
-  "(raw ÷ implementation, more is better), W2b, W7, W8 cost (implementation ÷ raw, less is better), W6 the difference in wall time.",
+  "CPU is process.cpuUsage: of the one process in W1, of the server in W2, W2b, W7, W8, of the client in W2 client, of both in W7 end to end.",
+  "W1, W2 are per call; W2 shows speed (raw ÷ implementation, more is better), W2b, W7, W8 cost (implementation ÷ raw, less is better), W6 the",
+  "difference in wall time.",
 ].join("\n");

@@ -1,7 +1,16 @@
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { calls, check, initialize, initialized, paramsOf, request } from "./messages.mjs";
+import { answerTasks, settings } from "./tasks.mjs";
 
-const { module, name, era, extraTools } = JSON.parse(process.argv[2]);
+/**
+ * What each memory.mjs exports: serves the bench's tools in this process, calls `receive` with each message that comes
+ * back, and returns the function that sends one.
+ * @typedef {(options: { extraTools: number, era: "stateful" | "stateless", schemaOf?: <S>(schema: S) => S },
+ *   receive: (message: object) => void) => ((message: object) => unknown) | Promise<(message: object) => unknown>} Connect
+ */
+
+const { folder, name, era, extraTools = 0 } = settings;
 const IN_FLIGHT = 64;
 
 let conversions = 0;
@@ -19,7 +28,7 @@ function counted(schema) {
 }
 
 let receive = (_message) => {};
-const { connect } = await import(pathToFileURL(module).href);
+const { connect } = await import(pathToFileURL(join(folder, "memory.mjs")).href);
 const start = (options) => connect({ era, extraTools, ...options }, (message) => receive(message));
 
 function exchange(send, message) {
@@ -48,7 +57,7 @@ async function open() {
   return send;
 }
 
-const tasks = {
+answerTasks({
   /** `count` calls, 64 in flight: CPU µs of this process, driver included. */
   async pump({ call, count }) {
     const send = await open();
@@ -90,12 +99,4 @@ const tasks = {
     }
     return { atStart, later: conversions - atStart };
   },
-};
-
-process.on("message", async (task) => {
-  try {
-    process.send?.(await tasks[task.run](task));
-  } catch (error) {
-    process.send?.({ error: error.message });
-  }
 });

@@ -1,42 +1,80 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "rolldown";
-import { installed } from "../implementations.mjs";
+import { having, installed, programOf } from "../implementations.mjs";
 
 // Packages fastmcp can do without and which are not installed.
 const optional = ["effect", "sury", "arktype", "@valibot/to-json-schema"];
 
 /**
- * A one-tool server over stdio, min + gzip, schema library left out; mcp-lite's is its fetch handler. What is behind
- * `import()` is counted apart: the first row is what the program loads to start and answer, the second all it may load.
+ * A one-tool server over stdio and a client that makes one call over stdio, min + gzip, schema library left out; mcp-lite's
+ * server is its fetch handler. What is behind `import()` is counted apart: the first row of each is what the program loads
+ * to do its work, the second all it may load.
  */
 export async function run({ notes }) {
-  const atStart = {};
-  const inAll = {};
-  for (const { name, folder } of installed()) {
-    try {
-      const program = name === "portolan" ? "one-zod-tool.mjs" : "one-tool.mjs";
-      const { start, all } = await measure(join(folder, program));
-      atStart[name] = { value: start / 1000 };
-      inAll[name] = { value: all / 1000 };
-    } catch (error) {
-      notes.push(`${name}: ${error.message.split("\n")[1] ?? error.message}`);
-    }
-  }
   return [
-    { metric: "size of a one-tool server, min + gz", unit: "KB", shown: "value", cells: atStart },
-    { metric: "size with all it may load later", unit: "KB", shown: "value", cells: inAll },
+    ...(await sizes("a one-tool server", installed(), notes, ({ name, folder }) => ({
+      entry: join(folder, name === "portolan" ? "one-zod-tool.mjs" : "one-tool.mjs"),
+      isNeeded: () => false,
+    }))),
+    ...(await sizes("a one-call client", having("one-call"), notes, async ({ name }) => {
+      const entry = programOf(name, "one-call");
+      const loaded = await loadedBy(entry);
+      return { entry, isNeeded: (file) => loaded.has(pathToFileURL(file).href) };
+    })),
   ];
 }
 
-async function measure(entry) {
-  return { start: await bundleSize(entry, [leaveForLater]), all: await bundleSize(entry, []) };
+async function sizes(what, implementations, notes, programFor) {
+  const atStart = {};
+  const inAll = {};
+  for (const implementation of implementations) {
+    try {
+      const { entry, isNeeded } = await programFor(implementation);
+      atStart[implementation.name] = { value: (await bundleSize(entry, [leaveForLater(isNeeded)])) / 1000 };
+      inAll[implementation.name] = { value: (await bundleSize(entry, [])) / 1000 };
+    } catch (error) {
+      notes.push(`${implementation.name}, ${what}: ${reasonOf(error)}`);
+    }
+  }
+  return [
+    { metric: `size of ${what}, min + gz`, unit: "KB", shown: "value", cells: atStart },
+    { metric: `size of ${what}, with all it may load later`, unit: "KB", shown: "value", cells: inAll },
+  ];
 }
 
-const leaveForLater = {
+const reasonOf = ({ message }) => (message.split("\n").find((line) => line.includes("Error")) ?? message).slice(0, 200);
+
+const leaveForLater = (isNeeded) => ({
   name: "leave-for-later",
-  resolveDynamicImport: () => false,
-};
+  async resolveDynamicImport(specifier, importer) {
+    const found = typeof specifier === "string" ? await this.resolve(specifier, importer) : null;
+    return found && isNeeded(found.id) ? found : false;
+  },
+});
+
+/** The addresses of all modules that a client really loads to connect to the raw server and make its call. */
+async function loadedBy(program) {
+  const directory = mkdtempSync(join(tmpdir(), "portolan-bench-"));
+  try {
+    const env = { ...process.env, NODE_V8_COVERAGE: directory };
+    const { stdout } = await promisify(execFile)(process.execPath, [program, programOf("raw", "stdio")], {
+      env,
+      timeout: 30_000,
+    });
+    if (stdout !== "hello\n") throw new Error(`Error: the call was answered with ${stdout}`);
+    // The server may leave a report too: which of them is the client's does not matter, for raw loads nothing of theirs.
+    const reports = readdirSync(directory).map((file) => JSON.parse(readFileSync(join(directory, file), "utf8")));
+    return new Set(reports.flatMap(({ result }) => result.map(({ url }) => url)));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
 
 async function bundleSize(input, plugins) {
   const bundled = await build({

@@ -1,29 +1,40 @@
+import { Child } from "../driver/child.mjs";
 import { interleave } from "../driver/interleave.mjs";
-import { MemoryDriver } from "../driver/memory.mjs";
 import { rowOf } from "../driver/row.mjs";
 import { Samples } from "../driver/stats.mjs";
 import { having } from "../implementations.mjs";
 
-/** In-memory tools/call with 64 in flight, the server's half: CPU µs per call of a process that also drives. */
+/** Who takes part in a row, and in what kind of process. */
+const halves = {
+  "W1 in-memory call": { door: "whole", driver: "client-child.mjs", program: "whole.mjs" },
+  "W1 server alone": { door: "memory", driver: "memory-child.mjs" },
+};
+
+/**
+ * In-memory echo with 64 in flight, CPU µs per call of the one process: a client and a server together, and the server
+ * alone, driven by hand-made messages.
+ */
 export async function run({ quick, notes }) {
   const rows = [];
-  for (const era of ["stateful", "stateless"]) {
-    const samples = new Samples();
-    await interleave({
-      implementations: having("memory", era),
-      rounds: quick ? 1 : 2,
-      repetitions: quick ? 3 : 6,
-      peersEvery: 3,
-      notes,
-      open: (implementation) => new MemoryDriver(implementation, { era }),
-      warm: (name, driver) => driver.ask({ run: "pump", call: "echo", count: countFor(name) }),
-      async measure(name, driver, repetition) {
-        const count = countFor(name);
-        const { cpu } = await driver.ask({ run: "pump", call: "echo", count });
-        samples.add(name, repetition, cpu / count);
-      },
-    });
-    rows.push(rowOf(`W1 in-memory call, ${era}`, { unit: "µs", shown: "value" }, samples));
+  for (const [title, { door, driver, program }] of Object.entries(halves)) {
+    for (const era of ["stateful", "stateless"]) {
+      const samples = new Samples();
+      await interleave({
+        implementations: having(door, era),
+        rounds: quick ? 1 : 2,
+        repetitions: quick ? 3 : 6,
+        peersEvery: 3,
+        notes,
+        open: ({ name, folder }) => new Child(name, driver, { folder, program, era }),
+        warm: (name, child) => child.ask({ run: "pump", call: "echo", count: countFor(name) }),
+        async measure(name, child, repetition) {
+          const count = countFor(name);
+          const { cpu } = await child.ask({ run: "pump", call: "echo", count });
+          samples.add(name, repetition, cpu / count);
+        },
+      });
+      rows.push(rowOf(`${title}, ${era}`, { unit: "µs", shown: "value" }, samples));
+    }
   }
   return rows;
 }

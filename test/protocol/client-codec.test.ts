@@ -1,5 +1,6 @@
 import type { ClientCapabilities, Implementation, JsonObject } from "portolan";
 import { describe, expect, test } from "vitest";
+import { encodeAnswer } from "../../packages/portolan/src/protocol/client-answers.ts";
 import { clientCodec } from "../../packages/portolan/src/protocol/client-codec.ts";
 import { revisions as library } from "../../packages/portolan/src/protocol/revisions/index.ts";
 import { OfficialSchema, schemasMissing } from "../kit/official-schema.ts";
@@ -68,8 +69,8 @@ const params: { readonly [method: string]: JsonObject } = {
 };
 
 function retry(): JsonObject {
-  const codec = clientCodec(revisionOf("2026-07-28"));
-  const encoded = answers.map(([method, answer], index) => [`q${index}`, codec.encodeAnswer(method, answer)]);
+  const newest = revisionOf("2026-07-28");
+  const encoded = answers.map(([method, answer], index) => [`q${index}`, encodeAnswer(newest, method, answer)]);
   return { inputResponses: Object.fromEntries(encoded), requestState: "sealed" };
 }
 
@@ -102,11 +103,10 @@ describe.skipIf(schemasMissing)("what a client sends is valid and has no member 
 
   test.each(revisions)("in every answer of %s", (date) => {
     const schema = new OfficialSchema(date);
-    const codec = clientCodec(revisionOf(date));
     const known = answers.filter(([method]) => schema.has(definitionFor(method, "result")));
     expect(known.length).toBeGreaterThan(7);
     for (const [method, answer] of known) {
-      const sent = codec.encodeAnswer(method, answer);
+      const sent = encodeAnswer(revisionOf(date), method, answer);
       expect(schema.problems(definitionFor(method, "result"), sent), JSON.stringify(sent)).toEqual([]);
     }
   });

@@ -2,7 +2,7 @@ import { createMemoryPair } from "portolan";
 import { serveChannel } from "portolan/server";
 import { createBenchServer } from "./tools.mjs";
 
-/** @type {import("../../driver/memory.mjs").Connect} */
+/** @type {import("../../driver/memory-child.mjs").Connect} */
 export function connect({ extraTools, schemaOf }, receive) {
   const [near, far] = createMemoryPair();
   serveChannel(createBenchServer(extraTools, schemaOf), far);

@@ -3,6 +3,7 @@
 const META = "io.modelcontextprotocol/";
 const serverInfo = { name: "bench", version: "1.0.0" };
 const resultMeta = { [`${META}serverInfo`]: serverInfo };
+const uncached = { ttlMs: 0, cacheScope: "private" };
 const number = { type: "number" };
 const string = { type: "string" };
 
@@ -47,13 +48,15 @@ export function createAnswer(extraTools, send) {
         return result === undefined ? invalid(id) : complete(id, result, params);
       }
       case "tools/list":
-        return complete(id, { tools }, params);
+        return complete(id, isStateless(params) ? { tools, ...uncached } : { tools }, params);
       case "initialize":
         return complete(
           id,
           { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo },
           params,
         );
+      case "server/discover":
+        return complete(id, { supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, ...uncached }, params);
       default:
         return { jsonrpc: "2.0", id, error: { code: -32601, message: "Unknown method" } };
     }

@@ -1,6 +1,6 @@
 import { createAnswer } from "./answer.mjs";
 
-/** @type {import("../../driver/memory.mjs").Connect} */
+/** @type {import("../../driver/memory-child.mjs").Connect} */
 export function connect({ extraTools }, receive) {
   const answer = createAnswer(extraTools, receive);
   return (message) => {

@@ -36,10 +36,12 @@ export class ConnectedClient implements AsyncDisposable {
     this.server = server;
     this.#outputs = new Outputs((warning) => wire.report(warning));
     this.closed = new Promise((resolve) => {
-      wire.onLost((reason) => {
+      const end = (reason: Error) => {
         wire.deadlines.stop();
         resolve(this.#isClosing ? undefined : reason);
-      });
+      };
+      if (wire.lostBy) end(wire.lostBy);
+      else wire.onLost(end);
     });
   }
 

@@ -57,13 +57,13 @@ async function toLink(target: Target): Promise<Link> {
 async function settle(wire: Wire, verdicts: Verdicts | undefined): Promise<ServerProfile> {
   const { era = "auto" } = wire.options;
   const remembered = era === "auto" ? await verdicts?.read() : undefined;
-  await wire.link.open(wire);
+  await wire.open();
   if (remembered?.era === "stateless") return remember(wire, remembered);
   const evidence = await negotiate(wire, remembered ? remembered.era : era).catch(async (reason) => {
     if (!remembered) throw reason;
     // It was another server then.
     await verdicts?.forget();
-    if (wire.lostBy) await wire.link.open(wire);
+    if (wire.lostBy) await wire.open();
     return negotiate(wire, era);
   });
   const { profile } = wire;

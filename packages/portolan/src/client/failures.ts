@@ -33,12 +33,12 @@ export function timedOut(message: string): CallFailure {
 }
 
 /** The connection ended under a call. */
-export function cutOff(what: string, reason: Error): CallFailure {
+export function cutOff(what: string, reason: Error, wasSent = true): CallFailure {
   const code = reason instanceof PortolanError ? reason.code : "connection-closed";
   return new CallFailure(code, `${what} has no answer: ${reason.message}`, {
     name: "CallFailure",
     cause: reason,
-    requestMayHaveRun: true,
+    requestMayHaveRun: wasSent,
   });
 }
 

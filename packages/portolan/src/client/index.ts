@@ -1,3 +1,5 @@
+export { PortolanError, type PortolanErrorCode } from "../errors.ts";
+export { RpcError } from "../jsonrpc/errors.ts";
 export type { Answers, QuestionContext } from "./answers.ts";
 export type {
   AnyTools,

@@ -259,7 +259,7 @@ function silence(wire: Wire): Promise<"silence"> {
 
 async function reopen(wire: Wire, reason: Error): Promise<void> {
   try {
-    await wire.link.open(wire);
+    await wire.open();
   } catch {
     throw reason;
   }

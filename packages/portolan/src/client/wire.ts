@@ -8,7 +8,7 @@ import { Call } from "./call.ts";
 import { declaredBy } from "./capabilities.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
-import { toError } from "./failures.ts";
+import { cutOff, toError } from "./failures.ts";
 import type { Link, LinkEvents } from "./link.ts";
 import type { AskingCallOptions, ConnectOptions } from "./options.ts";
 import type { ServerProfile } from "./profile.ts";
@@ -101,6 +101,7 @@ export class Wire implements LinkEvents {
       const why = `${method}: protocol version ${version}, which the server speaks, has no such request; use ${instead}`;
       return Promise.reject(new PortolanError("capability-missing", why));
     }
+    if (this.lostBy) return Promise.reject(cutOff(method, this.lostBy, false));
     return new Promise((resolve, reject) => {
       const call = new Call(this, method, params, options, resolve, reject);
       begun?.(call);
@@ -159,6 +160,12 @@ export class Wire implements LinkEvents {
 
   odd(why: string): void {
     this.report(new PortolanError("answer-invalid", `The server sent what is no message: ${why}`));
+  }
+
+  /** A link that is opened again is no longer lost. */
+  async open(): Promise<void> {
+    this.lostBy = undefined;
+    await this.link.open(this);
   }
 
   lost(reason: Error): void {

@@ -1,5 +1,6 @@
 export type { Complete, Extended, InputRequired, Outcome, PreparedResult } from "../protocol/outcome.ts";
 export type { Peer, Question, Revision } from "../protocol/revision.ts";
+export type { AddTool, NoTools, ToolTypes } from "../protocol/typed-tools.ts";
 export { withJsonSchema } from "../schema/infer.ts";
 export type { JsonSchema, Schema, StandardSchema } from "../schema/standard.ts";
 export { type ExplicitQuestions, inputRequired } from "./ask.ts";

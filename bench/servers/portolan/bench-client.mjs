@@ -1,0 +1,9 @@
+/** Portolan's client behind the face the driver knows. */
+export function toBenchClient(client) {
+  return {
+    listTools: () => client.listTools(),
+    call: (name, args, onProgress) =>
+      onProgress === undefined ? client.callTool(name, args) : client.callTool(name, args, { onProgress }),
+    close: () => client.close(),
+  };
+}

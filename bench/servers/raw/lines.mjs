@@ -1,0 +1,37 @@
+/**
+ * Messages as lines, both ways.
+ * @param {NodeJS.WritableStream} output
+ */
+export function createLines(output) {
+  let pending = "";
+  /** @type {Buffer[]} chunks of a line whose end has not come yet */
+  let partial = [];
+
+  function flush() {
+    const text = pending;
+    pending = "";
+    output.write(text);
+  }
+
+  return {
+    /** Joins what is written in one tick into one write. */
+    send(message) {
+      if (pending === "") process.nextTick(flush);
+      pending += `${JSON.stringify(message)}\n`;
+    },
+
+    read(chunk, onMessage) {
+      let start = 0;
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+        let line = chunk.subarray(start, end);
+        if (partial.length > 0) {
+          line = Buffer.concat([...partial, line]);
+          partial = [];
+        }
+        onMessage(JSON.parse(line.toString("utf8")));
+        start = end + 1;
+      }
+      if (start < chunk.length) partial.push(chunk.subarray(start));
+    },
+  };
+}

@@ -1,0 +1,91 @@
+// @ts-check
+// How a server is tested. Any runner will do; this is the one that comes with Node.
+// Run: node examples/testing/greeter.test.mjs
+// region first
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { connectInMemory } from "portolan/testing";
+import greeter from "./greeter.mjs";
+
+test("greets by name", async () => {
+  const client = await connectInMemory(greeter);
+  const { content } = await client.callTool("greet", { name: "Ada" });
+  assert.deepEqual(content, [{ type: "text", text: "Hello Ada" }]);
+});
+// endregion
+
+// region revisions
+for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]) {
+  test(`lists its tools on ${revision}`, async () => {
+    const client = await connectInMemory(greeter, { revision });
+    assert.equal(client.server.version, revision);
+    const tools = await client.listTools();
+    assert.deepEqual(tools.map(({ name }) => name).sort(), ["forget", "greet", "ponder"]);
+    await client.close();
+  });
+}
+
+// endregion
+
+// region answers
+import { scripted } from "portolan/testing";
+
+test("forgets nobody without a yes", async () => {
+  const answers = scripted({ action: "decline" }, { action: "accept", content: {} });
+  const client = await connectInMemory(greeter, { answers });
+  const declined = await client.callTool("forget", { name: "Ada" });
+  assert.equal(declined.isError, true);
+  const { content } = await client.callTool("forget", { name: "Ada" });
+  assert.deepEqual(content, [{ type: "text", text: "Who is Ada?" }]);
+  assert.equal(answers.asked.length, 2);
+  answers.done();
+  await client.close();
+});
+// endregion
+
+// region transcript
+test("says no more than it has to", async () => {
+  const client = await connectInMemory(greeter, { revision: "2025-11-25" });
+  await client.callTool("greet", { name: "Ada" });
+  assert.deepEqual(client.transcript.brief().split("\n").slice(-2), [
+    '→ {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"},"_meta":{"progressToken":2}}}',
+    '← {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello Ada"}]}}',
+  ]);
+  assert.equal(client.transcript.sent("tools/call").length, 1);
+  await client.close();
+});
+
+// endregion
+
+// region clock
+import { createClock } from "portolan/testing";
+
+test("a call that is never answered ends in time", async () => {
+  const clock = createClock();
+  const client = await connectInMemory(greeter, { clock, idleMs: 60_000 });
+  const ended = assert.rejects(client.callTool("ponder"), /silent for 60000 ms/);
+  await clock.advance(60_000);
+  await ended;
+  await client.close();
+});
+
+// endregion
+
+// region faults
+import { faulty } from "portolan/testing";
+
+for (let seed = 1; seed <= 20; seed += 1) {
+  test(`greets or says why not, seed ${seed}`, async () => {
+    const clock = createClock();
+    const faults = { seed, clock, drop: 0.1, duplicate: 0.1, reorder: 0.1, delay: 0.5 };
+    const talk = async () => {
+      const client = await connectInMemory(greeter, { clock, through: (channel) => faulty(channel, faults) });
+      const { content } = await client.callTool("greet", { name: "Ada" });
+      return JSON.stringify(content);
+    };
+    const ended = talk().catch((reason) => reason.message);
+    await clock.advance(180_000);
+    assert.match(await ended, /Hello Ada|has not answered|silent for/);
+  });
+}
+// endregion

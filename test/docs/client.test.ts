@@ -1,0 +1,119 @@
+import { createMemoryPair } from "portolan";
+import { type Client, connect } from "portolan/client";
+import { createServer, type Served, serveChannel } from "portolan/server";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { calculator, increment } from "../../examples/guide/typed-client.ts";
+import { pathTo } from "../examples/example.ts";
+import { revisions } from "../kit/revisions.ts";
+import { importGuide } from "./guide.ts";
+
+const guide = await importGuide("client");
+// examples/guide/typed-client.ts is imported above: "examples/guide/typed-client.ts"
+
+const note = "note://today";
+const server = createServer({ name: "guide", version: "1.0.0" })
+  .tool("work", {
+    input: z.object({ steps: z.number() }),
+    output: z.object({ done: z.number() }),
+    async run({ steps }, context) {
+      for (let step = 1; step <= Math.min(steps, 3); step += 1) context.progress(step, steps);
+      if (steps > 3) await new Promise((_, reject) => context.signal.addEventListener("abort", reject));
+      return { done: steps };
+    },
+  })
+  .tool("greet_formally", {
+    input: z.object({ name: z.string() }),
+    async run({ name }, context) {
+      const form = z.object({ title: z.string() });
+      const answer = await context.elicit("title", { message: `What is the title of ${name}?`, form });
+      return answer.action === "accept" ? `Hello ${answer.content.title} ${name}` : `Hello ${name}`;
+    },
+  })
+  .resource(note, { read: () => "Buy milk", subscribe: true })
+  .prompt("plan", { get: () => "Plan my day" });
+
+function channelTo(served: Served) {
+  const [near, far] = createMemoryPair({ serialize: true });
+  serveChannel(served, far);
+  return near;
+}
+
+async function opened(connecting: Promise<Client>): Promise<Client> {
+  const client = await connecting;
+  onTestFinished(() => client.close());
+  return client;
+}
+
+test("a server is started, greeted and ended", async () => {
+  const met = await guide.greet(pathTo("test/docs/greeter.mjs"));
+  expect(met).toMatchObject({ version: "2026-07-28", era: "stateless", server: "greeter" });
+  expect(met.content).toEqual([{ type: "text", text: "Hello Ada" }]);
+});
+
+describe.each(revisions)("on %s, as docs/client.md says,", (era) => {
+  const open = () => opened(connect(channelTo(server), { era }));
+
+  test("a call reports its progress and gives its result", async () => {
+    const shown: string[] = [];
+    const result = await guide.work(await open(), new AbortController().signal, (text: string) => shown.push(text));
+    expect(shown).toEqual(["1 of 3", "2 of 3", "3 of 3"]);
+    expect(result).toEqual(era >= "2025-06-18" ? { done: 3 } : undefined);
+  });
+
+  test("failures can be told apart", async () => {
+    const client = await open();
+    expect(await guide.tellWhatHappened(client, AbortSignal.abort())).toBe("you stopped it");
+    const waiting = guide.tellWhatHappened(client, new AbortController().signal);
+    await client.close();
+    expect(await waiting).toMatch(/^no answer: /);
+  });
+
+  test("lists are walked through and collected", async () => {
+    expect(await guide.overview(await open())).toEqual({ names: ["greet_formally", "work"], prompts: ["plan"] });
+  });
+
+  test("changes are waited for", async () => {
+    const client = await open();
+    const changed = guide.waitForChange(client, note);
+    // Until the watch is open nobody hears of a change, so it is told until it is heard.
+    const telling = setInterval(() => server.publish("resources/updated", { uri: note }), 1);
+    onTestFinished(() => clearInterval(telling));
+    expect(await changed).toBe(note);
+  });
+
+  test("a typed client calls with the defaults of the server", async () => {
+    expect(await increment(channelTo(calculator), 41)).toBe(42);
+  });
+});
+
+test.each(["2025-06-18", "2025-11-25", "2026-07-28"])("the user is asked (%s)", async (era) => {
+  const asked: string[] = [];
+  const askUser = async (question: string) => {
+    asked.push(question);
+    return "Prof.";
+  };
+  const pinned = await opened(connect(channelTo(server), { era, answers: { elicit: () => ({ action: "decline" }) } }));
+  expect((await pinned.callTool("greet_formally", { name: "Ada" })).content).toEqual([
+    { type: "text", text: "Hello Ada" },
+  ]);
+  const client = await opened(guide.connectForUser(channelTo(server), askUser));
+  const { content } = await client.callTool("greet_formally", { name: "Ada" });
+  expect(content).toEqual([{ type: "text", text: "Hello Prof. Ada" }]);
+  expect(asked).toEqual(["What is the title of Ada?"]);
+});
+
+test("a round is answered by hand", async () => {
+  const capabilities = { elicitation: { form: {} } };
+  const client = await opened(connect(channelTo(server), { era: "stateless", capabilities }));
+  expect((await guide.oneRoundAtATime(client, "Ada")).content).toEqual([{ type: "text", text: "Hello Dr. Ada" }]);
+});
+
+test("what a server speaks is remembered", async () => {
+  const target = { command: process.execPath, args: [pathTo("test/docs/greeter.mjs")] };
+  for (const user of ["ada", "bob"]) {
+    const client = await opened(guide.connectFor(target, user));
+    expect(client.server.version).toBe("2026-07-28");
+    expect((await client.listTools()).length).toBeGreaterThan(0);
+  }
+});

@@ -1,0 +1,103 @@
+import { fileURLToPath } from "node:url";
+import type { CommandTarget, ConnectOptions } from "portolan/client";
+import type { ServerColumn } from "./feature.ts";
+import { openPeer } from "./peer.ts";
+import { everything, filesystem, memory } from "./reference.ts";
+
+const handshakes = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const newestHandshake = "2025-11-25";
+const stateless = "2026-07-28";
+
+const noPages = "its lists are always one page";
+const noReads = "nothing can be kept without a lifetime, which came with 2026-07-28";
+const noRounds = "questions are requests; there are no rounds to hand over";
+
+const sdkV1Lacks = {
+  pages: noPages,
+  "resources: kept as long as allowed": noReads,
+  "questions: handed to the caller": noRounds,
+};
+
+const sdkV2Lacks = { pages: noPages };
+const sdkV2StatelessLacks = {
+  ...sdkV2Lacks,
+  "roots: changed": "a stateless server asks each time it wants to know",
+};
+
+const fastmcpLacks = {
+  ...sdkV1Lacks,
+  "completion: in context": "its completers are not told the other arguments",
+  "log: level": "it keeps the level, but sends everything all the same",
+};
+
+const tmcpLacks = {
+  cancellation: "its stdio transport gives handlers no signal, so nothing ever ends a running call",
+  "time-outs": "its stdio transport gives handlers no signal, so nothing ever ends a running call",
+  "resources: kept as long as allowed": "it sets a lifetime for all resources at once, also for those that change",
+};
+
+export const columns: readonly ServerColumn[] = [
+  ...handshakes.map((version) => fixture("SDK v1", "sdk-v1", { version, era: version, lacks: sdkV1Lacks })),
+  ...handshakes.map((version) =>
+    fixture("SDK v2", "sdk-v2", { version, era: version, lacks: { ...sdkV1Lacks, ...sdkV2Lacks } }),
+  ),
+  fixture("SDK v2", "sdk-v2", { version: stateless, era: stateless, lacks: sdkV2StatelessLacks }),
+  fixture("SDK v2", "sdk-v2", { version: stateless, era: "auto", lacks: sdkV2StatelessLacks }),
+  fixture("fastmcp", "fastmcp", { version: newestHandshake, era: "auto", lacks: fastmcpLacks }),
+  fixture("tmcp", "tmcp", {
+    version: "2025-06-18",
+    era: "stateful",
+    lacks: { ...tmcpLacks, "questions: handed to the caller": noRounds },
+  }),
+  fixture("tmcp", "tmcp", {
+    version: stateless,
+    era: "auto",
+    lacks: {
+      ...tmcpLacks,
+      roots: "it asks for roots on stateful connections only",
+      "roots: changed": "a stateless server asks each time it wants to know",
+    },
+  }),
+  reference("everything", everything),
+  reference("filesystem", filesystem),
+  reference("memory", memory),
+];
+
+interface Speaking {
+  readonly version: string;
+  readonly era: string;
+  readonly lacks: ServerColumn["lacks"];
+}
+
+function fixture(title: string, server: string, { version, era, lacks }: Speaking): ServerColumn {
+  const script = fileURLToPath(new URL(`../../peers/servers/${server}.mjs`, import.meta.url));
+  return {
+    title: `${title} ${era === version || era === "stateful" ? version : era}`,
+    server: `${server}-fixture`,
+    version,
+    era: version === stateless ? "stateless" : "stateful",
+    lacks,
+    open: (options, target) => openPeer(toTarget(script, target), { era, ...options }),
+  };
+}
+
+function reference(name: string, { server, args = [], env = {}, checks }: typeof everything): ServerColumn {
+  const script = fileURLToPath(
+    new URL(`../../peers/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url),
+  );
+  const target = { args: [script, ...args], env };
+  return {
+    title: `${name} auto`,
+    server,
+    version: newestHandshake,
+    era: "stateful",
+    lacks: {},
+    own: checks,
+    open: (options?: ConnectOptions, more?: Partial<CommandTarget>) =>
+      openPeer(toTarget(script, { ...target, ...more }), options),
+  };
+}
+
+function toTarget(script: string, more: Partial<CommandTarget> = {}): CommandTarget {
+  return { command: process.execPath, args: [script], ...more };
+}

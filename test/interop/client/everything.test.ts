@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { columns } from "./columns.ts";
+import { textOf } from "./feature.ts";
+import type { Peer } from "./peer.ts";
+import { removeFolder } from "./reference.ts";
+
+const everything = columns.find(({ title }) => title.startsWith("everything"))!;
+const secret = "PORTOLAN_TEST_SECRET";
+
+let peer: Peer;
+beforeAll(async () => {
+  process.env[secret] = "hunter2";
+  peer = await everything.open({}, { env: { GIVEN: "to the server" } });
+});
+afterAll(async () => {
+  delete process.env[secret];
+  await peer.client.close();
+  removeFolder();
+});
+
+test("nothing of our environment reaches a server but what every program needs, and what is given to it", async () => {
+  const environment = JSON.parse(textOf(await peer.client.callTool("get-env")));
+  expect(environment).toMatchObject({ GIVEN: "to the server", PATH: process.env["PATH"] });
+  expect(environment).not.toHaveProperty(secret);
+  expect(environment).not.toHaveProperty("VITEST");
+});
+
+test("a call that needs a page to be visited first says which, and can be made again", async () => {
+  const args = { url: "https://example.com/done", errorPath: true };
+  const elicitations = [{ mode: "url", url: "https://modelcontextprotocol.io" }];
+  await expect(peer.client.callTool("trigger-url-elicitation", args)).rejects.toMatchObject({
+    code: -32042,
+    data: { elicitations },
+  });
+  expect(textOf(await peer.client.callTool("trigger-url-elicitation", args))).toContain("completed");
+});

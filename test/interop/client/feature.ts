@@ -1,0 +1,60 @@
+import type { CommandTarget, ConnectOptions } from "portolan/client";
+import type { Data } from "../../peers/clients/peer.d.mts";
+import type { Peer } from "./peer.ts";
+
+type Check = (peer: Peer, column: ServerColumn) => Promise<void>;
+
+/** One thing our client and a server do together, checked the same way for every server with the fixture. */
+export interface ServerFeature {
+  readonly name: string;
+  /** The first protocol version that has it. */
+  readonly since?: string;
+  readonly check: Check;
+  /** What happens instead on the versions that lack it. */
+  readonly without?: Check;
+}
+
+/** A server of another implementation, in one of the ways to speak with it. */
+export interface ServerColumn {
+  readonly title: string;
+  /** The name the server gives itself. */
+  readonly server: string;
+  readonly version: string;
+  readonly era: "stateless" | "stateful";
+  /** Why the peer has no such feature, by the feature's name. */
+  readonly lacks: { readonly [feature: string]: string };
+  /** How a server that is no fixture shows a feature; it has no others. */
+  readonly own?: { readonly [feature: string]: Check };
+  open(options?: ConnectOptions, target?: Partial<CommandTarget>): Promise<Peer>;
+}
+
+/** The check of a feature in a column; undefined where the peer or the version lacks it. */
+export function checkOf({ name, since = "", check }: ServerFeature, column: ServerColumn): Check | undefined {
+  if (column.own) return column.own[name];
+  return column.version >= since && column.lacks[name] === undefined ? check : undefined;
+}
+
+/** What to check where a version lacks a feature. */
+export function absenceOf({ since = "", without }: ServerFeature, column: ServerColumn): Check | undefined {
+  return column.own || column.version >= since ? undefined : without;
+}
+
+export function textOf(result: Data): string {
+  return result.content[0].text;
+}
+
+/** What the handlers of a fixture noted, as far as a label is in it. */
+export async function journalOf({ client }: Peer, label: string): Promise<string[]> {
+  const lines = textOf(await client.callTool("journal")).split("\n");
+  return lines.filter((line) => line.endsWith(label));
+}
+
+/** What a call came to: its text, be it a result or an error. */
+export async function outcomeOf(call: Promise<Data>): Promise<{ hasFailed: boolean; text: string }> {
+  try {
+    const result = await call;
+    return { hasFailed: result.isError === true, text: textOf(result) };
+  } catch (error) {
+    return { hasFailed: true, text: (error as Error).message };
+  }
+}

@@ -1,0 +1,208 @@
+import type { Answers } from "portolan/client";
+import { expect } from "vitest";
+import type { Data } from "../../../peers/clients/peer.d.mts";
+import { outcomeOf, type ServerFeature, textOf } from "../feature.ts";
+import { agreeable, folders, type Host, type Peer } from "../peer.ts";
+
+const forms = "2025-06-18";
+const urls = "2025-11-25";
+
+/** The server is not told of what its version does not know, so it does not ask. */
+const isNotAsked = (tool: string, kind: keyof Answers) => async (peer: Peer) => {
+  const { client } = peer;
+  expect(await outcomeOf(client.callTool(tool))).toMatchObject({ hasFailed: true });
+  expect(askedBy(peer, kind)).toEqual([]);
+  expect(textOf(await client.callTool("echo", { text: "still there" }))).toBe("still there");
+};
+
+/** Answers differently for the length of one check. */
+async function answering(peer: Peer, answers: Partial<Host>, check: () => Promise<void>): Promise<void> {
+  Object.assign(peer.host, answers);
+  try {
+    await check();
+  } finally {
+    Object.assign(peer.host, agreeable());
+  }
+}
+
+function askedBy({ asked }: Peer, kind: keyof Answers) {
+  return asked.filter((question) => question.kind === kind);
+}
+
+export const questionFeatures: ServerFeature[] = [
+  {
+    name: "elicitation: form",
+    since: forms,
+    async check(peer, { version, era }) {
+      const before = askedBy(peer, "elicit").length;
+      // The size is left out: its default is filled in before the answer travels.
+      expect(textOf(await peer.client.callTool("ask"))).toBe("Hello Ada, size m");
+      const [question, ...others] = askedBy(peer, "elicit").slice(before);
+      expect(others).toEqual([]);
+      expect(question?.params).toMatchObject({
+        message: "Who are you?",
+        requestedSchema: { properties: { name: { type: "string", title: "Name" }, size: { enum: ["s", "m", "l"] } } },
+      });
+      expect(question?.context).toMatchObject({
+        server: { version, era },
+        during: { method: "tools/call", name: "ask" },
+      });
+    },
+    without: isNotAsked("ask", "elicit"),
+  },
+  {
+    name: "elicitation: declined",
+    since: forms,
+    async check(peer) {
+      for (const action of ["decline", "cancel"] as const) {
+        await answering(peer, { elicit: () => ({ action }) }, async () => {
+          expect(textOf(await peer.client.callTool("ask"))).toBe(`no name: ${action}`);
+        });
+      }
+    },
+  },
+  {
+    name: "elicitation: a page to visit",
+    since: urls,
+    async check(peer) {
+      expect(textOf(await peer.client.callTool("visit"))).toBe("visit: accept");
+      const [question] = askedBy(peer, "visit");
+      expect(question?.params).toMatchObject({ message: "Please allow it", url: "https://example.com/consent" });
+    },
+    without: isNotAsked("visit", "visit"),
+  },
+  {
+    name: "sampling",
+    async check(peer) {
+      const before = askedBy(peer, "sample").length;
+      const { client } = peer;
+      expect(textOf(await client.callTool("sample", { text: "a story" }))).toBe("tiny-1: <Summarize: a story>");
+      const questions = askedBy(peer, "sample").slice(before);
+      expect(questions).toMatchObject([{ params: { systemPrompt: "Be brief", maxTokens: 50 } }]);
+    },
+  },
+  {
+    name: "roots",
+    async check({ client }) {
+      expect(textOf(await client.callTool("roots"))).toBe("ada file:///nowhere/ada\nalan file:///nowhere/alan");
+    },
+  },
+  {
+    name: "roots: changed",
+    async check(peer) {
+      const before = askedBy(peer, "roots").length;
+      await answering(peer, { roots: () => folders.slice(1) }, async () => {
+        peer.client.rootsChanged();
+        await peer.until(() => askedBy(peer, "roots").length > before);
+        expect(textOf(await peer.client.callTool("roots"))).toBe("alan file:///nowhere/alan");
+      });
+    },
+  },
+  {
+    name: "questions: several at once",
+    since: forms,
+    async check({ client }) {
+      expect(textOf(await client.callTool("ask-together"))).toBe("Ada / <Summarize: both>");
+    },
+  },
+  {
+    name: "questions: one after the other",
+    since: forms,
+    async check(peer) {
+      let asked = 0;
+      const elicit = () => {
+        asked += 1;
+        return { action: "accept" as const, content: asked === 1 ? { name: "Ada" } : { name: "Alan", size: "l" } };
+      };
+      await answering(peer, { elicit }, async () => {
+        expect(textOf(await peer.client.callTool("ask-twice"))).toBe("first Ada, second l");
+      });
+    },
+  },
+  {
+    name: "questions: answered for one call",
+    since: forms,
+    async check(peer) {
+      const before = askedBy(peer, "elicit").length;
+      const answers: Answers = { elicit: () => ({ action: "accept", content: { name: "Grace", size: "s" } }) };
+      expect(textOf(await peer.client.callTool("ask", {}, { answers }))).toBe("Hello Grace, size s");
+      expect(askedBy(peer, "elicit")).toHaveLength(before);
+    },
+  },
+  {
+    name: "questions: handed to the caller",
+    since: "2026-07-28",
+    async check(peer) {
+      const { client } = peer;
+      const before = peer.asked.length;
+      const round: Data = await client.callTool("ask", {}, { autoAnswer: false });
+      const [[key, request]] = Object.entries(round.inputRequests) as Data;
+      expect(request).toMatchObject({ method: "elicitation/create", params: { message: "Who are you?" } });
+      const answer = { action: "accept" as const, content: { name: "Grace", size: "l" } };
+      const options = { inputResponses: { [key]: answer }, requestState: round.requestState };
+      expect(textOf(await client.callTool("ask", {}, options))).toBe("Hello Grace, size l");
+      expect(peer.asked).toHaveLength(before);
+    },
+  },
+  {
+    name: "questions: answered wrongly",
+    since: forms,
+    async check(peer) {
+      const wrongly = { action: "accept" as const, content: { name: "Ada", size: "enormous" } };
+      await answering(peer, { elicit: () => wrongly }, async () => {
+        expect(await outcomeOf(peer.client.callTool("ask"))).toMatchObject({ hasFailed: true });
+      });
+      peer.errors.length = 0;
+      expect(textOf(await peer.client.callTool("ask"))).toBe("Hello Ada, size m");
+    },
+  },
+  {
+    name: "questions: not answered",
+    since: forms,
+    async check(peer) {
+      const elicit = () => {
+        throw new Error("the dialog is broken, and the password is hunter2");
+      };
+      await answering(peer, { elicit }, async () => {
+        const { hasFailed, text } = await outcomeOf(peer.client.callTool("ask"));
+        expect(hasFailed).toBe(true);
+        // A stateless call ends here and may say why; what went over the wire may not.
+        if (peer.client.server.era === "stateful") expect(text).not.toContain("hunter2");
+      });
+      peer.errors.length = 0;
+      expect(textOf(await peer.client.callTool("ask"))).toBe("Hello Ada, size m");
+    },
+  },
+  {
+    name: "questions: taken back with their call",
+    since: forms,
+    async check(_, { open }) {
+      // Some servers do nothing else until their question is answered, so whatever comes of this stays apart.
+      const peer = await open();
+      const controller = new AbortController();
+      let takenBack: Promise<unknown> = Promise.resolve();
+      peer.host.elicit = (_params, { signal }) => {
+        takenBack = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        controller.abort(new Error("enough"));
+        return takenBack.then(() => ({ action: "cancel" as const }));
+      };
+      const call = peer.client.callTool("ask", {}, { signal: controller.signal });
+      await expect(call).rejects.toMatchObject({ name: "AbortError", cause: { message: "enough" } });
+      await takenBack;
+      peer.host.elicit = agreeable().elicit;
+      expect(textOf(await peer.client.callTool("ask"))).toBe("Hello Ada, size m");
+      await peer.client.close();
+    },
+  },
+  {
+    name: "questions: to a client without answers",
+    async check(_, { open, version }) {
+      const { client } = await open({ answers: {} });
+      for (const tool of version >= forms ? ["ask", "sample"] : ["sample"]) {
+        expect(await outcomeOf(client.callTool(tool, { text: "" }))).toMatchObject({ hasFailed: true });
+      }
+      expect(textOf(await client.callTool("echo", { text: "still there" }))).toBe("still there");
+      await client.close();
+    },
+  },
+];

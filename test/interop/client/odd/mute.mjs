@@ -1,0 +1,3 @@
+import { serve } from "./raw.mjs";
+
+serve({ initialize: () => {} });

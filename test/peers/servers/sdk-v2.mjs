@@ -1,0 +1,177 @@
+// The fixture on the official SDK, version 2: one definition, either era.
+import { completable, inputRequired, McpServer, ResourceTemplate } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { z } from "zod";
+import {
+  completeId,
+  completeName,
+  completeTone,
+  consentUrl,
+  createJournal,
+  greet,
+  instructions,
+  levels,
+  mixed,
+  nameForm,
+  pixel,
+  runSlowly,
+  toBoth,
+  toGreeting,
+  toMessage,
+  toPair,
+  toQuestion,
+  toRoots,
+  toSummary,
+  toText,
+  toVisit,
+} from "./fixture.mjs";
+
+// The probe and the handshake may each make a server: what they know is outside of them.
+const { note, read } = createJournal();
+let ticks = 0;
+let reads = 0;
+const subscribed = new Set();
+
+const label = z.object({ label: z.string() });
+const plain = { mimeType: "text/plain" };
+
+/** Asks once, then goes on with the answer: on both eras the handler runs again from the top. */
+const asking =
+  (toRequest, use) =>
+  (...given) => {
+    const { mcpReq } = given.at(-1);
+    const answer = mcpReq.inputResponses?.answer;
+    return answer ? use(answer) : inputRequired({ inputRequests: { answer: toRequest(given[0]) } });
+  };
+
+async function progress({ mcpReq }, step, total) {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return;
+  const params = { progressToken, progress: step, total, message: `step ${step}` };
+  await mcpReq.notify({ method: "notifications/progress", params });
+}
+
+function createFixture({ era }) {
+  const server = new McpServer(
+    { name: "sdk-v2-fixture", version: "1.2.3" },
+    { instructions, capabilities: { logging: {}, resources: { subscribe: true } } },
+  );
+  addTools(server, (uri) => era === "modern" || subscribed.has(uri));
+  addQuestions(server);
+  addResources(server);
+  addPrompts(server);
+  if (era === "legacy") addStateful(server.server);
+  return server;
+}
+
+function addTools(server, isWatched) {
+  server.registerTool(
+    "echo",
+    { description: "Says it again", inputSchema: z.object({ text: z.string() }) },
+    ({ text }) => toText(text),
+  );
+  server.registerTool(
+    "add",
+    { inputSchema: z.object({ a: z.number(), b: z.number() }), outputSchema: z.object({ sum: z.number() }) },
+    ({ a, b }) => ({ ...toText(String(a + b)), structuredContent: { sum: a + b } }),
+  );
+  server.registerTool("fail", {}, () => ({ ...toText("Out of ink"), isError: true }));
+  server.registerTool("mixed", {}, () => mixed);
+  server.registerTool("progress", { inputSchema: z.object({ steps: z.number() }) }, async ({ steps }, context) => {
+    for (let step = 1; step <= steps; step += 1) await progress(context, step, steps);
+    return toText("done");
+  });
+  server.registerTool("slow", { inputSchema: label }, async ({ label }, context) => {
+    const cancelled = runSlowly(label, context.mcpReq.signal, note);
+    await progress(context, 1);
+    return cancelled;
+  });
+  server.registerTool("journal", {}, () => toText(read()));
+  server.registerTool("log", { inputSchema: label }, async ({ label }, { mcpReq }) => {
+    for (const level of levels) await mcpReq.log(level, `${label} ${level}`, "fixture");
+    return toText("logged");
+  });
+  server.registerTool("tick", {}, async () => {
+    ticks += 1;
+    const uri = "counter://ticks";
+    if (isWatched(uri)) await server.server.sendResourceUpdated({ uri });
+    return toText(String(ticks));
+  });
+  server.registerTool("grow", {}, () => {
+    server.registerTool("grown", {}, () => toText("I am new"));
+    server.registerPrompt("grown", {}, () => toMessage("I am new"));
+    server.registerResource("grown", "grown://new", {}, ({ href: uri }) => ({ contents: [{ uri, text: "I am new" }] }));
+    return toText("grown");
+  });
+}
+
+function addQuestions(server) {
+  const form = () => inputRequired.elicit({ message: "Who are you?", requestedSchema: nameForm });
+  server.registerTool("ask", {}, asking(form, toGreeting));
+  const page = () => inputRequired.elicitUrl({ message: "Please allow it", url: consentUrl });
+  server.registerTool("visit", {}, asking(page, toVisit));
+  const question = ({ text }) => inputRequired.createMessage(toQuestion(text));
+  server.registerTool("sample", { inputSchema: z.object({ text: z.string() }) }, asking(question, toSummary));
+  server.registerTool("roots", {}, asking(inputRequired.listRoots, toRoots));
+  server.registerTool("ask-together", {}, ({ mcpReq }) => {
+    const { name, summary } = mcpReq.inputResponses ?? {};
+    if (name) return toBoth(name, summary);
+    return inputRequired({ inputRequests: { name: form(), summary: question({ text: "both" }) } });
+  });
+  server.registerTool("ask-twice", {}, ({ mcpReq }) => {
+    const answer = mcpReq.inputResponses?.name;
+    const first = mcpReq.requestState();
+    if (answer && first !== undefined) return toPair(JSON.parse(first), answer);
+    const requestState = answer && JSON.stringify(answer);
+    return inputRequired({ inputRequests: { name: form() }, ...(requestState && { requestState }) });
+  });
+}
+
+function addResources(server) {
+  server.registerResource("hello", "text://hello", plain, ({ href: uri }) => ({
+    contents: [{ uri, ...plain, text: "Hello, world" }],
+  }));
+  server.registerResource("pixel", "data://pixel", { mimeType: "image/png" }, ({ href: uri }) => ({
+    contents: [{ uri, mimeType: "image/png", blob: pixel }],
+  }));
+  server.registerResource("ticks", "counter://ticks", {}, ({ href: uri }) => ({
+    contents: [{ uri, text: String(ticks) }],
+  }));
+  server.registerResource("reads", "counter://reads", { cacheHint: { ttlMs: 3_600_000 } }, ({ href: uri }) => {
+    reads += 1;
+    return { contents: [{ uri, text: String(reads) }] };
+  });
+  server.registerResource(
+    "note",
+    new ResourceTemplate("note://{id}", { list: undefined, complete: { id: completeId } }),
+    plain,
+    ({ href: uri }, { id }) => ({ contents: [{ uri, text: `Note ${id}` }] }),
+  );
+}
+
+function addPrompts(server) {
+  const argsSchema = z.object({
+    name: completable(z.string().describe("Whom"), completeName),
+    tone: completable(z.string(), (value, context) => completeTone(value, context?.arguments?.name)).optional(),
+  });
+  server.registerPrompt("greet", { description: "Greets somebody", argsSchema }, greet);
+}
+
+function addStateful(server) {
+  server.setRequestHandler("resources/subscribe", ({ params }) => {
+    subscribed.add(params.uri);
+    note(`subscribed ${params.uri}`);
+    return {};
+  });
+  server.setRequestHandler("resources/unsubscribe", ({ params }) => {
+    subscribed.delete(params.uri);
+    note(`unsubscribed ${params.uri}`);
+    return {};
+  });
+  server.setNotificationHandler("notifications/roots/list_changed", async () => {
+    const { roots } = await server.listRoots();
+    note(`roots ${roots.length}`);
+  });
+}
+
+serveStdio(createFixture);
