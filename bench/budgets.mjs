@@ -44,6 +44,7 @@ export const budgets = [
   { metric: "size of a one-call client, min + gz", ...value(20, "≤ 20 KB") },
   { metric: "types: one zod tool", ...value(2000, "≤ 2,000") },
   { metric: "types: 200 × zod tool ÷ linear", ...value(1.3, "≤ 1.3×") },
+  { metric: "types: one callTool", ...value(500, "≤ 500") },
 ];
 
 /** "met", "missed", or "–" when there is nothing to hold against it. */

@@ -25,7 +25,10 @@ ${each(tools, (i) => `server.registerTool("t${i}", { description: "d", inputSche
 const peerCall = (i) =>
   `export const text${i} = (await client.callTool({ name: "t${i}", arguments: { message${i}: "a" } })).structuredContent;`;
 
-/** A client that calls so many of so many tools; portolan's knows them from the server's definition, the peers' do not. */
+/**
+ * A client that calls so many of so many tools. Portolan's knows them from the server's definition, which is part of the
+ * program; the peers' know nothing of theirs.
+ */
 const clients = {
   portolan: (tools, calls) => `import { connect } from "portolan/client";
 import { createServer } from "portolan/server";
@@ -43,37 +46,34 @@ export const client = new Client({ name: "a", version: "1" });
 ${each(calls, peerCall)}`,
 };
 
-/** Type instantiations of the first tool, or call, over the program without it, and of 200 over what the first two foretell. */
+/** Type instantiations of the first of its kind over the program without it, and of 200 over what the first two foretell. */
 export async function run({ notes }) {
   return [
-    ...(await growth("zod tool", servers, notes, {
-      with: (program, count) => program(count),
-      without: (program) => program(0),
-    })),
-    ...(await growth("callTool", clients, notes, {
-      with: (program, count) => program(count, count),
-      without: (program, count) => program(count, 0),
-    })),
+    ...(await growth("zod tool", servers, notes)),
+    ...(await growth("callTool", clients, notes, { first: [1, 1], before: [1, 0] })),
   ];
 }
 
-async function growth(what, programs, notes, variants) {
+/** `first` and `before` are how many tools and calls the two programs have whose difference is the one thing measured. */
+async function growth(what, programs, notes, { first = [1, 1], before = [0, 0] } = {}) {
   const one = {};
   const linear = {};
   for (const { name, folder } of installed().filter((it) => it.name in programs)) {
-    const count = (variant, size) => {
-      const directory = join(dirname(folder), "dist", `types-${what.replace(" ", "-")}-${name}-${variant}-${size}`);
-      const body = variants[variant](programs[name], size);
+    const count = (tools, calls) => {
+      const directory = join(dirname(folder), "dist", `types-${what.replace(" ", "-")}-${name}-${tools}-${calls}`);
+      const body = programs[name](tools, calls);
       return instantiations(directory, `import { z } from "zod";\n${body}\nexport const schema = ${schema("")};\n`);
     };
-    const cost = async (size) => (await count("with", size)) - (await count("without", size));
     try {
-      const first = await cost(1);
-      const second = (await cost(2)) - first;
-      const all = await cost(200);
-      one[name] = { value: first };
-      linear[name] = { value: all / (first + 199 * second) };
-      notes.push(`${name}: the second ${what} costs ${second}, 200 cost ${all} instantiations`);
+      one[name] = { value: (await count(...first)) - (await count(...before)) };
+      const [none, single, pair, all] = [
+        await count(0, 0),
+        await count(1, 1),
+        await count(2, 2),
+        await count(200, 200),
+      ];
+      linear[name] = { value: (all - none) / (single - none + 199 * (pair - single)) };
+      notes.push(`${name}: the second ${what} costs ${pair - single}, 200 cost ${all - none} instantiations`);
     } catch (error) {
       notes.push(`${name}, ${what}: ${(error.stdout || error.message).split("\n")[0].slice(0, 200)}`);
     }

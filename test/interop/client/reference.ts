@@ -46,6 +46,7 @@ const common: Reference["checks"] = {
   },
 };
 
+/** Has one of nearly everything, but no pages, no large echo, no list that changes, and no tool that can be stopped. */
 export const everything: Reference = {
   server: "mcp-servers/everything",
   checks: {
@@ -184,6 +185,7 @@ export const everything: Reference = {
   },
 };
 
+/** Has tools only, and asks for roots. */
 export const filesystem: Reference = {
   server: "secure-filesystem-server",
   args: [shared],
@@ -242,6 +244,7 @@ export const filesystem: Reference = {
 const graph = "memory://knowledge-graph";
 const ada = { name: "Ada", entityType: "person", observations: ["wrote the first program"] };
 
+/** Has tools and one resource, and asks nothing. */
 export const memory: Reference = {
   server: "memory-server",
   env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },

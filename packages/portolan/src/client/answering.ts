@@ -18,6 +18,8 @@ export class Answering {
   readonly #wire: Wire;
   readonly #answers: Answers;
   readonly #open = new Map<RequestId, AbortController>();
+  /** Questions that the server no longer wants answered. */
+  readonly #unwanted = new WeakSet<AbortController>();
 
   constructor(wire: Wire, answers: Answers) {
     this.#wire = wire;
@@ -42,12 +44,15 @@ export class Answering {
     // On a channel nobody knows which call a question belongs to, so all of them wait.
     const waiting = call && during !== undefined ? [call] : [...this.#wire.calls.values()];
     for (const each of waiting) each.pause();
+    const callOver = () => controller.abort(call?.questionSignal.reason);
+    call?.questionSignal.addEventListener("abort", callOver, { once: true });
     try {
       const result = await this.#answer(request as unknown as InputRequest, call, controller.signal);
-      if (!controller.signal.aborted) answer({ jsonrpc: "2.0", id, result });
+      if (!this.#unwanted.has(controller)) answer({ jsonrpc: "2.0", id, result });
     } catch (thrown) {
-      if (!controller.signal.aborted) respond(this.#refusal(method, thrown));
+      if (!this.#unwanted.has(controller)) respond(this.#refusal(method, thrown, controller.signal));
     } finally {
+      call?.questionSignal.removeEventListener("abort", callOver);
       this.#open.delete(id);
       for (const each of waiting) each.resume();
     }
@@ -67,11 +72,17 @@ export class Answering {
 
   /** The server takes a question back. */
   takeBack(id: RequestId): void {
-    this.#open.get(id)?.abort(new PortolanError("cancelled", "The server took the question back"));
+    const controller = this.#open.get(id);
+    if (controller) this.#drop(controller, new PortolanError("cancelled", "The server took the question back"));
   }
 
   stopAll(reason: Error): void {
-    for (const controller of this.#open.values()) controller.abort(reason);
+    for (const controller of this.#open.values()) this.#drop(controller, reason);
+  }
+
+  #drop(controller: AbortController, reason: Error): void {
+    this.#unwanted.add(controller);
+    controller.abort(reason);
   }
 
   async #answer(request: InputRequest, call: Call | undefined, signal: AbortSignal): Promise<JsonObject> {
@@ -98,9 +109,9 @@ export class Answering {
   }
 
   /** What a server hears when it gets no answer: of our own errors no more than that. */
-  #refusal(method: string, thrown: unknown): RpcError {
+  #refusal(method: string, thrown: unknown, signal: AbortSignal): RpcError {
     if (thrown instanceof RpcError) return thrown;
-    this.#wire.report(toError(thrown));
+    if (!signal.aborted) this.#wire.report(toError(thrown));
     return new RpcError(-1, `The client did not answer ${method}`);
   }
 }

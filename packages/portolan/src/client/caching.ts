@@ -33,6 +33,7 @@ export class Caching {
     // A shared cache is shared only between clients that say they are of one server.
     this.#owner = { server: verdictKey ?? `client ${clients}`, principal };
     wire.listen((notification) => this.#hear(notification));
+    wire.onRenewed(() => this.forget());
   }
 
   /** Makes a call whose result may be kept, or gives the one that was. */

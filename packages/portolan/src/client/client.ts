@@ -28,7 +28,6 @@ export class ConnectedClient implements AsyncDisposable {
   readonly #wire: Wire;
   readonly #outputs: Outputs;
   #caching: Promise<Caching> | undefined;
-  #isClosing = false;
   #watches: StatefulWatches | undefined;
 
   constructor(wire: Wire, server: ServerProfile) {
@@ -38,7 +37,7 @@ export class ConnectedClient implements AsyncDisposable {
     this.closed = new Promise((resolve) => {
       const end = (reason: Error) => {
         wire.deadlines.stop();
-        resolve(this.#isClosing ? undefined : reason);
+        resolve(wire.isClosing ? undefined : reason);
       };
       if (wire.lostBy) end(wire.lostBy);
       else wire.onLost(end);
@@ -150,7 +149,7 @@ export class ConnectedClient implements AsyncDisposable {
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#wire.isClosing = true;
     await this.#wire.link.close();
     await this.closed;
   }

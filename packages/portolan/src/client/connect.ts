@@ -13,8 +13,8 @@ import type { ServerProfile } from "./profile.ts";
 import type { Verdicts } from "./verdict.ts";
 import { Wire } from "./wire.ts";
 
-/** What can be connected to: a command to start, a link, or a channel to a server that runs already. */
-export type Target = CommandTarget | Link | Channel;
+/** What can be connected to: an http address, a command to start, a link, or a channel to a server that runs already. */
+export type Target = string | URL | CommandTarget | Link | Channel;
 
 const defaultConnectMs = 60_000;
 
@@ -83,7 +83,8 @@ function remember(wire: Wire, profile: ServerProfile): ServerProfile {
 
 async function verdictsFor(wire: Wire, target: Target): Promise<Verdicts | undefined> {
   const { verdicts, verdictKey } = wire.options;
-  const key = verdictKey ?? ("command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined);
+  const isCommand = typeof target === "object" && "command" in target;
+  const key = verdictKey ?? (isCommand ? JSON.stringify([target.command, target.args ?? []]) : undefined);
   if (!verdicts || key === undefined) return undefined;
   const { Verdicts } = await import("./verdict.ts");
   return new Verdicts(verdicts, key, (error) => wire.report(error));

@@ -1,3 +1,4 @@
+import { PortolanError } from "../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 
 /** What a link tells its client, in arrival order. */
@@ -7,6 +8,8 @@ export interface LinkEvents {
   notification(notification: RpcNotification): void;
   /** Input that is no message, or answers nobody: dropped, and told for the record. */
   odd(why: string): void;
+  /** The server forgot this client, who has introduced itself anew: what it was told to watch must be told again. */
+  renewed?(): void;
   /** The link is gone, whoever ended it. Called once per `open`, after every sink has heard why. */
   lost(reason: Error): void;
 }
@@ -17,8 +20,13 @@ export interface Sink {
   failed(reason: Error): void;
 }
 
+/** A request failed in a way that only servers of the stateful era fail: the handshake is worth a try. */
+export class HandshakeWanted extends PortolanError {}
+
 /** A client-side transport: requests out, responses back to those who asked. */
 export interface Link {
+  /** What an unanswered probe means: an older server, unless said that it is a server out of reach. */
+  readonly silenceMeans?: "handshake" | "outage";
   /** Connects, or connects again after `lost` where that is possible; a link that cannot rejects and says so. */
   open(events: LinkEvents): Promise<void>;
   /** Sends a request. Throws a PortolanError "unserializable" before anything is sent. */

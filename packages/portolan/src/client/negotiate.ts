@@ -8,6 +8,7 @@ import { handshakes, perRequest, revisions } from "../protocol/revisions/index.t
 import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
 import { object, optional, record, string } from "../schema/shape.ts";
 import { toError } from "./failures.ts";
+import { HandshakeWanted } from "./link.ts";
 import type { ServerProfile } from "./profile.ts";
 import type { Wire } from "./wire.ts";
 
@@ -67,13 +68,18 @@ async function negotiateAuto(wire: Wire): Promise<Evidence> {
   });
   try {
     const probe = ask(wire, "server/discover", discoverParams(wire, newest));
-    const first = await Promise.race([probe.then((response) => read(response, newest)), silence(wire)]);
+    const answered = probe.then((response) => read(response, newest), unreadable);
+    const first = await (wire.link.silenceMeans === "outage" ? answered : Promise.race([answered, silence(wire)]));
     if (first !== "silence") {
       await follow(wire, first, newest);
       return "answer";
     }
     return await bothAtOnce(wire, probe, newest, handshake);
   } catch (reason) {
+    if (reason instanceof HandshakeWanted && !wire.profile) {
+      await shakeHands(wire, handshake, false);
+      return "answer";
+    }
     if (!isLost) throw reason;
     // Some old servers exit when they hear what they do not know: start it again and greet it as they expect.
     await reopen(wire, toError(reason));
@@ -113,7 +119,7 @@ async function bothAtOnce(
   probed: Revision,
   handshake: Revision,
 ): Promise<Evidence> {
-  const late = probe.then((response) => read(response, probed));
+  const late = probe.then((response) => read(response, probed), unreadable);
   const shaken = shakeHands(wire, handshake, false).then(
     () => undefined,
     (reason) => toError(reason),
@@ -127,7 +133,7 @@ async function bothAtOnce(
   const refused = first instanceof Error || first === undefined ? first : await Promise.race([shaken, silence(wire)]);
   if (refused === undefined) return "silence";
   const finding = await Promise.race([late, silence(wire)]);
-  if (finding === "silence" || finding.kind === "stateful") {
+  if (finding === "silence" || (finding.kind === "stateful" && finding.revision === handshake)) {
     throw refused === "silence"
       ? new PortolanError("timeout", "The server answers neither probe nor handshake")
       : refused;
@@ -218,6 +224,14 @@ function read(response: RpcResponse, probed: Revision): Finding {
   const { supported } = (data ?? {}) as { supported?: unknown };
   if (code !== unsupportedVersionCode || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
   return choose(supported.filter((version) => version !== probed.version));
+}
+
+/** An answer that cannot be read is one of those that old servers give. */
+function unreadable(reason: unknown): Finding {
+  const [revision] = handshakes;
+  const isUnreadable = reason instanceof PortolanError && reason.code === "answer-invalid";
+  if (!isUnreadable || !revision) throw reason;
+  return { kind: "stateful", revision, why: reason.message };
 }
 
 /** The best version of a list, whichever era it is of. */

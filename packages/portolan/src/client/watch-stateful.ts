@@ -10,6 +10,7 @@ export class StatefulWatches {
 
   constructor(wire: Wire) {
     this.#wire = wire;
+    wire.onRenewed(() => this.#subscribeAgain());
   }
 
   async open(filter: WatchFilter, options: CallOptions): Promise<Changes> {
@@ -17,10 +18,12 @@ export class StatefulWatches {
     const changes = new Changes(async () => {
       stopListening();
       stopWaiting();
+      stopRenewing();
       await Promise.all(uris.map((uri) => this.#unsubscribe(uri)));
     });
     changes.honoured = filter;
-    const stopWaiting = this.#wire.onLost((reason) => changes.end(reason));
+    const stopWaiting = this.#wire.onLost((reason) => changes.end(this.#wire.isClosing ? undefined : reason));
+    const stopRenewing = this.#wire.onRenewed(() => changes.tellAll());
     const stopListening = this.#wire.listen((notification) => {
       const change = changeIn(notification);
       if (change && isWatched(change, filter)) changes.tell(change);
@@ -42,6 +45,14 @@ export class StatefulWatches {
     }
     watcher.count += 1;
     await watcher.begun;
+  }
+
+  /** A server that forgot its client follows nothing for it any more. */
+  #subscribeAgain(): void {
+    for (const [uri, watcher] of this.#watchers) {
+      watcher.begun = this.#wire.call("resources/subscribe", { uri }, {});
+      watcher.begun.catch((reason) => this.#wire.report(reason));
+    }
   }
 
   async #unsubscribe(uri: string): Promise<void> {

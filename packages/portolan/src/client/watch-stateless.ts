@@ -36,6 +36,7 @@ class Listening {
   readonly #filter: WatchFilter;
   readonly #interrupted: () => void;
   readonly #stopListening: () => void;
+  readonly #stopWaiting: () => void;
   #id: RequestId | undefined;
   #acknowledged: (() => void) | undefined;
   #refused: ((reason: Error) => void) | undefined;
@@ -48,6 +49,7 @@ class Listening {
     this.#interrupted = interrupted;
     this.changes = new Changes(async () => this.#stop());
     this.#stopListening = wire.listen((notification) => this.#hear(notification));
+    this.#stopWaiting = wire.onLost((reason) => this.#lost(reason));
   }
 
   /** Resolves when the server has acknowledged. */
@@ -83,7 +85,8 @@ class Listening {
             this.#ended(id, new RpcError(code, message, { data }), true);
           } else this.#ended(id, ended("the server ended the subscription"), false);
         },
-        failed: (reason) => this.#ended(id, cutOff("watch", reason), this.#wire.lostBy !== undefined),
+        // The loss of the whole link is told right after this, and is more than an interruption.
+        failed: (reason) => queueMicrotask(() => this.#ended(id, cutOff("watch", reason), false)),
       });
     });
   }
@@ -143,7 +146,13 @@ class Listening {
     });
   }
 
-  #giveUp(reason: Error): void {
+  #lost(reason: Error): void {
+    this.#id = undefined;
+    if (this.#refused) this.#refused(cutOff("watch", reason));
+    else this.#giveUp(this.#wire.isClosing ? undefined : reason);
+  }
+
+  #giveUp(reason: Error | undefined): void {
     this.changes.end(reason);
     this.#stop();
   }
@@ -151,6 +160,7 @@ class Listening {
   #stop(): void {
     this.#stopTimer?.();
     this.#stopListening();
+    this.#stopWaiting();
     if (this.#id !== undefined) this.#wire.link.cancel(this.#id, "The client stops listening");
     this.#id = undefined;
   }

@@ -31,6 +31,8 @@ export class Wire implements LinkEvents {
   /** Who answered; undefined until that is settled. */
   profile: ServerProfile | undefined;
   logLevel: LogLevel | undefined;
+  /** Whether the end of the link is our own wish. */
+  isClosing = false;
   /** Why the link is gone; undefined while it is there. */
   lostBy: Error | undefined;
   #revision: Revision | undefined;
@@ -40,6 +42,7 @@ export class Wire implements LinkEvents {
   #answering: Promise<Answering> | undefined;
   readonly #listeners = new Set<Listener>();
   readonly #lostListeners = new Set<(reason: Error) => void>();
+  readonly #renewedListeners = new Set<() => void>();
 
   constructor(link: Link, options: ConnectOptions) {
     this.link = link;
@@ -127,6 +130,15 @@ export class Wire implements LinkEvents {
   onLost(listener: (reason: Error) => void): () => void {
     this.#lostListeners.add(listener);
     return () => this.#lostListeners.delete(listener);
+  }
+
+  onRenewed(listener: () => void): () => void {
+    this.#renewedListeners.add(listener);
+    return () => this.#renewedListeners.delete(listener);
+  }
+
+  renewed(): void {
+    for (const listener of [...this.#renewedListeners]) this.#tell(listener, undefined);
   }
 
   /** Resolves after a while; rejects when the signal aborts before. */

@@ -9,8 +9,8 @@ import type { ServedExchange } from "./exchange.ts";
 import { isPromise } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** Takes the one answer to a request; throws when the answer has no JSON form. */
-export type Reply = (response: RpcResponse | Prepared) => void;
+/** Takes the one answer to a request, and the error it tells of; throws when the answer has no JSON form. */
+export type Reply = (response: RpcResponse | Prepared, error?: RpcError) => void;
 
 /** Serves one request to its end: one reply, or none when it is cancelled. A promise is returned only while it runs. */
 export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply: Reply): Promise<void> | undefined {
@@ -49,13 +49,14 @@ function fail(runtime: Runtime, exchange: ServedExchange, cause: unknown, reply:
 }
 
 function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, cause: unknown, reply: Reply): void {
-  const error = peer.revision.encodeError(toRpcError(runtime, cause, method));
+  const failure = toRpcError(runtime, cause, method);
+  const error = peer.revision.encodeError(failure);
   try {
-    reply({ jsonrpc: "2.0", id, error });
-  } catch (failure) {
+    reply({ jsonrpc: "2.0", id, error }, failure);
+  } catch (unserializable) {
     // The data of an error may have no JSON form either; its code and message always do.
-    runtime.report(failure, method);
-    reply({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } });
+    runtime.report(unserializable, method);
+    reply({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } }, failure);
   }
 }
 

@@ -121,6 +121,7 @@ export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromi
   const { params } = exchange;
   const tool = runtime.snapshot.tools.find(params["name"] as string, exchange);
   if (!tool) throw unknownTool(params["name"] as string);
+  exchange.back.checkArguments?.(tool.entry["inputSchema"] as JsonObject, (params["arguments"] ?? {}) as JsonObject);
   const { needs } = tool.definition;
   if (needs) checkNeeds(tool.key, needs, exchange.peer);
   const args = params["arguments"] ?? {};

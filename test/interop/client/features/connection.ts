@@ -1,5 +1,7 @@
+import type { CallOptions } from "portolan/client";
+import { createClock } from "portolan/testing";
 import { expect } from "vitest";
-import { journalOf, outcomeOf, type ServerFeature, textOf } from "../feature.ts";
+import { journalOf, type ServerFeature, textOf } from "../feature.ts";
 import type { Peer } from "../peer.ts";
 
 export const connectionFeatures: ServerFeature[] = [
@@ -27,27 +29,52 @@ export const connectionFeatures: ServerFeature[] = [
   },
   {
     name: "time-outs",
-    async check(peer) {
-      const call = peer.client.callTool("slow", { label: "late" }, { idleMs: 100 });
-      await expect(call).rejects.toMatchObject({ name: "TimeoutError", code: "timeout", requestMayHaveRun: true });
+    async check(_, { open }) {
+      const clock = createClock();
+      const peer = await open({ clock });
+      const { call } = await callSlowly(peer, "late", { idleMs: 1_000 });
+      const refused = { name: "TimeoutError", code: "timeout", requestMayHaveRun: true };
+      await Promise.all([expect(call).rejects.toMatchObject(refused), clock.advance(1_000)]);
       expect(await journalOf(peer, "late")).toEqual(["started late", "aborted late"]);
+      await peer.client.close();
     },
   },
   {
     name: "closing with a call under way",
     async check(_, { open }) {
       const peer = await open();
-      let call = Promise.resolve({ hasFailed: false, text: "" });
-      await new Promise<void>((started) => {
-        const onProgress = () => started();
-        call = outcomeOf(peer.client.callTool("slow", { label: "left alone" }, { onProgress }));
+      const { client } = peer;
+      const watch = await client.watch({ prompts: true });
+      let isWatching = true;
+      const change = watch[Symbol.asyncIterator]().next();
+      const ended = Promise.allSettled([change]).then(() => {
+        isWatching = false;
       });
+      const { call } = await callSlowly(peer, "left alone");
       await Promise.all([
-        peer.client.close(),
-        expect(call).resolves.toMatchObject({ hasFailed: true, text: expect.stringContaining("closed") }),
+        client.close(),
+        expect(call).rejects.toMatchObject({ code: "connection-closed", requestMayHaveRun: true }),
       ]);
-      await expect(peer.client.callTool("echo", { text: "?" })).rejects.toMatchObject({ code: "connection-closed" });
+      expect(isWatching).toBe(false);
+      await ended;
+      expect(await client.closed).toBeUndefined();
+      await expect(client.callTool("echo", { text: "?" })).rejects.toMatchObject({ code: "connection-closed" });
       expect(isRunning(peer)).toBe(false);
+    },
+  },
+  {
+    name: "a server that is killed",
+    async check(_, { open }) {
+      const peer = await open();
+      const { client } = peer;
+      const watch = await client.watch({ prompts: true });
+      const change = watch[Symbol.asyncIterator]().next();
+      const { call } = await callSlowly(peer, "killed");
+      process.kill(pidOf(peer), "SIGKILL");
+      await expect(call).rejects.toMatchObject({ code: "connection-closed", requestMayHaveRun: true });
+      await expect(change).rejects.toThrow("SIGKILL");
+      expect((await client.closed)?.message).toContain("SIGKILL");
+      await client.close();
     },
   },
   {
@@ -66,12 +93,28 @@ export const connectionFeatures: ServerFeature[] = [
   },
 ];
 
-function isRunning({ stderr }: Peer): boolean {
-  const pid = Number(stderr[0]?.replace("pid ", ""));
-  expect(pid).toBeGreaterThan(0);
+/** A call that runs until it is ended, handed over when it is known to run. */
+async function callSlowly({ client }: Peer, label: string, options: CallOptions = {}) {
+  let call: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((started) => {
+    call = client.callTool("slow", { label }, { ...options, onProgress: () => started() });
+    // Whoever waits for it hears of its end all the same.
+    call.catch(() => {});
+  });
+  return { call };
+}
+
+function isRunning(peer: Peer): boolean {
+  const pid = pidOf(peer);
   try {
     return process.kill(pid, 0);
   } catch {
     return false;
   }
+}
+
+function pidOf({ stderr }: Peer): number {
+  const pid = Number(stderr[0]?.replace("pid ", ""));
+  expect(pid).toBeGreaterThan(0);
+  return pid;
 }

@@ -78,6 +78,22 @@ export const resourceFeatures: ServerFeature[] = [
     },
   },
   {
+    name: "resources: two watches of one address",
+    async check({ client }) {
+      const first = await client.watch({ uris: [ticks] });
+      const second = await client.watch({ uris: [ticks] });
+      const heard = [first, second].map((watch) => watch[Symbol.asyncIterator]().next());
+      await client.callTool("tick");
+      const change = { done: false, value: { kind: "resource", uri: ticks } };
+      expect(await Promise.all(heard)).toEqual([change, change]);
+      await first.close();
+      const next = second[Symbol.asyncIterator]().next();
+      await client.callTool("tick");
+      expect(await next).toEqual(change);
+      await second.close();
+    },
+  },
+  {
     name: "resources: a watch that ended hears nothing",
     async check(peer) {
       const watch = await peer.client.watch({ uris: [ticks] });

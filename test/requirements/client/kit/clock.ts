@@ -1,0 +1,1 @@
+export { createClock, type ManualClock } from "../../../../packages/portolan/src/testing/clock.ts";

@@ -1,0 +1,333 @@
+import { expect } from "vitest";
+import { metaKey } from "../../../kit/raw-peer.ts";
+import { isStateless, stateful } from "../../../kit/revisions.ts";
+import { allAnswers, asks, everyCall, heard, round, text, textOf } from "../kit/calls.ts";
+import { refusal } from "../kit/scripted-server.ts";
+import type { Requirement } from "../requirement.ts";
+
+const silent = () => undefined;
+
+export const base: Requirement[] = [
+  {
+    row: "C-A1",
+    says: "every message is JSON-RPC 2.0, and a stateless server's request is reported, not answered",
+    async test({ open, revision }) {
+      const { client, server, settled, errors } = await open({ answers: allAnswers });
+      await everyCall(client, revision);
+      server.asked.set("odd", "ping");
+      server.send({ jsonrpc: "2.0", id: "odd", method: "ping" });
+      await settled();
+      expect(server.sent.length).toBeGreaterThan(10);
+      expect(server.sent.filter(({ jsonrpc }) => jsonrpc !== "2.0")).toEqual([]);
+      const responses = server.sent.filter(({ method }) => method === undefined);
+      const answer = { jsonrpc: "2.0", id: "odd", result: {} };
+      expect(responses).toEqual(isStateless(revision) ? [] : [answer]);
+      expect(errors.map(({ message }) => message).filter((message) => message.includes("ping"))).toHaveLength(
+        isStateless(revision) ? 1 : 0,
+      );
+    },
+  },
+  {
+    row: "C-A2",
+    says: "every request has one, and no notification has",
+    async test({ open, revision }) {
+      const { client, server } = await open();
+      await everyCall(client, revision);
+      const isId = (id: unknown) => typeof id === "string" || Number.isInteger(id);
+      for (const { id, method } of server.sent) {
+        expect(method?.startsWith("notifications/") ? id === undefined : isId(id), `${method} ${id}`).toBe(true);
+      }
+    },
+  },
+  {
+    row: "C-A3",
+    says: "not by calls side by side, nor after one was given up, nor by rounds",
+    async test({ open, revision }) {
+      const { client, server } = await open({
+        answers: allAnswers,
+        on: {
+          "tools/call": (request, scripted) => {
+            if (request.params.name === "hang") return undefined;
+            return asks(revision, "roots/list")(request, scripted);
+          },
+        },
+      });
+      await Promise.all(["a", "b", "c"].map((name) => client.callTool(name)));
+      const controller = new AbortController();
+      const hanging = client.callTool("hang", {}, { signal: controller.signal });
+      await server.until(() => server.of("tools/call").find(({ params }) => params.name === "hang"));
+      controller.abort();
+      await expect(hanging).rejects.toThrow("aborted");
+      await everyCall(client, revision);
+      const ids = server.sent.filter(({ method, id }) => method && id !== undefined).map(({ id }) => id);
+      expect(ids.length).toBeGreaterThan(12);
+      expect(new Set(ids).size).toBe(ids.length);
+    },
+  },
+  {
+    row: "C-A4",
+    says: "an id of another type is another id, and what is both or neither fails its call",
+    async test({ open }) {
+      const { client, server, settled, errors } = await open({ on: { "tools/call": silent } });
+      const call = client.callTool("a");
+      const { id } = await server.arrival("tools/call");
+      server.result(typeof id === "number" ? String(id) : Number(id), text("of somebody else"));
+      server.send({ jsonrpc: "2.0", error: { code: -32700, message: "Parse error" } });
+      server.send({ jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid request" } });
+      await settled();
+      expect(errors).toHaveLength(2);
+      server.result(id, server.complete("tools/call", text("mine")));
+      expect(textOf(await call)).toBe("mine");
+      const odd = [{ result: text("x"), error: { code: 1, message: "y" } }, {}, { result: 5 }, { error: "no" }];
+      for (const [index, members] of odd.entries()) {
+        const failing = client.callTool("a");
+        const request = await server.arrival("tools/call", index + 2);
+        server.send({ jsonrpc: "2.0", id: request.id, ...members });
+        await expect(failing).rejects.toMatchObject({ code: "answer-invalid" });
+      }
+      await settled();
+    },
+  },
+  {
+    row: "C-A5",
+    says: "a stateful result is a result whatever it says, and a stateless one says that it is",
+    async test({ open, revision }) {
+      const odd = { ...text("plain"), ...round({ q: { method: "roots/list" } }, "s") };
+      const result = isStateless(revision) ? { resultType: "complete", ...text("plain") } : odd;
+      const { client, server } = await open({ answers: allAnswers, on: { "tools/call": () => result } });
+      expect(await client.callTool("a")).toEqual(result);
+      expect(server.of("tools/call")).toHaveLength(1);
+    },
+  },
+  {
+    row: "C-A6",
+    says: "in calls, reads and lists",
+    async test({ open }) {
+      let resultType: unknown;
+      const untyped = { content: [], tools: [], contents: [] };
+      const reply = ({ id }: { id: string | number }, server: { result(id: string | number, result: unknown): void }) => {
+        server.result(id, { ...untyped, ...(resultType !== undefined && { resultType }) });
+        return undefined;
+      };
+      const on = { "tools/call": reply, "tools/list": reply, "resources/read": reply };
+      const { client } = await open({ on });
+      expect(await client.callTool("a")).toEqual(untyped);
+      expect(await client.listTools()).toEqual([]);
+      for (const type of ["task", "", "Complete", null, 1]) {
+        resultType = type;
+        await expect(client.callTool("a")).rejects.toMatchObject({ code: "answer-invalid" });
+        await expect(client.listTools()).rejects.toMatchObject({ code: "answer-invalid" });
+        await expect(client.readResource("note://a")).rejects.toMatchObject({ code: "answer-invalid" });
+      }
+    },
+  },
+  {
+    row: "C-A7",
+    says: "neither known ones, nor unknown ones, nor malformed ones",
+    async test({ open }) {
+      const notified: string[] = [];
+      const { server, settled } = await open({ onNotification: (method) => notified.push(method) });
+      const before = server.sent.length;
+      server.notify("notifications/tools/list_changed");
+      server.notify("notifications/progress", { progressToken: "nobody's", progress: 1 });
+      server.notify("notifications/cancelled", { requestId: "nothing" });
+      server.notify("notifications/cancelled");
+      server.notify("notifications/resources/updated", { uri: 5 });
+      server.notify("notifications/message", { level: "info", data: "hi" });
+      server.notify("example.com/unknown", { a: 1 });
+      await settled();
+      expect(server.sent.slice(before).map(({ method }) => method)).toHaveLength(1);
+      expect(notified).toContain("example.com/unknown");
+      expect(notified).toContain("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "C-A8",
+    says: "responses, notifications and requests of one batch each do their part",
+    on: ["2025-03-26"],
+    async test({ open }) {
+      const notified: string[] = [];
+      const { client, server, settled } = await open({
+        on: { "tools/call": silent },
+        onNotification: (method) => notified.push(method),
+      });
+      const calls = [client.callTool("a"), client.callTool("b")];
+      const [first, second] = await server.until(() => {
+        const requests = server.of("tools/call");
+        return requests.length === 2 && requests;
+      });
+      server.send([
+        { jsonrpc: "2.0", id: second!.id, result: text("b") },
+        { jsonrpc: "2.0", method: "notifications/tools/list_changed" },
+        { jsonrpc: "2.0", id: first!.id, error: { code: 7, message: "no" } },
+      ]);
+      await expect(calls[0]).rejects.toMatchObject({ code: 7 });
+      expect(textOf((await calls[1])!)).toBe("b");
+      for (const id of ["p1", "p2"]) server.asked.set(id, "ping");
+      server.send(["p1", "p2"].map((id) => ({ jsonrpc: "2.0", id, method: "ping" })));
+      await settled();
+      expect(notified).toEqual(["notifications/tools/list_changed"]);
+      expect(["p1", "p2"].map((id) => server.responseTo(id)?.result)).toEqual([{}, {}]);
+    },
+  },
+  {
+    row: "C-A8",
+    says: "requests made at once go one by one",
+    async test({ open }) {
+      const { client, server } = await open();
+      await Promise.all(Array.from({ length: 20 }, (_, n) => client.callTool("a", { n })));
+      expect(server.batches).toEqual([]);
+    },
+  },
+  {
+    row: "C-A9",
+    says: "in both directions",
+    async test({ open }) {
+      const words = "é🙂\u2028\u0000ñ";
+      const { client, server, errors } = await open({ on: { "tools/call": silent } });
+      const call = client.callTool("a", { words });
+      const { id, params } = await server.arrival("tools/call");
+      expect(params.arguments.words).toBe(words);
+      server.end.write(Uint8Array.from([0x7b, 0xff, 0xfe, 0x7d, 0x0a]));
+      const result = server.complete("tools/call", text(words));
+      for (const byte of Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id, result })}\n`)) {
+        server.end.write(Uint8Array.of(byte));
+      }
+      expect(textOf(await call)).toBe(words);
+      expect(errors).toHaveLength(1);
+    },
+  },
+  {
+    row: "C-A10",
+    says: "to the caller of any request",
+    async test({ open }) {
+      const codes = [-32700, -32600, -32601, -32602, -32603];
+      const fail = ({ params }: { params?: { name?: string } }) => {
+        throw refusal(Number(params?.name ?? -32603), "No", { why: ["x"] });
+      };
+      const { client } = await open({ on: { "tools/call": fail, "tools/list": fail } });
+      for (const code of codes) {
+        const expected = { name: "RpcError", code, message: "No", data: { why: ["x"] } };
+        await expect(client.callTool(String(code))).rejects.toMatchObject(expected);
+      }
+      await expect(client.listTools()).rejects.toMatchObject({ code: -32603 });
+    },
+  },
+  {
+    row: "C-A11",
+    says: "with the address beside it",
+    async test({ open }) {
+      const { client } = await open({
+        on: {
+          "resources/read": ({ params: { uri } }) => {
+            throw refusal(uri === "note://old" ? -32002 : -32602, "Resource not found", { uri });
+          },
+        },
+      });
+      await expect(client.readResource("note://old")).rejects.toMatchObject({ code: -32002, data: { uri: "note://old" } });
+      await expect(client.readResource("note://new")).rejects.toMatchObject({ code: -32602, data: { uri: "note://new" } });
+    },
+  },
+  {
+    row: "C-A12",
+    says: "with the pages to visit, and the notice that one is done is passed on",
+    async test({ open }) {
+      const data = { elicitations: [{ mode: "url", url: "https://example.com", elicitationId: "e", message: "m" }] };
+      const heardOf: unknown[] = [];
+      const { client, server, settled } = await open({
+        on: {
+          "tools/call": () => {
+            throw refusal(-32042, "Visit first", data);
+          },
+        },
+        onNotification: (method, params) => heardOf.push([method, params]),
+      });
+      await expect(client.callTool("a")).rejects.toMatchObject({ code: -32042, data });
+      server.notify("notifications/elicitation/complete", { elicitationId: "e" });
+      await settled();
+      expect(heardOf).toEqual([["notifications/elicitation/complete", { elicitationId: "e" }]]);
+    },
+  },
+  {
+    row: "C-A13",
+    says: "and end nothing but the call",
+    async test({ open }) {
+      const { client } = await open({
+        on: {
+          "tools/call": ({ params }) => {
+            throw refusal(Number(params.name), "No", { requiredCapabilities: { sampling: {} } });
+          },
+        },
+      });
+      for (const code of [-32020, -32021, -32022]) {
+        const data = { requiredCapabilities: { sampling: {} } };
+        await expect(client.callTool(String(code))).rejects.toMatchObject({ code, data });
+      }
+      await client.ping();
+    },
+  },
+  {
+    row: "C-A14",
+    says: "every code reaches the caller as it is",
+    async test({ open }) {
+      const { client } = await open({
+        on: {
+          "tools/call": ({ params }) => {
+            throw refusal(Number(params.name));
+          },
+        },
+      });
+      for (const code of [-32000, -32001, -32019, -32050, -32099, -1, 0, 5, 404]) {
+        await expect(client.callTool(String(code))).rejects.toMatchObject({ name: "RpcError", code });
+      }
+    },
+  },
+  {
+    row: "C-A14",
+    says: "a question that is not answered is refused by a code of JSON-RPC or of the specification's own examples",
+    on: stateful,
+    async test({ open, revision }) {
+      const elicit = { message: "?", requestedSchema: { type: "object", properties: {} } };
+      for (const [method, params] of [["roots/list"], ["elicitation/create", elicit], ["no/such"]] as const) {
+        const { client } = await open({ on: { "tools/call": asks(revision, method, params) } });
+        expect([-32601, -32602]).toContain((await heard(client)).error.code);
+      }
+      const { client } = await open({
+        on: { "tools/call": asks(revision, "roots/list") },
+        answers: {
+          roots: () => {
+            throw new Error("broken");
+          },
+        },
+      });
+      expect((await heard(client)).error.code).toBe(-1);
+    },
+  },
+  {
+    row: "C-A15",
+    says: "what the caller gives goes beside what the protocol puts there, and results keep theirs",
+    async test({ open, revision }) {
+      const _meta = { "example.com/trace": { deep: [1] } };
+      const { client, server } = await open({
+        on: { "tools/call": () => ({ ...text("x"), _meta }), "tools/list": () => ({ tools: [], _meta }) },
+      });
+      expect(await client.callTool("a", {}, { meta: { "example.com/id": "7" } })).toMatchObject({ _meta });
+      expect(await client.request("tools/list", {}, { meta: { "example.com/id": "8" } })).toMatchObject({ _meta });
+      const [call] = server.of("tools/call");
+      expect(call!.params._meta).toMatchObject({ "example.com/id": "7", progressToken: call!.id });
+      const [list] = server.of("tools/list");
+      expect(list!.params._meta["example.com/id"]).toBe("8");
+      expect(list!.params._meta[metaKey("protocolVersion")]).toBe(isStateless(revision) ? revision : undefined);
+    },
+  },
+  {
+    row: "C-A16",
+    says: "as the caller gives it",
+    async test({ open }) {
+      const trace = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", tracestate: "a=1" };
+      const { client, server } = await open();
+      await client.callTool("a", {}, { meta: { ...trace, baggage: "user=ada" } });
+      expect(server.of("tools/call")[0]!.params._meta).toMatchObject({ ...trace, baggage: "user=ada" });
+    },
+  },
+];
