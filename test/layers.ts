@@ -5,8 +5,9 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   schema: [],
   storage: [],
   protocol: ["jsonrpc", "schema"],
-  server: ["jsonrpc", "schema", "storage", "protocol"],
-  client: ["jsonrpc", "schema", "storage", "protocol"],
+  transport: ["jsonrpc", "schema", "protocol"],
+  server: ["jsonrpc", "schema", "storage", "protocol", "transport"],
+  client: ["jsonrpc", "schema", "storage", "protocol", "transport"],
   testing: ["jsonrpc", "schema", "storage", "protocol", "server", "client"],
   index: ["jsonrpc", "protocol"],
 };

@@ -12,7 +12,9 @@ export type PortolanErrorCode =
   | "cancelled"
   | "timeout"
   | "limit-reached"
-  | "version-mismatch";
+  | "version-mismatch"
+  | "unauthorized"
+  | "http-status";
 
 /** A failure on our own side: nothing of it is meant for the peer. */
 export class PortolanError extends Error {

@@ -98,6 +98,8 @@ async function runAt(requirement: Requirement, revision: RevisionDate, transport
   const open = async (options?: StageOptions): Promise<Scene> => {
     const staged = await stage(options);
     const client = await staged.connect();
+    // The end of the handshake may still be on its way.
+    if (client.server.era === "stateful") await staged.server.arrival("notifications/initialized");
     return { ...staged, client, settled: () => client.ping() };
   };
   try {

@@ -42,7 +42,7 @@ export class Answering {
     this.#open.set(id, controller);
     const call = this.#callOf(during);
     // On a channel nobody knows which call a question belongs to, so all of them wait.
-    const waiting = call && during !== undefined ? [call] : [...this.#wire.calls.values()];
+    const waiting = call && during !== undefined ? [call] : this.#wire.calls.values();
     for (const each of waiting) each.pause();
     const callOver = () => controller.abort(call?.questionSignal.reason);
     call?.questionSignal.addEventListener("abort", callOver, { once: true });
@@ -102,9 +102,7 @@ export class Answering {
   /** The call a question came with, or the only one that can have led to it. */
   #callOf(during: RequestId | undefined): Call | undefined {
     if (during !== undefined) return this.#wire.calls.get(during);
-    const asking = [...this.#wire.calls.values()].filter(
-      ({ method }) => this.#wire.revision.requests.get(method)?.mayAsk,
-    );
+    const asking = this.#wire.calls.values().filter(({ method }) => this.#wire.revision.requests.get(method)?.mayAsk);
     return asking.length === 1 ? asking[0] : undefined;
   }
 

@@ -26,6 +26,8 @@ export class Call implements Sink, Timed {
   readonly options: AskingCallOptions;
   id: RequestId = 0;
   dueAt = 0;
+  /** Looks at the result before the caller does, and throws if it is not what it should be. */
+  inspect: ((result: JsonObject) => void) | undefined;
   /** How often it was sent. */
   rounds = 0;
   readonly #wire: Wire;
@@ -164,8 +166,10 @@ export class Call implements Sink, Timed {
 
   #complete(result: JsonObject): void {
     const problem = problemOfResult(this.method, result);
-    if (problem === undefined) this.#succeed(result);
-    else this.#fail(new PortolanError("answer-invalid", `${this.what}: the server's result is unusable: ${problem}`));
+    if (problem === undefined) {
+      this.inspect?.(result);
+      this.#succeed(result);
+    } else this.#fail(new PortolanError("answer-invalid", `${this.what}: the server's result is unusable: ${problem}`));
   }
 
   /** Answers a round of questions and calls again, with a fresh id and the state exactly as it came. */

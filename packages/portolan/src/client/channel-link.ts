@@ -1,5 +1,6 @@
 import { PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
+import { IdTable } from "../jsonrpc/id-table.ts";
 import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import type { Link, LinkEvents, Sink } from "./link.ts";
 
@@ -14,7 +15,7 @@ class ChannelLink implements Link {
   #wasOpened = false;
   #isClosing = false;
   #events: LinkEvents | undefined;
-  #waiting = new Map<RequestId, Sink>();
+  readonly #waiting = new IdTable<Sink>();
 
   constructor(source: Channel | (() => Channel)) {
     this.#source = source;
@@ -125,7 +126,7 @@ class ChannelLink implements Link {
     this.#channel = undefined;
     const why = this.#isClosing ? "The connection was closed" : "The server closed the connection";
     const reason = cause ?? new PortolanError("connection-closed", why);
-    const waiting = [...this.#waiting.values()];
+    const waiting = this.#waiting.values();
     this.#waiting.clear();
     for (const sink of waiting) sink.failed(reason);
     this.#events?.lost(reason);

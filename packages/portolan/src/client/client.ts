@@ -13,6 +13,7 @@ import type { Client, ListOptions, Watch, WatchFilter } from "./api.ts";
 import type { Caching } from "./caching.ts";
 import { notOffered, offers } from "./capabilities.ts";
 import type { AskingCallOptions, CallOptions } from "./options.ts";
+import type { OutputCheck } from "./output-check.ts";
 import { Outputs } from "./outputs.ts";
 import type { ServerProfile } from "./profile.ts";
 import { promised } from "./watch.ts";
@@ -49,7 +50,8 @@ export class ConnectedClient implements AsyncDisposable {
     if (typeof args !== "object" || args === null) return refuse(`callTool "${name}"`, "an object of arguments", args);
     const params = { name, arguments: args, _meta: undefined };
     if (!this.#outputs.has(name)) return this.#call("tools/call", params, options);
-    return this.#outputs.around(name, () => this.#call("tools/call", params, options));
+    const check = this.#outputs.made(name);
+    return check ? this.#callChecked(check, params, options) : this.#callFirst(name, params, options);
   }
 
   readResource(uri: string, options: AskingCallOptions = noOptions): Promise<JsonObject> {
@@ -177,6 +179,16 @@ export class ConnectedClient implements AsyncDisposable {
 
   #offers(method: string): boolean {
     return offers(this.server.capabilities, method, this.#wire.revision);
+  }
+
+  async #callFirst(name: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+    const check = await this.#outputs.make(name);
+    return check ? this.#callChecked(check, params, options) : this.#call("tools/call", params, options);
+  }
+
+  #callChecked(check: OutputCheck, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+    if (check.unusable) return Promise.reject(check.unusable);
+    return this.#wire.call("tools/call", params, options, check.attach);
   }
 
   async #callCached(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {

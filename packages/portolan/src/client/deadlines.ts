@@ -14,12 +14,12 @@ const coarsenessMs = 10;
 /** The deadlines of all calls behind one timer: starting, moving and ending one costs no timer of its own. */
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #all: ReadonlyMap<unknown, Timed>;
+  readonly #all: { values(): Timed[] };
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
 
   /** @param all what is under way; whoever is no longer there has ended in time */
-  constructor(clock: Clock, all: ReadonlyMap<unknown, Timed>) {
+  constructor(clock: Clock, all: { values(): Timed[] }) {
     this.#clock = clock;
     this.#all = all;
   }
@@ -50,7 +50,7 @@ export class Deadlines {
     this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const timed of [...this.#all.values()]) {
+    for (const timed of this.#all.values()) {
       if (timed.dueAt > now) next = Math.min(next, timed.dueAt);
       else timed.expire(now);
     }

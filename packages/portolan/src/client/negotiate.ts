@@ -21,7 +21,7 @@ interface Discovered {
 }
 
 /** What the answer to a probe says about its server. */
-type Finding =
+export type Finding =
   | ({ readonly kind: "stateless" } & Discovered)
   | { readonly kind: "try-version"; readonly revision: Revision }
   | { readonly kind: "stateful"; readonly revision: Revision; readonly why: string }
@@ -74,6 +74,7 @@ async function negotiateAuto(wire: Wire): Promise<Evidence> {
       await follow(wire, first, newest);
       return "answer";
     }
+    const { bothAtOnce } = await import("./negotiate-late.ts");
     return await bothAtOnce(wire, probe, newest, handshake);
   } catch (reason) {
     if (reason instanceof HandshakeWanted && !wire.profile) {
@@ -90,7 +91,7 @@ async function negotiateAuto(wire: Wire): Promise<Evidence> {
   }
 }
 
-async function follow(wire: Wire, finding: Finding, probed: Revision): Promise<void> {
+export async function follow(wire: Wire, finding: Finding, probed: Revision): Promise<void> {
   switch (finding.kind) {
     case "stateless":
       become(wire, finding);
@@ -109,41 +110,8 @@ async function follow(wire: Wire, finding: Finding, probed: Revision): Promise<v
   }
 }
 
-/**
- * The probe met silence: an old server that ignores it, or one that is slow to start. The handshake is tried while the
- * probe stays open; a handshake that succeeds is the answer, and one that is refused leaves the word to the probe.
- */
-async function bothAtOnce(
-  wire: Wire,
-  probe: Promise<RpcResponse>,
-  probed: Revision,
-  handshake: Revision,
-): Promise<Evidence> {
-  const late = probe.then((response) => read(response, probed), unreadable);
-  const shaken = shakeHands(wire, handshake, false).then(
-    () => undefined,
-    (reason) => toError(reason),
-  );
-  const discovered: Promise<Finding> = late.then((finding) =>
-    finding.kind === "stateless" ? finding : shaken.then(() => finding),
-  );
-  for (const left of [late, discovered]) left.catch(() => {});
-  const first = await Promise.race([shaken, discovered]);
-  // A server that answered the probe after all may still answer the greeting, which then counts.
-  const refused = first instanceof Error || first === undefined ? first : await Promise.race([shaken, silence(wire)]);
-  if (refused === undefined) return "silence";
-  const finding = await Promise.race([late, silence(wire)]);
-  if (finding === "silence" || (finding.kind === "stateful" && finding.revision === handshake)) {
-    throw refused === "silence"
-      ? new PortolanError("timeout", "The server answers neither probe nor handshake")
-      : refused;
-  }
-  await follow(wire, finding, probed);
-  return "answer";
-}
-
 /** The handshake of stateful servers. Never cancelled: the protocol forbids it. */
-async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
+export async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
   const response = await ask(wire, "initialize", clientCodec(revision).handshake(wire.self));
   if ("error" in response) {
     const { code, message, data } = response.error;
@@ -201,7 +169,7 @@ function discoverParams(wire: Wire, revision: Revision): JsonObject {
 const unsupportedVersionCode = -32022;
 const statelessCodes = [-32020, -32021];
 
-function read(response: RpcResponse, probed: Revision): Finding {
+export function read(response: RpcResponse, probed: Revision): Finding {
   const [newestHandshake] = handshakes;
   const stateful = (why: string): Finding =>
     newestHandshake
@@ -227,7 +195,7 @@ function read(response: RpcResponse, probed: Revision): Finding {
 }
 
 /** An answer that cannot be read is one of those that old servers give. */
-function unreadable(reason: unknown): Finding {
+export function unreadable(reason: unknown): Finding {
   const [revision] = handshakes;
   const isUnreadable = reason instanceof PortolanError && reason.code === "answer-invalid";
   if (!isUnreadable || !revision) throw reason;
@@ -267,7 +235,7 @@ function ask(wire: Wire, method: string, params: JsonObject): Promise<RpcRespons
   return response;
 }
 
-function silence(wire: Wire): Promise<"silence"> {
+export function silence(wire: Wire): Promise<"silence"> {
   return new Promise((resolve) => wire.clock.after(wire.options.probeMs ?? defaultProbeMs, () => resolve("silence")));
 }
 

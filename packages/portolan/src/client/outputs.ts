@@ -1,4 +1,3 @@
-import type { JsonObject } from "../jsonrpc/message.ts";
 import type { JsonSchema, Tool } from "../protocol/types/index.ts";
 import type { OutputCheck } from "./output-check.ts";
 
@@ -32,16 +31,17 @@ export class Outputs {
     return this.#known.has(name);
   }
 
-  /** Makes a call whose result is checked. A schema that cannot be used takes its tool with it, and no other. */
-  async around(name: string, call: () => Promise<JsonObject>): Promise<JsonObject> {
+  /** The check of a tool that has been called before; undefined when it is yet to be made. */
+  made(name: string): OutputCheck | undefined {
+    return this.#known.get(name)?.check;
+  }
+
+  /** The check of a tool. A schema that cannot be used takes its tool with it, and no other. */
+  async make(name: string): Promise<OutputCheck | undefined> {
     const known = this.#known.get(name);
-    if (known && !known.check) {
-      const { createOutputCheck } = await import("./output-check.ts");
-      known.check = createOutputCheck(name, known.schema, this.#warn);
-    }
-    known?.check?.before();
-    const result = await call();
-    known?.check?.after(result);
-    return result;
+    if (!known) return undefined;
+    const { createOutputCheck } = await import("./output-check.ts");
+    known.check ??= createOutputCheck(name, known.schema, this.#warn);
+    return known.check;
   }
 }

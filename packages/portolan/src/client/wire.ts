@@ -1,4 +1,5 @@
 import { PortolanError } from "../errors.ts";
+import { IdTable } from "../jsonrpc/id-table.ts";
 import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { Revision } from "../protocol/revision.ts";
@@ -25,7 +26,7 @@ export class Wire implements LinkEvents {
   readonly self: ClientSelf;
   readonly clock: Clock;
   readonly deadlines: Deadlines;
-  readonly calls: Map<RequestId, Call> = new Map();
+  readonly calls: IdTable<Call> = new IdTable();
   readonly idleMs: number;
   readonly totalMs: number;
   /** Who answered; undefined until that is settled. */

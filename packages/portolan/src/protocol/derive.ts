@@ -18,7 +18,7 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
   const tells = allowed(upTo.map((c) => c.tells ?? {}));
   const asks = allowed(upTo.map((c) => c.asks ?? {}));
   const asking = { traits, requests, tells, asks, hidden: hiddenMembers(upTo, after), upTo, after };
-  const { lifecycle, questions, logsUnasked, changes, batches, unreadableId } = traits;
+  const { lifecycle, questions, logsUnasked, changes, batches, unreadableId, http } = traits;
   const revision: Revision = {
     version,
     lifecycle,
@@ -27,6 +27,7 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
     changes,
     batches,
     unreadableId,
+    http,
     requests,
     notifications,
     readPeer: (meta) => traits.readPeer(meta, revision),

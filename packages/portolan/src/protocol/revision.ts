@@ -29,6 +29,8 @@ export interface MethodRow {
   readonly openEnded?: boolean;
   /** Complete results carry `ttlMs` and `cacheScope`. */
   readonly cacheable?: boolean;
+  /** The member of the params that the `Mcp-Name` header repeats. */
+  readonly nameIn?: "name" | "uri";
 }
 
 export type MethodTable = ReadonlyMap<string, MethodRow>;
@@ -47,6 +49,8 @@ export interface Revision {
   readonly batches: boolean;
   /** What stands for the id in an error about input whose id could not be read. */
   readonly unreadableId: "null" | "omit";
+  /** How its sessions behave over HTTP. */
+  readonly http: HttpTraits;
   readonly requests: MethodTable;
   readonly notifications: MethodTable;
   /** Reads the caller from the `_meta` of its request; only where the lifecycle is per request. */
@@ -104,7 +108,16 @@ export type Question =
   | "elicitation.form"
   | "elicitation.url";
 
-type Traits = Pick<Revision, "lifecycle" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId"> & {
+/** What differs between revisions over HTTP. */
+export interface HttpTraits {
+  /** Event streams begin with an event that lets a client come back before it has heard anything. */
+  readonly primes: boolean;
+}
+
+type Traits = Pick<
+  Revision,
+  "lifecycle" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"
+> & {
   /** Which structured content a tool may return. */
   readonly structured: "none" | "object" | "any";
   readonly errorCodes: { readonly [K in ErrorKind]: number };

@@ -138,12 +138,10 @@ function listResources(runtime: Runtime, exchange: ServedExchange): MaybePromise
   return snapshot.listsTemplates ? listWithTemplates(runtime, exchange) : snapshot.resources.page(exchange);
 }
 
-function unsubscribe(_: Runtime, exchange: ServedExchange): Outcome {
-  exchange.session?.unsubscribe(exchange.params["uri"] as string);
-  return empty;
+function unsubscribe(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+  return whenDone(exchange.session?.unsubscribe(exchange.params["uri"] as string), () => empty);
 }
 
-function setLevel(_: Runtime, exchange: ServedExchange): Outcome {
-  exchange.session?.setLogLevel(exchange.params["level"] as LogLevel);
-  return empty;
+function setLevel(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+  return whenDone(exchange.session?.setLogLevel(exchange.params["level"] as LogLevel), () => empty);
 }

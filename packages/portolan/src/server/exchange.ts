@@ -5,7 +5,7 @@ import type { Peer } from "../protocol/revision.ts";
 import type { InputRequest, ProgressToken } from "../protocol/types/index.ts";
 import type { Conversation } from "./conversation.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
-import type { Session } from "./session.ts";
+import type { Remembering } from "./session.ts";
 
 /** Who a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
 export interface Principal {
@@ -31,7 +31,7 @@ export interface ReturnPath {
   /** Whether results are wanted as JSON text. */
   readonly writesText?: boolean | undefined;
   /** What is remembered of a stateful peer. */
-  readonly session?: Session | undefined;
+  readonly session?: Remembering | undefined;
 }
 
 /** One request being served, as middleware and extensions see it: who asked, what for, and ways to talk back. */
@@ -94,7 +94,7 @@ export class ServedExchange implements Exchange {
     return this.request.params ?? noParams;
   }
 
-  get session(): Session | undefined {
+  get session(): Remembering | undefined {
     return this.#back.session;
   }
 

@@ -94,7 +94,7 @@ async function holdAll(
 }
 
 /** How a resource is watched, if it has a way. */
-function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
+export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
   const found = findResource(runtime, exchange, uri);
   if (!found) throw resourceNotFound(uri);
   const { watch } = found.readable.definition;

@@ -11,7 +11,7 @@ import type { InputRequest } from "../protocol/types/index.ts";
 import { loadAsking } from "./ask.ts";
 import { collector, problemOfBatch } from "./batch.ts";
 import { localPrincipal, type Principal, type ReturnPath, ServedExchange } from "./exchange.ts";
-import { knows } from "./extension.ts";
+import { hear } from "./hear.ts";
 import { unexpected } from "./mistakes.ts";
 import { Outbox } from "./outbox.ts";
 import type { Runtime } from "./runtime.ts";
@@ -224,17 +224,7 @@ class ChannelServer implements Serving, ReturnPath {
       );
       return;
     }
-    const peer = this.#session?.peer;
-    const { parts } = this.#runtime.snapshot;
-    try {
-      if (peer) parts.notifications.get(method)?.(params, peer);
-      for (const [{ id }, extension] of peer ? this.#runtime.snapshot.extensionsOn(peer.revision) : []) {
-        const { notifications = {} } = extension;
-        if (peer && knows(peer, id) && Object.hasOwn(notifications, method)) notifications[method]?.(params, peer);
-      }
-    } catch (cause) {
-      this.#runtime.report(cause, method);
-    }
+    if (this.#session) hear(this.#runtime, this.#session.peer, method, params);
   }
 
   #refuse(error: RpcError, id?: RequestId): void {

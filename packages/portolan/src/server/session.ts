@@ -4,10 +4,18 @@ import type { Peer } from "../protocol/revision.ts";
 import { negotiate } from "../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../protocol/types/index.ts";
 import { mayLog } from "./logging.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
 import { covers, type Listener, maxSubscriptions } from "./subscriptions.ts";
 
+/** What a stateful peer may have remembered by its requests. */
+export interface Remembering {
+  setLogLevel(level: LogLevel): MaybePromise<void>;
+  subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void>;
+  unsubscribe(uri: string): MaybePromise<void>;
+}
+
 /** What is remembered of a stateful peer: the shell that lets the kernel see self-describing requests. */
-export class Session implements Listener {
+export class Session implements Listener, Remembering {
   readonly principal: string;
   #peer: Peer;
   readonly #tell: (method: string, params: JsonObject) => void;

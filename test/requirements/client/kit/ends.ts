@@ -44,8 +44,14 @@ export function openDoor(transport: Transport, hearing: Hearing, options: DoorOp
 
 async function openMemory(hearing: Hearing): Promise<Door> {
   const [near, far] = createMemoryPair({ serialize: true });
-  hearing.opened(new MemoryEnd(far));
-  far.open({
+  attach(far, hearing);
+  return { target: near, close: () => far.close() };
+}
+
+/** Has a server hear what comes over its end of a channel. */
+export function attach(channel: Channel, hearing: Hearing): void {
+  hearing.opened(new MemoryEnd(channel));
+  channel.open({
     message: (message) => hearing.heard(message),
     batch: (messages) => hearing.heard(messages),
     unreadable: ({ why }) => {
@@ -53,7 +59,6 @@ async function openMemory(hearing: Hearing): Promise<Door> {
     },
     closed: () => hearing.closed(),
   });
-  return { target: near, close: () => far.close() };
 }
 
 class MemoryEnd implements End {

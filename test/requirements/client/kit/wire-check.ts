@@ -27,14 +27,28 @@ export function problemsOf(
 }
 
 /** The revision that a request names for itself. */
-function speaks({ params }: Sent): RevisionDate | undefined {
-  return params?._meta?.[metaKey("protocolVersion")];
+function speaks({ method, params }: Sent): RevisionDate | undefined {
+  return method === "initialize" ? params.protocolVersion : params?._meta?.[metaKey("protocolVersion")];
 }
 
-function problemsIn(message: Sent, revision: RevisionDate, asked: ReadonlyMap<RequestId, string>): string[] {
+const own = metaKey("");
+
+/** A message without what anybody may put into `_meta`; only the keys of the protocol are its revision's. */
+function withoutOthersMeta(message: Sent): Sent {
+  return JSON.parse(JSON.stringify(message), (name, value) => {
+    if (name !== "_meta") return value;
+    return Object.fromEntries(
+      Object.entries(value).filter(([key]) => key === "progressToken" || key.startsWith(own)),
+    );
+  });
+}
+
+function problemsIn(sent: Sent, revision: RevisionDate, asked: ReadonlyMap<RequestId, string>): string[] {
+  const message = withoutOthersMeta(sent);
   const { official, definitions } = schemaOf(revision);
   const name = nameOf(message, official, asked);
   if (name === undefined) return [];
+  if (!official.has(name)) return [`${revision} ${name}: not in this revision`];
   const part = message.result !== undefined && message.method === undefined ? message.result : message;
   const strangers = strangersIn(part, { $ref: `/${name}` }, definitions, name);
   const found = [...official.problems(name, part), ...strangers];
@@ -95,11 +109,12 @@ function strangersIn(value: unknown, schema: JsonObject, definitions: Definition
     return items ? value.flatMap((item, at) => strangersIn(item, items, definitions, `${path}[${at}]`, depth + 1)) : [];
   }
   if (!properties) return [];
-  return Object.entries(value).flatMap(([name, inner]) => {
+  return Object.entries(value as JsonObject).flatMap(([name, inner]) => {
     if (Object.hasOwn(properties, name)) {
       return strangersIn(inner, properties[name]!, definitions, `${path}.${name}`, depth + 1);
     }
-    if (additionalProperties !== undefined || implied[depth]?.includes(name)) return [];
+    if (implied[depth]?.includes(name)) return Object.keys(Object(inner)).filter((key) => key.startsWith(own));
+    if (additionalProperties !== undefined) return name.startsWith(own) ? [`${path}.${name}: reserved`] : [];
     return [`${path}.${name}: not in this revision`];
   });
 }

@@ -13,7 +13,7 @@ export const rowsJ: { readonly [row: string]: Row } = {
   "C-J8": { about: "the client says how much is logged", on: revisions },
   "C-J9": { about: "log messages are heard, whatever they came with", on: revisions },
   "C-J10": { about: "what an error says inside stays inside", on: revisions },
-  "C-J11": { about: "a result is kept as long as the server allows, and a day at most", on: stateless },
+  "C-J11": { about: "a result is kept as long as the server allows, and a day at most", on: revisions },
   "C-J12": { about: "what is kept is told apart by what was asked", on: stateless },
   "C-J13": { about: "what is kept passes from no principal to another", on: stateless },
   "C-J14": { about: "a change makes what was kept stale at once", on: stateless },

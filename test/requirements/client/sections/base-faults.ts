@@ -95,6 +95,20 @@ export const baseFaults: Requirement[] = [
     },
   },
   {
+    row: "C-A8",
+    says: "a member that is no message spoils itself only",
+    on: ["2025-03-26"],
+    async test({ open }) {
+      const { client, server, settled, errors } = await open({ on: { "tools/call": silent } });
+      const call = client.callTool("a").then(textOf, ({ code }) => code);
+      const { id } = await server.arrival("tools/call");
+      server.send([5, { jsonrpc: "2.0", id, result: text("mine") }, {}]);
+      await settled();
+      expect(errors.length).toBeGreaterThan(0);
+      expect(await Promise.race([call, settled().then(() => "nothing")])).toBe("mine");
+    },
+  },
+  {
     row: "C-XA4",
     says: "naming the value, and the next call works",
     async test({ open }) {

@@ -19,6 +19,7 @@ export const first: FirstRevision = {
   changes: "connection",
   batches: false,
   unreadableId: "null",
+  http: { primes: false },
   structured: "none",
   errorCodes: { "resource-not-found": -32002, "missing-capability": -32602 },
   // The codes of later revisions mean nothing here.

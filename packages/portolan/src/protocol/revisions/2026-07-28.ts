@@ -44,9 +44,17 @@ export const stateless: RevisionChanges = {
     "resources/list": { params: listParams, cacheable: true },
     "resources/templates/list": { params: listParams, cacheable: true },
     "prompts/list": { params: listParams, cacheable: true },
-    "tools/call": { params: object({ name: string, arguments: optional(record()), ...answers }), mayAsk: true },
-    "resources/read": { params: object({ uri: string, ...answers }), mayAsk: true, cacheable: true },
-    "prompts/get": { params: object({ name: string, arguments: optional(record(string)), ...answers }), mayAsk: true },
+    "tools/call": {
+      params: object({ name: string, arguments: optional(record()), ...answers }),
+      mayAsk: true,
+      nameIn: "name",
+    },
+    "resources/read": { params: object({ uri: string, ...answers }), mayAsk: true, cacheable: true, nameIn: "uri" },
+    "prompts/get": {
+      params: object({ name: string, arguments: optional(record(string)), ...answers }),
+      mayAsk: true,
+      nameIn: "name",
+    },
   },
   notifications: {
     "notifications/initialized": null,

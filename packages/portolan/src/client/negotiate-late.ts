@@ -1,0 +1,39 @@
+import { PortolanError } from "../errors.ts";
+import type { RpcResponse } from "../jsonrpc/message.ts";
+import type { Revision } from "../protocol/revision.ts";
+import { toError } from "./failures.ts";
+import { type Evidence, type Finding, follow, read, shakeHands, silence, unreadable } from "./negotiate.ts";
+import type { Wire } from "./wire.ts";
+
+/**
+ * The probe met silence: an old server that ignores it, or one that is slow to start. The handshake is tried while the
+ * probe stays open; a handshake that succeeds is the answer, and one that is refused leaves the word to the probe.
+ */
+export async function bothAtOnce(
+  wire: Wire,
+  probe: Promise<RpcResponse>,
+  probed: Revision,
+  handshake: Revision,
+): Promise<Evidence> {
+  const late = probe.then((response) => read(response, probed), unreadable);
+  const shaken = shakeHands(wire, handshake, false).then(
+    () => undefined,
+    (reason) => toError(reason),
+  );
+  const discovered: Promise<Finding> = late.then((finding) =>
+    finding.kind === "stateless" ? finding : shaken.then(() => finding),
+  );
+  for (const left of [late, discovered]) left.catch(() => {});
+  const first = await Promise.race([shaken, discovered]);
+  // A server that answered the probe after all may still answer the greeting, which then counts.
+  const refused = first instanceof Error || first === undefined ? first : await Promise.race([shaken, silence(wire)]);
+  if (refused === undefined) return "silence";
+  const finding = await Promise.race([late, silence(wire)]);
+  if (finding === "silence" || (finding.kind === "stateful" && finding.revision === handshake)) {
+    throw refused === "silence"
+      ? new PortolanError("timeout", "The server answers neither probe nor handshake")
+      : refused;
+  }
+  await follow(wire, finding, probed);
+  return "answer";
+}

@@ -1,0 +1,53 @@
+import type { RequestId } from "./message.ts";
+
+const slots = 256;
+
+/**
+ * What is under way, by request id. A Map that is filled and emptied for every call leaves its grown tables to the
+ * garbage collector, which then finds most of them alive; consecutive numbers fit into slots that are never made anew.
+ */
+export class IdTable<T> {
+  readonly #ids: (RequestId | undefined)[] = new Array<RequestId | undefined>(slots).fill(undefined);
+  readonly #values: (T | undefined)[] = new Array<T | undefined>(slots).fill(undefined);
+  /** Ids that are no numbers, and those whose slot is taken. */
+  readonly #others = new Map<RequestId, T>();
+
+  get(id: RequestId): T | undefined {
+    const slot = slotOf(id);
+    if (slot !== -1 && this.#ids[slot] === id) return this.#values[slot];
+    return this.#others.size === 0 ? undefined : this.#others.get(id);
+  }
+
+  set(id: RequestId, value: T): void {
+    const slot = slotOf(id);
+    const holder = slot === -1 ? undefined : this.#ids[slot];
+    if (slot === -1 || (holder !== undefined && holder !== id)) {
+      this.#others.set(id, value);
+      return;
+    }
+    this.#ids[slot] = id;
+    this.#values[slot] = value;
+  }
+
+  delete(id: RequestId): boolean {
+    const slot = slotOf(id);
+    if (slot === -1 || this.#ids[slot] !== id) return this.#others.delete(id);
+    this.#ids[slot] = undefined;
+    this.#values[slot] = undefined;
+    return true;
+  }
+
+  values(): T[] {
+    return [...this.#values.filter((value) => value !== undefined), ...this.#others.values()];
+  }
+
+  clear(): void {
+    this.#ids.fill(undefined);
+    this.#values.fill(undefined);
+    this.#others.clear();
+  }
+}
+
+function slotOf(id: RequestId): number {
+  return typeof id === "number" ? id & (slots - 1) : -1;
+}

@@ -1,0 +1,47 @@
+/** An HTTP request, whichever runtime it came through. */
+export interface HttpRequest {
+  /** In capitals. */
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** The value of a header by its name in small letters; several are joined by a comma and a space. */
+  header(name: string): string | undefined;
+  /** Every header that begins so, in small letters, with its value. */
+  headersUnder(prefix: string): readonly (readonly [name: string, value: string])[];
+  /** The body as text; a problem when it is too large, too slow, cut off or not UTF-8. Read at most once. */
+  body(): Promise<string | BodyProblem>;
+  /** Where it came from, as far as that is known; for logs and limits only. */
+  readonly remoteAddress: string | undefined;
+}
+
+/** Why a body could not be read, with the status that says so. */
+export interface BodyProblem {
+  readonly status: 400 | 408 | 413;
+  readonly why: string;
+}
+
+export type HttpHeaders = { readonly [name: string]: string };
+
+/** Takes the one answer to a request: all of it at once, or a stream. */
+export interface HttpReply {
+  send(status: number, headers: HttpHeaders, body?: string): void;
+  /** Begins an event stream; the headers are on their way when it returns. */
+  stream(headers: HttpHeaders): EventStream;
+  /** Runs once when the client has gone before it had its whole answer. */
+  onGone(listener: () => void): void;
+}
+
+/** A stream of server-sent events that is being written. */
+export interface EventStream {
+  /** Writes what is there as soon as possible; what is written in one turn goes out together. */
+  write(text: string): void;
+  /** Characters that the client has not taken yet. */
+  readonly backlog: number;
+  /** Ends the stream after what is written. */
+  end(): void;
+  /** Drops the connection and what is still to be written. */
+  destroy(): void;
+}
+
+/** What a door does with a request: never throws, and answers every request once unless its client has gone. */
+export type HttpHandler = (request: HttpRequest, reply: HttpReply) => void;

@@ -1,0 +1,220 @@
+import { PortolanError } from "../../errors.ts";
+import { ByteList } from "../../jsonrpc/byte-list.ts";
+import { type BodyLimits, bodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "./body.ts";
+import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+import { streamHeaders } from "./headers.ts";
+import type { HttpLimits } from "./options.ts";
+
+/** What is answered when nobody is there to read it. */
+const goneStatus = 499;
+const lookMs = 1_000;
+
+/** The door for runtimes that speak `Request` and `Response`. */
+export function fetchHandler(handle: HttpHandler, limits: HttpLimits = {}): (request: Request) => Promise<Response> {
+  const bodies = bodyLimits(limits);
+  return (request) =>
+    new Promise((resolve) => {
+      const visit = new FetchVisit(request, bodies, resolve);
+      handle(visit, visit);
+    });
+}
+
+class FetchVisit implements HttpRequest, HttpReply {
+  readonly #request: Request;
+  readonly #url: URL;
+  readonly #limits: BodyLimits;
+  readonly #answer: (response: Response) => void;
+  readonly #gone: (() => void)[] = [];
+  #isAnswered = false;
+  /** The answer is out of our hands, or nobody is there to take it. */
+  #isOver = false;
+
+  constructor(request: Request, limits: BodyLimits, answer: (response: Response) => void) {
+    this.#request = request;
+    this.#url = new URL(request.url);
+    this.#limits = limits;
+    this.#answer = answer;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get path(): string {
+    return this.#url.pathname;
+  }
+
+  get remoteAddress(): string | undefined {
+    return undefined;
+  }
+
+  header(name: string): string | undefined {
+    // Some runtimes keep the host in the URL alone.
+    return this.#request.headers.get(name) ?? (name === "host" ? this.#url.host : undefined);
+  }
+
+  headersUnder(prefix: string): readonly (readonly [name: string, value: string])[] {
+    return [...this.#request.headers].filter(([name]) => name.startsWith(prefix));
+  }
+
+  async body(): Promise<string | BodyProblem> {
+    const { body, bodyUsed, headers } = this.#request;
+    if (bodyUsed) return takenAlready();
+    if (body === null) return "";
+    if (Number(headers.get("content-length")) > this.#limits.bytes) return tooLarge(this.#limits);
+    return readBody(body.getReader(), this.#limits);
+  }
+
+  send(status: number, headers: HttpHeaders, body?: string): void {
+    if (this.#isAnswered) return;
+    this.#isAnswered = this.#isOver = true;
+    this.#answer(new Response(body ?? null, { status, headers }));
+  }
+
+  stream(headers: HttpHeaders): EventStream {
+    const stream = new FetchStream({
+      taken: () => {
+        this.#isOver = true;
+      },
+      dropped: this.#leave,
+    });
+    if (this.#isAnswered) {
+      stream.destroy();
+      return stream;
+    }
+    this.#isAnswered = true;
+    this.#request.signal.addEventListener("abort", () => stream.destroy());
+    this.#answer(new Response(stream.readable, { headers: { ...headers, ...streamHeaders } }));
+    return stream;
+  }
+
+  onGone(listener: () => void): void {
+    if (this.#gone.push(listener) > 1) return;
+    const { signal } = this.#request;
+    if (signal.aborted) queueMicrotask(this.#leave);
+    else signal.addEventListener("abort", this.#leave);
+  }
+
+  readonly #leave = (): void => {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const listener of this.#gone) listener();
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    this.#answer(new Response(null, { status: goneStatus }));
+  };
+}
+
+interface StreamEvents {
+  /** The client has everything. */
+  taken(): void;
+  dropped(): void;
+}
+
+/** Events wait here, not in the queue of the stream, so that we know how many there are. */
+class FetchStream implements EventStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly #events: StreamEvents;
+  readonly #encoder = new TextEncoder();
+  readonly #flushLater = (): void => this.#flush();
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #pending = "";
+  #isScheduled = false;
+  #isWanted = false;
+  #isEnded = false;
+  #isOver = false;
+
+  constructor(events: StreamEvents) {
+    this.#events = events;
+    this.readable = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => {
+          this.#isWanted = true;
+          this.#flush();
+        },
+        cancel: () => this.destroy(),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  get backlog(): number {
+    return this.#pending.length;
+  }
+
+  write(text: string): void {
+    if (this.#isEnded || this.#isOver) return;
+    this.#pending += text;
+    this.#schedule();
+  }
+
+  end(): void {
+    if (this.#isEnded || this.#isOver) return;
+    this.#isEnded = true;
+    this.#schedule();
+  }
+
+  destroy(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#pending = "";
+    this.#controller?.error(new PortolanError("connection-closed", "The stream was dropped before its end"));
+    this.#events.dropped();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(this.#flushLater);
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    if (this.#isOver) return;
+    if (this.#isWanted && this.#pending !== "") {
+      const text = this.#pending;
+      this.#pending = "";
+      this.#isWanted = false;
+      this.#controller?.enqueue(this.#encoder.encode(text));
+    }
+    if (!this.#isEnded || this.#pending !== "") return;
+    this.#isOver = true;
+    this.#controller?.close();
+    this.#events.taken();
+  }
+}
+
+async function readBody(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  limits: BodyLimits,
+): Promise<string | BodyProblem> {
+  const bytes = new ByteList();
+  const since = performance.now();
+  let problem: BodyProblem | undefined;
+  let timer: ReturnType<typeof setTimeout>;
+  const look = () => {
+    if (isTooSlow(bytes.length, performance.now() - since, limits)) {
+      problem = tooSlow(limits);
+      reader.releaseLock();
+    } else timer = setTimeout(look, Math.min(lookMs, limits.ms));
+  };
+  timer = setTimeout(look, limits.ms + 1);
+  try {
+    while (problem === undefined) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      bytes.push(value);
+      if (bytes.length > limits.bytes) problem = tooLarge(limits);
+    }
+  } catch {
+    problem ??= cutOff();
+  } finally {
+    clearTimeout(timer);
+    // Not cancelled: some runtimes would drop the connection, and with it the answer that says what was wrong.
+    reader.releaseLock();
+  }
+  return problem ?? decodeBody(bytes.take());
+}

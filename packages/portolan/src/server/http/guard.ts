@@ -1,0 +1,207 @@
+import { nameOf, PortolanError } from "../../errors.ts";
+import type { HttpHeaders, HttpRequest } from "./door.ts";
+import type { ServeHttpOptions } from "./options.ts";
+
+/** Refuses a request for what its headers say. */
+export interface Denial {
+  readonly status: 403 | 415;
+  readonly why: string;
+  readonly headers?: HttpHeaders;
+}
+
+/** Keeps web pages that have no business here away from a server. */
+export interface Guard {
+  /** Why a request is refused, if it is: ask before anything else, and before its body is read. */
+  check(request: HttpRequest): Denial | undefined;
+  /** What lets a page of an allowed origin read an answer; nothing for anybody else. */
+  corsHeaders(request: HttpRequest): HttpHeaders;
+  /** The answer to a browser that asks beforehand, if the request is that. */
+  preflight(request: HttpRequest): { readonly status: number; readonly headers: HttpHeaders } | undefined;
+}
+
+const loopbackNames: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+const exposed = "Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version";
+const requestHeaders: ReadonlySet<string> = new Set([
+  "accept",
+  "authorization",
+  "content-type",
+  "last-event-id",
+  "mcp-method",
+  "mcp-name",
+  "mcp-protocol-version",
+  "mcp-session-id",
+]);
+const paramPrefix = "mcp-param-";
+const preflightSeconds = "7200";
+const nothing: HttpHeaders = {};
+
+export function createGuard(options: ServeHttpOptions): Guard {
+  const hosts = options.allowedHosts && new Set(options.allowedHosts.map(toHostEntry));
+  const origins = new Set((options.allowedOrigins ?? []).map(toOriginEntry));
+  const checksHost = hosts !== undefined || options.verify === undefined;
+  // Nearly all requests of a server name it alike.
+  let lastHost: string | undefined;
+
+  function isHostAllowed(value: string | undefined): boolean {
+    if (!checksHost || (value !== undefined && value === lastHost)) return true;
+    const host = parseHost(value);
+    if (host === undefined) return false;
+    if (!(hosts ? hosts.has(withoutDefaultPort(host)) : loopbackNames.includes(host.name))) return false;
+    lastHost = value;
+    return true;
+  }
+
+  function isListed(origin: string): boolean {
+    if (origins.size === 0) return false;
+    return origins.has(parseOrigin(origin) ?? origin);
+  }
+
+  /** A page that this machine serves under the very name the request was sent to. */
+  function isOwnPage(origin: string, request: HttpRequest): boolean {
+    const host = parseHost(request.header("host"));
+    if (host === undefined || !loopbackNames.includes(host.name)) return false;
+    const parsed = parseOrigin(origin);
+    return parsed === `http://${withoutPort(host, "80")}` || parsed === `https://${withoutPort(host, "443")}`;
+  }
+
+  return {
+    check(request) {
+      const host = request.header("host");
+      if (!isHostAllowed(host)) {
+        return { status: 403, why: `Host ${nameOf(host)} is not one of allowedHosts of this server` };
+      }
+      const origin = request.header("origin");
+      if (origin !== undefined && !isListed(origin) && !isOwnPage(origin, request)) {
+        return { status: 403, why: `Origin ${nameOf(origin)} is not one of allowedOrigins of this server` };
+      }
+      // A request across sites that shows no origin comes from a page too.
+      if (origin === undefined && request.header("sec-fetch-site")?.toLowerCase() === "cross-site") {
+        return { status: 403, why: "Sec-Fetch-Site is cross-site, and no allowed Origin came with it" };
+      }
+      return checkContent(request);
+    },
+
+    corsHeaders(request) {
+      const origin = request.header("origin");
+      if (origin === undefined || !isListed(origin)) return nothing;
+      return {
+        "access-control-allow-origin": origin,
+        "access-control-expose-headers": exposed,
+        vary: "Origin",
+      };
+    },
+
+    preflight(request) {
+      const origin = request.header("origin");
+      if (request.method !== "OPTIONS" || request.header("access-control-request-method") === undefined) return;
+      if (origin === undefined || !isListed(origin)) return;
+      const headers = allowedHeaders(request.header("access-control-request-headers"));
+      return {
+        status: 204,
+        headers: {
+          "access-control-allow-origin": origin,
+          "access-control-allow-methods": "POST, GET, DELETE",
+          ...(headers !== "" && { "access-control-allow-headers": headers }),
+          "access-control-max-age": preflightSeconds,
+          vary: "Origin, Access-Control-Request-Headers",
+        },
+      };
+    },
+  };
+}
+
+function checkContent(request: HttpRequest): Denial | undefined {
+  const encoding = request.header("content-encoding");
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
+    const why = `Content-Encoding ${nameOf(encoding)} is not read here; send the body as it is`;
+    return { status: 415, why, headers: { "accept-encoding": "identity" } };
+  }
+  if (request.method !== "POST") return undefined;
+  const type = request.header("content-type");
+  if (type === "application/json" || essenceOf(type) === "application/json") return undefined;
+  return { status: 415, why: `expected Content-Type application/json, got ${nameOf(type)}` };
+}
+
+function essenceOf(type: string | undefined): string | undefined {
+  return type?.split(";", 1)[0]?.trim().toLowerCase();
+}
+
+/** The requested headers that pass: parameters of tools have headers of any name under one prefix. */
+function allowedHeaders(requested: string | undefined): string {
+  return (requested ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => requestHeaders.has(name) || (name.startsWith(paramPrefix) && isToken(name)))
+    .join(", ");
+}
+
+function isToken(name: string): boolean {
+  return /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
+}
+
+interface Host {
+  /** In small letters. */
+  readonly name: string;
+  readonly port: string | undefined;
+}
+
+// A URL parser would forgive what a browser never sends, such as a path or a user before the name.
+function parseHost(value: string | undefined): Host | undefined {
+  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?$/.exec(value?.toLowerCase() ?? "");
+  const name = match?.[1];
+  return name === undefined ? undefined : { name, port: match?.[2] };
+}
+
+/** Scheme, host and port of a web page's origin; nothing if it is of another kind. */
+function parseOrigin(value: string): string | undefined {
+  const at = value.indexOf("://");
+  const scheme = value.slice(0, Math.max(at, 0)).toLowerCase();
+  if (scheme !== "http" && scheme !== "https") return undefined;
+  const host = parseHost(value.slice(at + 3));
+  return host && `${scheme}://${withoutPort(host, scheme === "http" ? "80" : "443")}`;
+}
+
+function withoutPort({ name, port }: Host, standard: string): string {
+  return port === undefined || port === standard ? name : `${name}:${port}`;
+}
+
+function withoutDefaultPort(host: Host): string {
+  return host.port === "443" ? host.name : withoutPort(host, "80");
+}
+
+function toHostEntry(entry: string): string {
+  const host = parseHost(entry);
+  if (host) return withoutDefaultPort(host);
+  throw mistake("allowedHosts", 'a host such as "mcp.example.com" or "localhost:3000"', entry);
+}
+
+function toOriginEntry(entry: string): string {
+  const isWeb = /^https?:/i.test(entry);
+  const origin = isWeb && URL.canParse(entry) ? new URL(entry) : undefined;
+  if (origin && origin.href === `${origin.origin}/`) return origin.origin;
+  if (!isWeb && (entry === "null" || /^[a-z][a-z0-9+.-]*:\/\/./i.test(entry))) return entry;
+  throw mistake("allowedOrigins", 'an origin such as "https://app.example.com"', entry);
+}
+
+function mistake(option: string, expected: string, entry: unknown): PortolanError {
+  return new PortolanError("invalid-argument", `${option}: expected ${expected}, got ${nameOf(entry)}`);
+}
+
+/** Throws unless it is safe to listen there: others than this machine reach a server only if it knows who they are. */
+export function assertSafeBinding(host: string, options: ServeHttpOptions): void {
+  if (options.verify !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host)) return;
+  throw new PortolanError(
+    "invalid-argument",
+    `host: expected a loopback address without \`verify\`, got ${nameOf(host)}; authenticate with \`verify\`, listen on "127.0.0.1", or set \`dangerouslyAllowUnauthenticated\``,
+  );
+}
+
+function isLoopback(host: string): boolean {
+  const name = host.toLowerCase();
+  return (
+    name === "localhost" ||
+    name === "::1" ||
+    name === "[::1]" ||
+    /^(::ffff:)?127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$/.test(name)
+  );
+}

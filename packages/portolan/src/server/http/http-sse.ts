@@ -1,0 +1,122 @@
+import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
+import { readText } from "../../jsonrpc/framing.ts";
+import { serialize } from "../../jsonrpc/serialize.ts";
+import { toBase64url } from "../../storage/base64url.ts";
+import { type Serving as ServedChannel, serveChannel } from "../serve-channel.ts";
+import type { Served } from "../server.ts";
+import { eventOf } from "./post-reply.ts";
+import type { Serving } from "./serving.ts";
+import type { Visit } from "./stateful.ts";
+import { sendError } from "./status.ts";
+import type { OpenStream } from "./streams.ts";
+
+const idBytes = 24;
+
+/** The two endpoints of the oldest revision: a stream to listen on, and an address to post to. */
+export class HttpSse {
+  readonly path: string;
+  readonly messagesPath: string;
+  readonly #server: Served;
+  readonly #serving: Serving;
+  readonly #channels = new Map<string, { readonly principal: string; readonly channel: SseChannel }>();
+  readonly #served = new Set<ServedChannel>();
+
+  constructor(server: Served, serving: Serving, options: { path?: string; messagesPath?: string }) {
+    this.#server = server;
+    this.#serving = serving;
+    this.path = options.path ?? "/sse";
+    this.messagesPath = options.messagesPath ?? "/messages";
+  }
+
+  /** Whether a path is one of these endpoints. */
+  owns(path: string): boolean {
+    return path === this.path || path.startsWith(`${this.messagesPath}/`);
+  }
+
+  async serve(visit: Visit): Promise<void> {
+    const { request, reply, headers } = visit;
+    if (request.path === this.path && request.method === "GET") this.#open(visit);
+    else if (request.path !== this.path && request.method === "POST") await this.#post(visit);
+    else {
+      const allow = request.path === this.path ? "GET" : "POST";
+      const error = { code: -32600, message: `${request.method}: expected ${allow}` };
+      sendError(reply, 405, error, undefined, { ...headers, allow });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#served].map((served) => served.close()));
+  }
+
+  #open({ reply, principal, headers }: Visit): void {
+    const stream = this.#serving.streams.open(reply, headers, principal.key);
+    if (!stream) {
+      const full = { ...headers, "retry-after": "5" };
+      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
+      return;
+    }
+    const id = toBase64url(crypto.getRandomValues(new Uint8Array(idBytes)));
+    stream.write(`event: endpoint\ndata: ${this.messagesPath}/${id}\n\n`);
+    const channel = new SseChannel(stream);
+    this.#channels.set(id, { principal: principal.key, channel });
+    const served = serveChannel(this.#server, channel, { principal });
+    this.#served.add(served);
+    reply.onGone(() => channel.lose());
+    served.closed.then(() => {
+      this.#channels.delete(id);
+      this.#served.delete(served);
+    });
+  }
+
+  async #post({ request, reply, principal, headers }: Visit): Promise<void> {
+    const known = this.#channels.get(request.path.slice(this.messagesPath.length + 1));
+    if (known?.principal !== principal.key) {
+      sendError(reply, 404, { code: -32600, message: "Session not found: connect again" }, undefined, headers);
+      return;
+    }
+    const body = await request.body();
+    if (typeof body !== "string") {
+      sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
+      return;
+    }
+    reply.send(202, headers);
+    known.channel.receive(body);
+  }
+}
+
+/** A channel whose one direction is a stream and whose other direction comes in requests. */
+class SseChannel implements Channel {
+  readonly writesText = true;
+  readonly #stream: OpenStream;
+  #incoming: Incoming | undefined;
+  #isClosed = false;
+
+  constructor(stream: OpenStream) {
+    this.#stream = stream;
+  }
+
+  open(incoming: Incoming): void {
+    this.#incoming = incoming;
+  }
+
+  send(message: Sendable): void {
+    if (!this.#isClosed) this.#stream.write(eventOf(serialize(message)));
+    if (this.#stream.isOver) this.lose();
+  }
+
+  receive(text: string): void {
+    if (this.#incoming && !this.#isClosed) readText(text, this.#incoming);
+  }
+
+  async close(): Promise<void> {
+    this.#stream.end();
+    this.lose();
+  }
+
+  /** The stream is gone. */
+  lose(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#incoming?.closed();
+  }
+}

@@ -1,0 +1,227 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { bodyLimits } from "./body.ts";
+import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+import { streamHeaders } from "./headers.ts";
+import { BodyReader } from "./node/body-reader.ts";
+import { linger } from "./node/linger.ts";
+import { isClosing } from "./node/listen.ts";
+import type { HttpLimits } from "./options.ts";
+
+export { type Listening, type ListenOptions, listenOn } from "./node/listen.ts";
+
+/** A listener for the requests of a `node:http` server, also as a handler of Express and its like. */
+export type NodeListener = (req: IncomingMessage, res: ServerResponse) => void;
+
+/** What a refused request may still send on a connection that goes on. */
+const smallBody = 64 * 1024;
+
+/** The door for `node:http`. */
+export function nodeListener(handle: HttpHandler, limits: HttpLimits = {}): NodeListener {
+  const bodies = new BodyReader(bodyLimits(limits));
+  return (req, res) => {
+    const visit = new NodeVisit(req, res, bodies);
+    handle(visit, visit);
+  };
+}
+
+/** One request and its reply: a single object, because every request pays for it. */
+class NodeVisit implements HttpRequest, HttpReply {
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #bodies: BodyReader;
+  #isReading = false;
+  #isAnswered = false;
+  /** The client has all it will get, though the connection still takes what it sends. */
+  #isWhole = false;
+  #gone: (() => void)[] | undefined;
+
+  constructor(req: IncomingMessage, res: ServerResponse, bodies: BodyReader) {
+    this.#req = req;
+    this.#res = res;
+    this.#bodies = bodies;
+  }
+
+  get method(): string {
+    return this.#req.method ?? "";
+  }
+
+  get path(): string {
+    return pathOf(this.#req);
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#req.socket.remoteAddress;
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#req.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  headersUnder(prefix: string): readonly (readonly [name: string, value: string])[] {
+    const found: (readonly [string, string])[] = [];
+    for (const name in this.#req.headers) {
+      if (name.startsWith(prefix)) found.push([name, this.header(name) ?? ""]);
+    }
+    return found;
+  }
+
+  body(): Promise<string | BodyProblem> {
+    this.#isReading = true;
+    return this.#bodies.read(this.#req);
+  }
+
+  send(status: number, headers: HttpHeaders, body?: string): void {
+    const res = this.#res;
+    if (this.#isAnswered || isGone(this.#req, res)) return;
+    this.#isAnswered = true;
+    const fields = toFields(headers);
+    if (body !== undefined) fields.push("content-length", String(Buffer.byteLength(body)));
+    else if (status !== 204 && status !== 304) fields.push("content-length", "0");
+    const isSending = this.#isSending();
+    if (isSending || isClosing(res)) fields.push("connection", "close");
+    res.writeHead(status, fields);
+    if (!isSending) {
+      res.end(body);
+      return;
+    }
+    if (body === undefined) res.flushHeaders();
+    else res.write(body);
+    this.#isWhole = true;
+    linger(this.#req, res);
+  }
+
+  stream(headers: HttpHeaders): EventStream {
+    const isFirst = !this.#isAnswered;
+    this.#isAnswered = true;
+    return new NodeStream(this.#req, this.#res, toFields({ ...headers, ...streamHeaders }), isFirst);
+  }
+
+  onGone(listener: () => void): void {
+    if (this.#gone === undefined) {
+      this.#gone = [];
+      this.#watch();
+    }
+    this.#gone.push(listener);
+  }
+
+  #watch(): void {
+    const res = this.#res;
+    const { socket } = this.#req;
+    if (isGone(this.#req, res)) {
+      queueMicrotask(this.#closed);
+      return;
+    }
+    res.on("close", this.#closed);
+    if (res.socket !== null) return;
+    // Nor does it hear of the end.
+    socket.setMaxListeners(0);
+    socket.on("close", this.#closed);
+    res.on("close", () => socket.off("close", this.#closed));
+  }
+
+  readonly #closed = (): void => {
+    if (this.#isWhole || this.#res.writableFinished) return;
+    this.#isWhole = true;
+    for (const listener of this.#gone ?? []) listener();
+  };
+
+  /** Whether the client is sending more than an answered request may. */
+  #isSending(): boolean {
+    const { complete, headers } = this.#req;
+    if (complete) return false;
+    return (
+      this.#isReading ||
+      headers["transfer-encoding"] !== undefined ||
+      Number(headers["content-length"] ?? 0) > smallBody
+    );
+  }
+}
+
+class NodeStream implements EventStream {
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #fields: string[];
+  readonly #flushLater = (): void => this.#flush();
+  #pending = "";
+  #isScheduled = false;
+  #isBegun = false;
+  #isEnded: boolean;
+
+  constructor(req: IncomingMessage, res: ServerResponse, fields: string[], isOpen: boolean) {
+    this.#req = req;
+    this.#res = res;
+    this.#fields = fields;
+    this.#isEnded = !isOpen;
+    if (isOpen) this.#schedule();
+  }
+
+  get backlog(): number {
+    return this.#pending.length + this.#res.writableLength;
+  }
+
+  write(text: string): void {
+    if (this.#isEnded || isGone(this.#req, this.#res)) return;
+    this.#pending += text;
+    this.#schedule();
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#schedule();
+  }
+
+  destroy(): void {
+    this.#isEnded = true;
+    this.#pending = "";
+    this.#req.socket.destroy();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    process.nextTick(this.#flushLater);
+  }
+
+  // The headers wait for the end of the turn: with the first events, or with all of them, they are one write.
+  #flush(): void {
+    this.#isScheduled = false;
+    const res = this.#res;
+    if (isGone(this.#req, res)) return;
+    const text = this.#pending;
+    this.#pending = "";
+    if (!this.#isBegun) {
+      this.#isBegun = true;
+      if (this.#isEnded) this.#fields.push("content-length", String(Buffer.byteLength(text)));
+      if (isClosing(res)) this.#fields.push("connection", "close");
+      res.writeHead(200, this.#fields);
+    }
+    if (this.#isEnded) res.end(text);
+    else if (text === "") res.flushHeaders();
+    else res.write(text);
+  }
+}
+
+/** A pipelined answer that waits for its turn is not destroyed with its connection. */
+function isGone(req: IncomingMessage, res: ServerResponse): boolean {
+  return res.destroyed || req.socket.destroyed;
+}
+
+/** Names and values in turn, the form that node writes fastest. */
+function toFields(headers: HttpHeaders): string[] {
+  const fields: string[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined) fields.push(name, value);
+  }
+  return fields;
+}
+
+function pathOf(req: IncomingMessage & { readonly originalUrl?: string }): string {
+  // Express takes the path under which it mounts a handler off `url`.
+  const url = req.originalUrl ?? req.url ?? "";
+  if (!url.startsWith("/")) return URL.canParse(url) ? new URL(url).pathname : url;
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}

@@ -1,0 +1,106 @@
+import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
+import { serialize } from "../../jsonrpc/serialize.ts";
+import type { HttpHeaders, HttpReply } from "./door.ts";
+import type { OpenStream, Streams } from "./streams.ts";
+
+const dispensable = ["notifications/progress", "notifications/message"];
+
+/** Keeps what is said on a stream, so that it can be read after the connection was lost. */
+export interface Recorder {
+  /** The event before all others, which lets a client come back before it has heard anything. */
+  readonly opening: string | undefined;
+  /** Resolves to the id of the event. */
+  append(text: string, isLast: boolean): Promise<string>;
+}
+
+export interface PostReplyOptions {
+  readonly headers: HttpHeaders;
+  readonly acceptsEvents: boolean;
+  readonly principal: string;
+  readonly recorder?: Recorder;
+}
+
+/** The answer to one POST: JSON, unless something has to be said before it. */
+export class PostReply {
+  readonly #reply: HttpReply;
+  readonly #streams: Streams;
+  readonly #options: PostReplyOptions;
+  #stream: OpenStream | undefined;
+  #isOver = false;
+  #quiet: ReturnType<typeof setTimeout> | undefined;
+  #recorded: Promise<void> = Promise.resolve();
+
+  constructor(reply: HttpReply, streams: Streams, options: PostReplyOptions) {
+    this.#reply = reply;
+    this.#streams = streams;
+    this.#options = options;
+  }
+
+  get acceptsEvents(): boolean {
+    return this.#options.acceptsEvents;
+  }
+
+  /** A call that is silent for so long becomes a stream, which can be kept alive. */
+  streamAfter(quietMs: number): void {
+    if (!this.acceptsEvents || this.#isOver || this.#stream) return;
+    this.#quiet = setTimeout(() => this.#begin(), quietMs);
+    if (typeof this.#quiet === "object") this.#quiet.unref?.();
+  }
+
+  /** Says something before the answer; not to clients that take no stream. */
+  say(message: RpcNotification | RpcRequest): void {
+    if (this.#isOver || !this.#begin()) return;
+    if (this.#stream?.isSlow && dispensable.includes(message.method)) return;
+    this.#write(serialize(message), false);
+  }
+
+  /** Sends the answer and ends. */
+  finish(text: string, status: number): void {
+    if (this.#isOver) return;
+    this.#end();
+    if (this.#stream) this.#write(text, true);
+    else this.#reply.send(status, { ...this.#options.headers, "content-type": "application/json" }, text);
+  }
+
+  /** Nobody wants an answer any more. */
+  drop(): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#stream?.end();
+  }
+
+  /** Whether there is a stream now. */
+  #begin(): boolean {
+    if (!this.#stream && this.acceptsEvents && !this.#isOver) {
+      const { headers, principal, recorder } = this.#options;
+      this.#stream = this.#streams.open(this.#reply, headers, principal);
+      if (recorder?.opening !== undefined) this.#stream?.write(recorder.opening);
+      clearTimeout(this.#quiet);
+    }
+    return this.#stream !== undefined;
+  }
+
+  #write(text: string, isLast: boolean): void {
+    const { recorder } = this.#options;
+    if (!recorder) {
+      this.#stream?.write(eventOf(text));
+      if (isLast) this.#stream?.end();
+      return;
+    }
+    this.#recorded = this.#recorded.then(async () => {
+      const id = await recorder.append(text, isLast);
+      this.#stream?.write(`id: ${id}\n${eventOf(text)}`);
+      if (isLast) this.#stream?.end();
+    });
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#quiet);
+  }
+}
+
+/** One message as an event; JSON text has no raw line ends, so that one line of data is enough. */
+export function eventOf(text: string): string {
+  return `event: message\ndata: ${text}\n\n`;
+}

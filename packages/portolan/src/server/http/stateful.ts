@@ -1,0 +1,312 @@
+import { PortolanError } from "../../errors.ts";
+import type { RpcError } from "../../jsonrpc/errors.ts";
+import type { Message, RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
+import { serialize } from "../../jsonrpc/serialize.ts";
+import { invalidParams, invalidRequest } from "../../protocol/errors.ts";
+import { handshakes } from "../../protocol/revisions/index.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { headerKeys } from "../../transport/request-headers.ts";
+import { collector, problemOfBatch } from "../batch.ts";
+import { type Principal, type ReturnPath, ServedExchange } from "../exchange.ts";
+import { hear } from "../hear.ts";
+import { type Reply, serveExchange } from "../serve-exchange.ts";
+import { peerFromHandshake, type Remembering } from "../session.ts";
+import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+import { EventLog, placeOf } from "./event-log.ts";
+import { LiveSession } from "./live-session.ts";
+import type { SessionOptions } from "./options.ts";
+import { eventOf, PostReply } from "./post-reply.ts";
+import type { Serving } from "./serving.ts";
+import { type KnownSession, Sessions } from "./sessions.ts";
+import { StandaloneStream, standaloneName } from "./standalone-stream.ts";
+import { takesEvents } from "./stateless.ts";
+import { sendError, statusOf } from "./status.ts";
+
+const retryMs = 1_000;
+const cancelTopic = "mcp/cancel";
+const endTopic = "mcp/session-end";
+
+/** One HTTP request on its way through the stateful era. */
+export interface Visit {
+  readonly request: HttpRequest;
+  readonly reply: HttpReply;
+  readonly principal: Principal;
+  readonly headers: HttpHeaders;
+}
+
+/** Serves clients that begin with a handshake: what their later requests leave out is remembered in their session. */
+export class Stateful {
+  readonly #serving: Serving;
+  readonly #storage: Storage;
+  readonly #sessions: Sessions;
+  readonly #log: EventLog;
+  readonly #live = new Map<string, LiveSession>();
+  readonly #stops: Promise<() => Promise<void> | void>[];
+
+  constructor(serving: Serving, storage: Storage, options: SessionOptions) {
+    this.#serving = serving;
+    this.#storage = storage;
+    this.#sessions = new Sessions(storage, options);
+    this.#log = new EventLog(storage);
+    const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
+    this.#stops = [
+      storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
+      storage.bus.subscribe(endTopic, ...heard((id) => this.#endHere(id))),
+    ];
+  }
+
+  async post(messages: Message[] | Message, visit: Visit): Promise<void> {
+    const { reply, headers } = visit;
+    if (!Array.isArray(messages) && "method" in messages && "id" in messages && messages.method === "initialize") {
+      await this.#initialize(messages, visit);
+      return;
+    }
+    const known = await this.#find(visit);
+    if (!known) return;
+    if (Array.isArray(messages)) {
+      this.#batch(messages, known, visit);
+      return;
+    }
+    if ("method" in messages && "id" in messages) {
+      const answer = this.#replyFor(known, visit);
+      this.#serve(messages, known, visit, answer, (response, error) =>
+        answer.finish(serialize(response), error ? requestStatus(error) : 200),
+      );
+      return;
+    }
+    await this.#hear(messages, known);
+    reply.send(202, headers);
+  }
+
+  /** The stream for what belongs to no request, or the rest of one that was cut. */
+  async get(visit: Visit): Promise<void> {
+    const { request, reply, principal, headers } = visit;
+    if (!takesEvents(request)) {
+      sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
+      return;
+    }
+    const known = await this.#find(visit);
+    if (!known) return;
+    const lastEventId = request.header(headerKeys.lastEventId);
+    const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
+    if (lastEventId !== undefined && !place) {
+      sendError(reply, 400, { code: -32600, message: "Last-Event-ID: no event of this session" }, undefined, headers);
+      return;
+    }
+    const live = this.#liveSession(known.id);
+    // The newest stream of a session counts: the older one is most often a connection that died unnoticed.
+    if (!place || place.stream === standaloneName) live.standalone?.end();
+    const stream = this.#serving.streams.open(reply, headers, principal.key);
+    if (!stream) {
+      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, {
+        ...headers,
+        "retry-after": "5",
+      });
+      return;
+    }
+    if (place && place.stream !== standaloneName) {
+      const events = this.#log.after(known.id, place);
+      reply.onGone(() => events.return(undefined));
+      for await (const { id, text } of events) {
+        if (stream.isOver) return;
+        stream.write(`id: ${id}\n${eventOf(text)}`);
+      }
+      stream.end();
+      return;
+    }
+    const standalone = new StandaloneStream(this.#serving.runtime, known, principal, stream, this.#log);
+    live.standalone = standalone;
+    if (known.peer.revision.http.primes) stream.write(opening(standaloneName));
+    reply.onGone(() => {
+      standalone.release();
+      if (live.standalone === standalone) live.standalone = undefined;
+      this.#forgetIdle(live);
+    });
+  }
+
+  async delete(visit: Visit): Promise<void> {
+    const known = await this.#find(visit);
+    if (!known) return;
+    await this.#sessions.end(known.id);
+    this.#endHere(known.id);
+    await this.#storage.bus.publish(endTopic, known.id);
+    visit.reply.send(204, visit.headers);
+  }
+
+  async close(): Promise<void> {
+    for (const live of this.#live.values()) live.standalone?.end();
+    for (const stop of await Promise.all(this.#stops)) await stop();
+  }
+
+  async #initialize(message: RpcRequest, visit: Visit): Promise<void> {
+    const { request, reply, principal, headers } = visit;
+    const { id, params = {} } = message;
+    if (request.header(headerKeys.session) !== undefined) {
+      const error = invalidRequest("initialize: this session has begun already");
+      sendError(reply, 400, error.toErrorObject(), id, headers);
+      return;
+    }
+    const peer = peerFromHandshake(params);
+    const problem = peer.revision.requests.get("initialize")?.params(params, "params");
+    if (problem !== undefined) {
+      sendError(reply, 400, invalidParams(problem).toErrorObject(), id, headers);
+      return;
+    }
+    const begun = await this.#sessions.begin(peer, principal.key);
+    if ("status" in begun) {
+      const error = { code: -32603, message: `No session can begin: ${begun.why}` };
+      sendError(reply, begun.status, error, id, { ...headers, "retry-after": "60" });
+      return;
+    }
+    const named = { ...visit, headers: { ...headers, [headerKeys.session]: begun.id } };
+    const answer = this.#replyFor(begun, named);
+    this.#serve(message, begun, named, answer, (response, error) =>
+      answer.finish(serialize(response), error ? requestStatus(error) : 200),
+    );
+  }
+
+  #batch(messages: Message[], known: KnownSession, visit: Visit): void {
+    const { reply, headers } = visit;
+    const problem = problemOfBatch(messages, known.peer.revision);
+    if (problem !== undefined) {
+      sendError(reply, 400, invalidRequest(problem).toErrorObject(), undefined, headers);
+      return;
+    }
+    const answer = this.#replyFor(known, visit);
+    const collect = collector(messages, (responses) => answer.finish(serialize(responses), 200));
+    let requests = 0;
+    for (const message of messages) {
+      if ("method" in message && "id" in message) {
+        requests += 1;
+        this.#serve(message, known, visit, answer, collect, () => collect());
+      } else void this.#hear(message, known);
+    }
+    if (requests === 0) reply.send(202, headers);
+  }
+
+  #serve(
+    message: RpcRequest,
+    known: KnownSession,
+    visit: Visit,
+    answer: PostReply,
+    reply: Reply,
+    cancelled?: () => void,
+  ): void {
+    const live = this.#liveSession(known.id);
+    const back: ReturnPath = {
+      writesText: true,
+      notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
+      ask: (exchange, question) => live.ask(exchange, answer, question),
+      session: this.#remembering(known, live),
+    };
+    const exchange = new ServedExchange(message, known.peer, visit.principal, back);
+    exchange.onCancel(() => (cancelled ? cancelled() : answer.drop()));
+    const running = serveExchange(this.#serving.runtime, exchange, reply);
+    if (!running) {
+      this.#forgetIdle(live);
+      return;
+    }
+    live.add(exchange);
+    answer.streamAfter(this.#serving.quietMs);
+    this.#serving.track(exchange, running);
+    running.then(() => {
+      live.remove(exchange);
+      this.#forgetIdle(live);
+    });
+  }
+
+  #replyFor(known: KnownSession, { request, reply, principal, headers }: Visit): PostReply {
+    const stream = crypto.randomUUID().slice(0, 13);
+    const recorder = {
+      opening: known.peer.revision.http.primes ? opening(stream) : undefined,
+      append: (text: string, isLast: boolean) => this.#log.append(known.id, stream, text, isLast),
+    };
+    const acceptsEvents = takesEvents(request);
+    return new PostReply(reply, this.#serving.streams, { headers, acceptsEvents, principal: principal.key, recorder });
+  }
+
+  #remembering(known: KnownSession, live: LiveSession): Remembering {
+    const { id } = known;
+    return {
+      setLogLevel: async (logLevel) => {
+        await this.#sessions.change(id, () => ({ logLevel }));
+        live.standalone?.session.setLogLevel(logLevel);
+      },
+      subscribe: async (uri, hold) => {
+        await live.standalone?.session.subscribe(uri, hold);
+        await this.#sessions.change(id, ({ uris }) => ({ uris: [...new Set([...uris, uri])] }));
+      },
+      unsubscribe: async (uri) => {
+        live.standalone?.session.unsubscribe(uri);
+        await this.#sessions.change(id, ({ uris }) => ({ uris: uris.filter((other) => other !== uri) }));
+      },
+    };
+  }
+
+  async #hear(message: Message, known: KnownSession): Promise<void> {
+    if (!("method" in message)) {
+      await this.#liveSession(known.id).settle(message);
+      return;
+    }
+    const { method, params = {} } = message as RpcNotification;
+    if (method !== "notifications/cancelled") {
+      hear(this.#serving.runtime, known.peer, method, params);
+      return;
+    }
+    const cancel = JSON.stringify([known.id, params["requestId"], params["reason"]]);
+    this.#cancelHere(cancel);
+    await this.#storage.bus.publish(cancelTopic, cancel);
+  }
+
+  /** The session of a request; answers the request itself when there is none. */
+  async #find({ request, reply, principal, headers }: Visit): Promise<KnownSession | undefined> {
+    const id = request.header(headerKeys.session);
+    const version = request.header(headerKeys.version);
+    if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
+      const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
+      sendError(reply, 400, { code: -32600, message }, undefined, headers);
+      return undefined;
+    }
+    if (id === undefined) {
+      const message = "Mcp-Session-Id: expected the header of a session, which begins with an initialize request";
+      sendError(reply, 400, { code: -32600, message }, undefined, headers);
+      return undefined;
+    }
+    const known = await this.#sessions.find(id, principal.key);
+    if (!known)
+      sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, undefined, headers);
+    return known;
+  }
+
+  #liveSession(id: string): LiveSession {
+    let live = this.#live.get(id);
+    if (!live) {
+      live = new LiveSession(id, this.#storage);
+      this.#live.set(id, live);
+    }
+    return live;
+  }
+
+  #forgetIdle(live: LiveSession): void {
+    if (live.isIdle) this.#live.delete(live.id);
+  }
+
+  #cancelHere(value: string): void {
+    const [session, requestId, reason] = JSON.parse(value) as [string, RequestId, unknown];
+    const why = typeof reason === "string" ? reason : "The client cancelled the request";
+    this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
+  }
+
+  #endHere(id: string): void {
+    this.#sessions.forget(id);
+    this.#live.get(id)?.end(new PortolanError("cancelled", "The session has ended"));
+  }
+}
+
+function requestStatus(error: RpcError): number {
+  return error.stage === "envelope" ? statusOf(error) : 200;
+}
+
+function opening(stream: string): string {
+  return `id: ${stream}_\nretry: ${retryMs}\ndata: \n\n`;
+}

@@ -1,0 +1,95 @@
+import { PortolanError } from "../../errors.ts";
+import { RpcError } from "../../jsonrpc/errors.ts";
+import type { JsonObject, RpcRequest } from "../../jsonrpc/message.ts";
+import { serialize } from "../../jsonrpc/serialize.ts";
+import { invalidParams, missingMeta } from "../../protocol/errors.ts";
+import { metaKeys, metaOf } from "../../protocol/meta.ts";
+import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
+import { type ParamPlan, planParamHeaders, problemOfParamHeaders } from "../../transport/param-headers.ts";
+import { headerKeys, problemOfHeaders } from "../../transport/request-headers.ts";
+import { type Principal, type ReturnPath, ServedExchange } from "../exchange.ts";
+import { serveExchange } from "../serve-exchange.ts";
+import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+import { PostReply } from "./post-reply.ts";
+import type { Serving } from "./serving.ts";
+import { sendError, statusOf } from "./status.ts";
+
+/** Serves one request that describes itself: nothing is remembered before it or after it. */
+export function serveStateless(
+  serving: Serving,
+  message: RpcRequest,
+  request: HttpRequest,
+  reply: HttpReply,
+  principal: Principal,
+  headers: HttpHeaders,
+): void {
+  const { runtime, streams } = serving;
+  const { id } = message;
+  try {
+    const revision = checkVersion(message, request);
+    const peer = revision.readPeer(metaOf(message.params) ?? {});
+    const problem = problemOfHeaders(message, revision.requests.get(message.method), (name) => request.header(name));
+    if (problem !== undefined) throw headerMismatch(problem);
+    const acceptsEvents = takesEvents(request);
+    const answer = new PostReply(reply, streams, { headers, acceptsEvents, principal: principal.key });
+    const back: ReturnPath = {
+      writesText: true,
+      notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
+      checkArguments: (schema, args) => checkParams(schema, args, request),
+    };
+    const exchange = new ServedExchange(message, peer, principal, back);
+    // spec 2026-07-28: a client that closes the stream of its request cancels it.
+    reply.onGone(() => {
+      answer.drop();
+      exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
+    });
+    const running = serveExchange(runtime, exchange, (response, error) =>
+      answer.finish(serialize(response), error ? statusOf(error) : 200),
+    );
+    if (!running) return;
+    answer.streamAfter(serving.quietMs);
+    serving.track(exchange, running);
+  } catch (cause) {
+    const error = cause instanceof RpcError ? cause : new RpcError(-32603, "Internal error");
+    if (error !== cause) runtime.report(cause, message.method);
+    sendError(reply, statusOf(error), error.toErrorObject(), id, headers);
+  }
+}
+
+/** Whether an answer may be a stream; a client that names no types takes all. */
+export function takesEvents(request: HttpRequest): boolean {
+  const accept = request.header("accept");
+  return accept === undefined || accept.includes("text/event-stream") || accept.includes("*/*");
+}
+
+function checkVersion(message: RpcRequest, request: HttpRequest) {
+  const named = metaOf(message.params)?.[metaKeys.protocolVersion];
+  if (typeof named !== "string") {
+    const missing = `_meta["${metaKeys.protocolVersion}"]: expected the protocol version`;
+    throw missingMeta(missing, { supported: perRequestVersions });
+  }
+  const header = request.header(headerKeys.version)?.trim();
+  if (header !== named) {
+    throw headerMismatch(`MCP-Protocol-Version: expected ${named} as in the body, got ${header ?? "no such header"}`);
+  }
+  const revision = revisionOf(message);
+  if (!revision) throw invalidParams("_meta: expected the protocol version");
+  return revision;
+}
+
+/** Made once for a schema: definitions do not change. */
+const plans = new WeakMap<object, ParamPlan | undefined>();
+
+function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest): void {
+  if (!plans.has(schema)) {
+    const plan = planParamHeaders(schema);
+    plans.set(schema, "problem" in plan ? undefined : plan);
+  }
+  const plan = plans.get(schema);
+  const problem = plan && problemOfParamHeaders(plan, args, (prefix) => request.headersUnder(prefix));
+  if (problem !== undefined) throw headerMismatch(problem);
+}
+
+function headerMismatch(why: string): RpcError {
+  return new RpcError(-32020, `Header mismatch: ${why}`, { stage: "envelope" });
+}

@@ -1,0 +1,17 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TextList } from "./text-list.ts";
+
+test("the pieces come back joined in order, and the list is empty afterwards", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string(), { maxLength: 600, size: "max" }), (pieces) => {
+      const list = new TextList();
+      for (const piece of pieces) list.push(piece);
+      const text = pieces.join("");
+      expect(list.length).toBe(text.length);
+      expect(list.take()).toBe(text);
+      expect(list.length).toBe(0);
+      expect(list.take()).toBe("");
+    }),
+  );
+});

@@ -1,1 +1,0 @@
-export { createClock, type ManualClock } from "../../../../packages/portolan/src/testing/clock.ts";

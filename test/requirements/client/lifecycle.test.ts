@@ -1,0 +1,8 @@
+import { runRequirements } from "./requirement.ts";
+import { lifecycle } from "./sections/lifecycle.ts";
+import { negotiation } from "./sections/negotiation.ts";
+import { time } from "./sections/time.ts";
+
+runRequirements("lifecycle", lifecycle);
+runRequirements("finding out the version", negotiation);
+runRequirements("time limits", time);
