@@ -42,6 +42,7 @@ export async function connect<S = unknown>(target: Target, options: ConnectOptio
 }
 
 async function toLink(target: Target): Promise<Link> {
+  if (typeof target === "string" || target instanceof URL) return (await import("./http/index.ts")).http(target);
   if (typeof target === "object" && target !== null) {
     if ("exchange" in target) return target;
     if ("send" in target) return channelLink(target);
@@ -49,7 +50,7 @@ async function toLink(target: Target): Promise<Link> {
   }
   throw new PortolanError(
     "invalid-argument",
-    `connect: expected { command, args }, a link or a channel, got ${nameOf(target)}`,
+    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}`,
   );
 }
 

@@ -15,7 +15,7 @@ export interface ParamHeader {
   readonly path: readonly string[];
 }
 
-/** All arguments of a tool that headers repeat, in the order of its schema. */
+/** All arguments of a tool that headers repeat. */
 export type ParamPlan = readonly ParamHeader[];
 
 const annotation = "x-mcp-header";

@@ -1,4 +1,4 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import { TextList } from "./text-list.ts";
 
 /** An event to be sent. */
@@ -54,10 +54,7 @@ function eachLine(start: string, text: string): string {
 /** Keeps a value from ending its line and starting a field of its own. */
 function oneLine(field: string, value: string): string {
   if (!hasLineEnd(value) && !value.includes("\0")) return value;
-  throw new PortolanError(
-    "invalid-argument",
-    `${field}: expected no line ends and no NUL, got ${JSON.stringify(value)}`,
-  );
+  throw new PortolanError("invalid-argument", `${field}: expected no line ends and no NUL, got ${nameOf(value)}`);
 }
 
 function digits(ms: number): string {

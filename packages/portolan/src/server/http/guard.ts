@@ -178,7 +178,7 @@ function toHostEntry(entry: string): string {
 function toOriginEntry(entry: string): string {
   const isWeb = /^https?:/i.test(entry);
   const origin = isWeb && URL.canParse(entry) ? new URL(entry) : undefined;
-  if (origin && origin.href === `${origin.origin}/`) return origin.origin;
+  if (origin && origin.href === `${origin.origin}/` && parseOrigin(origin.origin)) return origin.origin;
   if (!isWeb && (entry === "null" || /^[a-z][a-z0-9+.-]*:\/\/./i.test(entry))) return entry;
   throw mistake("allowedOrigins", 'an origin such as "https://app.example.com"', entry);
 }

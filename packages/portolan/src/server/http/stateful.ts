@@ -10,12 +10,13 @@ import { collector, problemOfBatch } from "../batch.ts";
 import { type Principal, type ReturnPath, ServedExchange } from "../exchange.ts";
 import { hear } from "../hear.ts";
 import { type Reply, serveExchange } from "../serve-exchange.ts";
-import { peerFromHandshake, type Remembering } from "../session.ts";
+import { peerFromHandshake } from "../session.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
 import { EventLog, placeOf } from "./event-log.ts";
 import { LiveSession } from "./live-session.ts";
 import type { SessionOptions } from "./options.ts";
 import { eventOf, PostReply } from "./post-reply.ts";
+import { remembering } from "./remembering.ts";
 import type { Serving } from "./serving.ts";
 import { type KnownSession, Sessions } from "./sessions.ts";
 import { StandaloneStream, standaloneName } from "./standalone-stream.ts";
@@ -197,7 +198,7 @@ export class Stateful {
       writesText: true,
       notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
       ask: (exchange, question) => live.ask(exchange, answer, question),
-      session: this.#remembering(known, live),
+      session: remembering(this.#sessions, known.id, live),
     };
     const exchange = new ServedExchange(message, known.peer, visit.principal, back);
     exchange.onCancel(() => (cancelled ? cancelled() : answer.drop()));
@@ -223,24 +224,6 @@ export class Stateful {
     };
     const acceptsEvents = takesEvents(request);
     return new PostReply(reply, this.#serving.streams, { headers, acceptsEvents, principal: principal.key, recorder });
-  }
-
-  #remembering(known: KnownSession, live: LiveSession): Remembering {
-    const { id } = known;
-    return {
-      setLogLevel: async (logLevel) => {
-        await this.#sessions.change(id, () => ({ logLevel }));
-        live.standalone?.session.setLogLevel(logLevel);
-      },
-      subscribe: async (uri, hold) => {
-        await live.standalone?.session.subscribe(uri, hold);
-        await this.#sessions.change(id, ({ uris }) => ({ uris: [...new Set([...uris, uri])] }));
-      },
-      unsubscribe: async (uri) => {
-        live.standalone?.session.unsubscribe(uri);
-        await this.#sessions.change(id, ({ uris }) => ({ uris: uris.filter((other) => other !== uri) }));
-      },
-    };
   }
 
   async #hear(message: Message, known: KnownSession): Promise<void> {

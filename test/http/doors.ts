@@ -1,0 +1,69 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ReadableStream } from "node:stream/web";
+import { afterEach } from "vitest";
+import type { HttpHandler } from "../../packages/portolan/src/server/http/door.ts";
+import { fetchHandler } from "../../packages/portolan/src/server/http/fetch.ts";
+import { listenOn, type NodeListener, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
+import type { HttpLimits } from "../../packages/portolan/src/server/http/options.ts";
+import { RawHttp } from "./raw-http.ts";
+
+const cleanups: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  await Promise.all(cleanups.splice(0).map((clean) => clean()));
+});
+
+export function atEnd(clean: () => Promise<void> | void): void {
+  cleanups.push(clean);
+}
+
+/** Opens a door to a handler and says on which port. */
+export type Door = (handle: HttpHandler, limits?: HttpLimits) => Promise<number>;
+
+export const openNode: Door = async (handle, limits = {}) => {
+  const listening = await listenOn(nodeListener(handle, limits), { port: 0, host: "127.0.0.1", limits });
+  atEnd(() => listening.close(0));
+  return listening.port;
+};
+
+export const openFetch: Door = (handle, limits) => openListener(toListener(fetchHandler(handle, limits)));
+
+export const doors: { readonly [name: string]: Door } = { node: openNode, fetch: openFetch };
+
+/** Serves a listener the way an application with a server of its own does. */
+export async function openListener(listener: NodeListener): Promise<number> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  atEnd(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+export async function connectTo(port: number): Promise<RawHttp> {
+  const raw = await RawHttp.open(port);
+  atEnd(() => raw.destroy());
+  return raw;
+}
+
+/** What the adapters of web frameworks do. */
+function toListener(answer: (request: Request) => Promise<Response>): NodeListener {
+  return async (req, res) => {
+    const gone = new AbortController();
+    res.on("close", () => {
+      if (!res.writableFinished) gone.abort();
+    });
+    const headers = Object.entries(req.headers).map(([name, value]): [string, string] => [name, String(value)]);
+    const body = req.method === "GET" || req.method === "HEAD" ? null : (Readable.toWeb(req) as BodyInit);
+    const init = { method: req.method!, headers, body, duplex: "half", signal: gone.signal };
+    const response = await answer(new Request(`http://${req.headers.host}${req.url}`, init));
+    if (res.destroyed) return;
+    res.writeHead(response.status, Object.fromEntries(response.headers)).flushHeaders();
+    if (response.body === null) res.end();
+    else await pipeline(Readable.fromWeb(response.body as ReadableStream), res).catch(() => res.destroy());
+  };
+}
