@@ -61,6 +61,11 @@ export class Session implements Listener, Remembering {
     this.#subscriptions.delete(uri);
   }
 
+  /** Lets go of every resource but these. */
+  keepOnly(uris: readonly string[]): void {
+    for (const uri of [...this.#subscriptions.keys()]) if (!uris.includes(uri)) this.unsubscribe(uri);
+  }
+
   wants(topic: string, payload: JsonObject): boolean {
     if (topic === "resources/updated") return this.#follows(String(payload["uri"]));
     if (topic === "message") return mayLog(this.#peer, payload["level"] as LogLevel);

@@ -12,9 +12,10 @@ import { createGuard } from "./guard.ts";
 import { HttpSse } from "./http-sse.ts";
 import { anonymous, type Refusal, type ServeHttpOptions } from "./options.ts";
 import { Serving } from "./serving.ts";
-import { Stateful, type Visit } from "./stateful.ts";
+import { Stateful } from "./stateful.ts";
 import { serveStateless } from "./stateless.ts";
 import { sendError } from "./status.ts";
+import type { Visit } from "./visit.ts";
 
 /** Where the endpoint is unless said otherwise. */
 export const defaultPath = "/mcp";

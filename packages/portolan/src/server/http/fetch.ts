@@ -28,6 +28,7 @@ class FetchVisit implements HttpRequest, HttpReply {
   #isAnswered = false;
   /** The answer is out of our hands, or nobody is there to take it. */
   #isOver = false;
+  #isGone = false;
 
   constructor(request: Request, limits: BodyLimits, answer: (response: Response) => void) {
     this.#request = request;
@@ -83,26 +84,29 @@ class FetchVisit implements HttpRequest, HttpReply {
       return stream;
     }
     this.#isAnswered = true;
-    this.#request.signal.addEventListener("abort", () => stream.destroy());
     this.#answer(new Response(stream.readable, { headers: { ...headers, ...streamHeaders } }));
+    onAbort(this.#request.signal, () => stream.destroy());
     return stream;
   }
 
   onGone(listener: () => void): void {
-    if (this.#gone.push(listener) > 1) return;
-    const { signal } = this.#request;
-    if (signal.aborted) queueMicrotask(this.#leave);
-    else signal.addEventListener("abort", this.#leave);
+    if (this.#isGone) queueMicrotask(listener);
+    else if (this.#gone.push(listener) === 1) onAbort(this.#request.signal, this.#leave);
   }
 
   readonly #leave = (): void => {
     if (this.#isOver) return;
-    this.#isOver = true;
+    this.#isOver = this.#isGone = true;
     for (const listener of this.#gone) listener();
     if (this.#isAnswered) return;
     this.#isAnswered = true;
     this.#answer(new Response(null, { status: goneStatus }));
   };
+}
+
+function onAbort(signal: AbortSignal, listener: () => void): void {
+  if (signal.aborted) queueMicrotask(listener);
+  else signal.addEventListener("abort", listener);
 }
 
 interface StreamEvents {

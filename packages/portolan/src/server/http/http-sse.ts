@@ -6,9 +6,9 @@ import { type Serving as ServedChannel, serveChannel } from "../serve-channel.ts
 import type { Served } from "../server.ts";
 import { eventOf } from "./post-reply.ts";
 import type { Serving } from "./serving.ts";
-import type { Visit } from "./stateful.ts";
 import { sendError } from "./status.ts";
 import type { OpenStream } from "./streams.ts";
+import type { Visit } from "./visit.ts";
 
 const idBytes = 24;
 

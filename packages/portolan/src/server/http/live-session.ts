@@ -7,6 +7,9 @@ import type { ServedExchange } from "../exchange.ts";
 import type { PostReply } from "./post-reply.ts";
 import type { StandaloneStream } from "./standalone-stream.ts";
 
+const longestQuestionMs = 60 * 60_000;
+const answerMs = 60_000;
+
 interface Question {
   resolve(answer: JsonObject): void;
   reject(reason: Error): void;
@@ -56,6 +59,8 @@ export class LiveSession {
     const id = crypto.randomUUID();
     const answer = new Promise<JsonObject>((resolve, reject) => this.#questions.set(id, { resolve, reject }));
     const elsewhere = this.#follow(id);
+    // Others accept an answer only to a question that was asked.
+    await this.#storage.kv.set(questionKey(this.id, id), method, { ttlMs: longestQuestionMs });
     exchange.onCancel((reason) => {
       if (!this.#questions.has(id)) return;
       const cancelled = { requestId: id, reason: reason.message };
@@ -68,7 +73,10 @@ export class LiveSession {
     } finally {
       this.#questions.delete(id);
       elsewhere();
-      await this.#storage.log.delete(answersKey(this.id, id));
+      await Promise.all([
+        this.#storage.kv.delete(questionKey(this.id, id)),
+        this.#storage.log.delete(answersKey(this.id, id)),
+      ]);
     }
   }
 
@@ -77,7 +85,9 @@ export class LiveSession {
     const { id } = response;
     if (typeof id !== "string") return;
     if (this.#questions.has(id)) this.#settle(id, response);
-    else await this.#storage.log.append(answersKey(this.id, id), JSON.stringify(response), { keep: 1, ttlMs: 60_000 });
+    else if ((await this.#storage.kv.get(questionKey(this.id, id))) !== undefined) {
+      await this.#storage.log.append(answersKey(this.id, id), JSON.stringify(response), { keep: 1, ttlMs: answerMs });
+    }
   }
 
   /** The session is over. */
@@ -106,6 +116,10 @@ export class LiveSession {
       entries.return?.();
     };
   }
+}
+
+function questionKey(session: string, id: string): string {
+  return `mcp/question/${session}/${id}`;
 }
 
 function answersKey(session: string, id: string): string {

@@ -33,6 +33,7 @@ class NodeVisit implements HttpRequest, HttpReply {
   #isAnswered = false;
   /** The client has all it will get, though the connection still takes what it sends. */
   #isWhole = false;
+  #isGone = false;
   #gone: (() => void)[] | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, bodies: BodyReader) {
@@ -98,33 +99,31 @@ class NodeVisit implements HttpRequest, HttpReply {
   }
 
   onGone(listener: () => void): void {
-    if (this.#gone === undefined) {
-      this.#gone = [];
+    if (this.#isGone || isGone(this.#req, this.#res)) queueMicrotask(listener);
+    else if (this.#gone !== undefined) this.#gone.push(listener);
+    else {
+      this.#gone = [listener];
       this.#watch();
     }
-    this.#gone.push(listener);
   }
 
   #watch(): void {
     const res = this.#res;
-    const { socket } = this.#req;
-    if (isGone(this.#req, res)) {
-      queueMicrotask(this.#closed);
-      return;
-    }
-    res.on("close", this.#closed);
+    const closed = () => this.#close();
+    res.on("close", closed);
     if (res.socket !== null) return;
     // Nor does it hear of the end.
+    const { socket } = this.#req;
     socket.setMaxListeners(0);
-    socket.on("close", this.#closed);
-    res.on("close", () => socket.off("close", this.#closed));
+    socket.on("close", closed);
+    res.on("close", () => socket.off("close", closed));
   }
 
-  readonly #closed = (): void => {
-    if (this.#isWhole || this.#res.writableFinished) return;
-    this.#isWhole = true;
+  #close(): void {
+    if (this.#isGone || this.#isWhole || this.#res.writableFinished) return;
+    this.#isGone = true;
     for (const listener of this.#gone ?? []) listener();
-  };
+  }
 
   /** Whether the client is sending more than an answered request may. */
   #isSending(): boolean {
@@ -197,7 +196,7 @@ class NodeStream implements EventStream {
       if (isClosing(res)) this.#fields.push("connection", "close");
       res.writeHead(200, this.#fields);
     }
-    if (this.#isEnded) res.end(text);
+    if (this.#isEnded) res.end(text, isClosing(res) ? () => this.#req.socket.destroySoon() : undefined);
     else if (text === "") res.flushHeaders();
     else res.write(text);
   }

@@ -15,6 +15,8 @@ export const standaloneName = "get";
 export class StandaloneStream {
   readonly session: Session;
   readonly #stream: OpenStream;
+  readonly #runtime: Runtime;
+  readonly #principal: Principal;
   readonly #stopListening: () => void;
   #recorded: Promise<void> = Promise.resolve();
 
@@ -27,12 +29,17 @@ export class StandaloneStream {
         stream.write(`id: ${id}\n${eventOf(text)}`);
       });
     });
+    this.#runtime = runtime;
+    this.#principal = principal;
     this.#stopListening = runtime.hub.listen(this.session);
-    for (const uri of known.uris) void this.#follow(runtime, known, principal, uri);
+    this.follow(known);
   }
 
-  get isOver(): boolean {
-    return this.#stream.isOver;
+  /** Follows what the record of its session says, and nothing else. */
+  follow({ peer, uris }: KnownSession): void {
+    if (peer.logLevel !== undefined) this.session.setLogLevel(peer.logLevel);
+    this.session.keepOnly(uris);
+    for (const uri of uris) void this.#subscribe(uri);
   }
 
   /** Ends the stream on our side. */
@@ -47,14 +54,14 @@ export class StandaloneStream {
     this.session.end();
   }
 
-  async #follow(runtime: Runtime, known: KnownSession, principal: Principal, uri: string): Promise<void> {
+  async #subscribe(uri: string): Promise<void> {
     const request = { jsonrpc: "2.0", id: 0, method: "resources/subscribe", params: { uri } } as const;
-    const exchange = new ServedExchange(request, known.peer, principal, { notify() {} });
+    const exchange = new ServedExchange(request, this.session.peer, this.#principal, { notify() {} });
     try {
-      const begin = watchOf(runtime, exchange, uri);
-      await this.session.subscribe(uri, () => begin && runtime.hub.hold(uri, begin));
+      const begin = watchOf(this.#runtime, exchange, uri);
+      await this.session.subscribe(uri, () => begin && this.#runtime.hub.hold(uri, begin));
     } catch (cause) {
-      runtime.report(cause, request.method);
+      this.#runtime.report(cause, request.method);
     }
   }
 }

@@ -3,16 +3,15 @@ import type { RpcError } from "../../jsonrpc/errors.ts";
 import type { Message, RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import { invalidParams, invalidRequest } from "../../protocol/errors.ts";
-import { handshakes } from "../../protocol/revisions/index.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
 import { collector, problemOfBatch } from "../batch.ts";
-import { type Principal, type ReturnPath, ServedExchange } from "../exchange.ts";
+import { type ReturnPath, ServedExchange } from "../exchange.ts";
 import { hear } from "../hear.ts";
 import { type Reply, serveExchange } from "../serve-exchange.ts";
 import { peerFromHandshake } from "../session.ts";
-import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
 import { EventLog, placeOf } from "./event-log.ts";
+import { findSession } from "./find-session.ts";
 import { LiveSession } from "./live-session.ts";
 import type { SessionOptions } from "./options.ts";
 import { eventOf, PostReply } from "./post-reply.ts";
@@ -22,18 +21,12 @@ import { type KnownSession, Sessions } from "./sessions.ts";
 import { StandaloneStream, standaloneName } from "./standalone-stream.ts";
 import { takesEvents } from "./stateless.ts";
 import { sendError, statusOf } from "./status.ts";
+import type { Visit } from "./visit.ts";
 
 const retryMs = 1_000;
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
-
-/** One HTTP request on its way through the stateful era. */
-export interface Visit {
-  readonly request: HttpRequest;
-  readonly reply: HttpReply;
-  readonly principal: Principal;
-  readonly headers: HttpHeaders;
-}
+const changeTopic = "mcp/session-change";
 
 /** Serves clients that begin with a handshake: what their later requests leave out is remembered in their session. */
 export class Stateful {
@@ -53,6 +46,7 @@ export class Stateful {
     this.#stops = [
       storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
       storage.bus.subscribe(endTopic, ...heard((id) => this.#endHere(id))),
+      storage.bus.subscribe(changeTopic, ...heard((id) => this.#changedElsewhere(id))),
     ];
   }
 
@@ -62,7 +56,7 @@ export class Stateful {
       await this.#initialize(messages, visit);
       return;
     }
-    const known = await this.#find(visit);
+    const known = await findSession(this.#sessions, visit);
     if (!known) return;
     if (Array.isArray(messages)) {
       this.#batch(messages, known, visit);
@@ -86,7 +80,7 @@ export class Stateful {
       sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
       return;
     }
-    const known = await this.#find(visit);
+    const known = await findSession(this.#sessions, visit);
     if (!known) return;
     const lastEventId = request.header(headerKeys.lastEventId);
     const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
@@ -126,7 +120,7 @@ export class Stateful {
   }
 
   async delete(visit: Visit): Promise<void> {
-    const known = await this.#find(visit);
+    const known = await findSession(this.#sessions, visit);
     if (!known) return;
     await this.#sessions.end(known.id);
     this.#endHere(known.id);
@@ -198,7 +192,7 @@ export class Stateful {
       writesText: true,
       notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
       ask: (exchange, question) => live.ask(exchange, answer, question),
-      session: remembering(this.#sessions, known.id, live),
+      session: remembering(this.#sessions, known.id, live, () => this.#storage.bus.publish(changeTopic, known.id)),
     };
     const exchange = new ServedExchange(message, known.peer, visit.principal, back);
     exchange.onCancel(() => (cancelled ? cancelled() : answer.drop()));
@@ -228,7 +222,8 @@ export class Stateful {
 
   async #hear(message: Message, known: KnownSession): Promise<void> {
     if (!("method" in message)) {
-      await this.#liveSession(known.id).settle(message);
+      const live = this.#live.get(known.id) ?? new LiveSession(known.id, this.#storage);
+      await live.settle(message);
       return;
     }
     const { method, params = {} } = message as RpcNotification;
@@ -239,26 +234,6 @@ export class Stateful {
     const cancel = JSON.stringify([known.id, params["requestId"], params["reason"]]);
     this.#cancelHere(cancel);
     await this.#storage.bus.publish(cancelTopic, cancel);
-  }
-
-  /** The session of a request; answers the request itself when there is none. */
-  async #find({ request, reply, principal, headers }: Visit): Promise<KnownSession | undefined> {
-    const id = request.header(headerKeys.session);
-    const version = request.header(headerKeys.version);
-    if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
-      const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
-      sendError(reply, 400, { code: -32600, message }, undefined, headers);
-      return undefined;
-    }
-    if (id === undefined) {
-      const message = "Mcp-Session-Id: expected the header of a session, which begins with an initialize request";
-      sendError(reply, 400, { code: -32600, message }, undefined, headers);
-      return undefined;
-    }
-    const known = await this.#sessions.find(id, principal.key);
-    if (!known)
-      sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, undefined, headers);
-    return known;
   }
 
   #liveSession(id: string): LiveSession {
@@ -278,6 +253,14 @@ export class Stateful {
     const [session, requestId, reason] = JSON.parse(value) as [string, RequestId, unknown];
     const why = typeof reason === "string" ? reason : "The client cancelled the request";
     this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
+  }
+
+  /** The stream of a session may be here while its requests go elsewhere. */
+  async #changedElsewhere(id: string): Promise<void> {
+    const standalone = this.#live.get(id)?.standalone;
+    this.#sessions.forget(id);
+    const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
+    if (known) standalone.follow(known);
   }
 
   #endHere(id: string): void {

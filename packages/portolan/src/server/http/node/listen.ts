@@ -121,7 +121,7 @@ function whyNot(error: NodeJS.ErrnoException, port: number, host: string): strin
 
 async function stop(server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Streams that were begun before have promised to keep their connection.
+  // Answers that were begun before have promised to keep their connection.
   server.keepAliveTimeout = 1;
   server.closeIdleConnections();
   // To node, a connection that has never been used is not idle.

@@ -1,0 +1,10 @@
+import type { Principal } from "../exchange.ts";
+import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+
+/** One HTTP request that was let in, with what its answer carries in any case. */
+export interface Visit {
+  readonly request: HttpRequest;
+  readonly reply: HttpReply;
+  readonly principal: Principal;
+  readonly headers: HttpHeaders;
+}
