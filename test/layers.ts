@@ -9,7 +9,7 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   server: ["jsonrpc", "schema", "storage", "protocol", "transport"],
   client: ["jsonrpc", "schema", "storage", "protocol", "transport"],
   testing: ["jsonrpc", "schema", "storage", "protocol", "server", "client"],
-  index: ["jsonrpc", "protocol"],
+  index: ["jsonrpc", "protocol", "client"],
 };
 
 /** The table as ARCHITECTURE.md shows it. */

@@ -1,3 +1,5 @@
+export type { Client } from "./client/api.ts";
+export { connect, type Target } from "./client/connect.ts";
 export { PortolanError, type PortolanErrorCode } from "./errors.ts";
 export type { Channel, Incoming, Prepared, Sendable } from "./jsonrpc/channel.ts";
 export { type ErrorStage, RpcError, type RpcErrorOptions } from "./jsonrpc/errors.ts";
