@@ -123,6 +123,7 @@ export class Call implements Sink, Timed {
 
   response(response: RpcResponse): void {
     this.#wire.calls.delete(this.id);
+    this.#wire.firstAnswer?.(response);
     if ("error" in response) {
       const { code, message, data } = response.error;
       this.#fail(new RpcError(code, message, { data }));

@@ -59,7 +59,14 @@ async function settle(wire: Wire, verdicts: Verdicts | undefined): Promise<Serve
   const { era = "auto" } = wire.options;
   const remembered = era === "auto" ? await verdicts?.read() : undefined;
   await wire.open();
-  if (remembered?.era === "stateless") return remember(wire, remembered);
+  if (remembered?.era === "stateless") {
+    // If it is wrong, the first answer is an error, and the next connection finds out.
+    wire.firstAnswer = (response) => {
+      wire.firstAnswer = undefined;
+      if ("error" in response) verdicts?.forget();
+    };
+    return remember(wire, remembered);
+  }
   const evidence = await negotiate(wire, remembered ? remembered.era : era).catch(async (reason) => {
     if (!remembered) throw reason;
     // It was another server then.
@@ -73,7 +80,7 @@ async function settle(wire: Wire, verdicts: Verdicts | undefined): Promise<Serve
   return profile;
 }
 
-/** What a server said the last time needs no question; if it is wrong, the first error makes us ask again next time. */
+/** What a server said the last time needs no question. */
 function remember(wire: Wire, profile: ServerProfile): ServerProfile {
   const revision = revisions.find(({ version }) => version === profile.version);
   if (!revision) throw new Error("a verdict names a known version");

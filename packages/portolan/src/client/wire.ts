@@ -32,6 +32,8 @@ export class Wire implements LinkEvents {
   /** Who answered; undefined until that is settled. */
   profile: ServerProfile | undefined;
   logLevel: LogLevel | undefined;
+  /** Hears the first answer of a server whose era was only remembered. */
+  firstAnswer: ((response: RpcResponse) => void) | undefined;
   /** Whether the end of the link is our own wish. */
   isClosing = false;
   /** Why the link is gone; undefined while it is there. */
