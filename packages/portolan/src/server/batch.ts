@@ -27,7 +27,7 @@ export function collector(
   return (response) => {
     if (response) responses.push(serializable(response));
     open -= 1;
-    if (open === 0 && responses.length > 0) send(responses);
+    if (open === 0) send(responses);
   };
 }
 

@@ -150,7 +150,9 @@ class ChannelServer implements Serving, ReturnPath {
       this.#refuse(invalidRequest(problem));
       return;
     }
-    const collect = collector(messages, (responses) => this.#outbox.send(responses));
+    const collect = collector(messages, (responses) => {
+      if (responses.length > 0) this.#outbox.send(responses);
+    });
     for (const message of messages) {
       if (!("method" in message)) this.#questions?.settle(message);
       else if ("id" in message) this.#serve(message, collect, () => collect());

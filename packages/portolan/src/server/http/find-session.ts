@@ -1,3 +1,4 @@
+import type { RequestId } from "../../jsonrpc/message.ts";
 import { handshakes } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
 import type { KnownSession, Sessions } from "./sessions.ts";
@@ -8,21 +9,22 @@ import type { Visit } from "./visit.ts";
 export async function findSession(
   sessions: Sessions,
   { request, reply, principal, headers }: Visit,
+  requestId?: RequestId,
 ): Promise<KnownSession | undefined> {
   const id = request.header(headerKeys.session);
   const version = request.header(headerKeys.version);
   if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
     const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
-    sendError(reply, 400, { code: -32600, message }, undefined, headers);
+    sendError(reply, 400, { code: -32600, message }, requestId, headers);
     return undefined;
   }
   if (id === undefined) {
     const message = "Mcp-Session-Id: expected the header of a session, which begins with an initialize request";
-    sendError(reply, 400, { code: -32600, message }, undefined, headers);
+    sendError(reply, 400, { code: -32600, message }, requestId, headers);
     return undefined;
   }
   const known = await sessions.find(id, principal.key);
   if (!known)
-    sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, undefined, headers);
+    sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, requestId, headers);
   return known;
 }

@@ -99,6 +99,7 @@ class NodeVisit implements HttpRequest, HttpReply {
   }
 
   onGone(listener: () => void): void {
+    if (this.#isWhole || this.#res.writableFinished) return;
     if (this.#isGone || isGone(this.#req, this.#res)) queueMicrotask(listener);
     else if (this.#gone !== undefined) this.#gone.push(listener);
     else {
@@ -112,7 +113,7 @@ class NodeVisit implements HttpRequest, HttpReply {
     const closed = () => this.#close();
     res.on("close", closed);
     if (res.socket !== null) return;
-    // Nor does it hear of the end.
+    // An answer that waits its turn behind another is not told either.
     const { socket } = this.#req;
     socket.setMaxListeners(0);
     socket.on("close", closed);
@@ -127,8 +128,8 @@ class NodeVisit implements HttpRequest, HttpReply {
 
   /** Whether the client is sending more than an answered request may. */
   #isSending(): boolean {
-    const { complete, headers } = this.#req;
-    if (complete) return false;
+    if (this.#req.complete) return false;
+    const { headers } = this.#req;
     return (
       this.#isReading ||
       headers["transfer-encoding"] !== undefined ||
@@ -202,7 +203,7 @@ class NodeStream implements EventStream {
   }
 }
 
-/** A pipelined answer that waits for its turn is not destroyed with its connection. */
+/** The connection is asked too: an answer that waits its turn behind another is not destroyed with it. */
 function isGone(req: IncomingMessage, res: ServerResponse): boolean {
   return res.destroyed || req.socket.destroyed;
 }

@@ -3,12 +3,15 @@ import { serialize } from "../../jsonrpc/serialize.ts";
 import type { HttpHeaders, HttpReply } from "./door.ts";
 import type { OpenStream, Streams } from "./streams.ts";
 
+const retryMs = 1_000;
 const dispensable = ["notifications/progress", "notifications/message"];
 
 /** Keeps what is said on a stream, so that it can be read after the connection was lost. */
 export interface Recorder {
   /** The event before all others, which lets a client come back before it has heard anything. */
   readonly opening: string | undefined;
+  /** The stream begins: from here on its client may come back. */
+  begin(): Promise<void>;
   /** Resolves to the id of the event. */
   append(text: string, isLast: boolean): Promise<string>;
 }
@@ -62,11 +65,13 @@ export class PostReply {
     else this.#reply.send(status, { ...this.#options.headers, "content-type": "application/json" }, text);
   }
 
-  /** Nobody wants an answer any more. */
+  /** Nobody wants an answer any more: the connection is ended without one. */
   drop(): void {
     if (this.#isOver) return;
     this.#end();
-    this.#stream?.end();
+    if (!this.#stream) this.#reply.send(202, this.#options.headers);
+    else if (this.#options.recorder) this.#write("", true);
+    else this.#stream.end();
   }
 
   /** Whether there is a stream now. */
@@ -74,7 +79,10 @@ export class PostReply {
     if (!this.#stream && this.acceptsEvents && !this.#isOver) {
       const { headers, principal, recorder } = this.#options;
       this.#stream = this.#streams.open(this.#reply, headers, principal);
-      if (recorder?.opening !== undefined) this.#stream?.write(recorder.opening);
+      if (recorder && this.#stream) {
+        this.#recorded = recorder.begin();
+        if (recorder.opening !== undefined) this.#stream.write(recorder.opening);
+      }
       clearTimeout(this.#quiet);
     }
     return this.#stream !== undefined;
@@ -89,7 +97,7 @@ export class PostReply {
     }
     this.#recorded = this.#recorded.then(async () => {
       const id = await recorder.append(text, isLast);
-      this.#stream?.write(`id: ${id}\n${eventOf(text)}`);
+      if (text !== "") this.#stream?.write(`id: ${id}\n${eventOf(text)}`);
       if (isLast) this.#stream?.end();
     });
   }
@@ -103,4 +111,9 @@ export class PostReply {
 /** One message as an event; JSON text has no raw line ends, so that one line of data is enough. */
 export function eventOf(text: string): string {
   return `event: message\ndata: ${text}\n\n`;
+}
+
+/** The event before all others: its id is the start of the stream, and a client that loses it comes back after a while. */
+export function opening(stream: string): string {
+  return `id: ${stream}_\nretry: ${retryMs}\ndata: \n\n`;
 }

@@ -3,7 +3,7 @@ import { type Principal, ServedExchange } from "../exchange.ts";
 import { watchOf } from "../listen.ts";
 import type { Runtime } from "../runtime.ts";
 import { Session } from "../session.ts";
-import type { EventLog } from "./event-log.ts";
+import type { EventLog, Place } from "./event-log.ts";
 import { eventOf } from "./post-reply.ts";
 import type { KnownSession } from "./sessions.ts";
 import type { OpenStream } from "./streams.ts";
@@ -11,28 +11,55 @@ import type { OpenStream } from "./streams.ts";
 /** The name of a session's standalone stream in the ids of its events. */
 export const standaloneName = "get";
 
-/** The stream of a session for what belongs to no request: changes, and logs outside requests. */
+/** How long a client that lost its connection may stay away without missing anything. */
+const patienceMs = 60_000;
+
+/** What a session hears that belongs to no request: changes, and logs outside requests. It outlives a lost connection. */
 export class StandaloneStream {
   readonly session: Session;
-  readonly #stream: OpenStream;
   readonly #runtime: Runtime;
   readonly #principal: Principal;
+  readonly #id: string;
+  readonly #log: EventLog;
+  readonly #ended: () => void;
   readonly #stopListening: () => void;
+  #stream: OpenStream | undefined;
   #recorded: Promise<void> = Promise.resolve();
+  #patience: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(runtime: Runtime, known: KnownSession, principal: Principal, stream: OpenStream, log: EventLog) {
-    this.#stream = stream;
-    this.session = new Session(known.peer, principal.key, (method, params) => {
-      const text = serialize({ jsonrpc: "2.0", method, params });
-      this.#recorded = this.#recorded.then(async () => {
-        const id = await log.append(known.id, standaloneName, text, false);
-        stream.write(`id: ${id}\n${eventOf(text)}`);
-      });
-    });
+  constructor(runtime: Runtime, known: KnownSession, principal: Principal, log: EventLog, ended: () => void) {
     this.#runtime = runtime;
     this.#principal = principal;
+    this.#id = known.id;
+    this.#log = log;
+    this.#ended = ended;
+    this.session = new Session(known.peer, principal.key, (method, params) => {
+      this.#say(serialize({ jsonrpc: "2.0", method, params }));
+    });
     this.#stopListening = runtime.hub.listen(this.session);
     this.follow(known);
+  }
+
+  /** Goes on over this connection, from a place if there is one; the connection before it is ended. */
+  attach(stream: OpenStream, opening: string | undefined, place: Place | undefined): void {
+    clearTimeout(this.#patience);
+    this.#stream?.end();
+    this.#stream = undefined;
+    this.#inOrder(async () => {
+      if (opening !== undefined) stream.write(opening);
+      for (const { id, text } of place ? await this.#log.read(this.#id, place) : []) stream.write(withId(id, text));
+      this.#stream = stream;
+    });
+  }
+
+  /** The connection is lost; what is said now is kept for a while. */
+  detach(stream: OpenStream): void {
+    this.#inOrder(async () => {
+      if (this.#stream !== stream) return;
+      this.#stream = undefined;
+      this.#patience = setTimeout(() => this.end(), patienceMs);
+      if (typeof this.#patience === "object") this.#patience.unref?.();
+    });
   }
 
   /** Follows what the record of its session says, and nothing else. */
@@ -42,16 +69,26 @@ export class StandaloneStream {
     for (const uri of uris) void this.#subscribe(uri);
   }
 
-  /** Ends the stream on our side. */
+  /** Ends the stream and lets go of what was begun for it. */
   end(): void {
-    this.release();
-    this.#stream.end();
-  }
-
-  /** Lets go of what was begun for it. */
-  release(): void {
+    clearTimeout(this.#patience);
     this.#stopListening();
     this.session.end();
+    this.#stream?.end();
+    this.#ended();
+  }
+
+  #say(text: string): void {
+    this.#inOrder(async () => {
+      const id = await this.#log.append(this.#id, standaloneName, text, false);
+      this.#stream?.write(withId(id, text));
+    });
+  }
+
+  #inOrder(step: () => Promise<void>): void {
+    this.#recorded = this.#recorded.then(step).catch((cause) => {
+      this.#runtime.report(cause);
+    });
   }
 
   async #subscribe(uri: string): Promise<void> {
@@ -64,4 +101,8 @@ export class StandaloneStream {
       this.#runtime.report(cause, request.method);
     }
   }
+}
+
+function withId(id: string, text: string): string {
+  return `id: ${id}\n${eventOf(text)}`;
 }

@@ -10,20 +10,20 @@ import { type ReturnPath, ServedExchange } from "../exchange.ts";
 import { hear } from "../hear.ts";
 import { type Reply, serveExchange } from "../serve-exchange.ts";
 import { peerFromHandshake } from "../session.ts";
-import { EventLog, placeOf } from "./event-log.ts";
+import { EventLog } from "./event-log.ts";
 import { findSession } from "./find-session.ts";
+import { GetStreams } from "./get-streams.ts";
 import { LiveSession } from "./live-session.ts";
+import { LiveSessions } from "./live-sessions.ts";
 import type { SessionOptions } from "./options.ts";
-import { eventOf, PostReply } from "./post-reply.ts";
+import { opening, PostReply } from "./post-reply.ts";
 import { remembering } from "./remembering.ts";
 import type { Serving } from "./serving.ts";
 import { type KnownSession, Sessions } from "./sessions.ts";
-import { StandaloneStream, standaloneName } from "./standalone-stream.ts";
 import { takesEvents } from "./stateless.ts";
 import { sendError, statusOf } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
-const retryMs = 1_000;
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
 const changeTopic = "mcp/session-change";
@@ -34,7 +34,8 @@ export class Stateful {
   readonly #storage: Storage;
   readonly #sessions: Sessions;
   readonly #log: EventLog;
-  readonly #live = new Map<string, LiveSession>();
+  readonly #live: LiveSessions;
+  readonly #gets: GetStreams;
   readonly #stops: Promise<() => Promise<void> | void>[];
 
   constructor(serving: Serving, storage: Storage, options: SessionOptions) {
@@ -42,6 +43,8 @@ export class Stateful {
     this.#storage = storage;
     this.#sessions = new Sessions(storage, options);
     this.#log = new EventLog(storage);
+    this.#live = new LiveSessions(storage);
+    this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live);
     const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
     this.#stops = [
       storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
@@ -56,7 +59,8 @@ export class Stateful {
       await this.#initialize(messages, visit);
       return;
     }
-    const known = await findSession(this.#sessions, visit);
+    const id = Array.isArray(messages) || !("method" in messages && "id" in messages) ? undefined : messages.id;
+    const known = await findSession(this.#sessions, visit, id);
     if (!known) return;
     if (Array.isArray(messages)) {
       this.#batch(messages, known, visit);
@@ -73,50 +77,8 @@ export class Stateful {
     reply.send(202, headers);
   }
 
-  /** The stream for what belongs to no request, or the rest of one that was cut. */
-  async get(visit: Visit): Promise<void> {
-    const { request, reply, principal, headers } = visit;
-    if (!takesEvents(request)) {
-      sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
-      return;
-    }
-    const known = await findSession(this.#sessions, visit);
-    if (!known) return;
-    const lastEventId = request.header(headerKeys.lastEventId);
-    const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
-    if (lastEventId !== undefined && !place) {
-      sendError(reply, 400, { code: -32600, message: "Last-Event-ID: no event of this session" }, undefined, headers);
-      return;
-    }
-    const live = this.#liveSession(known.id);
-    // The newest stream of a session counts: the older one is most often a connection that died unnoticed.
-    if (!place || place.stream === standaloneName) live.standalone?.end();
-    const stream = this.#serving.streams.open(reply, headers, principal.key);
-    if (!stream) {
-      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, {
-        ...headers,
-        "retry-after": "5",
-      });
-      return;
-    }
-    if (place && place.stream !== standaloneName) {
-      const events = this.#log.after(known.id, place);
-      reply.onGone(() => events.return(undefined));
-      for await (const { id, text } of events) {
-        if (stream.isOver) return;
-        stream.write(`id: ${id}\n${eventOf(text)}`);
-      }
-      stream.end();
-      return;
-    }
-    const standalone = new StandaloneStream(this.#serving.runtime, known, principal, stream, this.#log);
-    live.standalone = standalone;
-    if (known.peer.revision.http.primes) stream.write(opening(standaloneName));
-    reply.onGone(() => {
-      standalone.release();
-      if (live.standalone === standalone) live.standalone = undefined;
-      this.#forgetIdle(live);
-    });
+  get(visit: Visit): Promise<void> {
+    return this.#gets.open(visit);
   }
 
   async delete(visit: Visit): Promise<void> {
@@ -130,6 +92,7 @@ export class Stateful {
 
   async close(): Promise<void> {
     for (const live of this.#live.values()) live.standalone?.end();
+    this.#log.close();
     for (const stop of await Promise.all(this.#stops)) await stop();
   }
 
@@ -168,7 +131,9 @@ export class Stateful {
       return;
     }
     const answer = this.#replyFor(known, visit);
-    const collect = collector(messages, (responses) => answer.finish(serialize(responses), 200));
+    const collect = collector(messages, (responses) =>
+      responses.length === 0 ? answer.drop() : answer.finish(serialize(responses), 200),
+    );
     let requests = 0;
     for (const message of messages) {
       if ("method" in message && "id" in message) {
@@ -187,7 +152,7 @@ export class Stateful {
     reply: Reply,
     cancelled?: () => void,
   ): void {
-    const live = this.#liveSession(known.id);
+    const live = this.#live.open(known.id);
     const back: ReturnPath = {
       writesText: true,
       notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
@@ -195,10 +160,11 @@ export class Stateful {
       session: remembering(this.#sessions, known.id, live, () => this.#storage.bus.publish(changeTopic, known.id)),
     };
     const exchange = new ServedExchange(message, known.peer, visit.principal, back);
-    exchange.onCancel(() => (cancelled ? cancelled() : answer.drop()));
+    // What the handler still says to that goes before.
+    exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
     const running = serveExchange(this.#serving.runtime, exchange, reply);
     if (!running) {
-      this.#forgetIdle(live);
+      this.#live.forgetIdle(live);
       return;
     }
     live.add(exchange);
@@ -206,7 +172,7 @@ export class Stateful {
     this.#serving.track(exchange, running);
     running.then(() => {
       live.remove(exchange);
-      this.#forgetIdle(live);
+      this.#live.forgetIdle(live);
     });
   }
 
@@ -214,6 +180,7 @@ export class Stateful {
     const stream = crypto.randomUUID().slice(0, 13);
     const recorder = {
       opening: known.peer.revision.http.primes ? opening(stream) : undefined,
+      begin: () => this.#log.open(known.id, stream),
       append: (text: string, isLast: boolean) => this.#log.append(known.id, stream, text, isLast),
     };
     const acceptsEvents = takesEvents(request);
@@ -234,19 +201,6 @@ export class Stateful {
     const cancel = JSON.stringify([known.id, params["requestId"], params["reason"]]);
     this.#cancelHere(cancel);
     await this.#storage.bus.publish(cancelTopic, cancel);
-  }
-
-  #liveSession(id: string): LiveSession {
-    let live = this.#live.get(id);
-    if (!live) {
-      live = new LiveSession(id, this.#storage);
-      this.#live.set(id, live);
-    }
-    return live;
-  }
-
-  #forgetIdle(live: LiveSession): void {
-    if (live.isIdle) this.#live.delete(live.id);
   }
 
   #cancelHere(value: string): void {
@@ -271,8 +225,4 @@ export class Stateful {
 
 function requestStatus(error: RpcError): number {
   return error.stage === "envelope" ? statusOf(error) : 200;
-}
-
-function opening(stream: string): string {
-  return `id: ${stream}_\nretry: ${retryMs}\ndata: \n\n`;
 }

@@ -40,8 +40,8 @@ export function serveStateless(
     const exchange = new ServedExchange(message, peer, principal, back);
     // spec 2026-07-28: a client that closes the stream of its request cancels it.
     reply.onGone(() => {
-      answer.drop();
       exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
+      answer.drop();
     });
     const running = serveExchange(runtime, exchange, (response, error) =>
       answer.finish(serialize(response), error ? statusOf(error) : 200),

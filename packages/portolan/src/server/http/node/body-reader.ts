@@ -11,7 +11,8 @@ interface Parsed {
 /** Reads the bodies of one listener; those that take their time are looked after by one timer together. */
 export class BodyReader {
   readonly #limits: BodyLimits;
-  readonly #arriving = new Set<ArrivingBody>();
+  // In no order: every request comes and goes here, and a Set would cost more than the rest of its body.
+  readonly #arriving: ArrivingBody[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(limits: BodyLimits) {
@@ -27,35 +28,39 @@ export class BodyReader {
     if (req.readableEnded) return Promise.resolve(takenAlready());
     if (req.destroyed) return Promise.resolve(cutOff());
     if (Number(req.headers["content-length"]) > this.#limits.bytes) return Promise.resolve(tooLarge(this.#limits));
-    return new Promise((resolve) => {
-      const body = new ArrivingBody(req, this.#limits, (result) => {
-        this.#arriving.delete(body);
-        resolve(result);
-      });
-      this.#arriving.add(body);
-      this.#timer ??= setInterval(this.#look, Math.min(1_000, this.#limits.ms / 4)).unref();
-    });
+    this.#timer ??= setInterval(this.#look, Math.min(1_000, this.#limits.ms / 4)).unref();
+    return new Promise((resolve) => new ArrivingBody(req, this.#limits, this.#arriving, resolve));
   }
 
   readonly #look = (): void => {
-    for (const body of this.#arriving) body.hurry();
-    if (this.#arriving.size > 0) return;
+    for (const body of [...this.#arriving]) body.hurry();
+    if (this.#arriving.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   };
 }
 
+/** A body among others that arrive; it takes itself off their list when it is there. */
 class ArrivingBody {
   readonly #req: IncomingMessage;
   readonly #limits: BodyLimits;
-  readonly #done: (result: string | BodyProblem) => void;
+  readonly #others: ArrivingBody[];
+  readonly #resolve: (result: string | BodyProblem) => void;
   readonly #since = performance.now();
   readonly #bytes = new ByteList();
+  #place: number;
 
-  constructor(req: IncomingMessage, limits: BodyLimits, done: (result: string | BodyProblem) => void) {
+  constructor(
+    req: IncomingMessage,
+    limits: BodyLimits,
+    others: ArrivingBody[],
+    resolve: (result: string | BodyProblem) => void,
+  ) {
     this.#req = req;
     this.#limits = limits;
-    this.#done = done;
+    this.#others = others;
+    this.#resolve = resolve;
+    this.#place = others.push(this) - 1;
     req.on("data", this.#onData);
     req.on("end", this.#onEnd);
     req.on("close", this.#onClose);
@@ -71,14 +76,27 @@ class ArrivingBody {
     if (this.#bytes.length > this.#limits.bytes) this.#stop(tooLarge(this.#limits));
   };
 
-  readonly #onEnd = (): void => this.#done(decodeBody(this.#bytes.take()));
+  readonly #onEnd = (): void => this.#settle(decodeBody(this.#bytes.take()));
 
-  readonly #onClose = (): void => this.#done(cutOff());
+  /** Comes after the end of every body, too. */
+  readonly #onClose = (): void => {
+    if (this.#place !== -1) this.#settle(cutOff());
+  };
 
   #stop(problem: BodyProblem): void {
     this.#req.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose).pause();
     this.#bytes.takePieces();
-    this.#done(problem);
+    this.#settle(problem);
+  }
+
+  #settle(result: string | BodyProblem): void {
+    const last = this.#others.pop();
+    if (last !== undefined && last !== this) {
+      this.#others[this.#place] = last;
+      last.#place = this.#place;
+    }
+    this.#place = -1;
+    this.#resolve(result);
   }
 }
 

@@ -1,0 +1,285 @@
+import { nameOf, PortolanError } from "../../errors.ts";
+import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
+import { metaOf } from "../../protocol/meta.ts";
+import { channelLink } from "../channel-link.ts";
+import { systemClock } from "../clock.ts";
+import { HandshakeWanted, type Link, type LinkEvents, type Sink } from "../link.ts";
+import { Exchange, type ExchangeOwner } from "./exchange.ts";
+import { createFetchTransport } from "./fetch.ts";
+import type { HttpFailure } from "./http-failure.ts";
+import type { SseChannel } from "./http-sse.ts";
+import type { HttpLink, HttpLinkOptions } from "./options.ts";
+import { Sender } from "./sender.ts";
+import { Session } from "./session.ts";
+import { Traffic, versionOf } from "./traffic.ts";
+import type { Head, Transport } from "./transport.ts";
+
+const defaultMaxBytes = 64 * 1024 * 1024;
+/** Three times the pause between keep-alives that servers are advised to make. */
+const defaultIdleStreamMs = 45_000;
+const headerMismatch = -32020;
+const maxToolPages = 100;
+
+/** A link to the server at an http or https address, whichever era and transport it speaks. */
+export function http(url: string | URL, options: HttpLinkOptions = {}): HttpLink {
+  return new HttpClientLink(toAddress(url), options);
+}
+
+function toAddress(url: string | URL): URL {
+  const address = URL.canParse(url) ? new URL(url) : undefined;
+  if (!address || (address.protocol !== "http:" && address.protocol !== "https:")) {
+    throw new PortolanError("invalid-argument", `url: expected an http or https address, got ${nameOf(String(url))}`);
+  }
+  if (address.username !== "" || address.password !== "") {
+    throw new PortolanError("invalid-argument", "url: expected an address without credentials; send them as headers");
+  }
+  address.hash = "";
+  return address;
+}
+
+async function createTransport(fetch: typeof globalThis.fetch | undefined): Promise<Transport> {
+  if (fetch) return createFetchTransport(fetch);
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (process?.versions?.node !== undefined) return (await import("./node.ts")).createNodeTransport();
+  return createFetchTransport((input, init) => globalThis.fetch(input, init));
+}
+
+class HttpClientLink implements HttpLink, ExchangeOwner {
+  readonly silenceMeans = "outage";
+  readonly #url: URL;
+  readonly #options: HttpLinkOptions;
+  #traffic: Traffic | undefined;
+  #session: Session | undefined;
+  /** Set while the server is spoken to over HTTP+SSE. */
+  #channel: SseChannel | undefined;
+  #older: Link | undefined;
+  #refetch: Promise<void> | undefined;
+  #closings = 0;
+  #closing: Promise<void> | undefined;
+
+  constructor(url: URL, options: HttpLinkOptions) {
+    this.#url = url;
+    this.#options = options;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#traffic?.identity.sessionId;
+  }
+
+  async open(events: LinkEvents): Promise<void> {
+    if (this.#traffic) throw new PortolanError("invalid-argument", "open: the link is open already");
+    const closings = this.#closings;
+    const transport = await createTransport(this.#options.fetch);
+    await this.#closing;
+    if (closings !== this.#closings || this.#traffic) {
+      throw new PortolanError("connection-closed", "The link was closed before it opened");
+    }
+    const { maxResponseBytes = defaultMaxBytes, clock = systemClock } = this.#options;
+    const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
+    const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
+    const traffic = new Traffic(this.#url, new Sender(transport, this.#options), events, clock, limits);
+    this.#traffic = traffic;
+    this.#session = new Session(traffic, (request) => this.#ask(traffic, request));
+    if (this.#options.legacySse !== true) return;
+    try {
+      await this.#speakSse(traffic);
+    } catch (reason) {
+      this.#traffic = undefined;
+      transport.close();
+      throw reason;
+    }
+  }
+
+  exchange(request: RpcRequest, sink: Sink): void {
+    const traffic = this.#traffic;
+    if (!traffic) {
+      sink.failed(new PortolanError("connection-closed", "The connection is closed"));
+      return;
+    }
+    if (this.#older) {
+      if (versionOf(request.params) === undefined) this.#older.exchange(request, sink);
+      else
+        sink.failed(new HandshakeWanted("http-status", "A server that is spoken to over HTTP+SSE wants a handshake"));
+      return;
+    }
+    const exchange = new Exchange(traffic, this, request, sink);
+    traffic.waiting.set(request.id, exchange);
+    if (exchange.isStateless) exchange.send();
+    else if (request.method === "initialize") {
+      this.#session?.reset();
+      exchange.send();
+    } else this.#session?.whenReady(() => exchange.send());
+  }
+
+  cancel(id: RequestId, reason: string): void {
+    if (this.#older) {
+      this.#older.cancel(id, reason);
+      return;
+    }
+    const exchange = this.#traffic?.waiting.get(id);
+    if (!(exchange instanceof Exchange)) return;
+    if (exchange.isStateless || !exchange.isSent || exchange.request.method === "initialize") {
+      exchange.disconnect();
+      return;
+    }
+    // To a server with sessions a closed connection says nothing: it is told first.
+    exchange.silence();
+    const params = { requestId: id, reason };
+    this.#traffic?.post({ jsonrpc: "2.0", method: "notifications/cancelled", params }, () => exchange.disconnect());
+  }
+
+  notify(notification: RpcNotification): void {
+    const traffic = this.#traffic;
+    if (!traffic) return;
+    if (this.#older) this.#older.notify(notification);
+    else if (notification.method === "notifications/initialized") this.#session?.complete(notification);
+    else {
+      this.#session?.whenReady(() =>
+        traffic.post(notification, (failure) => {
+          if (failure) traffic.odd(failure.message);
+        }),
+      );
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closings += 1;
+    if (this.#traffic) {
+      this.#closing = this.#lose(this.#traffic, new PortolanError("connection-closed", "The connection was closed"));
+    }
+    return this.#closing ?? Promise.resolve();
+  }
+
+  answered(exchange: Exchange, response: RpcResponse, head: Head): boolean {
+    const { request, isStateless } = exchange;
+    const traffic = this.#traffic;
+    if (!traffic) return false;
+    if ("result" in response) {
+      if (request.method === "tools/list" && isStateless)
+        traffic.tools.learn(response.result, (why) => traffic.odd(why));
+      if (request.method === "initialize" && !isStateless) this.#session?.begin(request, response.result, head);
+      return false;
+    }
+    const isMismatch = response.error.code === headerMismatch && request.method === "tools/call" && isStateless;
+    if (!isMismatch || exchange.wasMended) return false;
+    exchange.wasMended = true;
+    this.#refetchTools(traffic, exchange.request).then(
+      () => exchange.send(),
+      () => exchange.send(),
+    );
+    return true;
+  }
+
+  sessionLost(exchange: Exchange, failure: Error): void {
+    const session = this.#session;
+    if (!session || exchange.wasMoved) {
+      exchange.fail(failure);
+      return;
+    }
+    const renewal = session.renew(exchange.sessionId);
+    if (exchange.wasResumed) {
+      renewal.catch((reason: Error) => this.#traffic?.odd(reason.message));
+      exchange.fail(failure);
+      return;
+    }
+    exchange.wasMoved = true;
+    renewal.then(
+      () => exchange.send(),
+      (reason) => exchange.fail(reason),
+    );
+  }
+
+  handshakeRefused(exchange: Exchange, failure: HttpFailure, answer: unknown): void {
+    const traffic = this.#traffic;
+    if (!traffic || this.#options.legacySse === false) {
+      if (answer === undefined) exchange.fail(failure);
+      else exchange.receive(answer);
+      return;
+    }
+    this.#speakSse(traffic).then(
+      () => {
+        if (exchange.isOver) return;
+        exchange.silence();
+        this.#older?.exchange(exchange.request, exchange.sink);
+      },
+      (reason: Error) => {
+        if (answer !== undefined) {
+          exchange.receive(answer);
+          return;
+        }
+        const why = `${failure.message}; and it does not speak HTTP+SSE: ${reason.message}`;
+        exchange.fail(new PortolanError("http-status", why, { cause: failure }));
+      },
+    );
+  }
+
+  /** From here on everything goes over the two endpoints of HTTP+SSE. */
+  async #speakSse(traffic: Traffic): Promise<void> {
+    const { SseChannel } = await import("./http-sse.ts");
+    if (traffic.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
+    const channel = new SseChannel(traffic);
+    this.#channel = channel;
+    await channel.connect();
+    const older = channelLink(channel);
+    const { events } = traffic;
+    await older.open({
+      request: (request, answer, during) => events.request(request, answer, during),
+      notification: (notification) => events.notification(notification),
+      odd: (why) => traffic.odd(why),
+      lost: (reason) => {
+        this.#closing = this.#lose(traffic, reason);
+      },
+    });
+    this.#older = older;
+  }
+
+  /** Everybody who waits hears why, then the client does; what is left is released. */
+  async #lose(traffic: Traffic, reason: Error): Promise<void> {
+    if (this.#traffic !== traffic) return this.#closing;
+    const session = this.#session;
+    const channel = this.#channel;
+    const older = this.#older;
+    this.#traffic = undefined;
+    this.#channel = undefined;
+    this.#older = undefined;
+    traffic.close();
+    await (older ? older.close() : channel?.close());
+    for (const waiting of traffic.waiting.values()) waiting.fail(reason);
+    traffic.events.lost(reason);
+    await session?.close();
+    traffic.sender.transport.close();
+  }
+
+  #ask(traffic: Traffic, request: RpcRequest): Promise<RpcResponse> {
+    return new Promise((response, failed) => {
+      const exchange = new Exchange(traffic, this, request, { response, failed });
+      traffic.waiting.set(request.id, exchange);
+      exchange.send();
+    });
+  }
+
+  /** Looks the tools up again because the server expects other headers than it got; once for all who wait for it. */
+  #refetchTools(traffic: Traffic, call: RpcRequest): Promise<void> {
+    this.#refetch ??= this.#listTools(traffic, call).finally(() => {
+      this.#refetch = undefined;
+    });
+    return this.#refetch;
+  }
+
+  async #listTools(traffic: Traffic, call: RpcRequest): Promise<void> {
+    const { progressToken: _, ...meta } = metaOf(call.params) ?? {};
+    let cursor: unknown;
+    for (let page = 0; page < maxToolPages; page += 1) {
+      const params: JsonObject = { _meta: meta, ...(typeof cursor === "string" && { cursor }) };
+      const response = await this.#ask(traffic, {
+        jsonrpc: "2.0",
+        id: traffic.ownId("tools"),
+        method: "tools/list",
+        params,
+      });
+      if ("error" in response) return;
+      cursor = response.result["nextCursor"];
+      if (typeof cursor !== "string") return;
+    }
+  }
+}

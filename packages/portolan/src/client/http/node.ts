@@ -1,0 +1,174 @@
+import { isUtf8 } from "node:buffer";
+import * as http from "node:http";
+import * as https from "node:https";
+import type { Head, HttpRequest, Receiver, Transport } from "./transport.ts";
+
+/** Idle connections are closed after this time, or a second before the server said it would close them. */
+const idleConnectionMs = 30_000;
+const agentOptions = { keepAlive: true, keepAliveMsecs: 15_000, timeout: idleConnectionMs };
+const longestTimerMs = 2 ** 31 - 1;
+
+/** HTTP over `node:http` with connections that are kept alive. */
+export function createNodeTransport(): Transport {
+  return new NodeTransport();
+}
+
+/** Where requests to an address go. */
+interface Route {
+  readonly request: typeof http.request;
+  readonly agent: http.Agent;
+  readonly hostname: string;
+  readonly port: string;
+  readonly path: string;
+}
+
+class NodeTransport implements Transport {
+  readonly hidesRefusals = false;
+  readonly #http = new http.Agent(agentOptions);
+  #https: https.Agent | undefined;
+  readonly #routes = new WeakMap<URL, Route>();
+
+  send(request: HttpRequest, receiver: Receiver): () => void {
+    const exchange = new NodeExchange(receiver);
+    exchange.start(request, this.#routeTo(request.url));
+    return () => exchange.cancel();
+  }
+
+  hold(): () => void {
+    const timer = setInterval(() => {}, longestTimerMs);
+    return () => clearInterval(timer);
+  }
+
+  close(): void {
+    this.#http.destroy();
+    this.#https?.destroy();
+  }
+
+  // Hot path: taking an address apart costs more than looking it up.
+  #routeTo(url: URL): Route {
+    let route = this.#routes.get(url);
+    if (!route) {
+      const hostname = url.hostname.replace(/^\[|\]$/g, "");
+      const path = url.pathname + url.search;
+      const { request } = url.protocol === "http:" ? http : https;
+      route = { request, agent: this.#agentFor(url), hostname, port: url.port, path };
+      this.#routes.set(url, route);
+    }
+    return route;
+  }
+
+  #agentFor(url: URL): http.Agent {
+    if (url.protocol === "http:") return this.#http;
+    this.#https ??= new https.Agent(agentOptions);
+    return this.#https;
+  }
+}
+
+class NodeExchange {
+  readonly #receiver: Receiver;
+  #request: http.ClientRequest | undefined;
+  #hasHead = false;
+  #isOver = false;
+  /** Made when a piece does not end where a character does. */
+  #decoder: TextDecoder | undefined;
+
+  constructor(receiver: Receiver) {
+    this.#receiver = receiver;
+  }
+
+  start({ method, headers, body }: HttpRequest, { request, agent, hostname, port, path }: Route): void {
+    const all = { ...headers, "accept-encoding": "identity" };
+    const options: http.RequestOptions = { method, agent, hostname, port, path, headers: all };
+    try {
+      this.#request = request(options, (response) => this.#respond(response));
+    } catch (reason) {
+      // A header that cannot be sent; told later, as every other failure is.
+      process.nextTick(() => this.#fail(reason as Error));
+      return;
+    }
+    this.#request.on("error", (reason: NodeJS.ErrnoException) => {
+      const isReset = reason.code === "ECONNRESET" || reason.code === "EPIPE";
+      this.#fail(reason, isReset && !this.#hasHead && this.#request?.reusedSocket === true);
+    });
+    this.#request.end(body);
+  }
+
+  cancel(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#request?.destroy();
+  }
+
+  #respond(response: http.IncomingMessage): void {
+    if (this.#isOver) {
+      response.destroy();
+      return;
+    }
+    this.#hasHead = true;
+    response.on("data", (chunk: Buffer) => this.#read(chunk));
+    response.on("end", () => this.#end());
+    response.on("error", (reason) => this.#fail(reason));
+    response.on("close", () => {
+      if (!this.#isOver) this.#fail(new Error("the connection was closed in the middle of the answer"));
+    });
+    this.#receiver.head(new NodeHead(response));
+  }
+
+  // Hot path: most pieces are whole characters and need no decoder that remembers.
+  #read(chunk: Buffer): void {
+    if (this.#isOver) return;
+    if (!this.#decoder && isUtf8(chunk)) {
+      this.#receiver.text(chunk.toString(), chunk.length);
+      return;
+    }
+    this.#decoder ??= new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    let text: string;
+    try {
+      text = this.#decoder.decode(chunk, { stream: true });
+    } catch {
+      this.#abandon("the answer is not UTF-8");
+      return;
+    }
+    this.#receiver.text(text, chunk.length);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    try {
+      this.#decoder?.decode();
+    } catch {
+      this.#abandon("the answer is not UTF-8");
+      return;
+    }
+    this.#isOver = true;
+    this.#receiver.end();
+  }
+
+  #abandon(why: string): void {
+    this.#request?.destroy();
+    this.#fail(new Error(why));
+  }
+
+  #fail(reason: Error, wasStale = false): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#receiver.failed(reason, wasStale);
+  }
+}
+
+class NodeHead implements Head {
+  readonly #response: http.IncomingMessage;
+
+  constructor(response: http.IncomingMessage) {
+    this.#response = response;
+  }
+
+  get status(): number {
+    return this.#response.statusCode ?? 0;
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#response.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+}

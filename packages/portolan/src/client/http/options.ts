@@ -1,0 +1,48 @@
+import type { Clock } from "../clock.ts";
+import type { Link } from "../link.ts";
+
+/** A link over Streamable HTTP of either era, or over HTTP+SSE where that is all a server speaks. */
+export interface HttpLink extends Link {
+  /** The session that the server opened; undefined while there is none, and where there are none. */
+  readonly sessionId: string | undefined;
+}
+
+export type HttpHeaders = { readonly [name: string]: string };
+
+/** A request before it is sent, as the hooks see it. */
+export interface OutgoingRequest {
+  readonly url: URL;
+  readonly method: "POST" | "GET" | "DELETE";
+  readonly body: string | undefined;
+}
+
+/** An answer that asks who is there, or says that this is not allowed. */
+export interface Challenge {
+  readonly status: 401 | 403;
+  /** The value of a header, whatever its capitals. */
+  header(name: string): string | undefined;
+  /** The beginning of the body. */
+  readonly body: string;
+}
+
+type MaybePromise<T> = T | Promise<T>;
+
+export interface HttpLinkOptions {
+  /** Sent with every request, though not in place of the protocol's own headers, and never to another host. */
+  readonly headers?: HttpHeaders | ((request: OutgoingRequest) => MaybePromise<HttpHeaders>);
+  /** The headers that authorize a request; asked again when the request is sent again. */
+  readonly authorize?: (request: OutgoingRequest) => MaybePromise<HttpHeaders>;
+  /** Hears of a 401 or 403; `"retry"` sends the request again, at most once for each of them. */
+  readonly challenged?: (challenge: Challenge) => Promise<"retry" | "fail">;
+  /** Sends the requests; on Node they go through `node:http` unless this is given. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** The longest answer that is read; 64 MiB unless said otherwise. */
+  readonly maxResponseBytes?: number;
+  /** The longest event of a stream that is read; as many characters as an answer may have bytes unless said otherwise. */
+  readonly maxEventChars?: number;
+  /** How long a stream may be silent once its server has shown that it sends keep-alives; 45 s unless said otherwise. */
+  readonly idleStreamMs?: number;
+  /** Whether HTTP+SSE is spoken: `"auto"`, which is the default, where the server knows nothing newer; `true` from the start. */
+  readonly legacySse?: "auto" | boolean;
+  readonly clock?: Clock;
+}

@@ -1,0 +1,90 @@
+import { PortolanError } from "../../errors.ts";
+import { headerKeys } from "../../transport/request-headers.ts";
+import type { HttpReply } from "./door.ts";
+import { type EventLog, type Place, placeOf, type SentEvent } from "./event-log.ts";
+import { findSession } from "./find-session.ts";
+import type { LiveSessions } from "./live-sessions.ts";
+import { eventOf, opening } from "./post-reply.ts";
+import type { Serving } from "./serving.ts";
+import type { KnownSession, Sessions } from "./sessions.ts";
+import { StandaloneStream, standaloneName } from "./standalone-stream.ts";
+import { takesEvents } from "./stateless.ts";
+import { sendError } from "./status.ts";
+import type { OpenStream } from "./streams.ts";
+import type { Visit } from "./visit.ts";
+
+/** Streams that a client opens by GET: what belongs to no request, and the rest of what was cut. */
+export class GetStreams {
+  readonly #serving: Serving;
+  readonly #sessions: Sessions;
+  readonly #log: EventLog;
+  readonly #liveSessions: LiveSessions;
+
+  constructor(serving: Serving, sessions: Sessions, log: EventLog, liveSessions: LiveSessions) {
+    this.#serving = serving;
+    this.#sessions = sessions;
+    this.#log = log;
+    this.#liveSessions = liveSessions;
+  }
+
+  async open(visit: Visit): Promise<void> {
+    const { request, reply, principal, headers } = visit;
+    if (!takesEvents(request)) {
+      sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
+      return;
+    }
+    const known = await findSession(this.#sessions, visit);
+    if (!known) return;
+    const lastEventId = request.header(headerKeys.lastEventId);
+    const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
+    if (lastEventId !== undefined && !(place && (await this.#isKnown(known.id, place)))) {
+      sendError(reply, 400, { code: -32600, message: "Last-Event-ID: no event of this session" }, undefined, headers);
+      return;
+    }
+    const stream = this.#serving.streams.open(reply, headers, principal.key);
+    if (!stream) {
+      const full = { ...headers, "retry-after": "5" };
+      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
+    } else if (place && place.stream !== standaloneName) await this.#resume(known.id, place, stream, reply);
+    else this.#attach(known, visit, stream, place);
+  }
+
+  /** Whether there can be something behind a place. */
+  async #isKnown(session: string, place: Place): Promise<boolean> {
+    try {
+      await this.#log.read(session, place);
+      return true;
+    } catch (cause) {
+      if (cause instanceof PortolanError && cause.code === "invalid-argument") return false;
+      throw cause;
+    }
+  }
+
+  /** The rest of a stream that was cut. */
+  async #resume(session: string, place: Place, stream: OpenStream, reply: HttpReply): Promise<void> {
+    let from = place;
+    const send = ({ id, text, isLast }: SentEvent) => {
+      from = placeOf(id) ?? from;
+      if (text !== "") stream.write(`id: ${id}\n${eventOf(text)}`);
+      return isLast;
+    };
+    const isOver = (await this.#log.read(session, place)).map(send).includes(true);
+    const events = this.#log.follow(session, from);
+    reply.onGone(() => events.return(undefined));
+    if (!isOver) for await (const event of events) send(event);
+    stream.end();
+  }
+
+  /** The newest stream of a session counts: the older one is most often a connection that died unnoticed. */
+  #attach(known: KnownSession, { reply, principal }: Visit, stream: OpenStream, place: Place | undefined): void {
+    const live = this.#liveSessions.open(known.id);
+    const ended = () => {
+      live.standalone = undefined;
+      this.#liveSessions.forgetIdle(live);
+    };
+    live.standalone ??= new StandaloneStream(this.#serving.runtime, known, principal, this.#log, ended);
+    const { standalone } = live;
+    standalone.attach(stream, known.peer.revision.http.primes ? opening(standaloneName) : undefined, place);
+    reply.onGone(() => standalone.detach(stream));
+  }
+}
