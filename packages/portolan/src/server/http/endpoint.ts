@@ -1,12 +1,13 @@
 import { PortolanError } from "../../errors.ts";
 import { readText } from "../../jsonrpc/framing.ts";
-import type { Message, RpcRequest, Unreadable } from "../../jsonrpc/message.ts";
+import type { Message, RequestId, RpcRequest, Unreadable } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
-import { handshakes } from "../../protocol/revisions/index.ts";
+import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
 import type { Principal } from "../exchange.ts";
 import { runtimeOf, type Served } from "../server.ts";
+import { readAccept } from "./accept.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
 import { createGuard } from "./guard.ts";
 import { HttpSse } from "./http-sse.ts";
@@ -86,7 +87,7 @@ export class Endpoint {
     }
     const principal = await this.#verify(request, reply, headers);
     if (!principal) return;
-    const visit: Visit = { request, reply, principal, headers };
+    const visit: Visit = { request, reply, principal, headers, accepts: readAccept(request.header("accept")) };
     if (this.#httpSse?.owns(request.path)) await this.#httpSse.serve(visit);
     else if (request.method === "POST") await this.#post(visit);
     else if (request.method === "GET" && this.#stateful) await this.#stateful.get(visit);
@@ -112,10 +113,7 @@ export class Endpoint {
     const { request, reply, headers } = visit;
     const body = await request.body();
     if (typeof body !== "string") {
-      sendError(reply, body.status, { code: -32600, message: body.why }, undefined, {
-        ...headers,
-        connection: "close",
-      });
+      sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
       return;
     }
     let read: Message | Message[] | undefined;
@@ -141,12 +139,18 @@ export class Endpoint {
       sendError(reply, 400, { code: -32700, message: "Parse error: the body is empty" }, undefined, headers);
       return;
     }
+    const { accepts } = visit;
+    if (!accepts.json && !accepts.events) {
+      const message = "Accept: expected application/json or text/event-stream among the types";
+      sendError(reply, 406, { code: -32600, message }, idOf(read), headers);
+      return;
+    }
     if (Array.isArray(read) || !this.#isStateless(read, request)) {
       await this.#postStateful(read, visit);
       return;
     }
     if ("method" in read && "id" in read) {
-      serveStateless(this.#serving, read as RpcRequest, request, reply, visit.principal, headers);
+      serveStateless(this.#serving, read as RpcRequest, visit);
     } else if ("method" in read) reply.send(202, headers);
     else {
       const message = "Invalid request: a response was posted, and this protocol version asks in results";
@@ -159,9 +163,9 @@ export class Endpoint {
       await this.#stateful.post(messages, visit);
       return;
     }
-    const message = "This server takes no sessions; requests describe themselves in _meta";
-    const id = Array.isArray(messages) || !("id" in messages) ? undefined : (messages.id ?? undefined);
-    sendError(visit.reply, 400, { code: -32602, message }, id, visit.headers);
+    const message = `This server takes no sessions; it speaks ${perRequestVersions.join(", ")}`;
+    const error = { code: -32602, message, data: { supported: perRequestVersions } };
+    sendError(visit.reply, 400, error, idOf(messages), visit.headers);
   }
 
   /** What names its version itself is stateless, and so is what names a version that no handshake leads to. */
@@ -172,4 +176,9 @@ export class Endpoint {
     if (version === undefined || request.header(headerKeys.session) !== undefined) return false;
     return !handshakes.some((revision) => revision.version === version);
   }
+}
+
+/** The id of a request; undefined for everything else. */
+function idOf(messages: Message | Message[]): RequestId | undefined {
+  return !Array.isArray(messages) && "method" in messages && "id" in messages ? messages.id : undefined;
 }

@@ -68,8 +68,10 @@ class FetchVisit implements HttpRequest, HttpReply {
 
   send(status: number, headers: HttpHeaders, body?: string): void {
     if (this.#isAnswered) return;
+    // Throws if a header cannot be sent; another answer can.
+    const response = new Response(body ?? null, { status, headers });
     this.#isAnswered = this.#isOver = true;
-    this.#answer(new Response(body ?? null, { status, headers }));
+    this.#answer(response);
   }
 
   stream(headers: HttpHeaders): EventStream {
@@ -83,8 +85,9 @@ class FetchVisit implements HttpRequest, HttpReply {
       stream.destroy();
       return stream;
     }
+    const response = new Response(stream.readable, { headers: { ...headers, ...streamHeaders } });
     this.#isAnswered = true;
-    this.#answer(new Response(stream.readable, { headers: { ...headers, ...streamHeaders } }));
+    this.#answer(response);
     onAbort(this.#request.signal, () => stream.destroy());
     return stream;
   }

@@ -8,7 +8,6 @@ import { eventOf, opening } from "./post-reply.ts";
 import type { Serving } from "./serving.ts";
 import type { KnownSession, Sessions } from "./sessions.ts";
 import { StandaloneStream, standaloneName } from "./standalone-stream.ts";
-import { takesEvents } from "./stateless.ts";
 import { sendError } from "./status.ts";
 import type { OpenStream } from "./streams.ts";
 import type { Visit } from "./visit.ts";
@@ -27,9 +26,10 @@ export class GetStreams {
     this.#liveSessions = liveSessions;
   }
 
-  async open(visit: Visit): Promise<void> {
-    const { request, reply, principal, headers } = visit;
-    if (!takesEvents(request)) {
+  /** @param taken tells other processes that the session's stream is here now */
+  async open(visit: Visit, taken: (id: string) => Promise<void>): Promise<void> {
+    const { request, reply, principal, headers, accepts } = visit;
+    if (!accepts.events) {
       sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
       return;
     }
@@ -46,7 +46,10 @@ export class GetStreams {
       const full = { ...headers, "retry-after": "5" };
       sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
     } else if (place && place.stream !== standaloneName) await this.#resume(known.id, place, stream, reply);
-    else this.#attach(known, visit, stream, place);
+    else {
+      this.#attach(known, visit, stream, place);
+      await taken(known.id);
+    }
   }
 
   /** Whether there can be something behind a place. */

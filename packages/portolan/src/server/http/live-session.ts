@@ -50,11 +50,8 @@ export class LiveSession {
 
   /** Puts a question on the stream of the request it belongs to; the answer may come to any process. */
   async ask(exchange: ServedExchange, reply: PostReply, { method, params }: InputRequest): Promise<JsonObject> {
-    if (!reply.acceptsEvents) {
-      throw new PortolanError(
-        "capability-missing",
-        `${method}: the client takes no event stream, so it cannot be asked`,
-      );
+    if (!reply.maySpeak) {
+      throw new PortolanError("capability-missing", `${method}: there is no event stream to ask the client on`);
     }
     const id = crypto.randomUUID();
     const answer = new Promise<JsonObject>((resolve, reject) => this.#questions.set(id, { resolve, reject }));

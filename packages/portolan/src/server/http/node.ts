@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { nameOf, PortolanError } from "../../errors.ts";
 import { bodyLimits } from "./body.ts";
 import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
 import { streamHeaders } from "./headers.ts";
@@ -75,13 +76,14 @@ class NodeVisit implements HttpRequest, HttpReply {
   send(status: number, headers: HttpHeaders, body?: string): void {
     const res = this.#res;
     if (this.#isAnswered || isGone(this.#req, res)) return;
-    this.#isAnswered = true;
     const fields = toFields(headers);
     if (body !== undefined) fields.push("content-length", String(Buffer.byteLength(body)));
     else if (status !== 204 && status !== 304) fields.push("content-length", "0");
     const isSending = this.#isSending();
-    if (isSending || isClosing(res)) fields.push("connection", "close");
+    if ((isSending || isClosing(res)) && headers["connection"] === undefined) fields.push("connection", "close");
+    // Throws if a header cannot be sent; another answer can.
     res.writeHead(status, fields);
+    this.#isAnswered = true;
     if (!isSending) {
       res.end(body);
       return;
@@ -94,8 +96,10 @@ class NodeVisit implements HttpRequest, HttpReply {
 
   stream(headers: HttpHeaders): EventStream {
     const isFirst = !this.#isAnswered;
+    const fields = toFields({ ...headers, ...streamHeaders });
+    assertSendable(fields);
     this.#isAnswered = true;
-    return new NodeStream(this.#req, this.#res, toFields({ ...headers, ...streamHeaders }), isFirst);
+    return new NodeStream(this.#req, this.#res, fields, isFirst);
   }
 
   onGone(listener: () => void): void {
@@ -216,6 +220,13 @@ function toFields(headers: HttpHeaders): string[] {
     if (value !== undefined) fields.push(name, value);
   }
   return fields;
+}
+
+/** A stream writes its headers when nobody is there to hear that node refuses them. */
+function assertSendable(fields: readonly string[]): void {
+  const wrong = fields.find((field) => /[^\t -~\x80-\xff]/.test(field));
+  if (wrong === undefined) return;
+  throw new PortolanError("invalid-argument", `headers: expected no control characters, got ${nameOf(wrong)}`);
 }
 
 function pathOf(req: IncomingMessage & { readonly originalUrl?: string }): string {

@@ -1,5 +1,6 @@
 import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
+import type { Accepted } from "./accept.ts";
 import type { HttpHeaders, HttpReply } from "./door.ts";
 import type { OpenStream, Streams } from "./streams.ts";
 
@@ -18,7 +19,7 @@ export interface Recorder {
 
 export interface PostReplyOptions {
   readonly headers: HttpHeaders;
-  readonly acceptsEvents: boolean;
+  readonly accepts: Accepted;
   readonly principal: string;
   readonly recorder?: Recorder;
 }
@@ -39,13 +40,16 @@ export class PostReply {
     this.#options = options;
   }
 
-  get acceptsEvents(): boolean {
-    return this.#options.acceptsEvents;
+  /** Whether something can be said before the answer. */
+  get maySpeak(): boolean {
+    return (
+      this.#options.accepts.events && (this.#stream !== undefined || this.#streams.hasRoom(this.#options.principal))
+    );
   }
 
   /** A call that is silent for so long becomes a stream, which can be kept alive. */
   streamAfter(quietMs: number): void {
-    if (!this.acceptsEvents || this.#isOver || this.#stream) return;
+    if (!this.#options.accepts.events || this.#isOver || this.#stream) return;
     this.#quiet = setTimeout(() => this.#begin(), quietMs);
     if (typeof this.#quiet === "object") this.#quiet.unref?.();
   }
@@ -60,6 +64,7 @@ export class PostReply {
   /** Sends the answer and ends. */
   finish(text: string, status: number): void {
     if (this.#isOver) return;
+    if (!this.#options.accepts.json) this.#begin();
     this.#end();
     if (this.#stream) this.#write(text, true);
     else this.#reply.send(status, { ...this.#options.headers, "content-type": "application/json" }, text);
@@ -76,7 +81,7 @@ export class PostReply {
 
   /** Whether there is a stream now. */
   #begin(): boolean {
-    if (!this.#stream && this.acceptsEvents && !this.#isOver) {
+    if (!this.#stream && this.#options.accepts.events && !this.#isOver) {
       const { headers, principal, recorder } = this.#options;
       this.#stream = this.#streams.open(this.#reply, headers, principal);
       if (recorder && this.#stream) {

@@ -9,8 +9,8 @@ import type { SessionOptions } from "./options.ts";
 const defaultIdleMs = 30 * 60_000;
 const defaultMax = 10_000;
 const defaultPerMinute = 600;
-/** How old what is known of a session may be before the storage is asked again. */
-const trustMs = 60_000;
+/** How old what is known of a session may be before the storage is asked again and told that it is in use. */
+const longestTrustMs = 60_000;
 const idBytes = 24;
 
 /** Everything that is remembered of a session, as it is stored. */
@@ -49,6 +49,7 @@ export interface TooMany {
 export class Sessions {
   readonly #storage: Storage;
   readonly #idleMs: number;
+  readonly #trustMs: number;
   readonly #max: number;
   readonly #perMinute: number;
   /** The least recently used first. */
@@ -59,6 +60,7 @@ export class Sessions {
   constructor(storage: Storage, options: SessionOptions) {
     this.#storage = storage;
     this.#idleMs = options.idleMs ?? defaultIdleMs;
+    this.#trustMs = Math.min(longestTrustMs, this.#idleMs / 10);
     this.#max = options.max ?? defaultMax;
     this.#perMinute = options.perMinute ?? defaultPerMinute;
   }
@@ -83,11 +85,8 @@ export class Sessions {
   /** The session of this id and principal; one of another principal does not exist for this one. */
   async find(id: string, principal: string): Promise<KnownSession | undefined> {
     const cached = this.#cache.get(id);
-    const now = Date.now();
-    const found =
-      cached && now - cached.touchedAt < Math.min(trustMs, this.#idleMs)
-        ? this.#used(id, cached)
-        : await this.#load(id);
+    const isTrusted = cached && Date.now() - cached.touchedAt < this.#trustMs;
+    const found = isTrusted ? this.#used(id, cached) : await this.#load(id);
     return found?.session.principal === principal ? found.session : undefined;
   }
 
@@ -107,6 +106,14 @@ export class Sessions {
         return;
       }
     }
+  }
+
+  /** The session is in use, though nothing is asked of it. */
+  async touch(id: string): Promise<void> {
+    const cached = this.#cache.get(id);
+    if (!cached || Date.now() - cached.touchedAt < this.#trustMs) return;
+    cached.touchedAt = Date.now();
+    await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs });
   }
 
   async end(id: string): Promise<void> {

@@ -20,19 +20,21 @@ import { opening, PostReply } from "./post-reply.ts";
 import { remembering } from "./remembering.ts";
 import type { Serving } from "./serving.ts";
 import { type KnownSession, Sessions } from "./sessions.ts";
-import { takesEvents } from "./stateless.ts";
 import { sendError, statusOf } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
 const changeTopic = "mcp/session-change";
+const takeTopic = "mcp/session-stream";
 
 /** Serves clients that begin with a handshake: what their later requests leave out is remembered in their session. */
 export class Stateful {
   readonly #serving: Serving;
   readonly #storage: Storage;
   readonly #sessions: Sessions;
+  /** Tells this process from the others. */
+  readonly #name: string = crypto.randomUUID();
   readonly #log: EventLog;
   readonly #live: LiveSessions;
   readonly #gets: GetStreams;
@@ -45,10 +47,16 @@ export class Stateful {
     this.#log = new EventLog(storage);
     this.#live = new LiveSessions(storage);
     this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live);
+    serving.streams.onTick = () => {
+      for (const { id, standalone } of this.#live.values()) {
+        if (standalone) this.#sessions.touch(id).catch((cause) => serving.runtime.report(cause));
+      }
+    };
     const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
     this.#stops = [
       storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
       storage.bus.subscribe(endTopic, ...heard((id) => this.#endHere(id))),
+      storage.bus.subscribe(takeTopic, ...heard((value) => this.#takenElsewhere(value))),
       storage.bus.subscribe(changeTopic, ...heard((id) => this.#changedElsewhere(id))),
     ];
   }
@@ -77,8 +85,8 @@ export class Stateful {
     reply.send(202, headers);
   }
 
-  get(visit: Visit): Promise<void> {
-    return this.#gets.open(visit);
+  async get(visit: Visit): Promise<void> {
+    await this.#gets.open(visit, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#name])));
   }
 
   async delete(visit: Visit): Promise<void> {
@@ -176,15 +184,14 @@ export class Stateful {
     });
   }
 
-  #replyFor(known: KnownSession, { request, reply, principal, headers }: Visit): PostReply {
+  #replyFor(known: KnownSession, { reply, principal, headers, accepts }: Visit): PostReply {
     const stream = crypto.randomUUID().slice(0, 13);
     const recorder = {
       opening: known.peer.revision.http.primes ? opening(stream) : undefined,
       begin: () => this.#log.open(known.id, stream),
       append: (text: string, isLast: boolean) => this.#log.append(known.id, stream, text, isLast),
     };
-    const acceptsEvents = takesEvents(request);
-    return new PostReply(reply, this.#serving.streams, { headers, acceptsEvents, principal: principal.key, recorder });
+    return new PostReply(reply, this.#serving.streams, { headers, accepts, principal: principal.key, recorder });
   }
 
   async #hear(message: Message, known: KnownSession): Promise<void> {
@@ -215,6 +222,12 @@ export class Stateful {
     this.#sessions.forget(id);
     const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
     if (known) standalone.follow(known);
+  }
+
+  /** The newest stream of a session counts, in whichever process it is. */
+  #takenElsewhere(value: string): void {
+    const [id, by] = JSON.parse(value) as [string, string];
+    if (by !== this.#name) this.#live.get(id)?.standalone?.end();
   }
 
   #endHere(id: string): void {

@@ -7,21 +7,19 @@ import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import { type ParamPlan, planParamHeaders, problemOfParamHeaders } from "../../transport/param-headers.ts";
 import { headerKeys, problemOfHeaders } from "../../transport/request-headers.ts";
-import { type Principal, type ReturnPath, ServedExchange } from "../exchange.ts";
+import { type ReturnPath, ServedExchange } from "../exchange.ts";
 import { serveExchange } from "../serve-exchange.ts";
-import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+import type { HttpRequest } from "./door.ts";
 import { PostReply } from "./post-reply.ts";
 import type { Serving } from "./serving.ts";
 import { sendError, statusOf } from "./status.ts";
+import type { Visit } from "./visit.ts";
 
 /** Serves one request that describes itself: nothing is remembered before it or after it. */
 export function serveStateless(
   serving: Serving,
   message: RpcRequest,
-  request: HttpRequest,
-  reply: HttpReply,
-  principal: Principal,
-  headers: HttpHeaders,
+  { request, reply, principal, headers, accepts }: Visit,
 ): void {
   const { runtime, streams } = serving;
   const { id } = message;
@@ -30,8 +28,12 @@ export function serveStateless(
     const peer = revision.readPeer(metaOf(message.params) ?? {});
     const problem = problemOfHeaders(message, revision.requests.get(message.method), (name) => request.header(name));
     if (problem !== undefined) throw headerMismatch(problem);
-    const acceptsEvents = takesEvents(request);
-    const answer = new PostReply(reply, streams, { headers, acceptsEvents, principal: principal.key });
+    const answer = new PostReply(reply, streams, { headers, accepts, principal: principal.key });
+    if (revision.requests.get(message.method)?.openEnded && !answer.maySpeak) {
+      const full = { ...headers, "retry-after": "5" };
+      sendError(reply, 503, { code: -32603, message: "There is no event stream for this" }, id, full);
+      return;
+    }
     const back: ReturnPath = {
       writesText: true,
       notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
@@ -54,12 +56,6 @@ export function serveStateless(
     if (error !== cause) runtime.report(cause, message.method);
     sendError(reply, statusOf(error), error.toErrorObject(), id, headers);
   }
-}
-
-/** Whether an answer may be a stream; a client that names no types takes all. */
-export function takesEvents(request: HttpRequest): boolean {
-  const accept = request.header("accept");
-  return accept === undefined || accept.includes("text/event-stream") || accept.includes("*/*");
 }
 
 function checkVersion(message: RpcRequest, request: HttpRequest) {

@@ -22,6 +22,8 @@ export class Streams {
   readonly #keepAliveMs: number;
   readonly #open = new Set<OpenStream>();
   readonly #perPrincipal = new Map<string, number>();
+  /** Runs whenever streams are looked after. */
+  onTick: (() => void) | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor({ limits, keepAliveMs }: StreamsOptions) {
@@ -35,10 +37,15 @@ export class Streams {
     return this.#open.size;
   }
 
+  /** Whether one more stream may begin. */
+  hasRoom(principal: string): boolean {
+    return this.#open.size < this.#max && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
+  }
+
   /** Begins a stream; undefined when there are too many: none is cut to make room. */
   open(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream | undefined {
+    if (!this.hasRoom(principal)) return undefined;
     const count = this.#perPrincipal.get(principal) ?? 0;
-    if (this.#open.size >= this.#max || count >= this.#maxPerPrincipal) return undefined;
     const stream = new OpenStream(reply.stream(headers), this.#backlog, () => this.#forget(stream, principal));
     this.#open.add(stream);
     this.#perPrincipal.set(principal, count + 1);
@@ -53,6 +60,7 @@ export class Streams {
   }
 
   #keepAlive(): void {
+    this.onTick?.();
     const before = Date.now() - this.#keepAliveMs / 2;
     for (const stream of this.#open) if (stream.writtenAt < before) stream.write(keepAlive);
   }

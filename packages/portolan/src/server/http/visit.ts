@@ -1,4 +1,5 @@
 import type { Principal } from "../exchange.ts";
+import type { Accepted } from "./accept.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
 
 /** One HTTP request that was let in, with what its answer carries in any case. */
@@ -7,4 +8,5 @@ export interface Visit {
   readonly reply: HttpReply;
   readonly principal: Principal;
   readonly headers: HttpHeaders;
+  readonly accepts: Accepted;
 }
