@@ -27,8 +27,12 @@ export interface ConnectOptions {
   /** How SDK v2 finds the version: `legacy` offers it, `pin` insists on it, `auto` finds out. */
   mode?: "legacy" | "auto" | "pin";
   version: string;
-  /** The server, a script for node. */
-  script: string;
+  /** The server, a script for node that serves over stdio. */
+  script?: string;
+  /** The server, where one listens already. */
+  url?: string;
+  /** Speaks the transport of 2024-11-05 to the url. */
+  httpSse?: boolean;
   env?: { [name: string]: string };
   answers: Answers;
   /** The capabilities of the client; all of them unless said otherwise. */
@@ -41,14 +45,15 @@ export interface Following {
   ended?: Promise<"local" | "graceful" | "remote">;
 }
 
-/** Another implementation's client, connected to a child process, behind one face for all of them. */
+/** Another implementation's client, connected to a child process or a url, behind one face for all of them. */
 export interface PeerClient {
   readonly name: string;
   /** What was agreed. */
   readonly version: string;
+  /** Of the server process; none for a url. */
   readonly pid: number;
-  /** How the server process ended. */
-  readonly exit: Promise<{ code: number | null; signal: string | null; wasKilled: boolean }>;
+  /** How the server process ended; undefined for a url. */
+  readonly exit: Promise<{ code: number | null; signal: string | null; wasKilled: boolean } | undefined>;
   /** May be changed between calls. */
   readonly answers: Answers;
   /** What the client found wrong with the messages it received. */

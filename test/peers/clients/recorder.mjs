@@ -25,8 +25,9 @@ export function createRecorder() {
   };
 }
 
-/** How a child process came to its end; `wasKilled` when the client had to send it a signal. */
+/** How a child process came to its end, if there is one; `wasKilled` when the client had to send it a signal. */
 export function watchExit(child) {
+  if (!child) return Promise.resolve(undefined);
   return new Promise((resolve) => {
     const done = () => resolve({ code: child.exitCode, signal: child.signalCode, wasKilled: child.killed });
     if (child.exitCode !== null || child.signalCode !== null) done();

@@ -1,6 +1,8 @@
 // The official SDK, version 1, behind the interface of peer.d.mts.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
   CallToolResultSchema,
   CreateMessageRequestSchema,
@@ -24,7 +26,7 @@ const notificationSchemas = [
   ElicitationCompleteNotificationSchema,
 ];
 
-export async function connect({ name, version, script, env = {}, answers, declares = capabilities }) {
+export async function connect({ name, version, answers, declares = capabilities, ...target }) {
   const client = new Client({ name, version: "1.0.0" }, { capabilities: declares });
   const recorder = createRecorder();
   client.onerror = (error) => recorder.errors.push(error.message);
@@ -41,15 +43,12 @@ export async function connect({ name, version, script, env = {}, answers, declar
     client.setNotificationHandler(schema, ({ method, params }) => recorder.hear(method, params));
   }
 
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [script],
-    env: { ...process.env, ...env },
-    stderr: "ignore",
-  });
+  const transport = createTransport(target);
   let negotiated;
+  const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
   transport.setProtocolVersion = (agreed) => {
     negotiated = agreed;
+    setProtocolVersion?.(agreed);
   };
   // This client always offers its newest version: an older one is forced on the way out.
   const send = transport.send.bind(transport);
@@ -58,7 +57,7 @@ export async function connect({ name, version, script, env = {}, answers, declar
     return send({ ...message, params: { ...message.params, protocolVersion: version } }, options);
   };
   await client.connect(transport);
-  const exit = watchExit(transport._process);
+  const exit = watchExit(target.url === undefined ? transport._process : undefined);
   const listAll = async (list, member) => {
     const all = [];
     let cursor;
@@ -109,4 +108,15 @@ export async function connect({ name, version, script, env = {}, answers, declar
     followLists: async () => ({ stop: async () => {} }),
     close: () => client.close(),
   };
+}
+
+function createTransport({ script, env = {}, url, httpSse }) {
+  if (httpSse) return new SSEClientTransport(new URL("/sse", url));
+  if (url !== undefined) return new StreamableHTTPClientTransport(new URL(url));
+  return new StdioClientTransport({
+    command: process.execPath,
+    args: [script],
+    env: { ...process.env, ...env },
+    stderr: "ignore",
+  });
 }

@@ -1,12 +1,12 @@
 // The official SDK, version 2, behind the interface of peer.d.mts: one client, either era.
-import { Client } from "@modelcontextprotocol/client";
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { capabilities, createRecorder, notifications, watchExit } from "./recorder.mjs";
 
 const logLevelKey = "io.modelcontextprotocol/logLevel";
 
 /** `mode` is `legacy`, `auto` or `pin`; `version` is what is offered, or pinned. */
-export async function connect({ name, mode, version, script, env = {}, answers, declares = capabilities }) {
+export async function connect({ name, mode, version, answers, declares = capabilities, ...target }) {
   const negotiation = mode === "pin" ? { pin: version } : mode;
   const options = { capabilities: declares, versionNegotiation: { mode: negotiation } };
   if (mode === "legacy") options.supportedProtocolVersions = [version];
@@ -26,12 +26,7 @@ export async function connect({ name, mode, version, script, env = {}, answers, 
     client.setNotificationHandler(method, ({ params }) => recorder.hear(method, params));
   }
 
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [script],
-    env: { ...process.env, ...env },
-    stderr: "ignore",
-  });
+  const transport = createTransport(target);
   let child;
   const start = transport.start.bind(transport);
   transport.start = async () => {
@@ -111,4 +106,15 @@ export async function connect({ name, mode, version, script, env = {}, answers, 
 
 function toFollowing(subscription) {
   return { stop: () => subscription.close(), ended: subscription.closed };
+}
+
+function createTransport({ script, env = {}, url, httpSse }) {
+  if (httpSse) return new SSEClientTransport(new URL("/sse", url));
+  if (url !== undefined) return new StreamableHTTPClientTransport(new URL(url));
+  return new StdioClientTransport({
+    command: process.execPath,
+    args: [script],
+    env: { ...process.env, ...env },
+    stderr: "ignore",
+  });
 }

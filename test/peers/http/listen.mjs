@@ -53,7 +53,8 @@ export function createEventStore() {
       const { streamId } = events[Number(lastEventId) - 1];
       for (const [at, event] of events.entries()) {
         const isPriming = Object.keys(event.message).length === 0;
-        if (at >= Number(lastEventId) && event.streamId === streamId && !isPriming) await send(`${at + 1}`, event.message);
+        if (at >= Number(lastEventId) && event.streamId === streamId && !isPriming)
+          await send(`${at + 1}`, event.message);
       }
       return streamId;
     },

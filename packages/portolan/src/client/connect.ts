@@ -91,11 +91,16 @@ function remember(wire: Wire, profile: ServerProfile): ServerProfile {
 
 async function verdictsFor(wire: Wire, target: Target): Promise<Verdicts | undefined> {
   const { verdicts, verdictKey } = wire.options;
-  const isCommand = typeof target === "object" && "command" in target;
-  const key = verdictKey ?? (isCommand ? JSON.stringify([target.command, target.args ?? []]) : undefined);
+  const key = verdictKey ?? nameOfTarget(target);
   if (!verdicts || key === undefined) return undefined;
   const { Verdicts } = await import("./verdict.ts");
   return new Verdicts(verdicts, key, (error) => wire.report(error));
+}
+
+/** What a target is called among the verdicts; links and channels have no name of their own. */
+function nameOfTarget(target: Target): string | undefined {
+  if (typeof target === "string" || target instanceof URL) return String(target);
+  return "command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined;
 }
 
 /** Ends an attempt that takes too long or that the caller gives up. */

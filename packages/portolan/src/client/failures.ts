@@ -32,13 +32,13 @@ export function timedOut(message: string): CallFailure {
   return new CallFailure("timeout", message, { name: "TimeoutError", requestMayHaveRun: true });
 }
 
-/** The connection ended under a call. */
-export function cutOff(what: string, reason: Error, wasSent = true): CallFailure {
+/** The connection ended under a call. A reason may know for itself that the request did not get through. */
+export function cutOff(what: string, reason: Error & { neverRan?: boolean }, wasSent = true): CallFailure {
   const code = reason instanceof PortolanError ? reason.code : "connection-closed";
   return new CallFailure(code, `${what} has no answer: ${reason.message}`, {
     name: "CallFailure",
     cause: reason,
-    requestMayHaveRun: wasSent,
+    requestMayHaveRun: wasSent && reason.neverRan !== true,
   });
 }
 

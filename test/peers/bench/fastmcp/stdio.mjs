@@ -1,36 +1,3 @@
-import { FastMCP } from "fastmcp";
-import { z } from "zod";
+import { createBenchServer } from "./tools.mjs";
 
-const server = new FastMCP({ name: "bench", version: "1.0.0" });
-server.addTool({
-  name: "echo",
-  description: "Says the message back",
-  parameters: z.object({ message: z.string() }),
-  execute: async ({ message }) => message,
-});
-server.addTool({
-  name: "add",
-  description: "Adds two numbers",
-  parameters: z.object({ a: z.number(), b: z.number() }),
-  outputSchema: z.object({ sum: z.number() }),
-  execute: async ({ a, b }) => ({ sum: a + b }),
-});
-server.addTool({
-  name: "notify",
-  description: "Reports progress n times",
-  parameters: z.object({ n: z.number() }),
-  execute: async ({ n }, { reportProgress }) => {
-    for (let progress = 1; progress <= n; progress++) await reportProgress({ progress, total: n });
-    return "done";
-  },
-});
-const extraTools = Number(process.env.BENCH_EXTRA_TOOLS ?? 0);
-for (let i = 0; i < extraTools; i++) {
-  server.addTool({
-    name: `extra-${i}`,
-    description: `Extra tool ${i}`,
-    parameters: z.object({ value: z.string() }),
-    execute: async ({ value }) => value,
-  });
-}
-await server.start({ transportType: "stdio" });
+await createBenchServer(Number(process.env.BENCH_EXTRA_TOOLS ?? 0)).start({ transportType: "stdio" });

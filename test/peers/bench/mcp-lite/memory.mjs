@@ -1,8 +1,9 @@
-import { createBenchHandler } from "./tools.mjs";
+import { StreamableHttpTransport } from "mcp-lite";
+import { createBenchServer } from "./tools.mjs";
 
 // It has no transport but HTTP: its public door in one process is (Request) => Response.
 export function connect({ extraTools }, receive) {
-  const handle = createBenchHandler(extraTools);
+  const handle = new StreamableHttpTransport().bind(createBenchServer(extraTools));
   const headers = {
     "content-type": "application/json",
     accept: "application/json",

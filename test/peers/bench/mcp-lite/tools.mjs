@@ -1,7 +1,7 @@
-import { McpServer, StreamableHttpTransport } from "mcp-lite";
+import { McpServer } from "mcp-lite";
 import { z } from "zod";
 
-export function createBenchHandler(extraTools) {
+export function createBenchServer(extraTools) {
   const server = new McpServer({
     name: "bench",
     version: "1.0.0",
@@ -21,6 +21,14 @@ export function createBenchHandler(extraTools) {
       return { content: [{ type: "text", text: JSON.stringify(result) }], structuredContent: result };
     },
   });
+  server.tool("notify", {
+    description: "Reports progress n times",
+    inputSchema: z.object({ n: z.number() }),
+    handler: async ({ n }, context) => {
+      for (let progress = 1; progress <= n; progress++) await context.progress({ progress, total: n });
+      return { content: [{ type: "text", text: "done" }] };
+    },
+  });
   for (let i = 0; i < extraTools; i++) {
     server.tool(`extra-${i}`, {
       description: `Extra tool ${i}`,
@@ -28,5 +36,5 @@ export function createBenchHandler(extraTools) {
       handler: ({ value }) => ({ content: [{ type: "text", text: value }] }),
     });
   }
-  return new StreamableHttpTransport().bind(server);
+  return server;
 }

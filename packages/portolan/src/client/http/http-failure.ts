@@ -16,6 +16,11 @@ export class HttpFailure extends PortolanError {
   /** Without credentials and without the values of the query. */
   readonly address: string;
 
+  /** Whether the server certainly did nothing: it refused the caller, or was not reached. */
+  get neverRan(): boolean {
+    return this.status === 401 || this.status === 403 || isRefusedConnection(this.cause);
+  }
+
   constructor(code: PortolanErrorCode, request: OutgoingRequest, what: string, options: HttpFailureOptions = {}) {
     const address = addressOf(request.url);
     super(
@@ -87,6 +92,12 @@ function causeOf(reason: Error): string {
   if (reason instanceof AggregateError && reason.errors[0] instanceof Error) return causeOf(reason.errors[0]);
   if (reason instanceof TypeError && reason.cause instanceof Error) return causeOf(reason.cause);
   return oneLine(reason.message) || reason.name;
+}
+
+function isRefusedConnection(cause: unknown): boolean {
+  if (cause instanceof AggregateError) return cause.errors.every(isRefusedConnection);
+  const { code, cause: inner } = (cause ?? {}) as { code?: unknown; cause?: unknown };
+  return code === "ECONNREFUSED" || code === "ENOTFOUND" || (inner !== undefined && isRefusedConnection(inner));
 }
 
 function oneLine(text: string): string {

@@ -1,0 +1,100 @@
+import { connect } from "portolan/client";
+import { http } from "portolan/client/http";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { closing, discovery, reasonOf, resultOf, sendJson, shakeHands, startRaw, textOf } from "./kit.ts";
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+test("one request settles a stateless server", async () => {
+  const server = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message, discovery())));
+  const client = closing(await connect(server.url));
+  expect(client.server).toMatchObject({ era: "stateless", version: "2026-07-28" });
+  expect(server.seen.map(({ message }) => message.method)).toEqual(["server/discover"]);
+});
+
+describe.each([400, 404, 405, 406, 415])("%i to the probe", (status) => {
+  test.each([
+    ["nothing", ""],
+    ["a page", "<h1>Not here</h1>"],
+    ["JSON of its own", '{"detail":"Not Found"}'],
+  ])("with %s leads to the handshake", async (_, body) => {
+    const server = await startRaw((seen, response) => {
+      if (seen.message?.method === "server/discover") response.writeHead(status).end(body);
+      else if (!shakeHands(seen, response))
+        sendJson(response, 200, resultOf(seen.message, { content: [{ type: "text", text: "hi" }] }));
+    });
+    const client = closing(await connect(server.url));
+    expect(client.server).toMatchObject({ era: "stateful", version: "2025-11-25", info: { name: "raw" } });
+    expect(textOf(await client.callTool("x"))).toBe("hi");
+    const [, greeting, ...others] = server.seen;
+    for (const name of ["mcp-protocol-version", "mcp-method"]) expect(greeting!.headers).not.toHaveProperty(name);
+    for (const { headers } of others) expect(headers["mcp-protocol-version"]).toBe("2025-11-25");
+  });
+});
+
+test.each([401, 403])("%i to the probe says nothing of the era", async (status) => {
+  const server = await startRaw((_, response) => response.writeHead(status).end());
+  expect(await reasonOf(connect(server.url))).toMatchObject({ code: "unauthorized", status });
+  expect(server.seen).toHaveLength(1);
+});
+
+test.each([408, 413, 429, 500, 502, 503, 504])("%i to the probe says nothing of the era", async (status) => {
+  const server = await startRaw((_, response) => response.writeHead(status).end("busy"));
+  const reason = await reasonOf(connect(server.url));
+  expect(reason).toMatchObject({ code: "http-status", status });
+  expect(reason.message).toContain(`POST ${server.url} answered ${status}`);
+  expect(server.seen).toHaveLength(1);
+});
+
+test("a server that does not answer is out of reach, not old", async () => {
+  const server = await startRaw(() => {});
+  const reason = await reasonOf(connect(server.url, { connectMs: 300, probeMs: 50 }));
+  expect(reason).toMatchObject({ code: "timeout" });
+  expect(server.seen).toHaveLength(1);
+});
+
+test("a server that nobody is at is out of reach, not old", async () => {
+  const server = await startRaw(() => {});
+  await server.stop();
+  expect((await reasonOf(connect(server.url))).message).toContain(`POST ${server.url} failed`);
+});
+
+test("a stateless era that was asked for is not left for a handshake", async () => {
+  const server = await startRaw((_, response) => response.writeHead(404).end());
+  await reasonOf(connect(server.url, { era: "stateless" }));
+  expect(server.seen).toHaveLength(1);
+});
+
+test("in a browser a failure may be a refusal that is hidden, and the handshake is tried", async () => {
+  vi.stubGlobal("document", {});
+  const server = await startRaw((seen, response) => shakeHands(seen, response));
+  const browserFetch: typeof fetch = async (input, init) => {
+    const headers = new Headers(init?.headers);
+    if (headers.has("mcp-method")) throw new TypeError("Failed to fetch");
+    return fetch(input, init);
+  };
+  const client = closing(await connect(http(server.url, { fetch: browserFetch })));
+  expect(client.server.era).toBe("stateful");
+});
+
+test("a server that speaks nothing at all is told with all that was tried", async () => {
+  const server = await startRaw((_, response) => response.writeHead(404, { "content-type": "text/plain" }).end("Nope"));
+  const { message } = await reasonOf(connect(server.url));
+  expect(message).toBe(
+    `POST ${server.url} answered 404: Nope; and it does not speak HTTP+SSE: GET ${server.url} answered 404: Nope`,
+  );
+  expect(server.seen.map(({ method }) => method)).toEqual(["POST", "POST", "GET"]);
+});
+
+test.each([
+  ["ftp://127.0.0.1/", "an http or https address"],
+  ["not an address", "an http or https address"],
+  ["http://user:secret@127.0.0.1/", "without credentials"],
+])("the address %s is refused", async (address, why) => {
+  const reason = await reasonOf(connect(address));
+  expect(reason).toMatchObject({ code: "invalid-argument" });
+  expect(reason.message).toContain(why);
+  expect(reason.message).not.toContain("secret");
+});

@@ -1,0 +1,248 @@
+import { describe, expect, test } from "vitest";
+import { discovery, openLink, reasonOf, resultOf, sendJson, shakeHands, startRaw, stateless, until } from "./kit.ts";
+
+describe("a request that describes itself", () => {
+  test("repeats its version, method and name in headers", async () => {
+    const server = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
+    const { ask } = await openLink(server.url);
+    await ask(stateless("tools/call", { name: "weiß alles" }));
+    await ask(stateless("resources/read", { uri: "note://1" }));
+    await ask(stateless("tools/list"));
+    expect(server.seen.map(({ headers }) => [headers["mcp-method"], headers["mcp-name"]])).toEqual([
+      ["tools/call", "=?base64?d2Vpw58gYWxsZXM=?="],
+      ["resources/read", "note://1"],
+      ["tools/list", undefined],
+    ]);
+    for (const { headers, method } of server.seen) {
+      expect(method).toBe("POST");
+      expect(headers).toMatchObject({
+        "mcp-protocol-version": "2026-07-28",
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "accept-encoding": "identity",
+      });
+      expect(headers).not.toHaveProperty("mcp-session-id");
+    }
+  });
+
+  test("repeats the arguments that the list of tools marks", async () => {
+    const inputSchema = {
+      type: "object",
+      properties: { region: { type: "string", "x-mcp-header": "Region" }, note: { type: "string" } },
+    };
+    const server = await startRaw(({ message }, response) =>
+      sendJson(response, 200, resultOf(message, { tools: [{ name: "deploy", inputSchema }] })),
+    );
+    const { ask } = await openLink(server.url);
+    await ask(stateless("tools/list"));
+    await ask(stateless("tools/call", { name: "deploy", arguments: { region: "Österreich", note: "x" } }));
+    await ask(stateless("tools/call", { name: "deploy", arguments: { region: null } }));
+    const [, first, second] = server.seen;
+    expect(first!.headers["mcp-param-region"]).toBe("=?base64?w5ZzdGVycmVpY2g=?=");
+    expect(first!.headers).not.toHaveProperty("mcp-param-note");
+    expect(second!.headers).not.toHaveProperty("mcp-param-region");
+  });
+
+  test("finds no tool in the list whose marks are not allowed, and the others there", async () => {
+    const bad = { type: "object", properties: { a: { type: "number", "x-mcp-header": "A" } } };
+    const injected = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A\r\nEvil: 1" } } };
+    const good = { type: "object" };
+    const tools = [bad, good, injected].map((inputSchema, index) => ({ name: `tool-${index}`, inputSchema }));
+    const server = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message, { tools })));
+    const { ask, odd } = await openLink(server.url);
+    expect(await ask(stateless("tools/list"))).toMatchObject({ result: { tools: [{ name: "tool-1" }] } });
+    expect(odd).toHaveLength(2);
+    expect(odd[0]).toContain('"tool-0"');
+  });
+
+  test("is sent once more with the headers that the server misses", async () => {
+    const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+    const mismatch = { code: -32020, message: "Mcp-Param-Region: expected" };
+    const server = await startRaw(({ message, headers }, response) => {
+      const { id, method, params } = message;
+      if (method === "tools/list") {
+        const isFirst = params!["cursor"] === undefined;
+        const page = isFirst ? { tools: [], nextCursor: "2" } : { tools: [{ name: "deploy", inputSchema }] };
+        sendJson(response, 200, resultOf(message, page));
+      } else if (headers["mcp-param-region"] === undefined)
+        sendJson(response, 400, { jsonrpc: "2.0", id, error: mismatch });
+      else sendJson(response, 200, resultOf(message, { region: headers["mcp-param-region"] }));
+    });
+    const { ask } = await openLink(server.url);
+    const call = stateless("tools/call", { name: "deploy", arguments: { region: "eu" } });
+    expect(await ask(call)).toEqual({ jsonrpc: "2.0", id: 1, result: { region: "eu" } });
+    expect(server.seen.map(({ message }) => message.method)).toEqual([
+      "tools/call",
+      "tools/list",
+      "tools/list",
+      "tools/call",
+    ]);
+  });
+
+  test("is not sent a third time", async () => {
+    const server = await startRaw(({ message }, response) => {
+      const error = { code: -32020, message: "no" };
+      if (message.method === "tools/list") sendJson(response, 200, resultOf(message, { tools: [] }));
+      else sendJson(response, 400, { jsonrpc: "2.0", id: message.id, error });
+    });
+    const { ask } = await openLink(server.url);
+    expect(await ask(stateless("tools/call", { name: "x" }))).toMatchObject({ error: { code: -32020 } });
+    expect(server.seen).toHaveLength(3);
+  });
+
+  test("is cancelled by closing its connection", async () => {
+    let isGone = false;
+    const server = await startRaw((_, response) => {
+      response.on("close", () => {
+        isGone = true;
+      });
+    });
+    const { link } = await openLink(server.url);
+    const heard: unknown[] = [];
+    const sink = { response: (one: unknown) => heard.push(one), failed: (one: unknown) => heard.push(one) };
+    link.exchange({ jsonrpc: "2.0", id: 1, ...stateless("tools/call", { name: "x" }) }, sink);
+    await until(() => server.seen.length === 1);
+    link.cancel(1, "enough");
+    await until(() => isGone);
+    expect(heard).toEqual([]);
+    expect(server.seen).toHaveLength(1);
+  });
+});
+
+test("a request without a JSON form is refused before anything is sent", async () => {
+  const server = await startRaw((_, response) => response.end());
+  const { link } = await openLink(server.url);
+  const sink = { response() {}, failed() {} };
+  const request = { jsonrpc: "2.0", id: 1, method: "x", params: { big: 1n } } as const;
+  expect(() => link.exchange(request, sink)).toThrow(expect.objectContaining({ code: "unserializable" }));
+  expect(server.seen).toEqual([]);
+});
+
+describe("headers of the user", () => {
+  test("go with every request, but not in place of the protocol's own", async () => {
+    const server = await startRaw((seen, response) => {
+      if (!shakeHands(seen, response, "s1")) sendJson(response, 200, resultOf(seen.message));
+    });
+    const headers = { "X-Tenant": "a", "mcp-method": "evil", "Content-Type": "text/plain" };
+    const { ask, link } = await openLink(server.url, { headers });
+    await ask(stateless("server/discover")).catch(() => {});
+    await ask({ method: "initialize", params: {} });
+    link.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
+    await until(() => server.seen.some(({ method }) => method === "GET"));
+    await link.close();
+    expect(server.seen.map(({ method }) => method)).toEqual(["POST", "POST", "POST", "GET", "DELETE"]);
+    expect(server.seen.every((seen) => seen.headers["x-tenant"] === "a")).toBe(true);
+    expect(server.seen[0]!.headers).toMatchObject({
+      "mcp-method": "server/discover",
+      "content-type": "application/json",
+    });
+  });
+
+  test("can be made for each request", async () => {
+    const server = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
+    let count = 0;
+    const { ask } = await openLink(server.url, {
+      headers: async ({ method, url, body }) => {
+        count += 1;
+        return { "x-count": `${count} ${method} ${url.pathname} ${body!.length > 0}` };
+      },
+    });
+    await ask(stateless("tools/list"));
+    await ask(stateless("tools/list"));
+    expect(server.seen.map(({ headers }) => headers["x-count"])).toEqual(["1 POST /mcp true", "2 POST /mcp true"]);
+  });
+
+  test("that cannot be sent fail their request", async () => {
+    const server = await startRaw((_, response) => response.end());
+    const { ask } = await openLink(server.url, { headers: { "x-a": "1\r\nx-b: 2" } });
+    expect((await reasonOf(ask(stateless("tools/list")))).message).toContain("x-a");
+    expect(server.seen).toEqual([]);
+  });
+});
+
+describe("authorization", () => {
+  const guard = (token: string) =>
+    startRaw(({ message, headers }, response) => {
+      if (headers.authorization === `Bearer ${token}`) sendJson(response, 200, resultOf(message, discovery()));
+      else response.writeHead(401, { "www-authenticate": 'Bearer realm="x"' }).end("who are you?");
+    });
+
+  test("a challenge is answered and the request sent again", async () => {
+    const server = await guard("two");
+    let token = "one";
+    const challenges: unknown[] = [];
+    const { ask } = await openLink(server.url, {
+      authorize: () => ({ authorization: `Bearer ${token}` }),
+      challenged: async ({ status, header, body }) => {
+        challenges.push([status, header("WWW-Authenticate"), body]);
+        token = "two";
+        return "retry";
+      },
+    });
+    expect(await ask(stateless("server/discover"))).toMatchObject({ id: 1 });
+    expect(challenges).toEqual([[401, 'Bearer realm="x"', "who are you?"]]);
+    expect(server.seen).toHaveLength(2);
+  });
+
+  test("a challenge is answered once", async () => {
+    const server = await guard("never");
+    const { ask } = await openLink(server.url, { challenged: async () => "retry" });
+    const reason = await reasonOf(ask(stateless("server/discover")));
+    expect(reason).toMatchObject({ code: "unauthorized", status: 401 });
+    expect(server.seen).toHaveLength(2);
+  });
+
+  test("a challenge that nobody answers names the request, without the values of its query", async () => {
+    const server = await guard("never");
+    const { ask } = await openLink(`${server.url}?key=secret`);
+    const { message } = await reasonOf(ask(stateless("server/discover")));
+    expect(message).toContain(`POST ${server.url}?… answered 401`);
+    expect(message).not.toContain("secret");
+  });
+
+  test("an error of the hook is the reason", async () => {
+    const server = await guard("never");
+    const error = new Error("The user has gone home");
+    const { ask } = await openLink(server.url, { challenged: () => Promise.reject(error) });
+    expect(await reasonOf(ask(stateless("server/discover")))).toBe(error);
+  });
+});
+
+describe("redirects", () => {
+  test("307 and 308 within the host are followed with the message and all headers", async () => {
+    const server = await startRaw(({ path, message }, response) => {
+      if (path === "/mcp") response.writeHead(307, { location: "/mcp/" }).end();
+      else if (path === "/mcp/") response.writeHead(308, { location: "/v2" }).end();
+      else sendJson(response, 200, resultOf(message, { path }));
+    });
+    const { ask } = await openLink(server.url, { headers: { authorization: "Bearer x" } });
+    expect(await ask(stateless("tools/list"))).toMatchObject({ result: { path: "/v2" } });
+    expect(server.seen[2]!.headers).toMatchObject({ authorization: "Bearer x", "mcp-method": "tools/list" });
+  });
+
+  test("a loop of them ends", async () => {
+    const server = await startRaw((_, response) => response.writeHead(307, { location: "/mcp" }).end());
+    const { ask } = await openLink(server.url);
+    expect((await reasonOf(ask(stateless("tools/list")))).message).toContain("redirected more than 2 times");
+    expect(server.seen).toHaveLength(3);
+  });
+
+  test("another host sees nothing, and the error names it", async () => {
+    const other = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
+    const server = await startRaw((_, response) => response.writeHead(307, { location: other.url }).end());
+    const { ask } = await openLink(server.url, { headers: { authorization: "Bearer x" } });
+    const reason = await reasonOf(ask(stateless("tools/list")));
+    expect(reason).toMatchObject({ code: "http-status", status: 307 });
+    expect(reason.message).toContain(other.url);
+    expect(other.seen).toEqual([]);
+  });
+
+  test.each([301, 302, 303])("%i would lose the message and is an error that names its target", async (status) => {
+    const server = await startRaw((_, response) => response.writeHead(status, { location: "/other" }).end());
+    const { ask } = await openLink(server.url);
+    const reason = await reasonOf(ask(stateless("server/discover")));
+    expect(reason).toMatchObject({ code: "http-status", status });
+    expect(reason.message).toContain("/other");
+    expect(server.seen).toHaveLength(1);
+  });
+});

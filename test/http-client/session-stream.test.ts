@@ -1,0 +1,100 @@
+import { createClock } from "portolan/testing";
+import { expect, test } from "vitest";
+import { begin, openLink, resultOf, sendJson, shakeHands, startEvents, startRaw, toEvent, until } from "./kit.ts";
+
+test("the stream of a session is opened once where there is none", async () => {
+  const server = await startRaw((seen, response) => {
+    if (!shakeHands(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
+  });
+  const opened = await openLink(server.url);
+  await begin(opened);
+  await opened.ask({ method: "tools/list" });
+  await opened.ask({ method: "tools/list" });
+  expect(server.seen.filter(({ method }) => method === "GET")).toHaveLength(1);
+  expect(opened.odd).toEqual([]);
+});
+
+test("the stream of a session brings requests that belong to no call, and notifications", async () => {
+  const server = await startRaw((seen, response) => {
+    if (seen.method !== "GET") {
+      if ("result" in (seen.message ?? {})) response.writeHead(202).end();
+      else shakeHands(seen, response, "s");
+      return;
+    }
+    startEvents(response);
+    response.write(toEvent({ jsonrpc: "2.0", id: 1, method: "ping" }));
+    response.write(toEvent({ jsonrpc: "2.0", method: "notifications/tools/list_changed" }));
+  });
+  const opened = await openLink(server.url);
+  await begin(opened);
+  await until(() => opened.notifications.length === 1);
+  expect(opened.requests).toEqual([{ request: expect.objectContaining({ method: "ping" }), during: undefined }]);
+  await until(() => server.seen.some(({ message }) => message && "result" in message));
+});
+
+test("the stream of a session is opened again after the last event, when the server says, and ever more slowly while it fails", async () => {
+  const clock = createClock();
+  let isDown = false;
+  const server = await startRaw((seen, response) => {
+    if (seen.method !== "GET") shakeHands(seen, response, "s");
+    else if (isDown) response.writeHead(503).end();
+    else {
+      startEvents(response);
+      response.end(`retry: 2000\n${toEvent({ jsonrpc: "2.0", method: "a" }, "event-7")}`);
+    }
+  });
+  const gets = () => server.seen.filter(({ method }) => method === "GET");
+  const opened = await openLink(server.url, { clock });
+  await begin(opened);
+  await until(() => opened.notifications.length === 1 && clock.pending === 1);
+  await clock.advance(1_999);
+  expect(gets()).toHaveLength(1);
+  isDown = true;
+  await clock.advance(202);
+  await until(() => gets().length === 2 && clock.pending === 1);
+  expect(gets()[1]!.headers["last-event-id"]).toBe("event-7");
+  await clock.advance(3_199);
+  expect(gets()).toHaveLength(2);
+  await clock.advance(322);
+  await until(() => gets().length === 3);
+});
+
+test("the stream of a session finds out that the session is lost, and opens another", async () => {
+  const clock = createClock();
+  let sessions = 0;
+  let cut = () => {};
+  const server = await startRaw((seen, response) => {
+    const id = seen.headers["mcp-session-id"];
+    if (seen.message?.method === "initialize") {
+      sessions += 1;
+      shakeHands(seen, response, `s${sessions}`);
+    } else if (seen.method !== "GET") shakeHands(seen, response);
+    else if (id === `s${sessions}`) {
+      startEvents(response);
+      cut = () => response.destroy();
+    } else response.writeHead(404).end();
+  });
+  const opened = await openLink(server.url, { clock });
+  await begin(opened);
+  await until(() => server.seen.at(-1)!.method === "GET" && clock.pending === 0);
+  sessions += 1;
+  cut();
+  await until(() => clock.pending > 0);
+  // A stream that brought nothing counts as a failure.
+  await clock.advance(1_800);
+  await until(() => opened.renewed() === 1);
+  expect(opened.link.sessionId).toBe("s3");
+  expect(server.seen.at(-1)!.headers["mcp-session-id"]).toBe("s3");
+});
+
+test("the stream of a session that the server does not know of costs no session", async () => {
+  const server = await startRaw((seen, response) => {
+    if (seen.method === "GET") response.writeHead(404).end();
+    else if (!shakeHands(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
+  });
+  const opened = await openLink(server.url);
+  await begin(opened);
+  await opened.ask({ method: "tools/list" });
+  expect(server.seen.filter(({ message }) => message?.method === "initialize")).toHaveLength(1);
+  expect(server.seen.filter(({ method }) => method === "GET")).toHaveLength(1);
+});

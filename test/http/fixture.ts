@@ -1,0 +1,110 @@
+import type { JsonObject } from "portolan";
+import { createServer, type LiveServer, live } from "portolan/server";
+
+/** A server whose handlers wait until the test lets them go on. */
+export interface Fixture {
+  readonly server: LiveServer;
+  /** What the handlers did, in order. */
+  readonly journal: string[];
+  /** What reached `onError`. */
+  readonly reported: string[];
+  /** Resolves when the journal has had a line. */
+  noted(line: string): Promise<void>;
+  /** Lets a tool that holds a key end. */
+  release(key: string): void;
+  /** Tells the tool of this key to report progress. */
+  step(key: string): void;
+}
+
+interface Held {
+  release(): void;
+  step(): void;
+}
+
+const key: JsonObject = { type: "object", properties: { key: { type: "string" } }, required: ["key"] };
+
+/** Servers with the same secrets take each other's states. */
+export function createFixture(secrets?: string[]): Fixture {
+  const journal: string[] = [];
+  const reported: string[] = [];
+  const held = new Map<string, Held>();
+  let watchers: (() => void)[] = [];
+  const note = (line: string) => {
+    journal.push(line);
+    const woken = watchers;
+    watchers = [];
+    for (const wake of woken) wake();
+  };
+  const onError = (error: unknown) => {
+    reported.push(error instanceof Error ? error.message : String(error));
+  };
+  const definition = createServer({ name: "http-fixture", version: "1.0.0" }, { onError, ...(secrets && { secrets }) })
+    .tool("echo", { run: ({ text }) => String(text) })
+    .tool("whoami", { run: (_, { principal, protocolVersion }) => `${principal.key} ${protocolVersion}` })
+    .tool("hold", {
+      description: "Runs until it is released or cancelled",
+      input: key,
+      run: ({ key }, context) =>
+        new Promise((resolve, reject) => {
+          const name = String(key);
+          let steps = 0;
+          held.set(name, { release: () => resolve(`released ${name}`), step: () => context.progress(++steps) });
+          context.signal.addEventListener("abort", () => {
+            note(`aborted ${name}`);
+            reject(context.signal.reason);
+          });
+          note(`holding ${name}`);
+        }),
+    })
+    .tool("progress", {
+      run: (_, context) => {
+        for (const step of [1, 2, 3]) context.progress(step, 3);
+        return "done";
+      },
+    })
+    .tool("shout", {
+      run: (_, context) => {
+        context.log("emergency", "heard");
+        return "shouted";
+      },
+    })
+    .tool("ask", {
+      run: async (_, context) => {
+        const form = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+        const answer = await context.elicit("who", { message: "Who?", form });
+        return answer.action === "accept" ? `Hello ${(answer.content as { name: string }).name}` : answer.action;
+      },
+    })
+    .tool("needy", { needs: { sampling: {} }, run: () => "has sampling" })
+    .tool("fail", {
+      run: () => {
+        throw new Error("the password is hunter2");
+      },
+    })
+    .tool("routed", {
+      input: {
+        type: "object",
+        properties: {
+          region: { type: "string", "x-mcp-header": "Region" },
+          count: { type: "integer", "x-mcp-header": "Count" },
+          dry: { type: "boolean", "x-mcp-header": "Dry" },
+          inner: { type: "object", properties: { deep: { type: "string", "x-mcp-header": "Deep" } } },
+        },
+      },
+      run: (args) => JSON.stringify(args),
+    })
+    .tool("grüße €", { run: () => "hello" })
+    .resource("note://ä", { name: "umlaut", read: () => "umlaut" })
+    .resource("note://1", { name: "note", subscribe: true, read: () => "one" })
+    .prompt("greet", { get: () => "Hello" });
+  return {
+    server: live(definition),
+    journal,
+    reported,
+    async noted(line) {
+      while (!journal.includes(line)) await new Promise<void>((resolve) => watchers.push(resolve));
+    },
+    release: (name) => held.get(name)?.release(),
+    step: (name) => held.get(name)?.step(),
+  };
+}

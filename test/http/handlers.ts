@@ -1,0 +1,45 @@
+import type {
+  EventStream,
+  HttpHandler,
+  HttpHeaders,
+  HttpRequest,
+} from "../../packages/portolan/src/server/http/door.ts";
+
+export const plain: HttpHeaders = { "content-type": "text/plain" };
+
+/** Says what it was sent, or what was wrong with it. */
+export const echo: HttpHandler = async (request, reply) => {
+  const body = await request.body();
+  if (typeof body === "string") reply.send(200, plain, body);
+  else reply.send(body.status, plain, body.why);
+};
+
+export const refuse: HttpHandler = (_, reply) => reply.send(403, plain, "no");
+
+export interface Waiting {
+  readonly requests: HttpRequest[];
+  readonly streams: EventStream[];
+  readonly hold: HttpHandler;
+  /** The same, with a stream that stays open. */
+  readonly stream: HttpHandler;
+  gone(): number;
+}
+
+/** A handler that waits, what it was asked, and how often its clients have gone. */
+export function waiting(): Waiting {
+  const requests: HttpRequest[] = [];
+  const streams: EventStream[] = [];
+  let gone = 0;
+  const count = () => {
+    gone += 1;
+  };
+  const hold: HttpHandler = (request, reply) => {
+    requests.push(request);
+    reply.onGone(count);
+  };
+  const stream: HttpHandler = (request, reply) => {
+    hold(request, reply);
+    streams.push(reply.stream({ "x-own": "yes" }));
+  };
+  return { requests, streams, hold, stream, gone: () => gone };
+}

@@ -1,0 +1,169 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest } from "node:http";
+import type { JsonObject, RequestId } from "portolan";
+import type { Served } from "portolan/server";
+import { type ServeHttpOptions, serveHttp } from "portolan/server/http";
+import { onTestFinished } from "vitest";
+import type { RawResponse } from "../kit/raw-peer.ts";
+import { type ServerEvent, toEvents } from "./events.ts";
+
+export type Headers = { readonly [name: string]: string | readonly string[] | undefined };
+
+export interface Sent {
+  readonly method?: string;
+  readonly headers?: Headers;
+  /** Text and bytes as they are, anything else as JSON. */
+  readonly body?: unknown;
+  /** Goes away when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A server of ours on a port of its own, gone with the test. */
+export interface Started {
+  readonly url: string;
+  readonly port: number;
+  close(graceMs?: number): Promise<void>;
+}
+
+export async function start(server: Served, options: ServeHttpOptions = {}): Promise<Started> {
+  const serving = serveHttp(server, options);
+  const { url, port } = await serving.listen(0);
+  onTestFinished(() => serving.close(0));
+  return { url, port, close: (graceMs) => serving.close(graceMs) };
+}
+
+/** The headers of a client that takes every kind of answer. */
+export const plainHeaders: Headers = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+};
+
+/** Sends one HTTP request, and resolves when the headers of its answer are there. */
+export function send(url: string, { method = "POST", headers = plainHeaders, body, signal }: Sent): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const named = Object.entries(headers).filter(([, value]) => value !== undefined);
+    const request = openRequest(url, { method, agent: false, ...(signal && { signal }) });
+    for (const [name, value] of named) request.setHeader(name, value as string | string[]);
+    request.on("response", (response) => resolve(new Answer(response)));
+    request.on("error", reject);
+    onTestFinished(() => {
+      request.destroy();
+    });
+    request.end(body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+  });
+}
+
+/** What a server answered, as it arrives. */
+export class Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Resolves when the connection is over, whoever ended it. */
+  readonly closed: Promise<void>;
+  readonly #response: IncomingMessage;
+  readonly #events: AsyncGenerator<ServerEvent>;
+  #comments = 0;
+  #watchers: (() => void)[] = [];
+
+  constructor(response: IncomingMessage) {
+    this.#response = response;
+    this.status = response.statusCode ?? 0;
+    this.headers = response.headers;
+    response.on("error", () => {});
+    this.closed = new Promise((resolve) => response.once("close", resolve));
+    this.#events = toEvents(response, () => {
+      this.#comments += 1;
+      for (const wake of this.#watchers.splice(0)) wake();
+    });
+  }
+
+  get isStream(): boolean {
+    return this.headers["content-type"] === "text/event-stream";
+  }
+
+  async text(): Promise<string> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.#response) chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  }
+
+  async json(): Promise<RawResponse> {
+    return JSON.parse(await this.text());
+  }
+
+  /** The next event of the stream; undefined when there are no more. */
+  async event(): Promise<ServerEvent | undefined> {
+    const { value, done } = await this.#events.next();
+    return done ? undefined : value;
+  }
+
+  /** Resolves when a comment has come, while somebody reads the events. */
+  async commented(): Promise<void> {
+    while (this.#comments === 0) await new Promise<void>((resolve) => this.#watchers.push(resolve));
+  }
+
+  /** The next event that carries a message. */
+  async message(): Promise<Said> {
+    const event = await this.event();
+    if (!event) throw new Error("expected a message, got the end of the stream");
+    return event.data === "" ? this.message() : JSON.parse(event.data);
+  }
+
+  /** All that is still to come, the response last. */
+  async messages(): Promise<Said[]> {
+    const said: Said[] = [];
+    for (let event = await this.event(); event; event = await this.event()) {
+      if (event.data !== "") said.push(JSON.parse(event.data));
+    }
+    return said;
+  }
+
+  /** The response, in whichever form it came. */
+  async response(): Promise<RawResponse> {
+    if (!this.isStream) return this.json();
+    const all = await this.messages();
+    return all.at(-1) ?? {};
+  }
+
+  /** Goes away without hearing the rest. */
+  drop(): void {
+    this.#response.destroy();
+  }
+
+  /** Takes nothing more from the connection, and keeps it. */
+  stall(): void {
+    this.#response.socket.pause();
+  }
+
+  /** Resolves when a connection that nobody reads was cut by the server. */
+  gone(): Promise<void> {
+    const { socket } = this.#response;
+    return new Promise((resolve) => {
+      socket.once("close", () => resolve());
+      // Writing is how one side finds out that the other is not there any more.
+      const poke = setInterval(() => socket.write("\r\n"), 5);
+      socket.once("close", () => clearInterval(poke));
+    });
+  }
+}
+
+/** A message of the server, whatever it is. */
+export interface Said extends RawResponse {
+  readonly method?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into params of every shape
+  readonly params?: any;
+}
+
+/** A request as it goes over the wire. */
+export function toRequest(method: string, params?: JsonObject, id: RequestId = 1): JsonObject {
+  return { jsonrpc: "2.0", id, method, ...(params && { params }) };
+}
+
+export function toNotification(method: string, params?: JsonObject): JsonObject {
+  return { jsonrpc: "2.0", method, ...(params && { params }) };
+}
+
+/** What a handshake sends. */
+export function toInitialize(revision: string, capabilities: JsonObject = {}, id: RequestId = "init"): JsonObject {
+  return toRequest("initialize", { protocolVersion: revision, capabilities, clientInfo }, id);
+}
+
+export const clientInfo: JsonObject = { name: "raw-http", version: "1.0.0" };

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { headers } from "./sections/headers.ts";
+
+runRequirements("headers", headers);

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { resumption } from "./sections/resumption.ts";
+
+runRequirements("resumption", resumption);

@@ -1,0 +1,36 @@
+import { stateless } from "../../../kit/revisions.ts";
+import { client, type Row } from "../../../requirements/rows/row.ts";
+
+/** HTTP without sessions. */
+export const rowsF: { readonly [row: string]: Row } = {
+  F1: { about: "Mcp-Method repeats the method", on: stateless },
+  F2: { about: "Mcp-Name repeats the name or the URI", on: stateless },
+  F3: { about: "values that are no plain ASCII are encoded, and decoded before they are compared", on: stateless },
+  F4: { about: "a header that is missing or wrong is -32020 with 400", on: stateless },
+  F5: { about: "a version header that differs from the body is -32020 with 400", on: stateless },
+  F6: { about: "a version that is not served is -32022 with 400 and names those that are", on: stateless },
+  F7: { about: "a request without its metadata is -32602 with 400", on: stateless },
+  F8: { about: "a capability that was not declared is -32021 with 400", on: stateless },
+  F9: { about: "an unknown method is -32601 with 404", on: stateless },
+  F10: { about: "other errors come with 200", on: stateless },
+  F11: { about: "a request without version anywhere needs a session", on: stateless },
+  F12: { about: "arguments that a tool marks are repeated in headers", on: stateless },
+  F13: { about: "tools with bad marks are dropped", later: client },
+  F14: { about: "null and absent arguments have no header", on: stateless },
+  F15: { about: "a refused header makes the client look at the list again", later: client },
+  F16: { about: "integers are compared as numbers", on: stateless },
+  F17: { about: "secrets are not repeated in headers", untestable: "guidance to the authors of tools" },
+  F18: { about: "streams are not buffered on the way, and are kept alive", on: stateless },
+  F19: { about: "a broken stream loses its request", on: stateless },
+  F20: { about: "verbs and headers of sessions mean nothing", on: stateless },
+  F21: { about: "a notification is answered 202", on: stateless },
+  F22: { about: "proxies that rely on the headers", later: "the gateway" },
+  F23: { about: "headers that are passed on", later: "the gateway" },
+  "F-order": { about: "the checks have an order, so that a later client learns the versions", on: stateless },
+  M1: { about: "questions are asked in results", on: stateless },
+  M7: { about: "the state of a call is sealed and bound to its caller", on: stateless },
+  U1: { about: "listen is one long POST", on: stateless },
+  U3: { about: "the acknowledgement comes first", on: stateless },
+  U4: { about: "every message of a subscription names it", on: stateless },
+  U6: { about: "closing the stream ends a subscription; a server that stops sends its result", on: stateless },
+};

@@ -1,0 +1,312 @@
+import { createMemoryStorage } from "portolan/storage";
+import { expect, onTestFinished, vi } from "vitest";
+import { createFixture } from "../../fixture.ts";
+import { send, start, toInitialize } from "../../kit.ts";
+import { begin, open, SessionPeer, StatelessPeer, textOf } from "../../peer.ts";
+import { byUser } from "../../users.ts";
+import type { HttpRequirement } from "../requirement.ts";
+
+const form = { elicitation: {} };
+
+/** Stops the clock of the server, which is ours too; only what is asked for goes on. */
+function stopClock(): { pass(ms: number): void } {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return { pass: (ms) => vi.setSystemTime(Date.now() + ms) };
+}
+
+export const hostileClients: readonly HttpRequirement[] = [
+  {
+    row: "T05",
+    says: "a hundred clients with equal ids and tokens each hear their own answer",
+    async test(revision) {
+      const { url } = await start(createFixture().server);
+      const peers = await Promise.all(Array.from({ length: 100 }, () => open(url, revision)));
+      const texts = await Promise.all(peers.map((peer, index) => peer.textOf("echo", { text: `text ${index}` })));
+      expect(texts).toEqual(peers.map((_, index) => `text ${index}`));
+      const streams = await Promise.all(peers.slice(0, 20).map((peer) => peer.call("progress")));
+      for (const stream of streams)
+        expect((await stream.messages()).map(({ params }) => params?.progress)).toEqual([1, 2, 3, undefined]);
+    },
+  },
+  {
+    row: "T06",
+    says: "the stream of a session cannot be taken by another principal",
+    async test(revision) {
+      const { server } = createFixture();
+      const { url } = await start(server, { verify: byUser });
+      const ada = await begin(url, revision, { headers: { authorization: "ada" } });
+      const stream = await ada.get();
+      expect((await ada.at(url, { authorization: "mallory" }).get()).status).toBe(404);
+      expect((await ada.at(url, { authorization: "mallory" }).get("get_1")).status).toBe(404);
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      expect((await stream.message()).method).toBe("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "T07",
+    says: "a foreign session and an unknown one are answered alike",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { verify: byUser });
+      const ada = await begin(url, revision, { headers: { authorization: "ada" } });
+      const foreign = ada.at(url, { authorization: "mallory" });
+      const unknown = foreign.at(url, { "mcp-session-id": "A".repeat(32) });
+      const bodies = await Promise.all([foreign, unknown].map(async (peer) => (await peer.request("ping")).text()));
+      expect(bodies[0]).toBe(bodies[1]);
+    },
+  },
+  {
+    row: "T07",
+    says: "a question of one session cannot be answered in another",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server);
+      const declared = { capabilities: revision < "2025-06-18" ? { roots: {} } : form };
+      const [ada, mallory] = [await begin(url, revision, declared), await begin(url, revision, declared)];
+      fixture.server.update((current) =>
+        current.tool("look", { run: async (_, context) => (await context.roots()).map(({ uri }) => uri).join() }),
+      );
+      if (revision < "2025-06-18") {
+        const answer = await ada.call("look");
+        const question = await answer.message();
+        await mallory.answer(question.id, { roots: [{ uri: "file:///evil" }] });
+        await ada.answer(question.id, { roots: [{ uri: "file:///ada" }] });
+        expect(textOf(await answer.message())).toBe("file:///ada");
+        return;
+      }
+      const answer = await ada.call("ask");
+      const question = await answer.message();
+      await mallory.answer(question.id, { action: "accept", content: { name: "Mallory" } });
+      await ada.answer(question.id, { action: "accept", content: { name: "Ada" } });
+      expect(textOf(await answer.message())).toBe("Hello Ada");
+    },
+  },
+  {
+    row: "T08",
+    says: "a state in which any character was changed is refused",
+    async test() {
+      const { url } = await start(createFixture().server);
+      const peer = new StatelessPeer(url, { capabilities: form });
+      const { result } = await (await peer.call("ask")).json();
+      const state: string = result.requestState;
+      const inputResponses = { who: { action: "accept", content: { name: "Ada" } } };
+      const codeWith = async (requestState: string) => {
+        const answer = await peer.request("tools/call", { name: "ask", arguments: {}, inputResponses, requestState });
+        return (await answer.json()).error?.code;
+      };
+      for (let at = 0; at < state.length; at += 7) {
+        const changed = state.slice(0, at) + (state[at] === "A" ? "B" : "A") + state.slice(at + 1);
+        expect([at, await codeWith(changed)]).toEqual([at, -32602]);
+      }
+      for (const odd of ["", "x", state.slice(1), `${state}A`, "x".repeat(100_000)])
+        expect(await codeWith(odd)).toBe(-32602);
+      expect(await codeWith(state)).toBeUndefined();
+    },
+  },
+  {
+    row: "T16",
+    says: "one stream more than allowed is refused with 503, and those that are there go on",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { limits: { streams: 2 }, quietMs: 1 });
+      const peer = await open(url, revision);
+      const filter = { notifications: { toolsListChanged: true } };
+      const listen = (id: string) =>
+        peer instanceof SessionPeer
+          ? begin(url, "2025-11-25").then((own) => own.get())
+          : peer.request("subscriptions/listen", filter, id);
+      const first = [await listen("a"), await listen("b")];
+      const refused = await listen("c");
+      expect(refused.isStream).toBe(false);
+      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+      expect((await refused.json()).error?.code).toEqual(expect.any(Number));
+      fixture.server.update((current) => current.tool("grown", { run: () => "new" }));
+      for (const stream of first) {
+        let said = await stream.message();
+        if (said.method === "notifications/subscriptions/acknowledged") said = await stream.message();
+        expect(said.method).toBe("notifications/tools/list_changed");
+      }
+    },
+  },
+  {
+    row: "T16",
+    says: "one principal cannot take all streams",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { verify: byUser, limits: { streamsPerPrincipal: 1 } });
+      const calls = ["ada", "ada", "grace"].map(async (authorization) => {
+        const peer = await open(url, revision, { headers: { authorization } });
+        const filter = { notifications: { toolsListChanged: true } };
+        return peer instanceof SessionPeer ? peer.get() : peer.request("subscriptions/listen", filter);
+      });
+      const statuses = (await Promise.all(calls)).map(({ status, isStream }) => (isStream ? 200 : status));
+      expect([statuses.slice(0, 2).sort(), statuses[2]]).toEqual([[200, 503], 200]);
+    },
+  },
+  {
+    row: "T16",
+    says: "a question for which there is no stream left fails its call instead of waiting for ever",
+    on: ["2025-11-25"],
+    async test(revision) {
+      const { url } = await start(createFixture().server, { limits: { streams: 1 } });
+      const peer = await begin(url, revision, { capabilities: form });
+      await peer.get();
+      const { result, error } = await (await peer.call("ask")).json();
+      expect(error !== undefined || result.isError).toBe(true);
+    },
+  },
+  {
+    row: "T16",
+    says: "a call without a stream left is still answered by JSON",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { limits: { streams: 0 } });
+      const answer = await (await open(url, revision)).call("progress");
+      expect([answer.isStream, textOf(await answer.json())]).toEqual([false, "done"]);
+    },
+  },
+  {
+    row: "T17",
+    says: "a client that does not read is cut, and others are served",
+    async test(revision) {
+      const fixture = createFixture();
+      const piece = "x".repeat(64 * 1024);
+      let isStalled = false;
+      fixture.server.update((current) =>
+        current.tool("flood", {
+          run: async (_, context) => {
+            for (let step = 1; !context.signal.aborted && !isStalled; step += 1) {
+              context.progress(step, undefined, piece);
+              await new Promise((resolve) => setImmediate(resolve));
+            }
+            return "ended";
+          },
+        }),
+      );
+      const { url } = await start(fixture.server, { limits: { backlog: 256 * 1024 } });
+      const peer = await open(url, revision);
+      const answer = await peer.call("flood");
+      answer.stall();
+      await answer.gone();
+      isStalled = true;
+      expect(await peer.textOf("echo", { text: "alive" })).toBe("alive");
+    },
+  },
+  {
+    row: "T18",
+    says: "no more sessions than allowed, until one ends",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { sessions: { max: 2 } });
+      const [first] = [await begin(url, revision), await begin(url, revision)];
+      const refused = await send(url, { body: toInitialize(revision, {}, "x") });
+      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+      expect(refused.headers["mcp-session-id"]).toBeUndefined();
+      expect(await refused.json()).toMatchObject({ id: "x", error: { code: -32603 } });
+      expect((await first.request("ping")).status).toBe(200);
+      await first.delete();
+      await begin(url, revision);
+    },
+  },
+  {
+    row: "T18",
+    says: "no more sessions in a minute than allowed",
+    async test(revision) {
+      const clock = stopClock();
+      const { url } = await start(createFixture().server, { sessions: { perMinute: 2 } });
+      await begin(url, revision);
+      await begin(url, revision);
+      expect((await send(url, { body: toInitialize(revision) })).status).toBe(429);
+      clock.pass(60_000);
+      await begin(url, revision);
+    },
+  },
+  {
+    row: "T18",
+    says: "a session that nobody uses makes room for another",
+    async test(revision) {
+      const clock = stopClock();
+      const { url } = await start(createFixture().server, { sessions: { max: 1, idleMs: 120_000 } });
+      const first = await begin(url, revision);
+      expect((await send(url, { body: toInitialize(revision) })).status).toBe(503);
+      clock.pass(120_001);
+      await begin(url, revision);
+      expect((await first.request("ping")).status).toBe(404);
+    },
+  },
+  {
+    row: "T18",
+    says: "a session that is used does not end, however short it may be unused",
+    async test(revision) {
+      const clock = stopClock();
+      const storage = createMemoryStorage();
+      const { url } = await start(createFixture().server, { storage, sessions: { idleMs: 90_000 } });
+      const peer = await begin(url, revision);
+      for (let uses = 0; uses < 20; uses += 1) {
+        clock.pass(59_000);
+        expect([uses, (await peer.request("ping")).status]).toEqual([uses, 200]);
+      }
+    },
+  },
+  {
+    row: "T18",
+    says: "a session with an open stream is in use",
+    async test(revision) {
+      const clock = stopClock();
+      const { url } = await start(createFixture().server, { sessions: { idleMs: 90_000 }, keepAliveMs: 5 });
+      const peer = await begin(url, revision);
+      const stream = await peer.get();
+      stream.messages().catch(() => {});
+      clock.pass(90_001);
+      await stream.commented();
+      expect((await peer.request("ping")).status).toBe(200);
+    },
+  },
+  {
+    row: "T23",
+    says: "requests of one id are each answered, on their own connections",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server);
+      const peer = await open(url, revision);
+      const calls = ["a", "b"].map((key) => peer.call("hold", { key }, 1));
+      await Promise.all([fixture.noted("holding a"), fixture.noted("holding b")]);
+      fixture.release("b");
+      fixture.release("a");
+      const answers = await Promise.all(calls.map(async (answer) => textOf(await (await answer).response())));
+      expect(answers).toEqual(["released a", "released b"]);
+    },
+  },
+  {
+    row: "T28",
+    says: "a cancel hits all requests of that id and session, and of no other",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { quietMs: 1 });
+      const [ada, grace] = [await begin(url, revision), await begin(url, revision)];
+      const [, , graces] = [
+        await ada.call("hold", { key: "a1" }, 0),
+        await ada.call("hold", { key: "a2" }, 0),
+        await grace.call("hold", { key: "g" }, 0),
+      ];
+      for (const odd of ["0", 7, "init"]) await ada.cancel(odd);
+      await ada.cancel(0);
+      await Promise.all([fixture.noted("aborted a1"), fixture.noted("aborted a2")]);
+      fixture.release("g");
+      expect(textOf((await graces.messages()).at(-1)!)).toBe("released g");
+      expect(fixture.journal).not.toContain("aborted g");
+    },
+  },
+  {
+    row: "T28",
+    says: "a cancel that names nothing sensible does no harm",
+    async test(revision) {
+      const { url } = await start(createFixture().server);
+      const peer = await begin(url, revision);
+      for (const requestId of [null, {}, [], 1.5, undefined]) {
+        const answer = await peer.notify("notifications/cancelled", { requestId });
+        expect(answer.status).toBe(202);
+      }
+      expect((await peer.request("ping")).status).toBe(200);
+    },
+  },
+];

@@ -1,0 +1,163 @@
+import { expect } from "vitest";
+import { createFixture } from "../../fixture.ts";
+import { plainHeaders, send, start, toInitialize, toRequest } from "../../kit.ts";
+import { openOld } from "../../old-peer.ts";
+import { begin, StatelessPeer, textOf } from "../../peer.ts";
+import type { HttpRequirement } from "../requirement.ts";
+
+const form = { elicitation: {} };
+
+export const httpSse: readonly HttpRequirement[] = [
+  {
+    row: "D1",
+    says: "a client listens on one address and posts to the other",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const peer = await openOld(url);
+      expect((await peer.initialize(revision)).result).toMatchObject({ protocolVersion: revision });
+      expect(textOf(await peer.request("tools/call", { name: "echo", arguments: { text: "hi" } }))).toBe("hi");
+    },
+  },
+  {
+    row: "D1",
+    says: "the two addresses are where the options say",
+    on: ["2024-11-05"],
+    async test(revision) {
+      const { url } = await start(createFixture().server, { httpSse: { path: "/old", messagesPath: "/old/in" } });
+      const stream = await send(new URL("/old", url).href, { method: "GET" });
+      expect((await stream.event())?.data).toMatch(/^\/old\/in\/[\w-]{32,}$/);
+      expect((await send(new URL("/sse", url).href, { body: toInitialize(revision) })).status).toBe(404);
+    },
+  },
+  {
+    row: "D1",
+    says: "each address takes its own verb only",
+    on: ["2024-11-05"],
+    async test() {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const peer = await openOld(url);
+      const posted = await send(new URL("/sse", url).href, { body: toRequest("ping") });
+      expect([posted.status, posted.headers.allow]).toEqual([405, "GET"]);
+      const got = await send(peer.url, { method: "GET" });
+      expect([got.status, got.headers.allow]).toEqual([405, "POST"]);
+    },
+  },
+  {
+    row: "D1",
+    says: "neither address is there unless it was asked for",
+    on: ["2024-11-05"],
+    async test() {
+      const { url } = await start(createFixture().server);
+      expect((await send(new URL("/sse", url).href, { method: "GET" })).status).toBe(404);
+      expect((await send(new URL("/messages/x", url).href, { body: toRequest("ping") })).status).toBe(404);
+    },
+  },
+  {
+    row: "D2",
+    says: "the first event is the address, each later one a message",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const stream = await send(new URL("/sse", url).href, { method: "GET" });
+      expect(stream.headers["content-type"]).toBe("text/event-stream");
+      const first = await stream.event();
+      expect(first?.event).toBe("endpoint");
+      const posted = await send(new URL(first!.data, url).href, { body: toInitialize(revision) });
+      expect([posted.status, await posted.text()]).toEqual([202, ""]);
+      const second = await stream.event();
+      expect(second?.event).toBe("message");
+      expect(JSON.parse(second!.data)).toMatchObject({ jsonrpc: "2.0", id: "init", result: {} });
+    },
+  },
+  {
+    row: "D2",
+    says: "notifications, questions and errors come on the stream too",
+    on: ["2025-06-18"],
+    async test(revision) {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const peer = await openOld(url);
+      await peer.initialize(revision, form);
+      await peer.post(toRequest("tools/call", { name: "progress", _meta: { progressToken: 7 } }));
+      for (const progress of [1, 2, 3])
+        expect(await peer.next()).toMatchObject({ params: { progressToken: 7, progress } });
+      expect(textOf(await peer.next())).toBe("done");
+      await peer.post(toRequest("tools/call", { name: "ask" }, 2));
+      const question = await peer.next();
+      expect(question.method).toBe("elicitation/create");
+      await peer.post({ jsonrpc: "2.0", id: question.id, result: { action: "accept", content: { name: "Ada" } } });
+      expect(textOf(await peer.next())).toBe("Hello Ada");
+      expect((await peer.request("no/such", {}, 3)).error?.code).toBe(-32601);
+      await peer.post("{");
+      expect((await peer.next()).error?.code).toBe(-32700);
+    },
+  },
+  {
+    row: "D3",
+    says: "the address has no host of its own and cannot be guessed",
+    async test() {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const [one, other] = [await openOld(url), await openOld(url)];
+      for (const { endpoint } of [one, other]) expect(endpoint).toMatch(/^\/messages\/[\w-]{32,}$/);
+      expect(one.endpoint).not.toBe(other.endpoint);
+      expect((await send(new URL("/messages/guess", url).href, { body: toRequest("ping") })).status).toBe(404);
+    },
+  },
+  {
+    row: "D3",
+    says: "the address is gone with its stream",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { httpSse: true });
+      const peer = await openOld(url);
+      await peer.initialize(revision);
+      await peer.post(toRequest("tools/call", { name: "hold", arguments: { key: "a" } }));
+      await fixture.noted("holding a");
+      peer.stream.drop();
+      await fixture.noted("aborted a");
+      expect((await peer.post(toRequest("ping"))).status).toBe(404);
+    },
+  },
+  {
+    row: "D3",
+    says: "an address belongs to the principal that opened the stream",
+    async test() {
+      const verify = ({ header }: { header(name: string): string | undefined }) => ({
+        key: header("x-user") ?? "none",
+      });
+      const { url } = await start(createFixture().server, {
+        httpSse: true,
+        verify: (request) => verify({ header: (name) => request.header(name) }),
+      });
+      const peer = await openOld(url, { "x-user": "ada" });
+      expect((await peer.post(toRequest("ping"), { "x-user": "mallory" })).status).toBe(404);
+      expect((await peer.post(toRequest("ping"), { "x-user": "ada" })).status).toBe(202);
+    },
+  },
+  {
+    row: "D4",
+    says: "a foreign origin and a foreign host are refused at both addresses",
+    async test() {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const peer = await openOld(url);
+      for (const bad of [{ origin: "https://evil.example" }, { host: "evil.example" }]) {
+        const headers = { ...plainHeaders, ...bad };
+        expect((await send(new URL("/sse", url).href, { method: "GET", headers })).status).toBe(403);
+        expect((await send(peer.url, { headers, body: toRequest("ping") })).status).toBe(403);
+      }
+    },
+  },
+  {
+    row: "D5",
+    says: "clients of every transport and era use one server at once",
+    async test() {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const [old, session] = [await openOld(url), await begin(url, "2025-11-25")];
+      await old.initialize("2024-11-05");
+      const answers = [
+        textOf(await old.request("tools/call", { name: "whoami" })),
+        await session.textOf("whoami"),
+        await new StatelessPeer(url).textOf("whoami"),
+      ];
+      expect(answers).toEqual(["anonymous 2024-11-05", "anonymous 2025-11-25", "anonymous 2026-07-28"]);
+    },
+  },
+];

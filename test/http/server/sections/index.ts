@@ -1,0 +1,27 @@
+import type { HttpRequirement } from "../requirement.ts";
+import { headers } from "./headers.ts";
+import { hostileBytes } from "./hostile-bytes.ts";
+import { hostileClients } from "./hostile-clients.ts";
+import { hostilePages } from "./hostile-pages.ts";
+import { httpSse } from "./http-sse.ts";
+import { posts } from "./posts.ts";
+import { resumption } from "./resumption.ts";
+import { sessions } from "./sessions.ts";
+import { stateless } from "./stateless.ts";
+import { streams } from "./streams.ts";
+import { whole } from "./whole.ts";
+
+/** Every section of requirements, so that the gate sees them all. */
+export const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
+  headers,
+  hostileBytes,
+  hostileClients,
+  hostilePages,
+  httpSse,
+  posts,
+  resumption,
+  sessions,
+  stateless,
+  streams,
+  whole,
+};

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { whole } from "./sections/whole.ts";
+
+runRequirements("the server as a whole", whole);
