@@ -1,0 +1,98 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { connect } from "portolan/client";
+import { http } from "portolan/client/http";
+import { expect, onTestFinished, test } from "vitest";
+import { revisions } from "../kit/revisions.ts";
+import { importGuide } from "./guide.ts";
+
+const guide = await importGuide("http");
+const someTotal = { total: expect.any(Number) };
+
+async function portOf(server: import("node:http").Server): Promise<number> {
+  if (!server.listening) await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** The web-standard handler behind a real socket, as a runtime would have it. */
+function overFetch(handle: (request: Request) => Promise<Response> | Response) {
+  return createServer(async (req, res) => {
+    const body = req.method === "GET" ? undefined : Buffer.concat(await req.toArray());
+    const headers = new Headers(Object.entries(req.headers).map(([name, value]) => [name, String(value)]));
+    const request = new Request(`http://${req.headers.host}${req.url}`, {
+      method: req.method ?? "GET",
+      headers,
+      ...(body && { body }),
+    });
+    const response = await handle(request);
+    res.writeHead(response.status, Object.fromEntries(response.headers));
+    for await (const chunk of response.body ?? []) res.write(chunk);
+    res.end();
+  });
+}
+
+const doors: [name: string, open: () => Promise<number>][] = [
+  ["node:http", () => portOf(guide.overNode())],
+  ["express", () => portOf(createServer(guide.overExpress()))],
+  [
+    "fastify",
+    async () => {
+      const app = guide.overFastify();
+      await app.listen({ port: 0, host: "127.0.0.1" });
+      onTestFinished(() => app.close());
+      return (app.server.address() as AddressInfo).port;
+    },
+  ],
+  ["hono", () => portOf(overFetch((request) => guide.overHono().fetch(request)))],
+  ["Next", () => portOf(overFetch((request) => guide[request.method](request)))],
+];
+
+test.each(doors)("the server answers behind %s", async (_, open) => {
+  expect(await guide.roll(`http://127.0.0.1:${await open()}/mcp`)).toEqual(someTotal);
+});
+
+test.each(doors.slice(0, 3))("clients of every revision are served behind %s", async (_, open) => {
+  const port = await open();
+  for (const era of revisions) {
+    const client = await connect(http(`http://127.0.0.1:${port}/mcp`), { era });
+    const heard: number[] = [];
+    await client.callTool("roll", { dice: 3 }, { onProgress: ({ progress }) => heard.push(progress) });
+    expect([client.server.version, heard]).toEqual([era, [1, 2, 3]]);
+    await client.close();
+  }
+});
+
+test("the program of docs/http.md serves", async () => {
+  const { createServer: reserve } = await import("node:net");
+  const held = reserve().listen(0, "127.0.0.1");
+  await once(held, "listening");
+  const { port } = held.address() as AddressInfo;
+  held.close();
+  await once(held, "close");
+  const { spawn } = await import("node:child_process");
+  const child = spawn(process.execPath, ["examples/http/server.mjs", String(port)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => void child.kill());
+  const [line] = await once(child.stdout, "data");
+  expect(String(line)).toBe(`Serving http://127.0.0.1:${port}/mcp\n`);
+  expect(await guide.roll(`http://127.0.0.1:${port}/mcp`)).toEqual(someTotal);
+});
+
+test("a careful server knows its callers", async () => {
+  const mcp = guide.careful(async (token: string | undefined) => (token === "sesame" ? "ada" : undefined));
+  const port = await portOf(createServer(mcp.node));
+  const url = `http://127.0.0.1:${port}/mcp`;
+  const host = { host: "mcp.example.com" };
+  await expect(connect(http(url, { headers: host }))).rejects.toMatchObject({ code: "unauthorized" });
+  const headers = { ...host, authorization: "Bearer sesame" };
+  const client = await connect(http(url, { headers }));
+  expect((await client.callTool("roll")).structuredContent).toEqual(someTotal);
+  await client.close();
+  await mcp.close();
+});
