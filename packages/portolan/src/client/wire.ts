@@ -119,8 +119,12 @@ export class Wire implements LinkEvents {
   encode(id: RequestId, method: string, params: JsonObject, options: AskingCallOptions): RpcRequest {
     const known = this.codec.encodeParams(method, params);
     const meta = this.#metaFor(options);
-    if (this.revision.requests.get(method)?.mayAsk) known["_meta"] = { progressToken: id, ...meta, ...options.meta };
-    else if (meta !== undefined || options.meta !== undefined) known["_meta"] = { ...meta, ...options.meta };
+    const isHeard = this.revision.requests.get(method)?.mayAsk;
+    // What the protocol says cannot be said otherwise by the caller.
+    if (options.meta !== undefined)
+      known["_meta"] = { ...options.meta, ...(isHeard && { progressToken: id }), ...meta };
+    else if (isHeard) known["_meta"] = { progressToken: id, ...meta };
+    else if (meta !== undefined) known["_meta"] = meta;
     return { jsonrpc: "2.0", id, method, params: known };
   }
 
