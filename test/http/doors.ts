@@ -51,7 +51,7 @@ export async function connectTo(port: number): Promise<RawHttp> {
 }
 
 /** What the adapters of web frameworks do. */
-function toListener(answer: (request: Request) => Promise<Response>): NodeListener {
+export function toListener(answer: (request: Request) => Promise<Response>): NodeListener {
   return async (req, res) => {
     const gone = new AbortController();
     res.on("close", () => {

@@ -28,6 +28,13 @@ export function createFixture(secrets?: string[]): Fixture {
   const journal: string[] = [];
   const reported: string[] = [];
   const held = new Map<string, Held>();
+  /** What was told to tools that had not begun. */
+  const early = new Map<string, (keyof Held)[]>();
+  const tell = (name: string, what: keyof Held) => {
+    const tool = held.get(name);
+    if (tool) tool[what]();
+    else early.set(name, [...(early.get(name) ?? []), what]);
+  };
   let watchers: (() => void)[] = [];
   const note = (line: string) => {
     journal.push(line);
@@ -54,6 +61,8 @@ export function createFixture(secrets?: string[]): Fixture {
             reject(context.signal.reason);
           });
           note(`holding ${name}`);
+          for (const what of early.get(name) ?? []) tell(name, what);
+          early.delete(name);
         }),
     })
     .tool("progress", {
@@ -104,7 +113,7 @@ export function createFixture(secrets?: string[]): Fixture {
     async noted(line) {
       while (!journal.includes(line)) await new Promise<void>((resolve) => watchers.push(resolve));
     },
-    release: (name) => held.get(name)?.release(),
-    step: (name) => held.get(name)?.step(),
+    release: (name) => tell(name, "release"),
+    step: (name) => tell(name, "step"),
   };
 }

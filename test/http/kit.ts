@@ -4,6 +4,7 @@ import type { Served } from "portolan/server";
 import { type ServeHttpOptions, serveHttp } from "portolan/server/http";
 import { onTestFinished } from "vitest";
 import type { RawResponse } from "../kit/raw-peer.ts";
+import { openListener, toListener } from "./doors.ts";
 import { type ServerEvent, toEvents } from "./events.ts";
 
 export type Headers = { readonly [name: string]: string | readonly string[] | undefined };
@@ -24,8 +25,21 @@ export interface Started {
   close(graceMs?: number): Promise<void>;
 }
 
+/** Which of the doors of a server the tests of a file go through. */
+let door: "own" | "fetch" = "own";
+
+/** Lets the tests of a file go through the web-standard door, behind an adapter as frameworks have it. */
+export function goThroughFetch(): void {
+  door = "fetch";
+}
+
 export async function start(server: Served, options: ServeHttpOptions = {}): Promise<Started> {
   const serving = serveHttp(server, options);
+  if (door === "fetch") {
+    const port = await openListener(toListener(serving.fetch));
+    onTestFinished(() => serving.close(0));
+    return { url: `http://127.0.0.1:${port}/mcp`, port, close: (graceMs) => serving.close(graceMs) };
+  }
   const { url, port } = await serving.listen(0);
   onTestFinished(() => serving.close(0));
   return { url, port, close: (graceMs) => serving.close(graceMs) };

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
 import type { Answers, Connect, ConnectOptions, Data, PeerClient } from "../peers/clients/peer.d.mts";
 
 /** One thing a client and the fixture server do together, checked the same way for every client. */
@@ -8,6 +9,8 @@ export interface Feature {
   readonly since?: string;
   /** The last protocol version that has it. */
   readonly until?: string;
+  /** The only transport that has it. */
+  readonly over?: Column["transport"];
   check(peer: PeerClient, column: Column): Promise<void>;
   /** What happens instead on the versions that lack it. */
   without?(peer: PeerClient, column: Column): Promise<void>;
@@ -17,6 +20,7 @@ export interface Feature {
 export interface Column {
   readonly title: string;
   readonly version: string;
+  readonly transport: "stdio" | "http";
   open(options?: Partial<ConnectOptions>): Promise<PeerClient>;
 }
 
@@ -52,12 +56,13 @@ export function createColumn(
   return {
     title,
     version: options.version,
+    transport: "stdio",
     open: (more = {}) => connect({ name: title, script: fixture, answers: agreeable(), ...options, ...more }),
   };
 }
 
-export function has({ since = "", until = "9" }: Feature, { version }: Column): boolean {
-  return version >= since && version <= until;
+export function has({ since = "", until = "9", over }: Feature, { version, transport }: Column): boolean {
+  return version >= since && version <= until && (over === undefined || over === transport);
 }
 
 export function textOf(result: Data): string {
@@ -68,4 +73,12 @@ export function textOf(result: Data): string {
 export async function journalOf(peer: PeerClient, label: string): Promise<string[]> {
   const lines = textOf(await peer.callTool("journal")).split("\n");
   return lines.filter((line) => line.endsWith(label));
+}
+
+/** Asks for what the handlers noted until it is this: other connections may be slower than the one that asks. */
+export async function untilJournal(peer: PeerClient, label: string, lines: readonly string[]): Promise<void> {
+  let noted: string[];
+  do noted = await journalOf(peer, label);
+  while (noted.length < lines.length);
+  expect(noted).toEqual(lines);
 }

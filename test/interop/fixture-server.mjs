@@ -1,13 +1,15 @@
-// A server with one of everything, on the public API only; the peers' clients drive it over stdio.
+// A server with one of everything, on the public API only; the peers' clients drive it.
+//   INTEROP_HTTP        serves over HTTP, and says where on the first line of standard output; else over stdio
 //   INTEROP_PAGE_SIZE   how many features a list page holds
 //   INTEROP_JOURNAL     a file that receives what the handlers saw, for when nobody can be asked any more
 import { appendFileSync } from "node:fs";
 import { createServer, live, ToolError } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
 import { serveStdio } from "portolan/server/stdio";
 import { z } from "zod";
 import { withQuestions } from "./fixture-questions.mjs";
 
-const { INTEROP_PAGE_SIZE, INTEROP_JOURNAL } = process.env;
+const { INTEROP_HTTP, INTEROP_PAGE_SIZE, INTEROP_JOURNAL } = process.env;
 
 const journal = [];
 
@@ -212,4 +214,5 @@ let ticks = 0;
 let tellWatcher;
 
 const server = live(contents);
-serveStdio(server);
+if (INTEROP_HTTP === undefined) serveStdio(server);
+else console.log((await serveHttp(server, { httpSse: true }).listen(0)).url);

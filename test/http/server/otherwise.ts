@@ -35,6 +35,7 @@ export const otherwise: readonly Otherwise[] = [
   { row: "A8", says: "a handshake in a batch is no handshake", on: revisions, why: sessions },
   { row: "A18", says: "capabilities, log level and identity count for one request only", on: stateless, why: sessions },
   { row: "X-T21", says: "after every odd message the next request is served", on: stateless, why: sessions },
+  { row: "X-T21", says: "after every odd message the next request is served", on: stateful, why: handshakes },
   {
     row: "X-T23",
     says: "a second request under an id in use is refused, and both eras share the ids",

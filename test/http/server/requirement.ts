@@ -10,6 +10,8 @@ export interface HttpRequirement {
   readonly says: string;
   /** The revisions it runs on; all of the row unless narrowed. */
   readonly on?: readonly RevisionDate[];
+  /** What only a server that listens by itself can promise. */
+  readonly door?: "own";
   test(revision: RevisionDate): Promise<void>;
 }
 

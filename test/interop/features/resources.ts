@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { type Feature, journalOf } from "../feature.ts";
+import { type Feature, journalOf, untilJournal } from "../feature.ts";
 
 export const resourceFeatures: Feature[] = [
   {
@@ -67,7 +67,7 @@ export const resourceFeatures: Feature[] = [
       expect((await peer.readResource(uri)).contents[0].text).toBe(content[0].text);
       await stop();
       await peer.callTool("tick");
-      expect(await journalOf(peer, uri)).toEqual([`watch ${uri}`, `unwatch ${uri}`]);
+      await untilJournal(peer, uri, [`watch ${uri}`, `unwatch ${uri}`]);
       expect(heard()).toBe(1);
     },
   },

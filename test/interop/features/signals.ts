@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Progress } from "../../peers/clients/peer.d.mts";
-import { type Feature, journalOf, textOf } from "../feature.ts";
+import { type Feature, textOf, untilJournal } from "../feature.ts";
 
 export const signalFeatures: Feature[] = [
   {
@@ -29,7 +29,7 @@ export const signalFeatures: Feature[] = [
       );
       const untouched = peer.callTool("progress", { steps: 1 });
       await expect(cancelled).rejects.toThrow("enough");
-      expect(await journalOf(peer, "cancel-me")).toEqual(["started cancel-me", "aborted cancel-me"]);
+      await untilJournal(peer, "cancel-me", ["started cancel-me", "aborted cancel-me"]);
       await peer.callTool("release");
       expect(textOf(await untouched)).toBe("done");
     },
@@ -57,6 +57,7 @@ export const signalFeatures: Feature[] = [
       const before = count();
       await peer.callTool("grow");
       for (const list of ["tools", "prompts", "resources"]) await peer.hears(`notifications/${list}/list_changed`);
+      while (count() < before + 3) await peer.callTool("text", { text: "are they here?" });
       expect(count()).toBe(before + 3);
       expect(textOf(await peer.callTool("grown"))).toBe("I am new");
       expect((await peer.listTools()).all.map(({ name }) => name)).toContain("grown");
@@ -64,6 +65,7 @@ export const signalFeatures: Feature[] = [
       expect((await peer.readResource("grown://new")).contents[0].text).toBe("I am new");
       await peer.callTool("shrink");
       await expect(peer.callTool("grown")).rejects.toMatchObject({ code: -32602 });
+      while (count() < before + 6) await peer.callTool("text", { text: "are they here?" });
       expect(count()).toBe(before + 6);
       await stop();
     },
@@ -85,6 +87,7 @@ export const signalFeatures: Feature[] = [
   },
   {
     name: "close ends the server",
+    over: "stdio",
     async check(_, { open }) {
       const brief = await open();
       expect(textOf(await brief.callTool("text", { text: "hello" }))).toBe("hello");

@@ -2,6 +2,7 @@ import type { Client, ConnectOptions } from "portolan/client";
 import { connect } from "portolan/client";
 import { describe, expect, test } from "vitest";
 import { type RevisionDate, type Transport, transports } from "../../kit/revisions.ts";
+import { turn } from "./kit/calls.ts";
 import { type Door, type DoorOptions, openDoor } from "./kit/ends.ts";
 import { type Script, ScriptedServer } from "./kit/scripted-server.ts";
 import { problemsOf } from "./kit/wire-check.ts";
@@ -100,7 +101,12 @@ async function runAt(requirement: Requirement, revision: RevisionDate, transport
     const client = await staged.connect();
     // The end of the handshake may still be on its way.
     if (client.server.era === "stateful") await staged.server.arrival("notifications/initialized");
-    return { ...staged, client, settled: () => client.ping() };
+    const settled = async () => {
+      await client.ping();
+      // What was heard before the answer may still be on its way to those who read it.
+      await turn();
+    };
+    return { ...staged, client, settled };
   };
   try {
     await requirement.test({ revision, transport, stage, open });

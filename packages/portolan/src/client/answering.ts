@@ -46,13 +46,15 @@ export class Answering {
     for (const each of waiting) each.pause();
     const callOver = () => controller.abort(call?.questionSignal.reason);
     call?.questionSignal.addEventListener("abort", callOver, { once: true });
+    const over = aborting(controller.signal);
     try {
-      const result = await this.#answer(request as unknown as InputRequest, call, controller.signal);
+      const result = await this.#answer(request as unknown as InputRequest, call, controller.signal, over.promise);
       if (!this.#unwanted.has(controller)) answer({ jsonrpc: "2.0", id, result });
     } catch (thrown) {
       if (!this.#unwanted.has(controller)) respond(this.#refusal(method, thrown, controller.signal));
     } finally {
       call?.questionSignal.removeEventListener("abort", callOver);
+      over.stop();
       this.#open.delete(id);
       for (const each of waiting) each.resume();
     }
@@ -64,10 +66,19 @@ export class Answering {
     if (entries.length > maxOpenQuestions) {
       throw new PortolanError("limit-reached", `${call.what}: the server asks ${entries.length} questions at once`);
     }
-    const answers = await Promise.all(
-      entries.map(async ([key, request]) => [key, await this.#answer(request, call, call.questionSignal)]),
-    );
-    return Object.fromEntries(answers) as InputResponses;
+    // One for all of them: questions may be many, and each listener costs.
+    const over = aborting(call.questionSignal);
+    try {
+      const answers = await Promise.all(
+        entries.map(async ([key, request]) => [
+          key,
+          await this.#answer(request, call, call.questionSignal, over.promise),
+        ]),
+      );
+      return Object.fromEntries(answers) as InputResponses;
+    } finally {
+      over.stop();
+    }
   }
 
   /** The server takes a question back. */
@@ -85,7 +96,12 @@ export class Answering {
     controller.abort(reason);
   }
 
-  async #answer(request: InputRequest, call: Call | undefined, signal: AbortSignal): Promise<JsonObject> {
+  async #answer(
+    request: InputRequest,
+    call: Call | undefined,
+    signal: AbortSignal,
+    over: Promise<never>,
+  ): Promise<JsonObject> {
     const { revision, options, self, profile } = this.#wire;
     const own = call?.options;
     const answers = own?.answers ? { ...this.#answers, ...own.answers } : this.#answers;
@@ -95,7 +111,7 @@ export class Answering {
     checkQuestion(request, capabilities, revision);
     const during = call && { method: call.method, name: call.name };
     const asked = askUser(request, answers, { server: profile, during, signal });
-    const answer: InputResponse = await Promise.race([asked, aborting(signal)]);
+    const answer: InputResponse = await Promise.race([asked, over]);
     return encodeAnswer(revision, request.method, answer as unknown as JsonObject);
   }
 
@@ -114,10 +130,15 @@ export class Answering {
   }
 }
 
-/** Rejects when the question need not be answered any more, whether or not its answerer notices. */
-function aborting(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(toError(signal.reason));
-    signal.addEventListener("abort", () => reject(toError(signal.reason)), { once: true });
+/** Rejects when questions need not be answered any more, whether or not their answerers notice. */
+function aborting(signal: AbortSignal): { readonly promise: Promise<never>; readonly stop: () => void } {
+  let stop = () => {};
+  const promise = new Promise<never>((_, reject) => {
+    const abort = () => reject(toError(signal.reason));
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    stop = () => signal.removeEventListener("abort", abort);
   });
+  promise.catch(() => {});
+  return { promise, stop };
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, RpcNotification } from "../jsonrpc/message.ts";
 import { type CacheKey, createResponseCache, type ResponseCache } from "./cache.ts";
 import type { Call } from "./call.ts";
-import type { CallOptions } from "./options.ts";
+import type { AskingCallOptions } from "./options.ts";
 import type { Wire } from "./wire.ts";
 
 /** However long a server says: nothing is kept for more than a day. */
@@ -37,9 +37,9 @@ export class Caching {
   }
 
   /** Makes a call whose result may be kept, or gives the one that was. */
-  async call(method: string, params: JsonObject, options: CallOptions): Promise<JsonObject> {
+  async call(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
     const cache = this.#cache;
-    if (ownsMeta(options)) return this.#wire.call(method, params, options);
+    if (isOwn(options)) return this.#wire.call(method, params, options);
     const key: CacheKey = { ...this.#owner, method, params };
     const kept = options.fresh ? undefined : cache.get(key, this.#wire.clock.now());
     if (kept) return kept;
@@ -48,7 +48,8 @@ export class Caching {
     const result = await this.#wire.call(method, { ...params }, options, (call) => {
       made = call;
     });
-    const { ttlMs } = result;
+    const { ttlMs, resultType } = result;
+    if (resultType === "input_required") return result;
     // What took questions to get is an answer to their answers, and to nothing else.
     if (typeof ttlMs === "number" && ttlMs > 0 && made?.rounds === 1 && changes === this.#changes) {
       cache.set(key, result, this.#wire.clock.now() + Math.min(ttlMs, maxTtlMs));
@@ -69,7 +70,7 @@ export class Caching {
   }
 }
 
-/** A call that says something of its own is not like the others. */
-function ownsMeta({ meta, capabilities, answers }: CallOptions): boolean {
-  return meta !== undefined || capabilities !== undefined || answers !== undefined;
+/** A call that says something of its own is not like the others, and an answer to questions least of all. */
+function isOwn({ meta, capabilities, answers, inputResponses, requestState }: AskingCallOptions): boolean {
+  return [meta, capabilities, answers, inputResponses, requestState].some((own) => own !== undefined);
 }

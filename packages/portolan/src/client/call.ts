@@ -176,6 +176,8 @@ export class Call implements Sink, Timed {
   /** Answers a round of questions and calls again, with a fresh id and the state exactly as it came. */
   async #answer({ requests, state }: InputRequired): Promise<void> {
     this.pause();
+    // Between two requests nothing of this call is on its way, so that nobody else tells it.
+    const stopWaiting = this.#wire.onLost((reason) => this.failed(reason));
     try {
       if (this.rounds >= maxRounds) {
         throw new PortolanError("limit-reached", `${this.what} asked in ${maxRounds} rounds and has not ended`);
@@ -188,6 +190,8 @@ export class Call implements Sink, Timed {
       this.#send(answers, state);
     } catch (reason) {
       this.#fail(toError(reason));
+    } finally {
+      stopWaiting();
     }
   }
 

@@ -206,7 +206,9 @@ export class ConnectedClient implements AsyncDisposable {
   async #collect<T>(method: string, member: string, options: ListOptions = {}): Promise<T[]> {
     if (!this.#offers(method)) return [];
     const { collect } = await import("./lists.ts");
-    return collect<T>((params) => this.#call(method, params, options), method, member, options);
+    const ask = (params: JsonObject, isFresh = false) =>
+      this.#call(method, params, isFresh ? { ...options, fresh: true } : options);
+    return collect<T>(ask, method, member, options);
   }
 }
 

@@ -6,7 +6,8 @@ import type { ListOptions } from "./api.ts";
 const defaultMaxItems = 100_000;
 const defaultMaxPages = 10_000;
 
-type Ask = (params: JsonObject) => Promise<JsonObject>;
+/** Asks for one page; a fresh one is not taken from what was kept. */
+type Ask = (params: JsonObject, isFresh?: boolean) => Promise<JsonObject>;
 
 /** The items of all pages of a list. A list that does not end, or goes in circles, is given up. */
 export async function* walk<T>(ask: Ask, method: string, member: string, options: ListOptions): AsyncGenerator<T> {
@@ -43,7 +44,7 @@ export async function collect<T>(ask: Ask, method: string, member: string, optio
   } catch (reason) {
     const isBadCursor = isBehindFirst && reason instanceof RpcError && reason.code === -32602;
     if (!isBadCursor) throw reason;
-    return all(walk<T>((params) => ask(params), method, member, { ...options, fresh: true }));
+    return all(walk<T>((params) => ask(params, true), method, member, options));
   }
 }
 

@@ -177,7 +177,10 @@ function readMessage(value: unknown, incoming: LineReceiver): void {
 function readBatch(values: unknown[], incoming: LineReceiver): void {
   const why = whyNoBatch(values);
   if (why === undefined) incoming.batch(values as Message[]);
-  else incoming.unreadable({ code: -32600, why, answerable: values.some(isAsking) && !values.some(isReplying) });
+  // Whoever is answered loses no more than the answers that cannot be read.
+  else if (values.length <= maxBatch && values.some(isReplying) && !values.some(isCalling)) {
+    for (const value of values) readMessage(value, incoming);
+  } else incoming.unreadable({ code: -32600, why, answerable: values.some(isAsking) && !values.some(isReplying) });
 }
 
 function whyNoBatch(values: unknown[]): string | undefined {
@@ -192,6 +195,10 @@ function whyNoBatch(values: unknown[]): string | undefined {
 function isAsking(value: unknown): boolean {
   const { method, id } = (value ?? {}) as { method?: unknown; id?: unknown };
   return method !== undefined || isRequestId(id);
+}
+
+function isCalling(value: unknown): boolean {
+  return (value as { method?: unknown } | null)?.method !== undefined;
 }
 
 function isReplying(value: unknown): boolean {

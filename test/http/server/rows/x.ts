@@ -9,6 +9,8 @@ export const rowsX: { readonly [row: string]: Row } = {
   "X-lazy": { about: "an answer is JSON until something is said before it", on: any },
   "X-takeover": { about: "the newest GET stream of a session counts", on: stateful },
   "X-cancel": { about: "a cancelled request is over, on its connection too", on: stateful },
+  "X-end": { about: "no stream waits for what cannot come any more", on: stateful },
+  "X-token": { about: "streams end when the token of their caller does", on: any },
   "X-close": { about: "closing lets what runs end", on: any },
   "X-two": { about: "a session can be served by two processes at once", on: stateful },
   "X-sessionless": { about: "a server without sessions says so to those who want one", on: any },

@@ -1,9 +1,12 @@
 import type { HttpRequirement } from "../requirement.ts";
+import { batches } from "./batches.ts";
+import { endings } from "./endings.ts";
 import { headers } from "./headers.ts";
 import { hostileBytes } from "./hostile-bytes.ts";
 import { hostileClients } from "./hostile-clients.ts";
 import { hostilePages } from "./hostile-pages.ts";
 import { httpSse } from "./http-sse.ts";
+import { limits } from "./limits.ts";
 import { posts } from "./posts.ts";
 import { resumption } from "./resumption.ts";
 import { sessions } from "./sessions.ts";
@@ -13,11 +16,14 @@ import { whole } from "./whole.ts";
 
 /** Every section of requirements, so that the gate sees them all. */
 export const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
+  batches,
+  endings,
   headers,
   hostileBytes,
   hostileClients,
   hostilePages,
   httpSse,
+  limits,
   posts,
   resumption,
   sessions,

@@ -2,10 +2,8 @@ import { expect } from "vitest";
 import { isStateless, stateful } from "../../../kit/revisions.ts";
 import { createFixture } from "../../fixture.ts";
 import { plainHeaders, send, start, toInitialize, toNotification, toRequest } from "../../kit.ts";
-import { begin, open, SessionPeer, StatelessPeer, textOf, toHeaders, toMeta } from "../../peer.ts";
+import { begin, open, SessionPeer, textOf, toHeaders, toMeta } from "../../peer.ts";
 import type { HttpRequirement } from "../requirement.ts";
-
-const batching = "2025-03-26";
 
 export const posts: readonly HttpRequirement[] = [
   {
@@ -24,6 +22,7 @@ export const posts: readonly HttpRequirement[] = [
     row: "E1",
     says: "other verbs are refused, and other paths are not there",
     on: ["2025-11-25"],
+    door: "own",
     async test() {
       const { url } = await start(createFixture().server);
       for (const method of ["PUT", "PATCH", "HEAD", "OPTIONS"]) {
@@ -109,75 +108,6 @@ export const posts: readonly HttpRequirement[] = [
     },
   },
   {
-    row: "E3",
-    says: "a batch is served on one revision and refused on the others",
-    on: stateful,
-    async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
-      const answer = await peer.post([
-        toRequest("ping", {}, 1),
-        toNotification("notifications/x"),
-        toRequest("ping", {}, "1"),
-      ]);
-      if (revision !== batching) {
-        expect(answer.status).toBe(400);
-        expect((await answer.json()).error?.code).toBe(-32600);
-        return;
-      }
-      expect(answer.status).toBe(200);
-      const responses = [await answer.json()].flat() as { id: unknown }[];
-      expect(responses.map(({ id }) => id)).toEqual([1, "1"]);
-    },
-  },
-  {
-    row: "E3",
-    says: "an empty batch, a handshake in a batch, and responses beside requests are refused",
-    on: [batching],
-    async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
-      const response = { jsonrpc: "2.0", id: 5, result: {} };
-      for (const batch of [[], [toInitialize(revision)], [toRequest("ping"), response]]) {
-        const answer = await peer.post(batch);
-        expect(answer.status).toBe(400);
-        expect((await answer.json()).error?.code).toBe(-32600);
-      }
-      const first = await send(url, { body: [toInitialize(revision)] });
-      expect([first.status, first.headers["mcp-session-id"]]).toEqual([400, undefined]);
-    },
-  },
-  {
-    row: "E3",
-    says: "a batch that has something to say first is answered on a stream, all of it",
-    on: [batching],
-    async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
-      const call = { name: "progress", _meta: { progressToken: 1 } };
-      const answer = await peer.post([toRequest("ping", {}, 1), toRequest("tools/call", call, 2)]);
-      expect(answer.isStream).toBe(true);
-      const said = (await answer.messages()).flat();
-      expect(said.filter(({ method }) => method !== undefined)).toHaveLength(3);
-      expect(said.flatMap(({ id }) => id ?? []).sort()).toEqual([1, 2]);
-    },
-  },
-  {
-    row: "E3",
-    says: "a batch and a posted response are refused",
-    on: ["2026-07-28"],
-    async test() {
-      const { url } = await start(createFixture().server);
-      const peer = new StatelessPeer(url);
-      const request = toRequest("tools/list", { _meta: toMeta() });
-      for (const body of [[request], { jsonrpc: "2.0", id: 1, result: {} }]) {
-        const answer = await peer.post(body, toHeaders("tools/list"));
-        expect(answer.status).toBe(400);
-        expect((await answer.json()).error?.code).toBe(-32600);
-      }
-    },
-  },
-  {
     row: "E4",
     says: "notifications are answered 202 and nothing",
     async test(revision) {
@@ -202,22 +132,9 @@ export const posts: readonly HttpRequirement[] = [
     },
   },
   {
-    row: "E4",
-    says: "a batch of notifications or of responses is answered 202 and nothing",
-    on: [batching],
-    async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
-      const response = { jsonrpc: "2.0", id: 5, result: {} };
-      for (const batch of [[toNotification("notifications/x")], [response, response]]) {
-        const answer = await peer.post(batch);
-        expect([answer.status, await answer.text()]).toEqual([202, ""]);
-      }
-    },
-  },
-  {
     row: "E5",
     says: "a request that is answered at once is answered by JSON with its length",
+    door: "own",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);

@@ -78,3 +78,22 @@ export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => voi
   });
   return { promise, open };
 }
+
+/** Follows a promise without waiting for it: the code of its failure, "resolved", or "pending". */
+export function follow(promise: Promise<unknown>): { outcome: unknown } {
+  const followed: { outcome: unknown } = { outcome: "pending" };
+  promise.then(
+    () => {
+      followed.outcome = "resolved";
+    },
+    ({ code, message }) => {
+      followed.outcome = code ?? message;
+    },
+  );
+  return followed;
+}
+
+/** Resolves when everything that could settle in this process has. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

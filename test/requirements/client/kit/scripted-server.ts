@@ -40,6 +40,9 @@ const everything = { ...offer, resources: { subscribe: true, listChanged: true }
 const identity = { name: "scripted", version: "1.0.0" };
 const cacheable = ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"];
 
+/** What waits for a client that is gone. */
+class ClientLeft extends Error {}
+
 /** A server in its barest form: it speaks one revision, replies as it is told, and remembers everything. */
 export class ScriptedServer implements Hearing {
   readonly revision: RevisionDate;
@@ -149,7 +152,7 @@ export class ScriptedServer implements Hearing {
     for (;;) {
       const found = find(this);
       if (found !== undefined && found !== false) return found;
-      if (this.#isClosed) throw new Error(`the client left before that; it sent ${JSON.stringify(this.sent)}`);
+      if (this.#isClosed) throw new ClientLeft(`the client left before that; it sent ${JSON.stringify(this.sent)}`);
       await new Promise<void>((resolve) => this.#watchers.push(resolve));
     }
   }
@@ -166,6 +169,8 @@ export class ScriptedServer implements Hearing {
       const result = handler ? await handler(request, this) : this.#usual(request);
       if (result !== undefined) this.result(id, this.complete(method, result));
     } catch (thrown) {
+      // There is nobody left to answer.
+      if (thrown instanceof ClientLeft) return;
       const { answer } = thrown as { answer?: { code: number; message: string; data?: unknown } };
       if (!answer) throw thrown;
       this.error(id, answer.code, answer.message, answer.data);

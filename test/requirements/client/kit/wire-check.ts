@@ -37,9 +37,7 @@ const own = metaKey("");
 function withoutOthersMeta(message: Sent): Sent {
   return JSON.parse(JSON.stringify(message), (name, value) => {
     if (name !== "_meta") return value;
-    return Object.fromEntries(
-      Object.entries(value).filter(([key]) => key === "progressToken" || key.startsWith(own)),
-    );
+    return Object.fromEntries(Object.entries(value).filter(([key]) => key === "progressToken" || key.startsWith(own)));
   });
 }
 
@@ -67,11 +65,7 @@ function schemaOf(revision: RevisionDate) {
 }
 
 /** The type of a message in the official schemas; undefined for methods of a test's own. */
-function nameOf(
-  message: Sent,
-  official: OfficialSchema,
-  asked: ReadonlyMap<RequestId, string>,
-): string | undefined {
+function nameOf(message: Sent, official: OfficialSchema, asked: ReadonlyMap<RequestId, string>): string | undefined {
   const { id, method, error } = message;
   if (error) return official.has("JSONRPCErrorResponse") ? "JSONRPCErrorResponse" : "JSONRPCError";
   const about = method ?? asked.get(id ?? "");

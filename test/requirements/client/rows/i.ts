@@ -11,7 +11,10 @@ export const rowsI: { readonly [row: string]: Row } = {
   "C-I4": { about: "tool use and tool results stand in sampling only, where it has tools", on: all },
   "C-I5": { about: "content annotations arrive as sent", on: all },
   "C-I6": { about: "icons arrive wherever they stand, and are sent where they exist", on: all },
-  "C-I7": { about: "JSON Schema 2020-12 unless $schema says draft-07; other dialects are refused by name", on: withOutput },
+  "C-I7": {
+    about: "JSON Schema 2020-12 unless $schema says draft-07; other dialects are refused by name",
+    on: withOutput,
+  },
   "C-I8": { about: "a reference to the network is never fetched", on: all },
   "C-I9": { about: "what is nested too deep fails its own call, and the client lives on", on: withOutput },
   "C-XI1": { about: "nothing of a later revision is sent to an older server", on: between("2024-11-05", "2025-11-25") },

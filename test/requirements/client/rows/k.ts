@@ -26,6 +26,9 @@ export const rowsK: { readonly [row: string]: Row } = {
   "C-XK1": { about: "a question that is taken back is not answered", on: stateful },
   "C-XK2": { about: "questions end with the connection", on: all },
   "C-XK3": { about: "no answer is declared that is not given", on: all },
-  "C-XK4": { about: "an empty elicitation capability means forms, and an absent mode means a form", on: withElicitation },
+  "C-XK4": {
+    about: "an empty elicitation capability means forms, and an absent mode means a form",
+    on: withElicitation,
+  },
   "C-XK5": { about: "a call may bring answers of its own", on: all },
 };

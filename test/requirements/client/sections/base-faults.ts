@@ -67,11 +67,21 @@ export const baseFaults: Requirement[] = [
     says: "and says what was expected and what came",
     async test({ open }) {
       const bad: { [method: string]: unknown } = {};
-      const reply = ({ id, method }: { id: string | number; method: string }, server: { result(i: unknown, r: unknown): void }) => {
+      const reply = (
+        { id, method }: { id: string | number; method: string },
+        server: { result(i: unknown, r: unknown): void },
+      ) => {
         server.result(id, bad[method]);
         return undefined;
       };
-      const methods = ["tools/list", "resources/list", "prompts/list", "resources/read", "prompts/get", "completion/complete"];
+      const methods = [
+        "tools/list",
+        "resources/list",
+        "prompts/list",
+        "resources/read",
+        "prompts/get",
+        "completion/complete",
+      ];
       const on = Object.fromEntries([...methods, "resources/templates/list"].map((method) => [method, reply]));
       const { client } = await open({ on });
       const calls: { readonly [method: string]: [() => Promise<unknown>, unknown, RegExp] } = {
@@ -89,7 +99,10 @@ export const baseFaults: Requirement[] = [
       const others = client.callTool("a");
       for (const [method, [call, result, message]] of Object.entries(calls)) {
         bad[method] = result;
-        await expect(call(), method).rejects.toMatchObject({ code: "answer-invalid", message: expect.stringMatching(message) });
+        await expect(call(), method).rejects.toMatchObject({
+          code: "answer-invalid",
+          message: expect.stringMatching(message),
+        });
       }
       expect(textOf(await others)).toBe("done");
     },
@@ -117,7 +130,10 @@ export const baseFaults: Requirement[] = [
       loop.self = loop;
       for (const args of [{ n: 1n }, { loop }]) {
         const failing = client.callTool("a", args as never);
-        await expect(failing).rejects.toMatchObject({ code: "unserializable", message: expect.stringContaining("arguments") });
+        await expect(failing).rejects.toMatchObject({
+          code: "unserializable",
+          message: expect.stringContaining("arguments"),
+        });
       }
       await expect(client.callTool(5 as never)).rejects.toMatchObject({ code: "invalid-argument" });
       await expect(client.readResource(undefined as never)).rejects.toMatchObject({ code: "invalid-argument" });

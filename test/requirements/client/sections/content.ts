@@ -8,7 +8,7 @@ import type { Requirement } from "../requirement.ts";
 
 const annotations = { audience: ["user", "assistant"], priority: 1, lastModified: "1999-12-31T23:59:59Z", later: 1 };
 const _meta = { "example.com/x": { y: 1 } };
-const icons = [{ src: "https://example.com/i.png", mimeType: "image/png", sizes: ["any"], theme: "dark" }];
+const icons = [{ src: "https://example.com/i.png", mimeType: "image/png", sizes: ["any"], theme: "dark" as const }];
 const audio = { type: "audio", data: "AAAA", mimeType: "audio/wav" } as const;
 const question = { messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 10 };
 
@@ -60,7 +60,18 @@ export const content: Requirement[] = [
     row: "C-I3",
     says: "whether or not the resource is listed",
     test: arrives([
-      { type: "resource_link", uri: "note://a", name: "a", title: "A", description: "d", mimeType: "x/y", size: 3, icons, annotations, _meta },
+      {
+        type: "resource_link",
+        uri: "note://a",
+        name: "a",
+        title: "A",
+        description: "d",
+        mimeType: "x/y",
+        size: 3,
+        icons,
+        annotations,
+        _meta,
+      },
       { type: "resource_link", uri: "note://b", name: "b" },
     ]),
   },
@@ -71,7 +82,11 @@ export const content: Requirement[] = [
       const use = { type: "tool_use", id: "1", name: "search", input: { q: "x" } };
       const on = { "tools/call": asks(revision, "sampling/createMessage", question) };
       const capabilities = { sampling: { tools: {} } };
-      const { client } = await open({ on, capabilities, answers: { sample: () => said([{ type: "text", text: "Hm" }, use]) } });
+      const { client } = await open({
+        on,
+        capabilities,
+        answers: { sample: () => said([{ type: "text", text: "Hm" }, use]) },
+      });
       const { content: sent } = await heard(client);
       if (isFrom(revision, "2025-11-25")) expect(sent).toEqual([{ type: "text", text: "Hm" }, use]);
       else expect(sent).toMatchObject({ type: "text", text: expect.stringMatching(/^Hm[\s\S]*search/) });
@@ -144,7 +159,8 @@ export const content: Requirement[] = [
         const { client } = await open({ on, info, answers, capabilities: everything });
         expect(await heard(client)).not.toHaveProperty("error");
         if (method === "roots/list") await everyCall(client, revision);
-        await client.callTool("a", {}, { answers, capabilities: everything, logLevel: "debug" });
+        const retry = { inputResponses: { q: { action: "decline" as const } }, requestState: "s" };
+        await client.callTool("a", {}, { answers, capabilities: everything, logLevel: "debug", ...retry });
       }
     },
   },

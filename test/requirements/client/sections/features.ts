@@ -9,7 +9,12 @@ import { refusal } from "../kit/scripted-server.ts";
 import type { Requirement, Scene } from "../requirement.ts";
 
 const annotations = { audience: ["user"], priority: 0.5, lastModified: "1999-12-31T23:59:59Z" };
-const extras = { title: "T", description: "d", icons: [{ src: "https://example.com/i.png" }], _meta: { "example.com/x": 1 } };
+const extras = {
+  title: "T",
+  description: "d",
+  icons: [{ src: "https://example.com/i.png" }],
+  _meta: { "example.com/x": 1 },
+};
 const resource = { uri: "note://a", name: "a", mimeType: "text/plain", size: 3, annotations, ...extras, later: true };
 const template = { uriTemplate: "note://{id}", name: "t", mimeType: "text/plain", annotations, ...extras, later: true };
 const argument = { name: "who", title: "Who", description: "d", required: true, later: true };
@@ -72,8 +77,8 @@ export const features: Requirement[] = [
       ];
       const { client, server } = await open({ on: { "resources/read": () => ({ contents }) } });
       expect((await client.readResource("note://a")).contents).toEqual(contents);
-      const [{ params }] = server.of("resources/read") as [{ params: JsonObject }];
-      expect(Object.keys(params).sort()).toEqual(["_meta", "uri"]);
+      const [read] = server.of("resources/read");
+      expect(Object.keys(read!.params).sort()).toEqual(["_meta", "uri"]);
     },
   },
   {
@@ -99,7 +104,10 @@ export const features: Requirement[] = [
       if (isStateless(revision)) {
         const listens = server.of("subscriptions/listen");
         const filters = listens.map(({ params }) => params.notifications);
-        expect(filters).toEqual([{ resourceSubscriptions: ["note://a", "note://b"] }, { resourceSubscriptions: ["note://a"] }]);
+        expect(filters).toEqual([
+          { resourceSubscriptions: ["note://a", "note://b"] },
+          { resourceSubscriptions: ["note://a"] },
+        ]);
         expect(server.of("notifications/cancelled").map(({ params }) => params.requestId)).toEqual([listens[0]!.id]);
         return;
       }
@@ -130,7 +138,14 @@ export const features: Requirement[] = [
     row: "C-H6",
     says: "neither resolved nor normalized",
     async test({ open }) {
-      const uris = ["https://example.com/a/../b", "git://x?ref=main#L1", "urn:isbn:1", "file:///C:/ä b", "x:%7e", "HTTP://X"];
+      const uris = [
+        "https://example.com/a/../b",
+        "git://x?ref=main#L1",
+        "urn:isbn:1",
+        "file:///C:/ä b",
+        "x:%7e",
+        "HTTP://X",
+      ];
       const { client, server } = await open();
       for (const uri of uris) await client.readResource(uri);
       expect(server.of("resources/read").map(({ params }) => params.uri)).toEqual(uris);
@@ -215,7 +230,8 @@ export const features: Requirement[] = [
       const { client, server } = await open({
         answers: { roots: [] },
         on: {
-          "prompts/get": ({ params }) => (params.inputResponses ? { messages } : round({ q: { method: "roots/list" } })),
+          "prompts/get": ({ params }) =>
+            params.inputResponses ? { messages } : round({ q: { method: "roots/list" } }),
         },
       });
       expect(await client.getPrompt("p", { who: "Ada" })).toMatchObject({ messages });
@@ -240,7 +256,10 @@ export const features: Requirement[] = [
         argument: { name: "who", value: "A" },
         ...(isNew && { context: { arguments: known } }),
       });
-      expect(second).toEqual({ ref: { type: "ref/resource", uri: "note://{id}" }, argument: { name: "id", value: "" } });
+      expect(second).toEqual({
+        ref: { type: "ref/resource", uri: "note://{id}" },
+        argument: { name: "id", value: "" },
+      });
     },
   },
 ];

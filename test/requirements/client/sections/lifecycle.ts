@@ -68,7 +68,11 @@ export const lifecycle: Requirement[] = [
         on: {
           initialize: async ({ params }) => {
             await answer.promise;
-            return { protocolVersion: params.protocolVersion, capabilities: {}, serverInfo: { name: "s", version: "1" } };
+            return {
+              protocolVersion: params.protocolVersion,
+              capabilities: {},
+              serverInfo: { name: "s", version: "1" },
+            };
           },
         },
         onLog: ({ data }) => logs.push(data),
@@ -108,7 +112,9 @@ export const lifecycle: Requirement[] = [
       const { client, server } = await open({
         info: identity,
         answers: allAnswers,
-        on: { "tools/call": ({ params }) => (params.inputResponses ? text("x") : round({ q: { method: "roots/list" } })) },
+        on: {
+          "tools/call": ({ params }) => (params.inputResponses ? text("x") : round({ q: { method: "roots/list" } })),
+        },
       });
       await everyCall(client, revision);
       const requests = server.sent.filter(({ id }) => id !== undefined);

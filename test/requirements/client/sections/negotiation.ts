@@ -1,8 +1,8 @@
 import type { JsonObject } from "portolan";
 import { createMemoryStorage } from "portolan/storage";
+import { createClock } from "portolan/testing";
 import { expect } from "vitest";
 import { isStateless, stateful, stateless } from "../../../kit/revisions.ts";
-import { createClock } from "portolan/testing";
 import { gate } from "../kit/calls.ts";
 import { type Handler, refusal } from "../kit/scripted-server.ts";
 import type { Requirement } from "../requirement.ts";
@@ -44,7 +44,9 @@ export const negotiation: Requirement[] = [
     says: "a refusal of the version is no reason to shake hands when that was not asked for",
     on: stateless,
     async test({ stage }) {
-      const { server, connect } = await stage({ on: { "server/discover": refuses(-32022, { supported: ["2099-01-01"] }) } });
+      const { server, connect } = await stage({
+        on: { "server/discover": refuses(-32022, { supported: ["2099-01-01"] }) },
+      });
       await expect(connect({ era: "auto" })).rejects.toMatchObject({ code: "version-mismatch" });
       expect(server.methods).toEqual(["server/discover"]);
     },
@@ -217,7 +219,13 @@ export const negotiation: Requirement[] = [
     async test({ open, revision }) {
       for (const garbage of ["{", "null", '{"era":"stateless","version":"1999-12-31","capabilities":{}}']) {
         const kv = createMemoryStorage().kv;
-        const verdicts = { ...kv, get: async () => garbage, set: kv.set.bind(kv), delete: kv.delete.bind(kv), list: kv.list.bind(kv) };
+        const verdicts = {
+          ...kv,
+          get: async () => garbage,
+          set: kv.set.bind(kv),
+          delete: kv.delete.bind(kv),
+          list: kv.list.bind(kv),
+        };
         const { client, server } = await open({ era: "auto", verdicts, verdictKey: "it" });
         expect(client.server.version).toBe(revision);
         expect(server.of("server/discover")).toHaveLength(1);

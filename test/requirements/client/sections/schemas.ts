@@ -34,8 +34,13 @@ export const schemas: Requirement[] = [
         dialect: { $schema: "http://json-schema.org/draft-04/schema#", type: "object" },
         nonsense: { type: "object", properties: { x: { type: "what" } } },
       };
-      const listed = [...Object.entries(bad).map(([name, schema]) => tool(name, schema)), tool("good", { type: "object" })];
-      const { client, server } = await open({ on: { "tools/list": () => ({ tools: listed }), "tools/call": structured } });
+      const listed = [
+        ...Object.entries(bad).map(([name, schema]) => tool(name, schema)),
+        tool("good", { type: "object" }),
+      ];
+      const { client, server } = await open({
+        on: { "tools/list": () => ({ tools: listed }), "tools/call": structured },
+      });
       expect(await client.listTools()).toEqual(listed);
       for (const name of Object.keys(bad)) {
         const message = expect.stringContaining(name);
@@ -96,10 +101,16 @@ export const schemas: Requirement[] = [
     row: "C-I9",
     says: "schemas and values alike",
     async test({ open }) {
-      const recursive = { $defs: { n: { type: "object", properties: { n: { $ref: "#/$defs/n" } } } }, $ref: "#/$defs/n" };
+      const recursive = {
+        $defs: { n: { type: "object", properties: { n: { $ref: "#/$defs/n" } } } },
+        $ref: "#/$defs/n",
+      };
       const listed = [
         tool("value", { type: "object", ...recursive }),
-        tool("schema", deep(2_000, (inner) => ({ type: "object", properties: { n: inner } }))),
+        tool(
+          "schema",
+          deep(2_000, (inner) => ({ type: "object", properties: { n: inner } })),
+        ),
       ];
       const { client } = await open({
         on: {

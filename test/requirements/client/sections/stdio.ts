@@ -239,7 +239,11 @@ export const stdio: Requirement[] = [
       const { server } = await open({ process: { env: { SERVER_TOKEN: "given" } } });
       server.end.command({ env: ["SERVER_TOKEN", "PORTOLAN_TEST_SECRET", "PATH"] });
       const note = await server.until(({ notes }) => notes.find((each) => each.startsWith("{")));
-      expect(JSON.parse(note)).toEqual({ SERVER_TOKEN: "given", PORTOLAN_TEST_SECRET: null, PATH: process.env["PATH"] });
+      expect(JSON.parse(note)).toEqual({
+        SERVER_TOKEN: "given",
+        PORTOLAN_TEST_SECRET: null,
+        PATH: process.env["PATH"],
+      });
     },
   },
 ];

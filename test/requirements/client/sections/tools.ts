@@ -57,6 +57,7 @@ export const tools: Requirement[] = [
         $defs: { name: { $anchor: "name", type: "string", "x-hint": true } },
         properties: { who: { $ref: "#name" }, list: { prefixItems: [{ const: null }], items: false } },
         if: { required: ["who"] },
+        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
         then: { dependentRequired: { who: ["list"] } },
         allOf: [{ not: { required: ["z"] } }],
         additionalProperties: false,
@@ -121,7 +122,10 @@ export const tools: Requirement[] = [
       const wrong = expect.stringMatching(/add.*structuredContent\.sum/);
       await expect(client.callTool("add", { n: 2 })).rejects.toMatchObject({ code: "answer-invalid", message: wrong });
       const missing = expect.stringMatching(/add.*gave none/);
-      await expect(client.callTool("add", { n: 3 })).rejects.toMatchObject({ code: "answer-invalid", message: missing });
+      await expect(client.callTool("add", { n: 3 })).rejects.toMatchObject({
+        code: "answer-invalid",
+        message: missing,
+      });
     },
   },
   {
@@ -131,7 +135,9 @@ export const tools: Requirement[] = [
     async test({ open }) {
       const { client } = await open({
         on: {
-          "tools/list": () => ({ tools: [tool("t", { outputSchema: { type: ["number", "string", "boolean", "null"] } })] }),
+          "tools/list": () => ({
+            tools: [tool("t", { outputSchema: { type: ["number", "string", "boolean", "null"] } })],
+          }),
           "tools/call": ({ params }) => ({ content: [], structuredContent: params.arguments.value }),
         },
       });
@@ -233,7 +239,13 @@ export const tools: Requirement[] = [
     row: "C-G14",
     says: "with its content as the tool gave it",
     async test({ open }) {
-      const result = { content: [{ type: "text", text: "No such city" }, { type: "text", text: "Try again" }], isError: true };
+      const result = {
+        content: [
+          { type: "text", text: "No such city" },
+          { type: "text", text: "Try again" },
+        ],
+        isError: true,
+      };
       const { client } = await open({ on: { "tools/call": () => result } });
       expect(await client.callTool("weather")).toMatchObject(result);
     },
@@ -244,7 +256,10 @@ export const tools: Requirement[] = [
     async test({ open }) {
       const { client } = await open({
         answers: { roots: [] },
-        on: { "tools/call": ({ params }) => (params.inputResponses ? text("after") : round({ q: { method: "roots/list" } })) },
+        on: {
+          "tools/call": ({ params }) =>
+            params.inputResponses ? text("after") : round({ q: { method: "roots/list" } }),
+        },
       });
       expect(await client.callTool("a")).toEqual({ resultType: "complete", ...text("after") });
     },

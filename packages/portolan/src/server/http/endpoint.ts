@@ -151,11 +151,7 @@ export class Endpoint {
     }
     if ("method" in read && "id" in read) {
       serveStateless(this.#serving, read as RpcRequest, visit);
-    } else if ("method" in read) reply.send(202, headers);
-    else {
-      const message = "Invalid request: a response was posted, and this protocol version asks in results";
-      sendError(reply, 400, { code: -32600, message }, undefined, headers);
-    }
+    } else reply.send(202, headers);
   }
 
   async #postStateful(messages: Message | Message[], visit: Visit): Promise<void> {

@@ -62,7 +62,9 @@ export class EventLog {
     try {
       let next = entries.next();
       while ((await this.#storage.kv.get(leaseOf(key))) !== undefined || (await isSettled(next))) {
-        const step = await Promise.race([next, after(lookMs)]);
+        const look = after(lookMs);
+        const step = await Promise.race([next, look.promise]);
+        look.stop();
         if (step === undefined) continue;
         if (step.done) return;
         const event = toEvent(stream, step.value);
@@ -111,11 +113,14 @@ function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return Promise.race([promise.then(() => true), Promise.resolve().then(() => false)]);
 }
 
-function after(ms: number): Promise<undefined> {
-  return new Promise((resolve) => {
+function after(ms: number): { readonly promise: Promise<undefined>; readonly stop: () => void } {
+  let stop = () => {};
+  const promise = new Promise<undefined>((resolve) => {
     const timer = setTimeout(() => resolve(undefined), ms);
     if (typeof timer === "object") timer.unref?.();
+    stop = () => clearTimeout(timer);
   });
+  return { promise, stop };
 }
 
 function every(ms: number, call: () => void): ReturnType<typeof setInterval> {

@@ -88,6 +88,7 @@ export class GetStreams {
     live.standalone ??= new StandaloneStream(this.#serving.runtime, known, principal, this.#log, ended);
     const { standalone } = live;
     standalone.attach(stream, known.peer.revision.http.primes ? opening(standaloneName) : undefined, place);
+    if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
     reply.onGone(() => standalone.detach(stream));
   }
 }

@@ -2,7 +2,7 @@ import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import type { Accepted } from "./accept.ts";
 import type { HttpHeaders, HttpReply } from "./door.ts";
-import type { OpenStream, Streams } from "./streams.ts";
+import type { Expiry, OpenStream, Streams } from "./streams.ts";
 
 const retryMs = 1_000;
 const dispensable = ["notifications/progress", "notifications/message"];
@@ -31,6 +31,8 @@ export class PostReply {
   readonly #options: PostReplyOptions;
   #stream: OpenStream | undefined;
   #isOver = false;
+  /** For answers that are never finished. */
+  expiry: Expiry | undefined;
   #quiet: ReturnType<typeof setTimeout> | undefined;
   #recorded: Promise<void> = Promise.resolve();
 
@@ -84,6 +86,7 @@ export class PostReply {
     if (!this.#stream && this.#options.accepts.events && !this.#isOver) {
       const { headers, principal, recorder } = this.#options;
       this.#stream = this.#streams.open(this.#reply, headers, principal);
+      if (this.#stream) this.#stream.expiry = this.expiry;
       if (recorder && this.#stream) {
         this.#recorded = recorder.begin();
         if (recorder.opening !== undefined) this.#stream.write(recorder.opening);

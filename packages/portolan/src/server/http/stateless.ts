@@ -40,6 +40,8 @@ export function serveStateless(
       checkArguments: (schema, args) => checkParams(schema, args, request),
     };
     const exchange = new ServedExchange(message, peer, principal, back);
+    const { expiresAt } = principal;
+    if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully?.() };
     // spec 2026-07-28: a client that closes the stream of its request cancels it.
     reply.onGone(() => {
       exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));

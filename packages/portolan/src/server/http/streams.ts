@@ -9,6 +9,12 @@ const defaultBacklog = 8 * 1024 * 1024;
 const softBacklog = 1024 * 1024;
 const keepAlive = comment("");
 
+/** The end of a permission to listen. */
+export interface Expiry {
+  readonly at: number;
+  readonly end: () => void;
+}
+
 export interface StreamsOptions {
   readonly limits: HttpLimits;
   readonly keepAliveMs: number;
@@ -62,7 +68,11 @@ export class Streams {
   #keepAlive(): void {
     this.onTick?.();
     const before = Date.now() - this.#keepAliveMs / 2;
-    for (const stream of this.#open) if (stream.writtenAt < before) stream.write(keepAlive);
+    const now = Date.now();
+    for (const stream of [...this.#open]) {
+      if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
+      else if (stream.writtenAt < before) stream.write(keepAlive);
+    }
   }
 
   #forget(stream: OpenStream, principal: string): void {
@@ -79,6 +89,8 @@ export class Streams {
 /** One event stream to a client, which is cut when it does not read. */
 export class OpenStream {
   writtenAt: number = Date.now();
+  /** When whoever listens may listen no longer, and what to do then. */
+  expiry: Expiry | undefined;
   readonly #stream: EventStream;
   readonly #maxBacklog: number;
   readonly #forget: () => void;

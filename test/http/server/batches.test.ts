@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { batches } from "./sections/batches.ts";
+
+runRequirements("batches", batches);

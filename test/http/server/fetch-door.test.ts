@@ -1,0 +1,28 @@
+import { goThroughFetch } from "../kit.ts";
+import { type HttpRequirement, runRequirements } from "./requirement.ts";
+import { batches } from "./sections/batches.ts";
+import { headers } from "./sections/headers.ts";
+import { posts } from "./sections/posts.ts";
+import { resumption } from "./sections/resumption.ts";
+import { sessions } from "./sections/sessions.ts";
+import { stateless } from "./sections/stateless.ts";
+import { streams } from "./sections/streams.ts";
+
+const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
+  batches,
+  posts,
+  sessions,
+  streams,
+  resumption,
+  headers,
+  stateless,
+};
+
+goThroughFetch();
+
+for (const [name, requirements] of Object.entries(sections)) {
+  runRequirements(
+    `${name} through fetch`,
+    requirements.filter(({ door }) => door !== "own"),
+  );
+}

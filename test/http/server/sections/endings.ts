@@ -1,0 +1,145 @@
+import type { Verifier } from "portolan/server/http";
+import { createMemoryStorage } from "portolan/storage";
+import { expect } from "vitest";
+import { createFixture } from "../../fixture.ts";
+import { type Answer, start } from "../../kit.ts";
+import { begin, open, SessionPeer, textOf } from "../../peer.ts";
+import type { HttpRequirement } from "../requirement.ts";
+
+/** The id of the first event that has a message. */
+async function idOf(answer: Answer): Promise<string> {
+  const event = await answer.event();
+  return event?.data === "" ? idOf(answer) : String(event?.id);
+}
+
+export const endings: readonly HttpRequirement[] = [
+  {
+    row: "X-end",
+    says: "who comes back to a call that was cancelled meanwhile finds its stream at an end",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { quietMs: 1 });
+      const peer = await begin(url, revision);
+      const answer = await peer.call("hold", { key: "a" }, "call");
+      fixture.step("a");
+      const id = await idOf(answer);
+      answer.drop();
+      await peer.cancel("call");
+      await fixture.noted("aborted a");
+      expect(await (await peer.get(id)).messages()).toEqual([]);
+    },
+  },
+  {
+    row: "X-end",
+    says: "a resumed stream ends when its call is cancelled",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { quietMs: 1 });
+      const peer = await begin(url, revision);
+      const answer = await peer.call("hold", { key: "a" }, "call");
+      fixture.step("a");
+      const id = await idOf(answer);
+      answer.drop();
+      const resumed = await peer.get(id);
+      await peer.cancel("call");
+      expect(await resumed.messages()).toEqual([]);
+    },
+  },
+  {
+    row: "X-end",
+    says: "a resumed stream ends with its session",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { quietMs: 1 });
+      const peer = await begin(url, revision);
+      const answer = await peer.call("hold", { key: "a" });
+      fixture.step("a");
+      const id = await idOf(answer);
+      answer.drop();
+      const resumed = await peer.get(id);
+      await peer.delete();
+      expect(await resumed.messages()).toEqual([]);
+    },
+  },
+  {
+    row: "X-end",
+    says: "a stream whose process is gone ends at the other one instead of waiting for ever",
+    async test(revision) {
+      const storage = createMemoryStorage();
+      const [a, b] = [createFixture(), createFixture()];
+      const first = await start(a.server, { storage, quietMs: 1 });
+      const second = await start(b.server, { storage, quietMs: 1 });
+      const peer = await begin(first.url, revision);
+      const answer = await peer.call("hold", { key: "a" }, "call");
+      a.step("a");
+      const id = await idOf(answer);
+      await first.close(0);
+      const resumed = await (await peer.at(second.url).get(id)).messages();
+      expect(resumed.filter((said) => "result" in said)).toEqual([]);
+      expect(await peer.at(second.url).textOf("echo", { text: "alive" })).toBe("alive");
+    },
+  },
+  {
+    row: "X-end",
+    says: "an answer that came before its client was lost is there when it comes back",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { quietMs: 1 });
+      const peer = await begin(url, revision);
+      const answer = await peer.call("hold", { key: "a" }, "call");
+      fixture.step("a");
+      const id = await idOf(answer);
+      fixture.release("a");
+      expect(textOf((await answer.messages()).at(-1)!)).toBe("released a");
+      for (const _ of ["once", "twice"])
+        expect(textOf((await (await peer.get(id)).messages()).at(-1)!)).toBe("released a");
+    },
+  },
+  {
+    row: "E11",
+    says: "the GET stream carries log messages that belong to no request, from the level on that was set",
+    async test(revision) {
+      const { server } = createFixture();
+      const { url } = await start(server);
+      const peer = await begin(url, revision);
+      const stream = await peer.get();
+      await (await peer.request("logging/setLevel", { level: "error" })).json();
+      server.publish("message", { level: "info", data: "quiet" });
+      server.publish("message", { level: "error", data: "loud" });
+      expect(await stream.message()).toMatchObject({ method: "notifications/message", params: { data: "loud" } });
+    },
+  },
+  {
+    row: "E11",
+    says: "a change for one principal is heard by that one only",
+    async test(revision) {
+      const { server } = createFixture();
+      const verify: Verifier = (request) => ({ key: request.header("authorization") ?? "nobody" });
+      const { url } = await start(server, { verify });
+      const [ada, grace] = [
+        await begin(url, revision, { headers: { authorization: "ada" } }),
+        await begin(url, revision, { headers: { authorization: "grace" } }),
+      ];
+      const streams = [await ada.get(), await grace.get()] as const;
+      server.publish("tools/list_changed", {}, { principal: "ada" });
+      server.publish("prompts/list_changed", {});
+      expect((await streams[0].message()).method).toBe("notifications/tools/list_changed");
+      expect((await streams[1].message()).method).toBe("notifications/prompts/list_changed");
+    },
+  },
+  {
+    row: "X-token",
+    says: "a stream that listens ends when the token of its caller does",
+    async test(revision) {
+      let left = 60_000;
+      const verify: Verifier = () => ({ key: "ada", expiresAt: Date.now() + left });
+      const { url } = await start(createFixture().server, { verify, keepAliveMs: 5 });
+      const peer = await open(url, revision);
+      left = 50;
+      const filter = { notifications: { toolsListChanged: true } };
+      const stream = await (peer instanceof SessionPeer ? peer.get() : peer.request("subscriptions/listen", filter));
+      expect(stream.isStream).toBe(true);
+      await stream.messages();
+    },
+  },
+];

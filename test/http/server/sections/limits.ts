@@ -1,0 +1,174 @@
+import { createMemoryStorage } from "portolan/storage";
+import { expect, onTestFinished, vi } from "vitest";
+import { createFixture } from "../../fixture.ts";
+import { send, start, toInitialize } from "../../kit.ts";
+import { begin, open, SessionPeer, textOf } from "../../peer.ts";
+import { byUser } from "../../users.ts";
+import type { HttpRequirement } from "../requirement.ts";
+
+const form = { elicitation: {} };
+
+/** Stops the clock of the server, which is ours too; only what is asked for goes on. */
+function stopClock(): { pass(ms: number): void } {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return { pass: (ms) => vi.setSystemTime(Date.now() + ms) };
+}
+
+export const limits: readonly HttpRequirement[] = [
+  {
+    row: "T16",
+    says: "one stream more than allowed is refused with 503, and those that are there go on",
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, { limits: { streams: 2 } });
+      const peer = await open(url, revision);
+      const filter = { notifications: { toolsListChanged: true } };
+      const listen = (id: string) =>
+        peer instanceof SessionPeer
+          ? begin(url, "2025-11-25").then((own) => own.get())
+          : peer.request("subscriptions/listen", filter, id);
+      const first = [await listen("a"), await listen("b")];
+      if (!(peer instanceof SessionPeer)) for (const stream of first) await stream.message();
+      const refused = await listen("c");
+      expect(refused.isStream).toBe(false);
+      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+      expect((await refused.json()).error?.code).toEqual(expect.any(Number));
+      fixture.server.update((current) => current.tool("grown", { run: () => "new" }));
+      for (const stream of first) expect((await stream.message()).method).toBe("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "T16",
+    says: "one principal cannot take all streams",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { verify: byUser, limits: { streamsPerPrincipal: 1 } });
+      const calls = ["ada", "ada", "grace"].map(async (authorization) => {
+        const peer = await open(url, revision, { headers: { authorization } });
+        const filter = { notifications: { toolsListChanged: true } };
+        return peer instanceof SessionPeer ? peer.get() : peer.request("subscriptions/listen", filter);
+      });
+      const statuses = (await Promise.all(calls)).map(({ status, isStream }) => (isStream ? 200 : status));
+      expect([statuses.slice(0, 2).sort(), statuses[2]]).toEqual([[200, 503], 200]);
+    },
+  },
+  {
+    row: "T16",
+    says: "a question for which there is no stream left fails its call instead of waiting for ever",
+    on: ["2025-11-25"],
+    async test(revision) {
+      const { url } = await start(createFixture().server, { limits: { streams: 1 } });
+      const peer = await begin(url, revision, { capabilities: form });
+      await peer.get();
+      const { result, error } = await (await peer.call("ask")).json();
+      expect(error !== undefined || result.isError).toBe(true);
+    },
+  },
+  {
+    row: "T16",
+    says: "a call without a stream left is still answered by JSON",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { limits: { streams: 0 } });
+      const answer = await (await open(url, revision)).call("progress");
+      expect([answer.isStream, textOf(await answer.json())]).toEqual([false, "done"]);
+    },
+  },
+  {
+    row: "T17",
+    says: "a client that does not read is cut, and others are served",
+    async test(revision) {
+      const fixture = createFixture();
+      const piece = "x".repeat(64 * 1024);
+      let isStalled = false;
+      fixture.server.update((current) =>
+        current.tool("flood", {
+          run: async (_, context) => {
+            for (let step = 1; !context.signal.aborted && !isStalled; step += 1) {
+              context.progress(step, undefined, piece);
+              await new Promise((resolve) => setImmediate(resolve));
+            }
+            return "ended";
+          },
+        }),
+      );
+      const { url } = await start(fixture.server, { limits: { backlog: 256 * 1024 } });
+      const peer = await open(url, revision);
+      const answer = await peer.call("flood");
+      answer.stall();
+      await answer.gone();
+      isStalled = true;
+      expect(await peer.textOf("echo", { text: "alive" })).toBe("alive");
+    },
+  },
+  {
+    row: "T18",
+    says: "no more sessions than allowed, until one ends",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { sessions: { max: 2 } });
+      const [first] = [await begin(url, revision), await begin(url, revision)];
+      const refused = await send(url, { body: toInitialize(revision, {}, "x") });
+      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+      expect(refused.headers["mcp-session-id"]).toBeUndefined();
+      expect(await refused.json()).toMatchObject({ id: "x", error: { code: -32603 } });
+      expect((await first.request("ping")).status).toBe(200);
+      await first.delete();
+      await begin(url, revision);
+    },
+  },
+  {
+    row: "T18",
+    says: "no more sessions in a minute than allowed",
+    async test(revision) {
+      const clock = stopClock();
+      const { url } = await start(createFixture().server, { sessions: { perMinute: 2 } });
+      await begin(url, revision);
+      await begin(url, revision);
+      expect((await send(url, { body: toInitialize(revision) })).status).toBe(429);
+      clock.pass(60_000);
+      await begin(url, revision);
+    },
+  },
+  {
+    row: "T18",
+    says: "a session that nobody uses makes room for another",
+    async test(revision) {
+      const clock = stopClock();
+      const { url } = await start(createFixture().server, { sessions: { max: 1, idleMs: 120_000 } });
+      const first = await begin(url, revision);
+      expect((await send(url, { body: toInitialize(revision) })).status).toBe(503);
+      clock.pass(120_001);
+      await begin(url, revision);
+      expect((await first.request("ping")).status).toBe(404);
+    },
+  },
+  {
+    row: "T18",
+    says: "a session that is used does not end, however short it may be unused",
+    async test(revision) {
+      const clock = stopClock();
+      const storage = createMemoryStorage();
+      const { url } = await start(createFixture().server, { storage, sessions: { idleMs: 90_000 } });
+      const peer = await begin(url, revision);
+      for (let uses = 0; uses < 20; uses += 1) {
+        clock.pass(59_000);
+        expect([uses, (await peer.request("ping")).status]).toEqual([uses, 200]);
+      }
+    },
+  },
+  {
+    row: "T18",
+    says: "a session with an open stream is in use",
+    async test(revision) {
+      const clock = stopClock();
+      const { url } = await start(createFixture().server, { sessions: { idleMs: 90_000 }, keepAliveMs: 5 });
+      const peer = await begin(url, revision);
+      const stream = await peer.get();
+      stream.messages().catch(() => {});
+      clock.pass(90_001);
+      await stream.commented();
+      expect((await peer.request("ping")).status).toBe(200);
+    },
+  },
+];

@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Connect, ConnectOptions } from "../peers/clients/peer.d.mts";
+import { agreeable, type Column, fixture } from "./feature.ts";
+
+/** A client over HTTP, each time against a server process of its own. */
+export function createHttpColumn(
+  title: string,
+  connect: Connect,
+  options: Pick<ConnectOptions, "version" | "mode" | "httpSse">,
+): Column {
+  return {
+    title,
+    version: options.version,
+    transport: "http",
+    async open({ env, ...more } = {}) {
+      const { child, url } = await startFixture(env);
+      try {
+        const peer = await connect({ name: title, url, answers: agreeable(), ...options, ...more });
+        const close = async () => {
+          await peer.close();
+          await stop(child);
+        };
+        return { ...peer, close };
+      } catch (error) {
+        await stop(child);
+        throw error;
+      }
+    },
+  };
+}
+
+async function startFixture(env: { [name: string]: string } = {}): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, [fixture], {
+    env: { ...process.env, ...env, INTEROP_HTTP: "1" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`the server ended with code ${code} before it said where it listens`);
+  });
+  const [url] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
+  ended.catch(() => {});
+  child.stdout.resume();
+  return { child, url };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill();
+  await gone;
+}

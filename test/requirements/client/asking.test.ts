@@ -1,0 +1,8 @@
+import { runRequirements } from "./requirement.ts";
+import { asking } from "./sections/asking.ts";
+import { forms } from "./sections/forms.ts";
+import { sampling } from "./sections/sampling.ts";
+
+runRequirements("questions", asking);
+runRequirements("sampling", sampling);
+runRequirements("elicitation", forms);
