@@ -8,7 +8,7 @@ import { linger } from "./node/linger.ts";
 import { isClosing } from "./node/listen.ts";
 import type { HttpLimits } from "./options.ts";
 
-export { type Listening, type ListenOptions, listenOn } from "./node/listen.ts";
+export { listenOn } from "./node/listen.ts";
 
 /** A listener for the requests of a `node:http` server, also as a handler of Express and its like. */
 export type NodeListener = (req: IncomingMessage, res: ServerResponse) => void;
