@@ -9,7 +9,6 @@ import type { CommandTarget } from "./command.ts";
 import type { Link, LinkEvents, Sink } from "./link.ts";
 import { launch } from "./node/launch.ts";
 import { ProcessGroup } from "./node/process-group.ts";
-import { endOf, failedStart } from "./node/report.ts";
 import { StderrTail } from "./node/stderr-tail.ts";
 
 export type { CommandTarget } from "./command.ts";
@@ -79,7 +78,7 @@ export class ProcessChannel implements Channel {
     try {
       this.#child = launch(this.#target);
     } catch (error) {
-      process.nextTick(() => this.#end(failedStart(this.#target, error)));
+      this.#endWith(({ failedStart }) => failedStart(this.#target, error));
       return;
     }
     this.#listen(this.#child, incoming);
@@ -121,7 +120,7 @@ export class ProcessChannel implements Channel {
     stderr?.on("error", () => {});
     stdin?.on("drain", () => this.#settle());
     stdin?.on("error", () => this.#fade("closed its standard input"));
-    child.on("error", (error) => this.#end(failedStart(this.#target, error)));
+    child.on("error", (error) => this.#endWith(({ failedStart }) => failedStart(this.#target, error)));
     child.on("exit", (code, signal) => {
       this.#happened = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
       this.#fade(this.#happened);
@@ -161,7 +160,16 @@ export class ProcessChannel implements Channel {
   }
 
   #lose(): void {
-    if (!this.#isClosed) this.#end(endOf(this.#target, this.#happened ?? "is gone", this.stderr));
+    this.#endWith(({ endOf }) => endOf(this.#target, this.#happened ?? "is gone", this.stderr));
+  }
+
+  /** Ends with a reason; what finds the words for it is loaded when a process is lost. */
+  #endWith(explain: (report: typeof import("./node/report.ts")) => Error): void {
+    if (this.#isClosed) return;
+    import("./node/report.ts").then(
+      (report) => this.#end(explain(report)),
+      (failure) => this.#end(failure),
+    );
   }
 
   #end(reason?: Error): void {

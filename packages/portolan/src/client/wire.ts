@@ -2,7 +2,7 @@ import { PortolanError } from "../errors.ts";
 import { IdTable } from "../jsonrpc/id-table.ts";
 import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
-import type { Revision } from "../protocol/revision.ts";
+import type { MethodRow, Revision } from "../protocol/revision.ts";
 import type { LogLevel, LogMessageParams } from "../protocol/types/index.ts";
 import type { Answering } from "./answering.ts";
 import { Call } from "./call.ts";
@@ -42,6 +42,8 @@ export class Wire implements LinkEvents {
   #codec: ClientCodec | undefined;
   #meta: JsonObject | undefined;
   #lastId = 0;
+  #lastMethod: string | undefined;
+  #lastRow: MethodRow | undefined;
   #answering: Promise<Answering> | undefined;
   readonly #listeners = new Set<Listener>();
   readonly #lostListeners = new Set<(reason: Error) => void>();
@@ -72,6 +74,7 @@ export class Wire implements LinkEvents {
   /** From now on this revision is spoken. */
   settle(revision: Revision): void {
     this.#revision = revision;
+    this.#lastMethod = undefined;
     this.#codec = clientCodec(revision);
     this.#describeSelf();
   }
@@ -101,7 +104,7 @@ export class Wire implements LinkEvents {
     options: AskingCallOptions,
     begun?: (call: Call) => void,
   ): Promise<JsonObject> {
-    const instead = this.revision.requests.has(method) ? undefined : replacementOf(method, this.revision);
+    const instead = this.#rowOf(method) ? undefined : replacementOf(method, this.revision);
     if (instead !== undefined) {
       const { version } = this.revision;
       const why = `${method}: protocol version ${version}, which the server speaks, has no such request; use ${instead}`;
@@ -119,11 +122,11 @@ export class Wire implements LinkEvents {
   encode(id: RequestId, method: string, params: JsonObject, options: AskingCallOptions): RpcRequest {
     const known = this.codec.encodeParams(method, params);
     const meta = this.#metaFor(options);
-    const isHeard = this.revision.requests.get(method)?.mayAsk;
+    const isHeard = this.#rowOf(method)?.mayAsk;
     // What the protocol says cannot be said otherwise by the caller.
     if (options.meta !== undefined)
       known["_meta"] = { ...options.meta, ...(isHeard && { progressToken: id }), ...meta };
-    else if (isHeard) known["_meta"] = { progressToken: id, ...meta };
+    else if (isHeard) known["_meta"] = meta === undefined ? { progressToken: id } : { progressToken: id, ...meta };
     else if (meta !== undefined) known["_meta"] = meta;
     return { jsonrpc: "2.0", id, method, params: known };
   }
@@ -210,6 +213,15 @@ export class Wire implements LinkEvents {
 
   #questionTakenBack(id: unknown): void {
     this.#answering?.then((answering) => answering.takeBack(id as RequestId));
+  }
+
+  /** Most calls are of the method that was called last. */
+  #rowOf(method: string): MethodRow | undefined {
+    if (method !== this.#lastMethod) {
+      this.#lastMethod = method;
+      this.#lastRow = this.revision.requests.get(method);
+    }
+    return this.#lastRow;
   }
 
   #describeSelf(): void {
