@@ -6,10 +6,11 @@
  * @property {number} [atMost]
  * @property {number} [atLeast]
  * @property {string} text
- * @property {boolean} [isReported] shown, but no reason for --check to fail: an absolute time depends on the machine
+ * @property {boolean} [isReported] shown, but no reason for --check to fail: an absolute time depends on the machine, throughput on what else runs on it
  */
 
 const speed = (share) => ({ of: "speed", atLeast: share, text: `≥ ${share}× raw` });
+const rate = (share) => ({ of: "ratio", atLeast: share, text: `≥ ${share}× raw` });
 const cost = (times) => ({ of: "ratio", atMost: times, text: `≤ ${times}× raw` });
 const value = (atMost, text) => ({ of: "value", atMost, text });
 
@@ -27,6 +28,19 @@ export const budgets = [
   { metric: "W2 stdio client add, stateless", ...speed(0.85) },
   { metric: "W2b echo of 8 MB", ...cost(1.15) },
   { metric: "W2b echo of 64 MB", ...cost(1.15) },
+  { metric: "W3 HTTP, stateful, JSON", ...speed(0.8) },
+  { metric: "W3 HTTP, stateful, JSON, calls/s", ...rate(0.8), isReported: true },
+  { metric: "W3 HTTP, stateful, SSE", ...speed(0.8) },
+  { metric: "W3 HTTP, stateful, SSE, calls/s", ...rate(0.8), isReported: true },
+  { metric: "W4 HTTP, stateless, JSON", ...speed(0.8) },
+  { metric: "W4 HTTP, stateless, JSON, calls/s", ...rate(0.8), isReported: true },
+  { metric: "W4 HTTP, stateless, SSE", ...speed(0.8) },
+  { metric: "W4 HTTP, stateless, SSE, calls/s", ...rate(0.8), isReported: true },
+  { metric: "W4b HTTP call among 1,000 ÷ among 3 tools", ...value(1.15, "≤ 1.15×") },
+  { metric: "W5 1,000 idle sessions", ...value(3, "≤ 3 MB") },
+  { metric: "W5 1,000 idle sessions: kept of the heap after 3 × 1,000", ...value(2, "≤ 2 MB") },
+  { metric: "W5 1,000 idle sessions, a stream each", ...value(18, "≤ 18 MB") },
+  { metric: "W5 1,000 idle sessions, a stream each: kept of the heap after 3 × 1,000", ...value(2, "≤ 2 MB") },
   { metric: "W6 spawn to initialize", of: "difference", atMost: 30, text: "≤ raw + 30 ms" },
   { metric: "W6 import over bare node", of: "difference", atMost: 25, text: "≤ 25 ms" },
   { metric: "W7 10,000 notifications, CPU", ...cost(1.5) },
@@ -37,11 +51,20 @@ export const budgets = [
   { metric: "W7 end to end, stateless, wall", ...cost(1.5) },
   { metric: "W7 end to end, stateless, CPU", ...cost(1.5) },
   { metric: "W7 end to end, lost", ...value(0, "0") },
+  { metric: "W7 HTTP, stateful, wall", ...cost(1.5) },
+  { metric: "W7 HTTP, stateful, CPU", ...cost(1.5) },
+  { metric: "W7 HTTP, stateless, wall", ...cost(1.5) },
+  { metric: "W7 HTTP, stateless, CPU", ...cost(1.5) },
+  { metric: "W7 HTTP, lost", ...value(0, "0") },
   { metric: "W8 list of 10,000 tools", ...cost(1.1) },
   { metric: "W8 call among 1,000 ÷ among 3 tools", ...value(1.15, "≤ 1.15×") },
+  { metric: "W9 HTTP client, stateful", ...speed(0.75) },
+  { metric: "W9 HTTP client, stateless", ...speed(0.75) },
   { metric: "schema conversions after start", ...value(0, "0") },
   { metric: "size of a one-tool server, min + gz", ...value(20, "≤ 20 KB") },
   { metric: "size of a one-call client, min + gz", ...value(20, "≤ 20 KB") },
+  { metric: "size of a one-tool HTTP server, min + gz", ...value(25, "≤ 25 KB") },
+  { metric: "size of a one-call HTTP client, min + gz", ...value(22, "≤ 22 KB") },
   { metric: "types: one zod tool", ...value(2000, "≤ 2,000") },
   { metric: "types: 200 × zod tool ÷ linear", ...value(1.3, "≤ 1.3×") },
   { metric: "types: one callTool", ...value(500, "≤ 500") },

@@ -5,16 +5,21 @@ import { fileURLToPath } from "node:url";
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const peers = "../test/peers/bench";
 const both = ["stateful", "stateless"];
-const all = ["stdio", "memory", "one-tool", "client", "one-call", "whole"];
+const servers = ["stdio", "memory", "one-tool", "http", "one-tool-http"];
+const clients = ["client", "one-call", "http-client", "one-call-http"];
+const all = [...servers, ...clients, "whole"];
 
 /**
  * One implementation as data. A door that is absent prints as "–".
  * @typedef {object} Implementation
  * @property {string} name
  * @property {string} folder holds a program for each door: stdio.mjs and one-tool.mjs are servers to start, memory.mjs a
- *   server in the same process, client.mjs a client, one-call.mjs a client to start, whole.mjs a client and a server in one process
- * @property {("stdio" | "memory" | "one-tool" | "client" | "one-call" | "whole")[]} doors
+ *   server in the same process, client.mjs a client, one-call.mjs a client to start, whole.mjs a client and a server in one
+ *   process; http.mjs, one-tool-http.mjs, http-client.mjs and one-call-http.mjs the same over HTTP
+ * @property {("stdio" | "memory" | "one-tool" | "client" | "one-call" | "whole" | "http" | "one-tool-http" | "http-client" |
+ *   "one-call-http")[]} doors
  * @property {("stateful" | "stateless")[]} eras
+ * @property {boolean} [streamsIfItMay] answers with JSON only who accepts nothing else
  * @property {string[]} imports what a stdio server of it imports, for the import cost
  * @property {string} needs absent means: not built or not installed
  */
@@ -56,7 +61,7 @@ export const implementations = [
   {
     name: "fastmcp",
     folder: at(`${peers}/fastmcp`),
-    doors: ["stdio", "one-tool"],
+    doors: ["stdio", "one-tool", "http", "one-tool-http"],
     eras: ["stateful"],
     imports: ["fastmcp"],
     needs: at("../test/peers/node_modules/fastmcp"),
@@ -65,14 +70,16 @@ export const implementations = [
     name: "mcp-lite",
     folder: at(`${peers}/mcp-lite`),
     // Its one-tool program is a fetch handler (it has no stdio), so only its size is measured.
-    doors: ["memory"],
+    doors: ["memory", "http", "one-tool-http"],
     eras: ["stateful"],
+    streamsIfItMay: true,
     imports: ["mcp-lite"],
     needs: at("../test/peers/node_modules/mcp-lite"),
   },
   {
     name: "tmcp",
     folder: at(`${peers}/tmcp`),
+    // Its HTTP transport is a package that is not installed.
     doors: ["stdio", "memory", "one-tool", "whole"],
     eras: both,
     imports: ["tmcp"],

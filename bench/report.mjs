@@ -19,7 +19,7 @@ function cellText(row, name) {
   const cell = row.cells[name];
   if (cell === undefined || Number.isNaN(cell.value)) return "–";
   if (name === "raw" || row.shown === "value") return withUnit(cell.value, row.unit);
-  if (row.shown === "cost") return withUnit(cell.ratio, "×");
+  if (row.shown === "cost" || row.shown === "rate") return withUnit(cell.ratio, "×");
   if (row.shown === "speed") return withUnit(cell.speed, "×");
   return `${cell.difference < 0 ? "−" : "+"}${withUnit(Math.abs(cell.difference), row.unit)}`;
 }
@@ -32,7 +32,8 @@ function withUnit(number, unit) {
 
 export const legend = [
   "raw is hand-written node, shown in its own unit; each ratio is the median over repetitions of one against raw in the same repetition.",
-  "CPU is process.cpuUsage: of the one process in W1, of the server in W2, W2b, W7, W8, of the client in W2 client, of both in W7 end to end.",
-  "W1, W2 are per call; W2 shows speed (raw ÷ implementation, more is better), W2b, W7, W8 cost (implementation ÷ raw, less is better), W6 the",
-  "difference in wall time.",
+  "CPU is process.cpuUsage: of the one process in W1, of the server in W2 to W4b, W7, W8, of the client in W2 client and W9, of both in",
+  "W7 end to end and W7 HTTP. W1 to W4 and W9 are per call. W2, W3, W4, W9 show speed (raw ÷ implementation, more is better), calls/s its",
+  "ratio (more is better), W2b, W7, W8 cost (implementation ÷ raw, less is better), W5 what the server's memory grew by, W6 the difference",
+  "in wall time.",
 ].join("\n");

@@ -13,6 +13,8 @@ export class Child {
     this.#name = name;
     const file = fileURLToPath(new URL(program, import.meta.url));
     this.#process = fork(file, [JSON.stringify({ name, ...settings })], {
+      // A peer that leaks listeners says so at every call.
+      execArgv: name === "portolan" ? [] : ["--disable-warning=MaxListenersExceededWarning"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     this.#ended = once(this.#process, "exit");

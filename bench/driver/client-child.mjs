@@ -6,17 +6,17 @@ import { watchServer } from "./server-cpu.mjs";
 import { answerTasks, settings } from "./tasks.mjs";
 
 /**
- * What each client.mjs (over stdio) and each whole.mjs (in memory, with the server it brings along) exports as `connect`.
- * @typedef {(options: { era: "stateful" | "stateless", command?: string, args?: string[], env?: Record<string, string> })
- *   => Promise<BenchClient>} Connect
+ * What each client.mjs (over stdio), each http-client.mjs and each whole.mjs (in memory, with the server it brings along)
+ * exports as `connect`.
+ * @typedef {(options: { era: "stateful" | "stateless", url?: string, command?: string, args?: string[],
+ *   env?: Record<string, string> }) => Promise<BenchClient>} Connect
  * @typedef {object} BenchClient
  * @property {() => Promise<object[]>} listTools
  * @property {(name: string, args: object, onProgress?: () => void) => Promise<object>} call resolves with the result
  * @property {() => Promise<void>} close
  */
 
-const { folder, program, name, era, server } = settings;
-const IN_FLIGHT = 64;
+const { folder, program, name, era, server, inFlight = 64 } = settings;
 
 const watch = server && (await watchServer());
 const spent = () => {
@@ -24,12 +24,14 @@ const spent = () => {
   return user + system;
 };
 
+const both = async () => spent() + ((await watch?.cpu()) ?? 0);
+
 let opened;
 /** Connects, lists the tools (which is when a client learns what their results must look like) and tries both. */
-async function open() {
+async function open(url) {
   if (opened) return opened;
   const { connect } = await import(pathToFileURL(join(folder, program)).href);
-  const client = await connect({ era, ...(watch && { command: process.execPath, ...watch.target(server) }) });
+  const client = await connect({ era, url, ...(watch && { command: process.execPath, ...watch.target(server) }) });
   opened = client;
   const tools = await client.listTools();
   if (tools.length !== 3) throw new Error(`${name} listed ${tools.length} of 3 tools`);
@@ -40,14 +42,14 @@ async function open() {
 }
 
 answerTasks({
-  /** `count` calls, 64 in flight, each awaited as a user would: CPU µs of this process. Every thousandth is checked. */
-  async pump({ call, count }) {
-    const client = await open();
+  /** `count` calls, so many in flight, each awaited as a user would: CPU µs of this process. Every thousandth is checked. */
+  async pump({ url, call, count }) {
+    const client = await open(url);
     const args = calls[call].params.arguments;
     let left = count;
     const before = spent();
     await Promise.all(
-      Array.from({ length: IN_FLIGHT }, async () => {
+      Array.from({ length: inFlight }, async () => {
         while (left > 0) {
           const isChecked = left-- % 1000 === 0;
           const result = await client.call(call, args);
@@ -58,17 +60,20 @@ answerTasks({
     return { cpu: spent() - before };
   },
 
-  /** One call that reports progress `count` times: wall ms, CPU µs of client and server, and what the callback heard. */
-  async notify({ count }) {
-    const client = await open();
+  /**
+   * One call that reports progress `count` times: wall ms, CPU µs of the client and of the server it has started, and what
+   * the callback heard.
+   */
+  async notify({ url, count }) {
+    const client = await open(url);
     let delivered = 0;
-    const before = spent() + (await watch.cpu());
+    const before = await both();
     const start = performance.now();
     const result = await client.call("notify", { n: count }, () => {
       delivered++;
     });
     const wall = performance.now() - start;
-    const cpu = spent() + (await watch.cpu()) - before;
+    const cpu = (await both()) - before;
     if (result.content[0].text !== "done") throw new Error(`${name} answered ${JSON.stringify(result).slice(0, 200)}`);
     // What comes later than the answer still counts as delivered.
     await turn();

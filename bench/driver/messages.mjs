@@ -32,6 +32,11 @@ export const calls = {
     params: { name: "add", arguments: { a: 20, b: 22 } },
     isRight: (result) => result.structuredContent.sum === 42,
   },
+  // Says one thing before its answer, which over HTTP makes the answer a stream.
+  notify: {
+    params: { name: "notify", arguments: { n: 1 }, _meta: { progressToken: "progress" } },
+    isRight: (result) => result.content[0].text === "done",
+  },
 };
 
 /** Throws when the answer is not the one the tool must give. */

@@ -3,8 +3,9 @@
  * @typedef {object} Row
  * @property {string} metric
  * @property {string} unit of the raw value
- * @property {"value" | "cost" | "speed" | "difference"} shown what the cells beside raw's show: the value itself,
- *   implementation ÷ raw, raw ÷ implementation, or implementation − raw
+ * @property {"value" | "cost" | "speed" | "rate" | "difference"} shown what the cells beside raw's show: the value itself,
+ *   implementation ÷ raw where less is better, raw ÷ implementation, implementation ÷ raw where more is better, or
+ *   implementation − raw
  * @property {Record<string, { value: number, ratio?: number, speed?: number, difference?: number }>} cells
  */
 

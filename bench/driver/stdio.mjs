@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { bounded } from "./bounded.mjs";
 import { calls, check, initialize, initialized, paramsOf, request } from "./messages.mjs";
 
-const cpuReporter = new URL("./cpu-reporter.mjs", import.meta.url).href;
+const reporter = new URL("./reporter.mjs", import.meta.url).href;
 const IN_FLIGHT = 64;
 const LIMIT_MS = 60_000;
 
@@ -25,7 +25,7 @@ export class StdioDriver {
     this.#name = implementation.name;
     this.#era = era;
     const path = join(implementation.folder, `${program}.mjs`);
-    const args = measured ? ["--import", cpuReporter, path] : [path];
+    const args = measured ? ["--import", reporter, path] : [path];
     this.#child = spawn(process.execPath, args, {
       stdio: measured ? ["pipe", "pipe", "pipe", "ipc"] : ["pipe", "pipe", "pipe"],
       env: {

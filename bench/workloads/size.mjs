@@ -6,14 +6,15 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "rolldown";
-import { having, installed, programOf } from "../implementations.mjs";
+import { HttpServer } from "../driver/http-server.mjs";
+import { having, implementations, installed, programOf } from "../implementations.mjs";
 
 // Packages fastmcp can do without and which are not installed.
 const optional = ["effect", "sury", "arktype", "@valibot/to-json-schema"];
 
 /**
- * A one-tool server over stdio and a client that makes one call over stdio, min + gzip, schema library left out; mcp-lite's
- * server is its fetch handler. What is behind `import()` is counted apart: the first row of each is what the program loads
+ * A one-tool server and a client that makes one call, over stdio and over HTTP, min + gzip, schema library left out;
+ * mcp-lite's server over stdio is its fetch handler. What is behind `import()` is counted apart: the first row of each is what the program loads
  * to do its work, the second all it may load.
  */
 export async function run({ notes }) {
@@ -22,18 +23,39 @@ export async function run({ notes }) {
       entry: join(folder, name === "portolan" ? "one-zod-tool.mjs" : "one-tool.mjs"),
       isNeeded: () => false,
     }))),
-    ...(await sizes("a one-call client", having("one-call"), notes, async ({ name }) => {
-      const entry = programOf(name, "one-call");
-      const loaded = await loadedBy(entry);
-      return { entry, isNeeded: (file) => loaded.has(pathToFileURL(file).href) };
-    })),
+    ...(await sizes("a one-call client", having("one-call"), notes, ({ name }) =>
+      clientProgram(programOf(name, "one-call"), programOf("raw", "stdio")),
+    )),
+    ...(await sizes("a one-tool HTTP server", having("one-tool-http"), notes, ({ name }) => ({
+      entry: programOf(name, "one-tool-http"),
+      isNeeded: () => false,
+    }))),
+    ...(await overHttp((url) =>
+      sizes("a one-call HTTP client", having("one-call-http"), notes, ({ name }) =>
+        clientProgram(programOf(name, "one-call-http"), url),
+      ),
+    )),
   ];
 }
 
-async function sizes(what, implementations, notes, programFor) {
+async function clientProgram(entry, server) {
+  const loaded = await loadedBy(entry, server);
+  return { entry, isNeeded: (file) => loaded.has(pathToFileURL(file).href) };
+}
+
+async function overHttp(work) {
+  const server = new HttpServer(implementations.find(({ name }) => name === "raw"));
+  try {
+    return await work(await server.url());
+  } finally {
+    await server.close();
+  }
+}
+
+async function sizes(what, measured, notes, programFor) {
   const atStart = {};
   const inAll = {};
-  for (const implementation of implementations) {
+  for (const implementation of measured) {
     try {
       const { entry, isNeeded } = await programFor(implementation);
       atStart[implementation.name] = { value: (await bundleSize(entry, [leaveForLater(isNeeded)])) / 1000 };
@@ -59,11 +81,11 @@ const leaveForLater = (isNeeded) => ({
 });
 
 /** The addresses of all modules that a client really loads to connect to the raw server and make its call. */
-async function loadedBy(program) {
+async function loadedBy(program, server) {
   const directory = mkdtempSync(join(tmpdir(), "portolan-bench-"));
   try {
     const env = { ...process.env, NODE_V8_COVERAGE: directory };
-    const { stdout } = await promisify(execFile)(process.execPath, [program, programOf("raw", "stdio")], {
+    const { stdout } = await promisify(execFile)(process.execPath, [program, server], {
       env,
       timeout: 30_000,
     });

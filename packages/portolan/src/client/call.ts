@@ -159,7 +159,9 @@ export class Call implements Sink, Timed {
     wire.calls.set(this.id, this);
     wire.deadlines.watch(this);
     try {
-      wire.link.exchange(wire.encode(this.id, this.method, params, this.options), this);
+      const text = params === this.params ? wire.textOf(this) : undefined;
+      if (text !== undefined) wire.link.exchangeText?.(this.id, text, this);
+      else wire.link.exchange(wire.encode(this.id, this.method, params, this.options), this);
     } catch (reason) {
       this.#fail(toError(reason));
     }

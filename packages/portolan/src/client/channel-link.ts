@@ -1,5 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel } from "../jsonrpc/channel.ts";
+import type { Channel, PreparedMessage } from "../jsonrpc/channel.ts";
 import { IdTable } from "../jsonrpc/id-table.ts";
 import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import type { Link, LinkEvents, Sink } from "./link.ts";
@@ -10,6 +10,8 @@ export function channelLink(source: Channel | (() => Channel)): Link {
 }
 
 class ChannelLink implements Link {
+  /** There as soon as a channel is open that writes text. */
+  exchangeText: Link["exchangeText"];
   readonly #source: Channel | (() => Channel);
   #channel: Channel | undefined;
   #wasOpened = false;
@@ -31,6 +33,7 @@ class ChannelLink implements Link {
     const channel = typeof this.#source === "function" ? this.#source() : this.#source;
     this.#channel = channel;
     this.#events = events;
+    if (channel.writesText) this.exchangeText = (id, text, sink) => this.#exchange(id, { messageText: text }, sink);
     channel.open({
       message: (message) => this.#receive(message),
       batch: (messages) => {
@@ -42,18 +45,22 @@ class ChannelLink implements Link {
   }
 
   exchange(request: RpcRequest, sink: Sink): void {
+    this.#exchange(request.id, request, sink);
+  }
+
+  #exchange(id: RequestId, request: RpcRequest | PreparedMessage, sink: Sink): void {
     const channel = this.#channel;
     if (!channel) {
       sink.failed(new PortolanError("connection-closed", "The connection is closed"));
       return;
     }
     // Registered before sending: the answer can arrive before send returns.
-    this.#waiting.set(request.id, sink);
+    this.#waiting.set(id, sink);
     try {
       const sending = channel.send(request);
-      if (sending) sending.then(undefined, (reason) => this.#fail(request.id, reason));
+      if (sending) sending.then(undefined, (reason) => this.#fail(id, reason));
     } catch (reason) {
-      this.#waiting.delete(request.id);
+      this.#waiting.delete(id);
       throw reason;
     }
   }

@@ -31,6 +31,8 @@ export interface Link {
   open(events: LinkEvents): Promise<void>;
   /** Sends a request. Throws a PortolanError "unserializable" before anything is sent. */
   exchange(request: RpcRequest, sink: Sink): void;
+  /** Sends a request whose JSON text is known; there where text is what is sent. */
+  exchangeText?: ((id: RequestId, text: string, sink: Sink) => void) | undefined;
   /** Gives a request up: its sink hears nothing more, and the server is told where there is a way to. */
   cancel(id: RequestId, reason: string): void;
   notify(notification: RpcNotification): void;

@@ -32,6 +32,7 @@ export function stdio(target: CommandTarget): StdioLink {
 
 /** A server in a child process, spoken to over its standard input and output. */
 export class ProcessChannel implements Channel {
+  readonly writesText = true;
   readonly #target: CommandTarget;
   readonly #tail: StderrTail;
   #incoming: Incoming | undefined;
@@ -237,6 +238,10 @@ class ProcessLink implements StdioLink {
 
   exchange(request: RpcRequest, sink: Sink): void {
     this.#link.exchange(request, sink);
+  }
+
+  exchangeText(id: RequestId, text: string, sink: Sink): void {
+    this.#link.exchangeText?.(id, text, sink);
   }
 
   cancel(id: RequestId, reason: string): void {

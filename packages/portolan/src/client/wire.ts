@@ -42,6 +42,9 @@ export class Wire implements LinkEvents {
   #codec: ClientCodec | undefined;
   #meta: JsonObject | undefined;
   #lastId = 0;
+  #metaText = "";
+  #lastTool: unknown;
+  #toolText = "";
   #lastMethod: string | undefined;
   #lastRow: MethodRow | undefined;
   #answering: Promise<Answering> | undefined;
@@ -129,6 +132,27 @@ export class Wire implements LinkEvents {
     else if (isHeard) known["_meta"] = meta === undefined ? { progressToken: id } : { progressToken: id, ...meta };
     else if (meta !== undefined) known["_meta"] = meta;
     return { jsonrpc: "2.0", id, method, params: known };
+  }
+
+  /**
+   * The JSON text of a plain call of a tool, where text is what is sent: all but the arguments is the same from call to
+   * call. Undefined for every other request, and for arguments that have no JSON form, which are explained elsewhere.
+   */
+  textOf({ id, method, params, options }: Call): string | undefined {
+    if (method !== "tools/call" || !this.link.exchangeText || options.meta || this.#metaFor(options) !== this.#meta) {
+      return undefined;
+    }
+    if (params["name"] !== this.#lastTool) {
+      this.#lastTool = params["name"];
+      this.#toolText = `"method":"tools/call","params":{"name":${JSON.stringify(this.#lastTool)},"arguments":`;
+    }
+    try {
+      const args = JSON.stringify(params["arguments"]);
+      if (args === undefined) return undefined;
+      return `{"jsonrpc":"2.0","id":${id},${this.#toolText}${args},"_meta":{"progressToken":${id}${this.#metaText}}}}`;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Hears every notification until it is called back. */
@@ -226,6 +250,7 @@ export class Wire implements LinkEvents {
 
   #describeSelf(): void {
     this.#meta = this.#codec?.requestMeta(this.self, this.logLevel);
+    this.#metaText = this.#meta === undefined ? "" : `,${JSON.stringify(this.#meta).slice(1, -1)}`;
   }
 
   #metaFor({ answers, capabilities, logLevel }: AskingCallOptions): JsonObject | undefined {

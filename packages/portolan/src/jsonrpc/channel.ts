@@ -7,8 +7,13 @@ export interface Prepared {
   readonly resultText: string;
 }
 
+/** A message that is serialized already. */
+export interface PreparedMessage {
+  readonly messageText: string;
+}
+
 /** One message, or the responses to one batch. */
-export type Sendable = Message | Prepared | (RpcResponse | Prepared)[];
+export type Sendable = Message | Prepared | PreparedMessage | (RpcResponse | Prepared)[];
 
 /** What a channel tells its owner. Called in arrival order, never before `open` returns. */
 export interface Incoming {

@@ -26,6 +26,7 @@ type Parcel = Message | RpcResponse[] | string;
 type Pack = (message: Sendable) => Parcel;
 
 function byReference(message: Sendable): Parcel {
+  if ("messageText" in message) return message.messageText;
   return Array.isArray(message) ? message.map(unprepared) : unprepared(message);
 }
 

@@ -9,6 +9,7 @@ const maxPathLength = 160;
 /** The JSON text of what is sent, free of raw newlines; throws a PortolanError "unserializable" that names the bad value. */
 export function serialize(message: Sendable): string {
   if (Array.isArray(message)) return `[${message.map(serialize).join(",")}]`;
+  if ("messageText" in message) return message.messageText;
   if ("resultText" in message) {
     const id = typeof message.id === "number" ? message.id : JSON.stringify(message.id);
     return `{"jsonrpc":"2.0","id":${id},"result":${message.resultText}}`;

@@ -1,0 +1,145 @@
+import { Connection, headerOf, isStream, messagesOf } from "./keep-alive.mjs";
+import { calls, check, initialize, initialized, paramsOf } from "./messages.mjs";
+import { answerTasks } from "./tasks.mjs";
+
+// Loads the servers, in a process apart from them and from the one that measures.
+
+const CONNECTIONS = 32;
+let lastId = 1_000_000;
+
+/** @type {Map<string, string[]>} the sessions that calls belong to, by the address of their server */
+const callers = new Map();
+/** @type {Map<string, { id: string, stream?: Connection }[]>} the sessions that do nothing */
+const idle = new Map();
+
+const lines = (headers) => Object.entries(headers).reduce((text, [name, value]) => `${text}${name}: ${value}\r\n`, "");
+
+function headOf(method, url, headers) {
+  const { host, pathname } = new URL(url);
+  return `${method} ${pathname} HTTP/1.1\r\nhost: ${host}\r\n${lines(headers)}`;
+}
+
+const posted = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+/** A request up to the length of its body. */
+const postHead = (url, headers) => `${headOf("POST", url, { ...posted, ...headers })}content-length: `;
+
+const post = (url, headers, message) => {
+  const body = JSON.stringify(message);
+  return `${postHead(url, headers)}${body.length}\r\n\r\n${body}`;
+};
+
+const ofSession = (id) => ({ "mcp-session-id": id, "mcp-protocol-version": initialize.params.protocolVersion });
+
+const ofCall = (era, call, session) =>
+  era === "stateful"
+    ? ofSession(session)
+    : { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": calls[call].params.name };
+
+async function beginSession(connection, url) {
+  const begun = await connection.exchange(post(url, {}, initialize));
+  const id = headerOf(begun, "mcp-session-id");
+  if (begun.status !== 200 || id === undefined)
+    throw new Error(`initialize was answered with ${begun.status} ${begun.pieces}`);
+  const { status } = await connection.exchange(post(url, ofSession(id), initialized));
+  if (status !== 202 && status !== 204) throw new Error(`initialized was answered with ${status}`);
+  return id;
+}
+
+async function withConnections(url, work) {
+  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => Connection.open(new URL(url))));
+  try {
+    return await Promise.all(connections.map(work));
+  } finally {
+    await Promise.all(connections.map((connection) => connection.close()));
+  }
+}
+
+async function callersOf(url, era) {
+  if (!callers.has(url)) {
+    const begin = era === "stateful" ? (connection) => beginSession(connection, url) : () => "";
+    callers.set(url, await withConnections(url, begin));
+  }
+  return callers.get(url);
+}
+
+/** Throws unless the answer is right and of the kind that is measured: a call that says something gets a stream. */
+function checkAnswer(name, call, answer) {
+  const messages = messagesOf(answer);
+  check(name, call, messages.at(-1) ?? {});
+  const kind = isStream(answer) ? "a stream" : "JSON";
+  const isRight = call === "notify" ? isStream(answer) && messages.length > 1 : !isStream(answer);
+  if (!isRight) throw new Error(`${name} answered ${call} with ${kind} of ${messages.length} messages`);
+}
+
+answerTasks({
+  /** `count` calls over 32 connections, one at a time on each: wall ms. Every hundredth answer is checked. */
+  async pump({ name, url, era, call, count, accept = posted.accept }) {
+    const sessions = await callersOf(url, era);
+    const params = JSON.stringify(paramsOf(era, calls[call].params));
+    const heads = sessions.map((session) => postHead(url, { accept, ...ofCall(era, call, session) }));
+    let left = count;
+    let start;
+    await withConnections(url, (connection, index) => {
+      start ??= performance.now();
+      return new Promise((resolve, reject) => {
+        const next = () => {
+          if (left === 0) return resolve();
+          const isChecked = left-- % 100 === 0;
+          const body = `{"jsonrpc":"2.0","id":${++lastId},"method":"tools/call","params":${params}}`;
+          connection.send(`${heads[index]}${body.length}\r\n\r\n${body}`, (error, answer) => {
+            if (error) return reject(error);
+            try {
+              if (answer.status !== 200) throw new Error(`${name} answered ${call} with status ${answer.status}`);
+              if (isChecked) checkAnswer(name, call, answer);
+            } catch (wrong) {
+              return reject(wrong);
+            }
+            next();
+          });
+        };
+        next();
+      });
+    });
+    return { wall: performance.now() - start };
+  },
+
+  /** Begins `count` sessions and leaves them alone, each with an open stream if so said. */
+  async begin({ url, count, withStreams }) {
+    const begun = [];
+    let left = count;
+    await withConnections(url, async (connection) => {
+      while (left-- > 0) begun.push({ id: await beginSession(connection, url) });
+    });
+    if (withStreams) for (const session of begun) session.stream = await openStream(url, session.id);
+    idle.set(url, begun);
+    return { begun: begun.length };
+  },
+
+  /** Ends them as clients do: half of those that have a stream close it first, the other half leave that to the server. */
+  async end({ url }) {
+    const ended = idle.get(url);
+    idle.delete(url);
+    let next = 0;
+    await withConnections(url, async (connection) => {
+      while (next < ended.length) {
+        const isFirst = next % 2 === 0;
+        const { id, stream } = ended[next++];
+        if (isFirst) await stream?.close();
+        const { status } = await connection.exchange(`${headOf("DELETE", url, ofSession(id))}\r\n`);
+        if (status >= 300) throw new Error(`DELETE was answered with ${status}`);
+      }
+    });
+    await Promise.all(ended.map(({ stream }) => stream?.close()));
+    return {};
+  },
+});
+
+async function openStream(url, session) {
+  const connection = await Connection.open(new URL(url));
+  const { status } = await connection.begin(
+    `${headOf("GET", url, { accept: "text/event-stream", ...ofSession(session) })}\r\n`,
+  );
+  if (status !== 200) throw new Error(`GET was answered with ${status}`);
+  return connection;
+}

@@ -1,0 +1,71 @@
+import { withLoad } from "../driver/http-calls.mjs";
+import { HttpServer } from "../driver/http-server.mjs";
+import { interleave } from "../driver/interleave.mjs";
+import { Samples } from "../driver/stats.mjs";
+import { having } from "../implementations.mjs";
+
+const COUNT = 1_000;
+const MB = 1_000_000;
+// A young generation that grows as it likes would hide what is measured.
+const flags = ["--expose-gc", "--max-semi-space-size=1"];
+
+/**
+ * What 1,000 sessions that do nothing take, and what is still taken after they have ended: of resident memory at once, and of
+ * the heap after two thousand more.
+ */
+export async function run({ quick, notes }) {
+  return withLoad(async (load) => [
+    ...(await idle("W5 1,000 idle sessions", false, load, quick, notes)),
+    ...(await idle("W5 1,000 idle sessions, a stream each", true, load, quick, notes)),
+  ]);
+}
+
+async function idle(title, withStreams, load, quick, notes) {
+  const samples = { taken: new Samples(), kept: new Samples(), held: new Samples() };
+  const servers = new Map(having("http").map((it) => [it.name, it]));
+  await interleave({
+    implementations: [...servers.values()],
+    rounds: 1,
+    repetitions: quick ? 3 : 5,
+    peersEvery: 5,
+    notes,
+    // Each measurement starts a server of its own: memory that was once used is used again.
+    open: () => ({ close: async () => {} }),
+    warm: async () => {},
+    async measure(name, _subject, repetition) {
+      const server = new HttpServer(servers.get(name), { flags });
+      try {
+        const url = await server.url();
+        const sessions = (run, count) => server.during(load.ask({ run, url, count, withStreams }), run);
+        // What is loaded and compiled for the first sessions is none of theirs.
+        await sessions("begin", 100);
+        await sessions("end");
+        const before = await server.memory();
+        await sessions("begin", COUNT);
+        const during = await server.memory();
+        await sessions("end");
+        const after = await server.memory();
+        for (let again = 0; again < 2; again++) {
+          await sessions("begin", COUNT);
+          await sessions("end");
+        }
+        const atLast = await server.memory();
+        samples.taken.add(name, repetition, (during.rss - before.rss) / MB);
+        samples.kept.add(name, repetition, (after.rss - before.rss) / MB);
+        samples.held.add(name, repetition, (atLast.used - before.used) / MB);
+      } finally {
+        await server.close();
+      }
+    },
+  });
+  const row = (metric, of) => {
+    const cells = {};
+    for (const name of of.names()) cells[name] = { value: of.value(name) };
+    return { metric, unit: "MB", shown: "value", cells };
+  };
+  return [
+    row(title, samples.taken),
+    row(`${title}: kept when they have ended`, samples.kept),
+    row(`${title}: kept of the heap after 3 × 1,000`, samples.held),
+  ];
+}
