@@ -20,6 +20,7 @@ const all = [...servers, ...clients, "whole"];
  *   "one-call-http")[]} doors
  * @property {("stateful" | "stateless")[]} eras
  * @property {boolean} [streamsIfItMay] answers with JSON only who accepts nothing else
+ * @property {boolean} [waitsAtHandshake] takes a second for each, in which it does nothing
  * @property {string[]} imports what a stdio server of it imports, for the import cost
  * @property {string} needs absent means: not built or not installed
  */
@@ -63,6 +64,7 @@ export const implementations = [
     folder: at(`${peers}/fastmcp`),
     doors: ["stdio", "one-tool", "http", "one-tool-http"],
     eras: ["stateful"],
+    waitsAtHandshake: true,
     imports: ["fastmcp"],
     needs: at("../test/peers/node_modules/fastmcp"),
   },

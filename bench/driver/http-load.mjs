@@ -46,8 +46,8 @@ async function beginSession(connection, url) {
   return id;
 }
 
-async function withConnections(url, work) {
-  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => Connection.open(new URL(url))));
+async function withConnections(url, work, length = CONNECTIONS) {
+  const connections = await Promise.all(Array.from({ length }, () => Connection.open(new URL(url))));
   try {
     return await Promise.all(connections.map(work));
   } finally {
@@ -104,13 +104,14 @@ answerTasks({
     return { wall: performance.now() - start };
   },
 
-  /** Begins `count` sessions and leaves them alone, each with an open stream if so said. */
-  async begin({ url, count, withStreams }) {
+  /** Begins `count` sessions over so many connections and leaves them alone, each with an open stream if so said. */
+  async begin({ url, count, withStreams, connections }) {
     const begun = [];
     let left = count;
-    await withConnections(url, async (connection) => {
+    const begin = async (connection) => {
       while (left-- > 0) begun.push({ id: await beginSession(connection, url) });
-    });
+    };
+    await withConnections(url, begin, connections);
     if (withStreams) for (const session of begun) session.stream = await openStream(url, session.id);
     idle.set(url, begun);
     return { begun: begun.length };

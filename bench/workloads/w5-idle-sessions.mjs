@@ -36,7 +36,8 @@ async function idle(title, withStreams, load, quick, notes) {
       const server = new HttpServer(servers.get(name), { flags });
       try {
         const url = await server.url();
-        const sessions = (run, count) => server.during(load.ask({ run, url, count, withStreams }), run);
+        const connections = servers.get(name).waitsAtHandshake ? 200 : undefined;
+        const sessions = (run, count) => server.during(load.ask({ run, url, count, withStreams, connections }), run);
         // What is loaded and compiled for the first sessions is none of theirs.
         await sessions("begin", 100);
         await sessions("end");

@@ -65,7 +65,6 @@ export class Endpoint {
       this.#serving.cancelAll(new PortolanError("connection-closed", "The server is shutting down"));
     }
     clearTimeout(timer);
-    this.#serving.streams.closeAll();
   }
 
   async #handle(request: HttpRequest, reply: HttpReply): Promise<void> {

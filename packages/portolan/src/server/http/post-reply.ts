@@ -88,7 +88,7 @@ export class PostReply {
       this.#stream = this.#streams.open(this.#reply, headers, principal);
       if (this.#stream) this.#stream.expiry = this.expiry;
       if (recorder && this.#stream) {
-        this.#recorded = recorder.begin();
+        this.#recorded = recorder.begin().catch(() => {});
         if (recorder.opening !== undefined) this.#stream.write(recorder.opening);
       }
       clearTimeout(this.#quiet);
@@ -104,8 +104,9 @@ export class PostReply {
       return;
     }
     this.#recorded = this.#recorded.then(async () => {
-      const id = await recorder.append(text, isLast);
-      if (text !== "") this.#stream?.write(`id: ${id}\n${eventOf(text)}`);
+      // What cannot be kept is sent all the same: only the way back is lost.
+      const id = await recorder.append(text, isLast).catch(() => undefined);
+      if (text !== "") this.#stream?.write(`${id === undefined ? "" : `id: ${id}\n`}${eventOf(text)}`);
       if (isLast) this.#stream?.end();
     });
   }

@@ -75,6 +75,7 @@ export class StandaloneStream {
     this.#stopListening();
     this.session.end();
     this.#stream?.end();
+    this.#stream = undefined;
     this.#ended();
   }
 

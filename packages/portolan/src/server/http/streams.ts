@@ -5,8 +5,8 @@ import type { HttpLimits } from "./options.ts";
 const defaultMax = 5_000;
 const defaultMaxPerPrincipal = 1_000;
 const defaultBacklog = 8 * 1024 * 1024;
-/** Above this a client is spared what it can do without. */
-const softBacklog = 1024 * 1024;
+/** Above this a client is spared what it can do without; a burst of one turn may well be a megabyte. */
+const softBacklog = 4 * 1024 * 1024;
 const keepAlive = comment("");
 
 /** The end of a permission to listen. */
