@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { HttpReply } from "../../packages/portolan/src/server/http/door.ts";
 import { connectTo, doors } from "./doors.ts";
-import { echo, plain, waiting } from "./handlers.ts";
+import { bodyOf, echo, plain, waiting } from "./handlers.ts";
 import { post } from "./raw-http.ts";
 
 describe.each(Object.entries(doors))("the %s door", (_, open) => {
@@ -9,7 +9,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     const port = await open(async (request, reply) => {
       const { method, path } = request;
       const heard = [method, path, request.header("x-one"), request.header("x-none"), request.headersUnder("mcp-")];
-      reply.send(201, { ...plain, "x-answer": "42" }, JSON.stringify([...heard, await request.body()]));
+      reply.send(201, { ...plain, "x-answer": "42" }, JSON.stringify([...heard, await bodyOf(request)]));
     });
     const answer = await fetch(`http://127.0.0.1:${port}/a/b?c=d`, {
       method: "POST",
@@ -98,7 +98,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     const problems: unknown[] = [];
     const port = await open(async (request, reply) => {
       hold(request, reply);
-      problems.push(await request.body());
+      problems.push(await bodyOf(request));
       reply.send(200, plain, "to nobody");
     });
     const raw = await connectTo(port);

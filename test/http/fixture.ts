@@ -71,6 +71,15 @@ export function createFixture(secrets?: string[]): Fixture {
         return "done";
       },
     })
+    .tool("steps", {
+      run: async (_, context) => {
+        for (const step of [1, 2, 3]) {
+          context.progress(step, 3);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        return "done";
+      },
+    })
     .tool("shout", {
       run: (_, context) => {
         context.log("emergency", "heard");

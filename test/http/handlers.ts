@@ -1,4 +1,5 @@
 import type {
+  BodyProblem,
   EventStream,
   HttpHandler,
   HttpHeaders,
@@ -7,9 +8,13 @@ import type {
 
 export const plain: HttpHeaders = { "content-type": "text/plain" };
 
+export function bodyOf(request: HttpRequest): Promise<string | BodyProblem> {
+  return new Promise((resolve) => request.body(resolve));
+}
+
 /** Says what it was sent, or what was wrong with it. */
 export const echo: HttpHandler = async (request, reply) => {
-  const body = await request.body();
+  const body = await bodyOf(request);
   if (typeof body === "string") reply.send(200, plain, body);
   else reply.send(body.status, plain, body.why);
 };

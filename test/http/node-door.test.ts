@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { HttpReply } from "../../packages/portolan/src/server/http/door.ts";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import { atEnd, connectTo, openListener, openNode } from "./doors.ts";
-import { echo, plain, refuse, waiting } from "./handlers.ts";
+import { bodyOf, echo, plain, refuse, waiting } from "./handlers.ts";
 import { post, type RawHttp } from "./raw-http.ts";
 
 describe("the node door on the wire", () => {
@@ -45,7 +45,7 @@ describe("the node door on the wire", () => {
   test("a chunk of nonsense ends the body as cut off, and not the server", async () => {
     const problems: unknown[] = [];
     const port = await openNode(async (request, reply) => {
-      const body = await request.body();
+      const body = await bodyOf(request);
       problems.push(body);
       reply.send(200, plain, "fine");
     });
@@ -166,7 +166,7 @@ describe("the node door on the wire", () => {
   test("answers pipelined requests in their order, whichever is ready first", async () => {
     const ready: (() => void)[] = [];
     const port = await openNode(async (request, reply) => {
-      const body = String(await request.body());
+      const body = String(await bodyOf(request));
       ready.push(() => reply.send(200, plain, `<${body}>`));
       if (ready.length === 3) for (const answer of ready.reverse()) answer();
     });

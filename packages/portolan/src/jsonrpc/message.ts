@@ -41,6 +41,11 @@ export interface RpcFailure {
 export type RpcResponse = RpcResult | RpcFailure;
 export type Message = RpcRequest | RpcNotification | RpcResponse;
 
+/** Whether a message wants an answer. */
+export function isRequest(message: Message): message is RpcRequest {
+  return "method" in message && "id" in message;
+}
+
 export function isRequestId(value: unknown): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }

@@ -1,5 +1,5 @@
 import type { Prepared } from "../jsonrpc/channel.ts";
-import type { Message, RpcResponse } from "../jsonrpc/message.ts";
+import { isRequest, type Message, type RpcResponse } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/serialize.ts";
 import type { Revision } from "../protocol/revision.ts";
 
@@ -23,7 +23,7 @@ export function collector(
   send: (responses: (RpcResponse | Prepared)[]) => void,
 ): (response?: RpcResponse | Prepared) => void {
   const responses: (RpcResponse | Prepared)[] = [];
-  let open = messages.filter((message) => "method" in message && "id" in message).length;
+  let open = messages.filter(isRequest).length;
   return (response) => {
     if (response) responses.push(serializable(response));
     open -= 1;

@@ -38,11 +38,7 @@ export class Session implements Listener, Remembering {
   /** Follows a resource; `hold` begins what that needs and resolves to letting go of it. */
   async subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void> {
     if (this.#subscriptions.has(uri)) return;
-    if (this.#subscriptions.size >= maxSubscriptions) {
-      throw invalidParams(
-        `uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`,
-      );
-    }
+    expectRoom(this.#subscriptions.size);
     const held = hold();
     this.#subscriptions.set(uri, held);
     try {
@@ -88,6 +84,12 @@ export class Session implements Listener, Remembering {
     for (const subscribed of this.#subscriptions.keys()) if (covers(subscribed, uri)) return true;
     return false;
   }
+}
+
+/** Throws if a session that follows so many resources may not follow another. */
+export function expectRoom(followed: number): void {
+  if (followed < maxSubscriptions) return;
+  throw invalidParams(`uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`);
 }
 
 /** The peer that an `initialize` introduces. */

@@ -93,7 +93,7 @@ export const limits: readonly HttpRequirement[] = [
           },
         }),
       );
-      const { url } = await start(fixture.server, { limits: { backlog: 256 * 1024 } });
+      const { url } = await start(fixture.server, { limits: { backlog: 256 * 1024 }, keepAliveMs: 20 });
       const peer = await open(url, revision);
       const answer = await peer.call("flood");
       answer.stall();

@@ -25,7 +25,7 @@ export const resumption: readonly HttpRequirement[] = [
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
       const ids = [];
-      for (const answer of await Promise.all([peer.call("progress", {}, 1), peer.call("progress", {}, 2)])) {
+      for (const answer of await Promise.all([peer.call("steps", {}, 1), peer.call("steps", {}, 2)])) {
         for (let event = await answer.event(); event; event = await answer.event()) ids.push(event.id);
       }
       expect(ids.length).toBeGreaterThanOrEqual(8);
@@ -43,6 +43,20 @@ export const resumption: readonly HttpRequirement[] = [
       for (let event = await answer.event(); event; event = await answer.event()) {
         expect([event.id, event.retry]).toEqual([undefined, undefined]);
       }
+    },
+  },
+  {
+    row: "E13",
+    says: "a stream that is there as a whole has no ids: there is nothing to come back for",
+    on: stateful,
+    async test(revision) {
+      const { url } = await start(createFixture().server);
+      const peer = await begin(url, revision);
+      const answer = await peer.call("progress");
+      const events = [];
+      for (let event = await answer.event(); event; event = await answer.event()) events.push(event);
+      expect(events.map(({ id, retry }) => [id, retry])).toEqual(Array(4).fill([undefined, undefined]));
+      expect(textOf(JSON.parse(String(events[3]?.data)))).toBe("done");
     },
   },
   {
@@ -76,7 +90,7 @@ export const resumption: readonly HttpRequirement[] = [
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
-      const answer = await peer.call("progress");
+      const answer = await peer.call("steps");
       const { id } = await eventOf(answer);
       await answer.messages();
       const resumed = await (await peer.get(id)).messages();
@@ -91,7 +105,7 @@ export const resumption: readonly HttpRequirement[] = [
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
-      const answer = await peer.call("progress");
+      const answer = await peer.call("steps");
       const { id } = await eventOf(answer);
       const first = [await eventOf(answer), await eventOf(answer), await eventOf(answer)];
       const resumed = await peer.get(id);
@@ -121,7 +135,7 @@ export const resumption: readonly HttpRequirement[] = [
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
-      const answers = [await peer.call("progress", {}, "a"), await peer.call("progress", {}, "b")];
+      const answers = [await peer.call("steps", {}, "a"), await peer.call("steps", {}, "b")];
       const { id } = await eventOf(answers[0]!);
       await Promise.all(answers.map((answer) => answer.messages()));
       const replayed = await (await peer.get(id)).messages();
@@ -135,7 +149,7 @@ export const resumption: readonly HttpRequirement[] = [
     async test(revision) {
       const { url } = await start(createFixture().server);
       const [peer, other] = [await begin(url, revision), await begin(url, revision)];
-      const answer = await peer.call("progress");
+      const answer = await peer.call("steps");
       const { id } = await eventOf(answer);
       await answer.messages();
       const stolen = await other.get(id);
@@ -162,7 +176,7 @@ export const resumption: readonly HttpRequirement[] = [
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
-      const answer = await peer.call("progress");
+      const answer = await peer.call("steps");
       const { id } = await eventOf(answer);
       await answer.messages();
       const odd = await peer.get(`${id.slice(0, id.indexOf("_"))}_no-number`);

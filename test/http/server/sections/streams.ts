@@ -15,7 +15,7 @@ export const streams: readonly HttpRequirement[] = [
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
-      const posted = await (await peer.call("progress")).event();
+      const posted = await (await peer.call("steps")).event();
       const got = await peer.get();
       if (revision === priming) {
         for (const first of [posted, await got.event()])
@@ -31,7 +31,7 @@ export const streams: readonly HttpRequirement[] = [
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
-      for (const answer of [await peer.call("progress"), await peer.get()]) {
+      for (const answer of [await peer.call("steps"), await peer.get()]) {
         expect(Number((await answer.event())?.retry)).toBeGreaterThan(0);
       }
     },

@@ -8,11 +8,17 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /** Every header that begins so, in small letters, with its value. */
   headersUnder(prefix: string): readonly (readonly [name: string, value: string])[];
-  /** The body as text; a problem when it is too large, too slow, cut off or not UTF-8. Read at most once. */
-  body(): Promise<string | BodyProblem>;
+  /**
+   * Hands over the body as text, or a problem when it is too large, too slow, cut off or not UTF-8; asked for at most
+   * once. A callback, because a promise would cost more than the rest of a small request.
+   */
+  body(take: TakeBody): void;
   /** Where it came from, as far as that is known; for logs and limits only. */
   readonly remoteAddress: string | undefined;
 }
+
+/** Takes a body; may not throw. */
+export type TakeBody = (body: string | BodyProblem) => void;
 
 /** Why a body could not be read, with the status that says so. */
 export interface BodyProblem {

@@ -1,21 +1,21 @@
 import { PortolanError } from "../../errors.ts";
 import { readText } from "../../jsonrpc/framing.ts";
-import type { Message, RequestId, RpcRequest, Unreadable } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
-import { createMemoryStorage } from "../../storage/memory.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
-import type { Principal } from "../exchange.ts";
+import { isPromise, type MaybePromise, whenDone } from "../maybe-promise.ts";
 import { runtimeOf, type Served } from "../server.ts";
 import { readAccept } from "./accept.ts";
-import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+import type { BodyProblem, HttpReply, HttpRequest } from "./door.ts";
 import { createGuard } from "./guard.ts";
-import { HttpSse } from "./http-sse.ts";
-import { anonymous, type Refusal, type ServeHttpOptions } from "./options.ts";
+import type { HttpSse } from "./http-sse.ts";
+import { Later } from "./later.ts";
+import { anonymous, type ServeHttpOptions } from "./options.ts";
 import { Serving } from "./serving.ts";
-import { Stateful } from "./stateful.ts";
+import type { Stateful } from "./stateful.ts";
 import { serveStateless } from "./stateless.ts";
-import { sendError } from "./status.ts";
+import { idOf, sendError } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
 /** Where the endpoint is unless said otherwise. */
@@ -26,37 +26,40 @@ export class Endpoint {
   readonly #serving: Serving;
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
-  readonly #stateful: Stateful | undefined;
-  readonly #httpSse: HttpSse | undefined;
+  readonly #stateful: Later<Stateful> | undefined;
+  readonly #httpSse: Later<HttpSse> | undefined;
+  readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
   #isClosing = false;
 
   constructor(server: Served, options: ServeHttpOptions) {
     this.#options = options;
     this.#serving = new Serving(runtimeOf(server), options);
     this.#guard = createGuard(options);
-    const { sessions = {}, storage = createMemoryStorage() } = options;
-    this.#stateful = sessions === false ? undefined : new Stateful(this.#serving, storage, sessions);
-    const { httpSse = false } = options;
-    if (httpSse) this.#httpSse = new HttpSse(server, this.#serving, httpSse === true ? {} : httpSse);
+    const { sessions = {}, httpSse = false } = options;
+    if (sessions) {
+      this.#stateful = new Later(async () => (await import("./stateful.ts")).createStateful(this.#serving, options));
+    }
+    if (httpSse) {
+      const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };
+      this.#paths = paths;
+      this.#httpSse = new Later(async () => new (await import("./http-sse.ts")).HttpSse(server, this.#serving, paths));
+    }
   }
 
   /** Whether something is served at a path. */
   owns(path: string): boolean {
-    return path === (this.#options.path ?? defaultPath) || this.#httpSse?.owns(path) === true;
+    return path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path);
   }
 
   readonly handle = (request: HttpRequest, reply: HttpReply): void => {
-    this.#handle(request, reply).catch((cause) => {
-      const reference = this.#serving.runtime.report(cause, `${request.method} ${request.path}`);
-      sendError(reply, 500, { code: -32603, message: `Internal error (reference ${reference})` });
-    });
+    this.#try(request, reply, () => this.#enter(request, reply));
   };
 
   /** Stops accepting, lets what runs end within the grace, and then gives it up. */
   async close(graceMs = 10_000): Promise<void> {
     this.#isClosing = true;
     const drained = this.#serving.drain().then(() => true);
-    await Promise.all([this.#stateful?.close(), this.#httpSse?.close()]);
+    await Promise.all([this.#stateful?.loaded?.close(), this.#httpSse?.loaded?.close()]);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), graceMs);
@@ -67,7 +70,22 @@ export class Endpoint {
     clearTimeout(timer);
   }
 
-  async #handle(request: HttpRequest, reply: HttpReply): Promise<void> {
+  /** Takes a step in serving a request, of which its client hears when it fails. Nothing waits where nothing has to. */
+  #try(request: HttpRequest, reply: HttpReply, step: () => MaybePromise<void>): void {
+    try {
+      const running = step();
+      if (isPromise(running)) running.catch((cause) => this.#fail(request, reply, cause));
+    } catch (cause) {
+      this.#fail(request, reply, cause);
+    }
+  }
+
+  #fail(request: HttpRequest, reply: HttpReply, cause: unknown): void {
+    const reference = this.#serving.runtime.report(cause, `${request.method} ${request.path}`);
+    sendError(reply, 500, { code: -32603, message: `Internal error (reference ${reference})` });
+  }
+
+  #enter(request: HttpRequest, reply: HttpReply): MaybePromise<void> {
     const denial = this.#guard.check(request);
     if (denial) {
       sendError(reply, denial.status, { code: -32600, message: denial.why }, undefined, denial.headers);
@@ -84,83 +102,65 @@ export class Endpoint {
       sendError(reply, 503, { code: -32603, message: "The server is shutting down" }, undefined, closing);
       return;
     }
-    const principal = await this.#verify(request, reply, headers);
-    if (!principal) return;
-    const visit: Visit = { request, reply, principal, headers, accepts: readAccept(request.header("accept")) };
-    if (this.#httpSse?.owns(request.path)) await this.#httpSse.serve(visit);
-    else if (request.method === "POST") await this.#post(visit);
-    else if (request.method === "GET" && this.#stateful) await this.#stateful.get(visit);
-    else if (request.method === "DELETE" && this.#stateful) await this.#stateful.delete(visit);
-    else {
-      const allow = this.#stateful ? "POST, GET, DELETE" : "POST";
-      const error = { code: -32600, message: `${request.method}: expected ${allow}` };
-      sendError(reply, 405, error, undefined, { ...headers, allow });
-    }
-  }
-
-  async #verify(request: HttpRequest, reply: HttpReply, headers: HttpHeaders): Promise<Principal | undefined> {
+    const accepts = readAccept(request.header("accept"));
     const { verify } = this.#options;
-    if (!verify) return anonymous;
-    const verdict: Principal | Refusal = await verify(request);
-    if (!("status" in verdict)) return verdict;
-    const error = { code: -32600, message: verdict.why };
-    sendError(reply, verdict.status, error, undefined, { ...headers, ...verdict.headers });
-    return undefined;
+    if (!verify) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
+    return whenDone(verify(request), (verdict) => {
+      if (!("status" in verdict)) return this.#serve({ request, reply, principal: verdict, headers, accepts });
+      const error = { code: -32600, message: verdict.why };
+      sendError(reply, verdict.status, error, undefined, { ...headers, ...verdict.headers });
+    });
   }
 
-  async #post(visit: Visit): Promise<void> {
+  #serve(visit: Visit): MaybePromise<void> {
     const { request, reply, headers } = visit;
-    const body = await request.body();
+    if (this.#httpSse && this.#isHttpSse(request.path)) {
+      return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(visit));
+    }
+    if (request.method === "POST") {
+      request.body((body) => this.#try(request, reply, () => this.#post(visit, body)));
+      return;
+    }
+    if (this.#stateful && request.method === "GET") {
+      return whenDone(this.#stateful.get(), (stateful) => stateful.get(visit));
+    }
+    if (this.#stateful && request.method === "DELETE") {
+      return whenDone(this.#stateful.get(), (stateful) => stateful.delete(visit));
+    }
+    const allow = this.#stateful ? "POST, GET, DELETE" : "POST";
+    const error = { code: -32600, message: `${request.method}: expected ${allow}` };
+    sendError(reply, 405, error, undefined, { ...headers, allow });
+  }
+
+  #post(visit: Visit, body: string | BodyProblem): MaybePromise<void> {
+    const { request, reply, headers, accepts } = visit;
     if (typeof body !== "string") {
       sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
       return;
     }
-    let read: Message | Message[] | undefined;
-    let problem: Unreadable | undefined;
-    readText(body, {
-      message(message) {
-        read = message;
-      },
-      batch(messages) {
-        read = messages;
-      },
-      unreadable(why) {
-        problem = why;
-      },
-    });
-    if (problem) {
-      const { code, why, id } = problem as Unreadable;
+    const read = readBody(body);
+    if ("code" in read) {
+      const { code, why, id } = read;
       const name = code === -32700 ? "Parse error" : "Invalid request";
       sendError(reply, 400, { code, message: `${name}: ${why}` }, id, headers);
-      return;
-    }
-    if (read === undefined) {
-      sendError(reply, 400, { code: -32700, message: "Parse error: the body is empty" }, undefined, headers);
-      return;
-    }
-    const { accepts } = visit;
-    if (!accepts.json && !accepts.events) {
+    } else if (!accepts.json && !accepts.events) {
       const message = "Accept: expected application/json or text/event-stream among the types";
       sendError(reply, 406, { code: -32600, message }, idOf(read), headers);
-      return;
-    }
-    if (Array.isArray(read) || !this.#isStateless(read, request)) {
-      await this.#postStateful(read, visit);
-      return;
-    }
-    if ("method" in read && "id" in read) {
-      serveStateless(this.#serving, read as RpcRequest, visit);
-    } else reply.send(202, headers);
+    } else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, visit);
+    else if (isRequest(read)) serveStateless(this.#serving, read, visit);
+    else reply.send(202, headers);
   }
 
-  async #postStateful(messages: Message | Message[], visit: Visit): Promise<void> {
-    if (this.#stateful) {
-      await this.#stateful.post(messages, visit);
-      return;
-    }
+  #postStateful(messages: Message | Message[], visit: Visit): MaybePromise<void> {
+    if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, visit));
     const message = `This server takes no sessions; it speaks ${perRequestVersions.join(", ")}`;
     const error = { code: -32602, message, data: { supported: perRequestVersions } };
     sendError(visit.reply, 400, error, idOf(messages), visit.headers);
+  }
+
+  #isHttpSse(path: string): boolean {
+    if (!this.#paths) return false;
+    return path === this.#paths.path || path.startsWith(`${this.#paths.messagesPath}/`);
   }
 
   /** What names its version itself is stateless, and so is what names a version that no handshake leads to. */
@@ -173,7 +173,12 @@ export class Endpoint {
   }
 }
 
-/** The id of a request; undefined for everything else. */
-function idOf(messages: Message | Message[]): RequestId | undefined {
-  return !Array.isArray(messages) && "method" in messages && "id" in messages ? messages.id : undefined;
+/** The messages of a body, or what is wrong with it. */
+function readBody(body: string): Message | Message[] | Unreadable {
+  let read: Message | Message[] | Unreadable = { code: -32700, why: "the body is empty", answerable: true };
+  const take = (what: Message | Message[] | Unreadable) => {
+    read = what;
+  };
+  readText(body, { message: take, batch: take, unreadable: take });
+  return read;
 }

@@ -1,3 +1,4 @@
+import { PortolanError } from "../../errors.ts";
 import type { Storage } from "../../storage/storage.ts";
 
 const keep = 1_000;
@@ -21,7 +22,13 @@ export interface SentEvent {
   readonly isLast: boolean;
 }
 
-/** What was sent on the streams of sessions, so that a client that lost its connection can read on, in any process. */
+/** The name of a session's standalone stream in the ids of its events. */
+export const standaloneName = "get";
+
+/**
+ * What was sent on the streams of sessions, so that a client that lost its connection can read on, in any process. An
+ * answer has one writer, which counts its events; the standalone stream of a session may be written by several.
+ */
 export class EventLog {
   readonly #storage: Storage;
   /** The streams that this process is writing. */
@@ -32,7 +39,7 @@ export class EventLog {
     this.#storage = storage;
   }
 
-  /** Begins a stream that may be waited for until its last message. */
+  /** Begins the stream of an answer, which may be waited for until its last message. */
   async open(session: string, stream: string): Promise<void> {
     const key = keyOf(session, stream);
     this.#leases.add(key);
@@ -40,46 +47,73 @@ export class EventLog {
     await this.#storage.kv.set(leaseOf(key), "", { ttlMs: leaseMs });
   }
 
-  /** Keeps a message and gives the id of its event. */
-  async append(session: string, stream: string, text: string, isLast: boolean): Promise<string> {
+  /** Keeps a message of an answer under its number. */
+  async keep(session: string, stream: string, number: number, text: string, isLast: boolean): Promise<void> {
     const key = keyOf(session, stream);
-    const id = await this.#storage.log.append(key, (isLast ? last : before) + text, { keep, ttlMs });
-    if (isLast && this.#leases.delete(key)) await this.#storage.kv.delete(leaseOf(key));
-    return `${stream}_${id}`;
+    try {
+      await this.#storage.log.append(key, `${isLast ? last : before}${number} ${text}`, { keep, ttlMs });
+    } finally {
+      if (isLast && this.#leases.delete(key)) await this.#storage.kv.delete(leaseOf(key));
+    }
   }
 
-  /** What is kept behind a place; rejects with "invalid-argument" when there is no such place. */
-  async read(session: string, { stream, id }: Place): Promise<SentEvent[]> {
+  /** Keeps a message of the standalone stream and gives the id of its event. */
+  async append(session: string, text: string): Promise<string> {
+    const id = await this.#storage.log.append(keyOf(session, standaloneName), text, { keep, ttlMs });
+    return `${standaloneName}_${id}`;
+  }
+
+  /** What is kept of the standalone stream behind a place; undefined when there is no such place. */
+  async read(session: string, { stream, id }: Place): Promise<SentEvent[] | undefined> {
     const events: SentEvent[] = [];
-    for await (const entry of this.#storage.log.after(keyOf(session, stream), id)) events.push(toEvent(stream, entry));
+    try {
+      for await (const entry of this.#storage.log.after(keyOf(session, stream), id)) {
+        events.push({ id: `${stream}_${entry.id}`, text: entry.value, isLast: false });
+      }
+    } catch (cause) {
+      if (cause instanceof PortolanError && cause.code === "invalid-argument") return undefined;
+      throw cause;
+    }
     return events;
   }
 
-  /** What is sent from a place on, until the last message or the end of the process that writes the stream. */
+  /** Whether all that an answer said behind a place is still to be had. */
+  async isKept(session: string, { stream, id }: Place): Promise<boolean> {
+    const key = keyOf(session, stream);
+    for await (const entry of this.#storage.log.after(key, "")) return numberOf(entry.value) <= Number(id) + 1;
+    return (await this.#storage.kv.get(leaseOf(key))) !== undefined;
+  }
+
+  /** What an answer says from a place on, until its last message or the end of the process that writes it. */
   async *follow(session: string, { stream, id }: Place): AsyncGenerator<SentEvent> {
     const key = keyOf(session, stream);
-    const entries = this.#storage.log.after(key, id, { follow: true })[Symbol.asyncIterator]();
-    try {
-      let next = entries.next();
-      while ((await this.#storage.kv.get(leaseOf(key))) !== undefined || (await isSettled(next))) {
-        const look = after(lookMs);
-        const step = await Promise.race([next, look.promise]);
-        look.stop();
-        if (step === undefined) continue;
-        if (step.done) return;
-        const event = toEvent(stream, step.value);
-        yield event;
+    let read = "";
+    for (;;) {
+      // Asked first: what was written before the end is read in any case.
+      const isWritten = (await this.#storage.kv.get(leaseOf(key))) !== undefined;
+      for await (const entry of this.#storage.log.after(key, read)) {
+        read = entry.id;
+        const event = toEvent(stream, entry.value);
+        if (numberOf(entry.value) > Number(id)) yield event;
         if (event.isLast) return;
-        next = entries.next();
       }
-    } finally {
-      await entries.return?.();
+      if (!isWritten) return;
+      await this.#more(key, read);
     }
   }
 
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** Waits for another entry, or until the lease is to be looked at again. */
+  async #more(key: string, read: string): Promise<void> {
+    const entries = this.#storage.log.after(key, read, { follow: true })[Symbol.asyncIterator]();
+    const look = after(lookMs);
+    await Promise.race([entries.next(), look.promise]);
+    look.stop();
+    await entries.return?.();
   }
 
   #renew(): void {
@@ -93,11 +127,17 @@ export class EventLog {
 export function placeOf(eventId: string): Place | undefined {
   const at = eventId.indexOf("_");
   if (at <= 0 || eventId.length > 200) return undefined;
-  return { stream: eventId.slice(0, at), id: eventId.slice(at + 1) };
+  const place = { stream: eventId.slice(0, at), id: eventId.slice(at + 1) };
+  return place.stream === standaloneName || /^\d{0,9}$/.test(place.id) ? place : undefined;
 }
 
-function toEvent(stream: string, { id, value }: { id: string; value: string }): SentEvent {
-  return { id: `${stream}_${id}`, text: value.slice(1), isLast: value.startsWith(last) };
+function toEvent(stream: string, value: string): SentEvent {
+  const text = value.slice(value.indexOf(" ") + 1);
+  return { id: `${stream}_${numberOf(value)}`, text, isLast: value.startsWith(last) };
+}
+
+function numberOf(value: string): number {
+  return Number(value.slice(1, value.indexOf(" ")));
 }
 
 function keyOf(session: string, stream: string): string {
@@ -106,11 +146,6 @@ function keyOf(session: string, stream: string): string {
 
 function leaseOf(key: string): string {
   return `${key}/lease`;
-}
-
-/** Whether a promise has its value already. */
-function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  return Promise.race([promise.then(() => true), Promise.resolve().then(() => false)]);
 }
 
 function after(ms: number): { readonly promise: Promise<undefined>; readonly stop: () => void } {

@@ -1,8 +1,8 @@
 import { PortolanError } from "../../errors.ts";
 import { ByteList } from "../../jsonrpc/byte-list.ts";
 import { type BodyLimits, bodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "./body.ts";
-import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
-import { streamHeaders } from "./headers.ts";
+import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest, TakeBody } from "./door.ts";
+import { streamHeaders } from "./event-stream.ts";
 import type { HttpLimits } from "./options.ts";
 
 /** What is answered when nobody is there to read it. */
@@ -58,12 +58,12 @@ class FetchVisit implements HttpRequest, HttpReply {
     return [...this.#request.headers].filter(([name]) => name.startsWith(prefix));
   }
 
-  async body(): Promise<string | BodyProblem> {
+  body(take: TakeBody): void {
     const { body, bodyUsed, headers } = this.#request;
-    if (bodyUsed) return takenAlready();
-    if (body === null) return "";
-    if (Number(headers.get("content-length")) > this.#limits.bytes) return tooLarge(this.#limits);
-    return readBody(body.getReader(), this.#limits);
+    if (bodyUsed) take(takenAlready());
+    else if (body === null) take("");
+    else if (Number(headers.get("content-length")) > this.#limits.bytes) take(tooLarge(this.#limits));
+    else void readBody(body.getReader(), this.#limits).then(take);
   }
 
   send(status: number, headers: HttpHeaders, body?: string): void {

@@ -1,16 +1,17 @@
 import type { RequestId } from "../../jsonrpc/message.ts";
 import { handshakes } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
+import { type MaybePromise, whenDone } from "../maybe-promise.ts";
 import type { KnownSession, Sessions } from "./sessions.ts";
 import { sendError } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
 /** The session of a request; answers the request itself when there is none. */
-export async function findSession(
+export function findSession(
   sessions: Sessions,
   { request, reply, principal, headers }: Visit,
   requestId?: RequestId,
-): Promise<KnownSession | undefined> {
+): MaybePromise<KnownSession | undefined> {
   const id = request.header(headerKeys.session);
   const version = request.header(headerKeys.version);
   if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
@@ -23,8 +24,9 @@ export async function findSession(
     sendError(reply, 400, { code: -32600, message }, requestId, headers);
     return undefined;
   }
-  const known = await sessions.find(id, principal.key);
-  if (!known)
+  return whenDone(sessions.find(id, principal.key), (known) => {
+    if (known) return known;
     sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, requestId, headers);
-  return known;
+    return undefined;
+  });
 }

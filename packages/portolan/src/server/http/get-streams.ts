@@ -1,13 +1,12 @@
-import { PortolanError } from "../../errors.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
 import type { HttpReply } from "./door.ts";
-import { type EventLog, type Place, placeOf, type SentEvent } from "./event-log.ts";
+import { type EventLog, type Place, placeOf, standaloneName } from "./event-log.ts";
+import { eventOf, opening } from "./event-stream.ts";
 import { findSession } from "./find-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
-import { eventOf, opening } from "./post-reply.ts";
 import type { Serving } from "./serving.ts";
 import type { KnownSession, Sessions } from "./sessions.ts";
-import { StandaloneStream, standaloneName } from "./standalone-stream.ts";
+import { StandaloneStream } from "./standalone-stream.ts";
 import { sendError } from "./status.ts";
 import type { OpenStream } from "./streams.ts";
 import type { Visit } from "./visit.ts";
@@ -37,7 +36,7 @@ export class GetStreams {
     if (!known) return;
     const lastEventId = request.header(headerKeys.lastEventId);
     const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
-    if (lastEventId !== undefined && !(place && (await this.#isKnown(known.id, place)))) {
+    if (lastEventId !== undefined && !(place && (await this.#isKept(known.id, place)))) {
       sendError(reply, 400, { code: -32600, message: "Last-Event-ID: no event of this session" }, undefined, headers);
       return;
     }
@@ -52,29 +51,17 @@ export class GetStreams {
     }
   }
 
-  /** Whether there can be something behind a place. */
-  async #isKnown(session: string, place: Place): Promise<boolean> {
-    try {
-      await this.#log.read(session, place);
-      return true;
-    } catch (cause) {
-      if (cause instanceof PortolanError && cause.code === "invalid-argument") return false;
-      throw cause;
-    }
+  /** Whether nothing behind a place is missing. */
+  async #isKept(session: string, place: Place): Promise<boolean> {
+    if (place.stream !== standaloneName) return this.#log.isKept(session, place);
+    return (await this.#log.read(session, place)) !== undefined;
   }
 
-  /** The rest of a stream that was cut. */
+  /** The rest of an answer whose connection was lost. */
   async #resume(session: string, place: Place, stream: OpenStream, reply: HttpReply): Promise<void> {
-    let from = place;
-    const send = ({ id, text, isLast }: SentEvent) => {
-      from = placeOf(id) ?? from;
-      if (text !== "") stream.write(`id: ${id}\n${eventOf(text)}`);
-      return isLast;
-    };
-    const isOver = (await this.#log.read(session, place)).map(send).includes(true);
-    const events = this.#log.follow(session, from);
+    const events = this.#log.follow(session, place);
     reply.onGone(() => events.return(undefined));
-    if (!isOver) for await (const event of events) send(event);
+    for await (const { id, text } of events) if (text !== "") stream.write(eventOf(text, id));
     stream.end();
   }
 

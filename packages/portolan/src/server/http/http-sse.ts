@@ -4,7 +4,7 @@ import { serialize } from "../../jsonrpc/serialize.ts";
 import { toBase64url } from "../../storage/base64url.ts";
 import { type Serving as ServedChannel, serveChannel } from "../serve-channel.ts";
 import type { Served } from "../server.ts";
-import { eventOf } from "./post-reply.ts";
+import { eventOf } from "./event-stream.ts";
 import type { Serving } from "./serving.ts";
 import { sendError } from "./status.ts";
 import type { OpenStream } from "./streams.ts";
@@ -12,33 +12,34 @@ import type { Visit } from "./visit.ts";
 
 const idBytes = 24;
 
-/** The two endpoints of the oldest revision: a stream to listen on, and an address to post to. */
-export class HttpSse {
+/** Where they are. */
+export interface HttpSsePaths {
   readonly path: string;
   readonly messagesPath: string;
+}
+
+/** The two endpoints of the oldest revision: a stream to listen on, and an address to post to. */
+export class HttpSse {
+  readonly #path: string;
+  readonly #messagesPath: string;
   readonly #server: Served;
   readonly #serving: Serving;
   readonly #channels = new Map<string, { readonly principal: string; readonly channel: SseChannel }>();
   readonly #served = new Set<ServedChannel>();
 
-  constructor(server: Served, serving: Serving, options: { path?: string; messagesPath?: string }) {
+  constructor(server: Served, serving: Serving, paths: HttpSsePaths) {
     this.#server = server;
     this.#serving = serving;
-    this.path = options.path ?? "/sse";
-    this.messagesPath = options.messagesPath ?? "/messages";
+    this.#path = paths.path;
+    this.#messagesPath = paths.messagesPath;
   }
 
-  /** Whether a path is one of these endpoints. */
-  owns(path: string): boolean {
-    return path === this.path || path.startsWith(`${this.messagesPath}/`);
-  }
-
-  async serve(visit: Visit): Promise<void> {
+  serve(visit: Visit): void {
     const { request, reply, headers } = visit;
-    if (request.path === this.path && request.method === "GET") this.#open(visit);
-    else if (request.path !== this.path && request.method === "POST") await this.#post(visit);
+    if (request.path === this.#path && request.method === "GET") this.#open(visit);
+    else if (request.path !== this.#path && request.method === "POST") this.#post(visit);
     else {
-      const allow = request.path === this.path ? "GET" : "POST";
+      const allow = request.path === this.#path ? "GET" : "POST";
       const error = { code: -32600, message: `${request.method}: expected ${allow}` };
       sendError(reply, 405, error, undefined, { ...headers, allow });
     }
@@ -56,7 +57,7 @@ export class HttpSse {
       return;
     }
     const id = toBase64url(crypto.getRandomValues(new Uint8Array(idBytes)));
-    stream.write(`event: endpoint\ndata: ${this.messagesPath}/${id}\n\n`);
+    stream.write(`event: endpoint\ndata: ${this.#messagesPath}/${id}\n\n`);
     const channel = new SseChannel(stream);
     this.#channels.set(id, { principal: principal.key, channel });
     const served = serveChannel(this.#server, channel, { principal });
@@ -68,19 +69,20 @@ export class HttpSse {
     });
   }
 
-  async #post({ request, reply, principal, headers }: Visit): Promise<void> {
-    const known = this.#channels.get(request.path.slice(this.messagesPath.length + 1));
+  #post({ request, reply, principal, headers }: Visit): void {
+    const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
     if (known?.principal !== principal.key) {
       sendError(reply, 404, { code: -32600, message: "Session not found: connect again" }, undefined, headers);
       return;
     }
-    const body = await request.body();
-    if (typeof body !== "string") {
-      sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
-      return;
-    }
-    reply.send(202, headers);
-    known.channel.receive(body);
+    request.body((body) => {
+      if (typeof body !== "string") {
+        sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
+        return;
+      }
+      reply.send(202, headers);
+      known.channel.receive(body);
+    });
   }
 }
 

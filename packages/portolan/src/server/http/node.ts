@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { nameOf, PortolanError } from "../../errors.ts";
 import { bodyLimits } from "./body.ts";
-import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
-import { streamHeaders } from "./headers.ts";
+import type { EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest, TakeBody } from "./door.ts";
+import { streamHeaders } from "./event-stream.ts";
 import { BodyReader } from "./node/body-reader.ts";
 import { linger } from "./node/linger.ts";
 import { isClosing } from "./node/listen.ts";
@@ -68,9 +68,9 @@ class NodeVisit implements HttpRequest, HttpReply {
     return found;
   }
 
-  body(): Promise<string | BodyProblem> {
+  body(take: TakeBody): void {
     this.#isReading = true;
-    return this.#bodies.read(this.#req);
+    this.#bodies.read(this.#req, take);
   }
 
   send(status: number, headers: HttpHeaders, body?: string): void {
@@ -147,6 +147,7 @@ class NodeStream implements EventStream {
   readonly #res: ServerResponse;
   readonly #fields: string[];
   readonly #flushLater = (): void => this.#flush();
+  readonly #atTurnEnd = (): void => process.nextTick(this.#flushLater);
   #pending = "";
   #isScheduled = false;
   #isBegun = false;
@@ -185,7 +186,8 @@ class NodeStream implements EventStream {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    process.nextTick(this.#flushLater);
+    // Behind all that is settled in this turn, also where the turn is a tick itself.
+    queueMicrotask(this.#atTurnEnd);
   }
 
   // The headers wait for the end of the turn: with the first events, or with all of them, they are one write.

@@ -1,128 +1,149 @@
 import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
-import type { Accepted } from "./accept.ts";
-import type { HttpHeaders, HttpReply } from "./door.ts";
+import { eventOf, streamHeaders } from "./event-stream.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
+import type { Visit } from "./visit.ts";
 
-const retryMs = 1_000;
-const dispensable = ["notifications/progress", "notifications/message"];
+/** Characters that wait for the end of a turn. */
+const maxHeld = 1024 * 1024;
 
-/** Keeps what is said on a stream, so that it can be read after the connection was lost. */
-export interface Recorder {
-  /** The event before all others, which lets a client come back before it has heard anything. */
-  readonly opening: string | undefined;
-  /** The stream begins: from here on its client may come back. */
-  begin(): Promise<void>;
-  /** Resolves to the id of the event. */
-  append(text: string, isLast: boolean): Promise<string>;
+/** Where the messages of a stream go. */
+export interface Outlet {
+  write(text: string): void;
+  /** Ends the stream, after a last message if there is one. */
+  end(text?: string): void;
 }
 
-export interface PostReplyOptions {
-  readonly headers: HttpHeaders;
-  readonly accepts: Accepted;
-  readonly principal: string;
-  readonly recorder?: Recorder;
-}
-
-/** The answer to one POST: JSON, unless something has to be said before it. */
+/**
+ * The answer to one POST: JSON, unless something has to be said before it. What is said in the first turn waits for its
+ * end: an answer that is whole by then goes out at once, and only one that is not becomes a stream.
+ */
 export class PostReply {
-  readonly #reply: HttpReply;
+  readonly #visit: Visit;
   readonly #streams: Streams;
-  readonly #options: PostReplyOptions;
+  readonly #record: ((stream: OpenStream) => Outlet) | undefined;
+  /** What was said in the first turn. */
+  #held: string[] | undefined;
+  #heldLength = 0;
   #stream: OpenStream | undefined;
+  #outlet: Outlet | undefined;
   #isOver = false;
   /** For answers that are never finished. */
   expiry: Expiry | undefined;
   #quiet: ReturnType<typeof setTimeout> | undefined;
-  #recorded: Promise<void> = Promise.resolve();
 
-  constructor(reply: HttpReply, streams: Streams, options: PostReplyOptions) {
-    this.#reply = reply;
+  /** @param record gives the outlet of a stream that can be resumed */
+  constructor(visit: Visit, streams: Streams, record?: (stream: OpenStream) => Outlet) {
+    this.#visit = visit;
     this.#streams = streams;
-    this.#options = options;
+    this.#record = record;
   }
 
   /** Whether something can be said before the answer. */
   get maySpeak(): boolean {
-    return (
-      this.#options.accepts.events && (this.#stream !== undefined || this.#streams.hasRoom(this.#options.principal))
-    );
+    const { accepts, principal } = this.#visit;
+    return accepts.events && (this.#isSpeaking || this.#streams.hasRoom(principal.key));
   }
 
   /** A call that is silent for so long becomes a stream, which can be kept alive. */
   streamAfter(quietMs: number): void {
-    if (!this.#options.accepts.events || this.#isOver || this.#stream) return;
-    this.#quiet = setTimeout(() => this.#begin(), quietMs);
+    if (!this.#visit.accepts.events || this.#isOver || this.#isSpeaking) return;
+    this.#quiet = setTimeout(() => {
+      if (this.#begin()) this.#open();
+    }, quietMs);
     if (typeof this.#quiet === "object") this.#quiet.unref?.();
   }
 
   /** Says something before the answer; not to clients that take no stream. */
   say(message: RpcNotification | RpcRequest): void {
-    if (this.#isOver || !this.#begin()) return;
-    if (this.#stream?.isSlow && dispensable.includes(message.method)) return;
-    this.#write(serialize(message), false);
+    if (this.#isOver || !(this.#isSpeaking || this.#begin())) return;
+    const text = serialize(message);
+    if (this.#held) this.#hold(this.#held, text);
+    else if (this.#stream && this.#mayPass(this.#stream, message.method, text)) this.#outlet?.write(text);
   }
 
   /** Sends the answer and ends. */
   finish(text: string, status: number): void {
     if (this.#isOver) return;
-    if (!this.#options.accepts.json) this.#begin();
     this.#end();
-    if (this.#stream) this.#write(text, true);
-    else this.#reply.send(status, { ...this.#options.headers, "content-type": "application/json" }, text);
+    const { reply, headers, accepts } = this.#visit;
+    if (this.#outlet) this.#outlet.end(text);
+    else if (!this.#held && accepts.json) reply.send(status, { ...headers, "content-type": "application/json" }, text);
+    else {
+      let events = "";
+      for (const said of this.#held ?? []) events += eventOf(said);
+      reply.send(status, { ...headers, ...streamHeaders }, events + eventOf(text));
+    }
   }
 
   /** Nobody wants an answer any more: the connection is ended without one. */
   drop(): void {
     if (this.#isOver) return;
     this.#end();
-    if (!this.#stream) this.#reply.send(202, this.#options.headers);
-    else if (this.#options.recorder) this.#write("", true);
-    else this.#stream.end();
+    if (this.#outlet) this.#outlet.end();
+    else this.#visit.reply.send(202, this.#visit.headers);
   }
 
-  /** Whether there is a stream now. */
+  /** The first turn is over. */
+  readonly #goOn = (): void => {
+    if (this.#held && !this.#isOver) this.#open();
+  };
+
+  get #isSpeaking(): boolean {
+    return this.#held !== undefined || this.#outlet !== undefined;
+  }
+
+  /** Whether there can be a stream. */
   #begin(): boolean {
-    if (!this.#stream && this.#options.accepts.events && !this.#isOver) {
-      const { headers, principal, recorder } = this.#options;
-      this.#stream = this.#streams.open(this.#reply, headers, principal);
-      if (this.#stream) this.#stream.expiry = this.expiry;
-      if (recorder && this.#stream) {
-        this.#recorded = recorder.begin().catch(() => {});
-        if (recorder.opening !== undefined) this.#stream.write(recorder.opening);
-      }
-      clearTimeout(this.#quiet);
-    }
-    return this.#stream !== undefined;
+    const { accepts, principal } = this.#visit;
+    if (!accepts.events || !this.#streams.reserve(principal.key)) return false;
+    clearTimeout(this.#quiet);
+    this.#held = [];
+    this.#streams.afterTurn(this.#goOn);
+    return true;
   }
 
-  #write(text: string, isLast: boolean): void {
-    const { recorder } = this.#options;
-    if (!recorder) {
-      this.#stream?.write(eventOf(text));
-      if (isLast) this.#stream?.end();
-      return;
+  #hold(held: string[], text: string): void {
+    held.push(text);
+    this.#heldLength += text.length;
+    if (this.#heldLength > maxHeld) this.#open();
+  }
+
+  #open(): void {
+    const { reply, headers, principal } = this.#visit;
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    const stream = this.#streams.openReserved(reply, headers, principal.key);
+    stream.expiry = this.expiry;
+    this.#stream = stream;
+    this.#outlet = this.#record ? this.#record(stream) : plainOutlet(stream);
+    for (const text of held) this.#outlet.write(text);
+  }
+
+  /** Whether a message goes out now; a client that reads slowly is spared what it can do without. */
+  #mayPass(stream: OpenStream, method: string, text: string): boolean {
+    if (method === "notifications/progress") {
+      // Of progress only the latest counts.
+      stream.whenCalm = stream.isSlow ? () => this.#outlet?.write(text) : undefined;
+      return !stream.whenCalm;
     }
-    this.#recorded = this.#recorded.then(async () => {
-      // What cannot be kept is sent all the same: only the way back is lost.
-      const id = await recorder.append(text, isLast).catch(() => undefined);
-      if (text !== "") this.#stream?.write(`${id === undefined ? "" : `id: ${id}\n`}${eventOf(text)}`);
-      if (isLast) this.#stream?.end();
-    });
+    stream.calm();
+    return method !== "notifications/message" || !stream.isVerySlow;
   }
 
   #end(): void {
     this.#isOver = true;
     clearTimeout(this.#quiet);
+    if (this.#held) this.#streams.release(this.#visit.principal.key);
   }
 }
 
-/** One message as an event; JSON text has no raw line ends, so that one line of data is enough. */
-export function eventOf(text: string): string {
-  return `event: message\ndata: ${text}\n\n`;
-}
-
-/** The event before all others: its id is the start of the stream, and a client that loses it comes back after a while. */
-export function opening(stream: string): string {
-  return `id: ${stream}_\nretry: ${retryMs}\ndata: \n\n`;
+function plainOutlet(stream: OpenStream): Outlet {
+  return {
+    write: (text) => stream.write(eventOf(text)),
+    end(text) {
+      if (text !== undefined) stream.write(eventOf(text));
+      stream.end();
+    },
+  };
 }

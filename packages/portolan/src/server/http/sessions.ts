@@ -1,9 +1,9 @@
-import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { Peer } from "../../protocol/revision.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { toBase64url } from "../../storage/base64url.ts";
 import type { Storage } from "../../storage/storage.ts";
+import { type MaybePromise, whenDone } from "../maybe-promise.ts";
 import type { SessionOptions } from "./options.ts";
 
 const defaultIdleMs = 30 * 60_000;
@@ -83,23 +83,21 @@ export class Sessions {
   }
 
   /** The session of this id and principal; one of another principal does not exist for this one. */
-  async find(id: string, principal: string): Promise<KnownSession | undefined> {
+  find(id: string, principal: string): MaybePromise<KnownSession | undefined> {
     const cached = this.#cache.get(id);
     const isTrusted = cached && Date.now() - cached.touchedAt < this.#trustMs;
-    const found = isTrusted ? this.#used(id, cached) : await this.#load(id);
-    return found?.session.principal === principal ? found.session : undefined;
+    return whenDone(isTrusted ? this.#used(id, cached) : this.#load(id), (found) =>
+      found?.session.principal === principal ? found.session : undefined,
+    );
   }
 
   /** Writes what changed, whoever else writes at the same time. */
-  async change(
-    id: string,
-    change: (record: { logLevel?: LogLevel; uris: readonly string[] }) => JsonObject,
-  ): Promise<void> {
+  async change(id: string, change: (record: SessionRecord) => Partial<SessionRecord>): Promise<void> {
     for (;;) {
       const text = await this.#storage.kv.get(keyOf(id));
       if (text === undefined) return;
       const record = JSON.parse(text) as SessionRecord;
-      const changed = { ...record, ...change(record as { logLevel?: LogLevel; uris: readonly string[] }) };
+      const changed = { ...record, ...change(record) };
       const next = JSON.stringify(changed);
       if (await this.#storage.kv.set(keyOf(id), next, { ttlMs: this.#idleMs, expect: text })) {
         this.#keep(id, next, changed);
@@ -142,8 +140,12 @@ export class Sessions {
     if (!revision) throw new Error(`session ${id.slice(0, 4)}… is of the unknown version ${version}`);
     const session: KnownSession = { id, principal, uris, peer: { revision, capabilities, info, logLevel } };
     const cached: Cached = { session, text, touchedAt: Date.now() };
-    this.#cache.delete(id);
-    this.#cache.set(id, cached);
+    this.#used(id, cached);
+    // What other processes began counts too; the storage still has what is forgotten here.
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= this.#max) break;
+      this.#cache.delete(oldest);
+    }
     return cached;
   }
 

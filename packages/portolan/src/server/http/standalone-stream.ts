@@ -4,12 +4,9 @@ import { watchOf } from "../listen.ts";
 import type { Runtime } from "../runtime.ts";
 import { Session } from "../session.ts";
 import type { EventLog, Place } from "./event-log.ts";
-import { eventOf } from "./post-reply.ts";
+import { eventOf } from "./event-stream.ts";
 import type { KnownSession } from "./sessions.ts";
 import type { OpenStream } from "./streams.ts";
-
-/** The name of a session's standalone stream in the ids of its events. */
-export const standaloneName = "get";
 
 /** How long a client that lost its connection may stay away without missing anything. */
 const patienceMs = 60_000;
@@ -47,7 +44,8 @@ export class StandaloneStream {
     this.#stream = undefined;
     this.#inOrder(async () => {
       if (opening !== undefined) stream.write(opening);
-      for (const { id, text } of place ? await this.#log.read(this.#id, place) : []) stream.write(withId(id, text));
+      const missed = place && (await this.#log.read(this.#id, place));
+      for (const { id, text } of missed ?? []) stream.write(eventOf(text, id));
       this.#stream = stream;
     });
   }
@@ -81,8 +79,8 @@ export class StandaloneStream {
 
   #say(text: string): void {
     this.#inOrder(async () => {
-      const id = await this.#log.append(this.#id, standaloneName, text, false);
-      this.#stream?.write(withId(id, text));
+      const id = await this.#log.append(this.#id, text);
+      this.#stream?.write(eventOf(text, id));
     });
   }
 
@@ -102,8 +100,4 @@ export class StandaloneStream {
       this.#runtime.report(cause, request.method);
     }
   }
-}
-
-function withId(id: string, text: string): string {
-  return `id: ${id}\n${eventOf(text)}`;
 }

@@ -1,13 +1,21 @@
 import { PortolanError } from "../../errors.ts";
 import type { RpcError } from "../../jsonrpc/errors.ts";
-import type { Message, RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
+import {
+  isRequest,
+  type Message,
+  type RequestId,
+  type RpcNotification,
+  type RpcRequest,
+} from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import { invalidParams, invalidRequest } from "../../protocol/errors.ts";
+import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
 import { collector, problemOfBatch } from "../batch.ts";
-import { type ReturnPath, ServedExchange } from "../exchange.ts";
+import { ServedExchange } from "../exchange.ts";
 import { hear } from "../hear.ts";
+import { type MaybePromise, whenDone } from "../maybe-promise.ts";
 import { type Reply, serveExchange } from "../serve-exchange.ts";
 import { peerFromHandshake } from "../session.ts";
 import { EventLog } from "./event-log.ts";
@@ -15,18 +23,26 @@ import { findSession } from "./find-session.ts";
 import { GetStreams } from "./get-streams.ts";
 import { LiveSession } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
-import type { SessionOptions } from "./options.ts";
-import { opening, PostReply } from "./post-reply.ts";
+import type { ServeHttpOptions, SessionOptions } from "./options.ts";
+import { PostReply } from "./post-reply.ts";
+import { Recorder } from "./recorder.ts";
 import { remembering } from "./remembering.ts";
 import type { Serving } from "./serving.ts";
+import { SessionCall, type SessionParts } from "./session-call.ts";
 import { type KnownSession, Sessions } from "./sessions.ts";
-import { sendError, statusOf } from "./status.ts";
+import { idOf, sendError, statusOf } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
 const changeTopic = "mcp/session-change";
 const takeTopic = "mcp/session-stream";
+
+/** Made when the first client needs it. */
+export function createStateful(serving: Serving, options: ServeHttpOptions): Stateful {
+  const { sessions = {}, storage = createMemoryStorage() } = options;
+  return new Stateful(serving, storage, sessions || {});
+}
 
 /** Serves clients that begin with a handshake: what their later requests leave out is remembered in their session. */
 export class Stateful {
@@ -37,7 +53,9 @@ export class Stateful {
   readonly #name: string = crypto.randomUUID();
   readonly #log: EventLog;
   readonly #live: LiveSessions;
+  readonly #recorder: Recorder;
   readonly #gets: GetStreams;
+  readonly #parts: SessionParts;
   readonly #stops: Promise<() => Promise<void> | void>[];
 
   constructor(serving: Serving, storage: Storage, options: SessionOptions) {
@@ -46,6 +64,11 @@ export class Stateful {
     this.#sessions = new Sessions(storage, options);
     this.#log = new EventLog(storage);
     this.#live = new LiveSessions(storage);
+    this.#recorder = new Recorder(this.#log);
+    this.#parts = {
+      live: this.#live,
+      remember: (id) => remembering(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
+    };
     this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live);
     serving.streams.onTick = () => {
       for (const { id, standalone } of this.#live.values()) {
@@ -61,28 +84,16 @@ export class Stateful {
     ];
   }
 
-  async post(messages: Message[] | Message, visit: Visit): Promise<void> {
-    const { reply, headers } = visit;
-    if (!Array.isArray(messages) && "method" in messages && "id" in messages && messages.method === "initialize") {
-      await this.#initialize(messages, visit);
-      return;
+  post(messages: Message[] | Message, visit: Visit): MaybePromise<void> {
+    if (!Array.isArray(messages) && isRequest(messages) && messages.method === "initialize") {
+      return this.#initialize(messages, visit);
     }
-    const id = Array.isArray(messages) || !("method" in messages && "id" in messages) ? undefined : messages.id;
-    const known = await findSession(this.#sessions, visit, id);
-    if (!known) return;
-    if (Array.isArray(messages)) {
-      this.#batch(messages, known, visit);
-      return;
-    }
-    if ("method" in messages && "id" in messages) {
-      const answer = this.#replyFor(known, visit);
-      this.#serve(messages, known, visit, answer, (response, error) =>
-        answer.finish(serialize(response), error ? requestStatus(error) : 200),
-      );
-      return;
-    }
-    await this.#hear(messages, known);
-    reply.send(202, headers);
+    return whenDone(findSession(this.#sessions, visit, idOf(messages)), (known) => {
+      if (!known) return;
+      if (Array.isArray(messages)) return this.#batch(messages, known, visit);
+      if (isRequest(messages)) return this.#answer(messages, known, visit);
+      return this.#hear(messages, known).then(() => visit.reply.send(202, visit.headers));
+    });
   }
 
   async get(visit: Visit): Promise<void> {
@@ -124,9 +135,12 @@ export class Stateful {
       sendError(reply, begun.status, error, id, { ...headers, "retry-after": "60" });
       return;
     }
-    const named = { ...visit, headers: { ...headers, [headerKeys.session]: begun.id } };
-    const answer = this.#replyFor(begun, named);
-    this.#serve(message, begun, named, answer, (response, error) =>
+    this.#answer(message, begun, { ...visit, headers: { ...headers, [headerKeys.session]: begun.id } });
+  }
+
+  #answer(message: RpcRequest, known: KnownSession, visit: Visit): void {
+    const answer = this.#replyFor(known, visit);
+    this.#serve(message, known, visit, answer, (response, error) =>
       answer.finish(serialize(response), error ? requestStatus(error) : 200),
     );
   }
@@ -142,14 +156,11 @@ export class Stateful {
     const collect = collector(messages, (responses) =>
       responses.length === 0 ? answer.drop() : answer.finish(serialize(responses), 200),
     );
-    let requests = 0;
     for (const message of messages) {
-      if ("method" in message && "id" in message) {
-        requests += 1;
-        this.#serve(message, known, visit, answer, collect, () => collect());
-      } else void this.#hear(message, known);
+      if (isRequest(message)) this.#serve(message, known, visit, answer, collect, () => collect());
+      else void this.#hear(message, known);
     }
-    if (requests === 0) reply.send(202, headers);
+    if (!messages.some(isRequest)) reply.send(202, headers);
   }
 
   #serve(
@@ -160,21 +171,17 @@ export class Stateful {
     reply: Reply,
     cancelled?: () => void,
   ): void {
-    const live = this.#live.open(known.id);
-    const back: ReturnPath = {
-      writesText: true,
-      notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
-      ask: (exchange, question) => live.ask(exchange, answer, question),
-      session: remembering(this.#sessions, known.id, live, () => this.#storage.bus.publish(changeTopic, known.id)),
-    };
-    const exchange = new ServedExchange(message, known.peer, visit.principal, back);
+    const exchange = new ServedExchange(
+      message,
+      known.peer,
+      visit.principal,
+      new SessionCall(known.id, answer, this.#parts),
+    );
     // What the handler still says to that goes before.
     exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
     const running = serveExchange(this.#serving.runtime, exchange, reply);
-    if (!running) {
-      this.#live.forgetIdle(live);
-      return;
-    }
+    if (!running) return;
+    const live = this.#live.open(known.id);
     live.add(exchange);
     answer.streamAfter(this.#serving.quietMs);
     this.#serving.track(exchange, running);
@@ -184,14 +191,10 @@ export class Stateful {
     });
   }
 
-  #replyFor(known: KnownSession, { reply, principal, headers, accepts }: Visit): PostReply {
-    const stream = crypto.randomUUID().slice(0, 13);
-    const recorder = {
-      opening: known.peer.revision.http.primes ? opening(stream) : undefined,
-      begin: () => this.#log.open(known.id, stream),
-      append: (text: string, isLast: boolean) => this.#log.append(known.id, stream, text, isLast),
-    };
-    return new PostReply(reply, this.#serving.streams, { headers, accepts, principal: principal.key, recorder });
+  #replyFor({ id, peer }: KnownSession, visit: Visit): PostReply {
+    return new PostReply(visit, this.#serving.streams, (stream) =>
+      this.#recorder.record(stream, id, peer.revision.http.primes),
+    );
   }
 
   async #hear(message: Message, known: KnownSession): Promise<void> {

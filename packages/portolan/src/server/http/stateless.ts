@@ -16,11 +16,8 @@ import { sendError, statusOf } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
 /** Serves one request that describes itself: nothing is remembered before it or after it. */
-export function serveStateless(
-  serving: Serving,
-  message: RpcRequest,
-  { request, reply, principal, headers, accepts }: Visit,
-): void {
+export function serveStateless(serving: Serving, message: RpcRequest, visit: Visit): void {
+  const { request, reply, principal, headers } = visit;
   const { runtime, streams } = serving;
   const { id } = message;
   try {
@@ -28,7 +25,7 @@ export function serveStateless(
     const peer = revision.readPeer(metaOf(message.params) ?? {});
     const problem = problemOfHeaders(message, revision.requests.get(message.method), (name) => request.header(name));
     if (problem !== undefined) throw headerMismatch(problem);
-    const answer = new PostReply(reply, streams, { headers, accepts, principal: principal.key });
+    const answer = new PostReply(visit, streams);
     if (revision.requests.get(message.method)?.openEnded && !answer.maySpeak) {
       const full = { ...headers, "retry-after": "5" };
       sendError(reply, 503, { code: -32603, message: "There is no event stream for this" }, id, full);

@@ -1,5 +1,5 @@
 import type { RpcError } from "../../jsonrpc/errors.ts";
-import type { ErrorObject, RequestId } from "../../jsonrpc/message.ts";
+import { type ErrorObject, isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { HttpHeaders, HttpReply } from "./door.ts";
 
 const badRequestCodes = [-32020, -32021, -32022];
@@ -10,6 +10,11 @@ export function statusOf({ stage, code }: RpcError): number {
   if (stage === "handler") return 200;
   if (code === -32601) return 404;
   return badRequestCodes.includes(code) ? 400 : 200;
+}
+
+/** The id under which messages are answered as a whole: that of a single request. */
+export function idOf(messages: Message | Message[]): RequestId | undefined {
+  return !Array.isArray(messages) && isRequest(messages) ? messages.id : undefined;
 }
 
 /** Answers with an error, under the id of the request where it could be read. */

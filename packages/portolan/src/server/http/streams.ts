@@ -5,8 +5,10 @@ import type { HttpLimits } from "./options.ts";
 const defaultMax = 5_000;
 const defaultMaxPerPrincipal = 1_000;
 const defaultBacklog = 8 * 1024 * 1024;
-/** Above this a client is spared what it can do without; a burst of one turn may well be a megabyte. */
-const softBacklog = 4 * 1024 * 1024;
+/** The share of the backlog above which a client gets no progress that is overtaken; a burst of one turn may well be a megabyte. */
+const slowShare = 0.5;
+/** The share above which it gets no log messages either. */
+const verySlowShare = 0.75;
 const keepAlive = comment("");
 
 /** The end of a permission to listen. */
@@ -20,6 +22,10 @@ export interface StreamsOptions {
   readonly keepAliveMs: number;
 }
 
+/** Runs what is due behind everything of this turn. */
+const behindTurn: (call: () => void) => void =
+  (globalThis as { setImmediate?: (call: () => void) => void }).setImmediate ?? ((call) => setTimeout(call, 0));
+
 /** All event streams of an endpoint: how many there may be, and that they stay alive. */
 export class Streams {
   readonly #max: number;
@@ -27,10 +33,12 @@ export class Streams {
   readonly #backlog: number;
   readonly #keepAliveMs: number;
   readonly #open = new Set<OpenStream>();
+  #count = 0;
   readonly #perPrincipal = new Map<string, number>();
   /** Runs whenever streams are looked after. */
   onTick: (() => void) | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
+  #due: (() => void)[] = [];
 
   constructor({ limits, keepAliveMs }: StreamsOptions) {
     this.#max = limits.streams ?? defaultMax;
@@ -39,25 +47,50 @@ export class Streams {
     this.#keepAliveMs = keepAliveMs;
   }
 
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** Whether one more stream may begin. */
   hasRoom(principal: string): boolean {
-    return this.#open.size < this.#max && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
+    return this.#count < this.#max && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
+  }
+
+  /** Takes the room for a stream, if there is any. */
+  reserve(principal: string): boolean {
+    if (!this.hasRoom(principal)) return false;
+    this.#count += 1;
+    this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);
+    return true;
+  }
+
+  /** Gives it back. */
+  release(principal: string): void {
+    this.#count -= 1;
+    const count = this.#perPrincipal.get(principal) ?? 1;
+    if (count > 1) this.#perPrincipal.set(principal, count - 1);
+    else this.#perPrincipal.delete(principal);
   }
 
   /** Begins a stream; undefined when there are too many: none is cut to make room. */
   open(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream | undefined {
-    if (!this.hasRoom(principal)) return undefined;
-    const count = this.#perPrincipal.get(principal) ?? 0;
-    const stream = new OpenStream(reply.stream(headers), this.#backlog, () => this.#forget(stream, principal));
+    return this.reserve(principal) ? this.openReserved(reply, headers, principal) : undefined;
+  }
+
+  /** Begins a stream for which there is room. */
+  openReserved(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream {
+    const stream = new OpenStream(reply.stream(headers), this.#backlog, () => {
+      this.#open.delete(stream);
+      this.release(principal);
+    });
     this.#open.add(stream);
-    this.#perPrincipal.set(principal, count + 1);
     reply.onGone(() => stream.lose());
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
     return stream;
+  }
+
+  /** Calls back when all that is settled in this turn has been said. */
+  afterTurn(call: () => void): void {
+    if (this.#due.push(call) > 1) return;
+    behindTurn(() => {
+      for (const due of this.#due.splice(0)) due();
+    });
   }
 
   /** Ends whatever is still open. */
@@ -66,23 +99,20 @@ export class Streams {
   }
 
   #keepAlive(): void {
+    if (this.#open.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
     this.onTick?.();
     const before = Date.now() - this.#keepAliveMs / 2;
     const now = Date.now();
     for (const stream of [...this.#open]) {
       if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
+      else if (stream.staysSlow()) stream.cut();
       else if (stream.writtenAt < before) stream.write(keepAlive);
+      stream.calm();
     }
-  }
-
-  #forget(stream: OpenStream, principal: string): void {
-    if (!this.#open.delete(stream)) return;
-    const count = this.#perPrincipal.get(principal) ?? 1;
-    if (count > 1) this.#perPrincipal.set(principal, count - 1);
-    else this.#perPrincipal.delete(principal);
-    if (this.#open.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 }
 
@@ -91,10 +121,13 @@ export class OpenStream {
   writtenAt: number = Date.now();
   /** When whoever listens may listen no longer, and what to do then. */
   expiry: Expiry | undefined;
+  /** What waits for a client that reads slowly. */
+  whenCalm: (() => void) | undefined;
   readonly #stream: EventStream;
   readonly #maxBacklog: number;
   readonly #forget: () => void;
   #isOver = false;
+  #wasSlow = false;
 
   constructor(stream: EventStream, maxBacklog: number, forget: () => void) {
     this.#stream = stream;
@@ -106,16 +139,40 @@ export class OpenStream {
     return this.#isOver;
   }
 
-  /** Whether the client reads so slowly that what it can do without is not sent. */
+  /** Whether the client has read all there was not long ago. */
+  get isRead(): boolean {
+    return !this.#isOver && this.#stream.backlog === 0;
+  }
+
+  /** Whether the client reads so slowly that what it can do without has to wait. */
   get isSlow(): boolean {
-    return this.#stream.backlog > softBacklog;
+    return this.#stream.backlog > this.#maxBacklog * slowShare;
+  }
+
+  /** Whether it reads so slowly that what it can do without is left out. */
+  get isVerySlow(): boolean {
+    return this.#stream.backlog > this.#maxBacklog * verySlowShare;
+  }
+
+  /** Whether it was slow already when this was last asked. */
+  staysSlow(): boolean {
+    const wasSlow = this.#wasSlow;
+    this.#wasSlow = this.isSlow;
+    return wasSlow && this.#wasSlow;
+  }
+
+  /** Does what had to wait, unless it still has to. */
+  calm(): void {
+    if (!this.whenCalm || this.isSlow) return;
+    const said = this.whenCalm;
+    this.whenCalm = undefined;
+    said();
   }
 
   write(text: string): void {
     if (this.#isOver) return;
     if (this.#stream.backlog > this.#maxBacklog) {
-      this.lose();
-      this.#stream.destroy();
+      this.cut();
       return;
     }
     this.writtenAt = Date.now();
@@ -126,6 +183,12 @@ export class OpenStream {
     if (this.#isOver) return;
     this.lose();
     this.#stream.end();
+  }
+
+  /** Gives up a client that does not read. */
+  cut(): void {
+    this.lose();
+    this.#stream.destroy();
   }
 
   /** The connection is gone; nothing more is written. */

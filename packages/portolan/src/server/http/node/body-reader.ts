@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { ByteList } from "../../../jsonrpc/byte-list.ts";
 import { type BodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "../body.ts";
-import type { BodyProblem } from "../door.ts";
+import type { BodyProblem, TakeBody } from "../door.ts";
 
 /** What a framework that has read a body leaves behind, as `express.json()` does. */
 interface Parsed {
@@ -19,17 +19,26 @@ export class BodyReader {
     this.#limits = limits;
   }
 
-  read(req: IncomingMessage & Parsed): Promise<string | BodyProblem> {
+  read(req: IncomingMessage & Parsed, take: TakeBody): void {
+    const problem = this.#withoutReading(req);
+    if (problem !== undefined) {
+      take(problem);
+      return;
+    }
+    this.#timer ??= setInterval(this.#look, Math.min(1_000, this.#limits.ms / 4)).unref();
+    new ArrivingBody(req, this.#limits, this.#arriving, take);
+  }
+
+  /** What is known of a body before it arrives. */
+  #withoutReading(req: IncomingMessage & Parsed): string | BodyProblem | undefined {
     const left = req.body;
     // Some frameworks leave an empty object on what they have not read.
     if (left !== undefined && left !== null && (req.readableDidRead || !isEmptyObject(left))) {
-      return Promise.resolve(readParsed(left, this.#limits));
+      return readParsed(left, this.#limits);
     }
-    if (req.readableEnded) return Promise.resolve(takenAlready());
-    if (req.destroyed) return Promise.resolve(cutOff());
-    if (Number(req.headers["content-length"]) > this.#limits.bytes) return Promise.resolve(tooLarge(this.#limits));
-    this.#timer ??= setInterval(this.#look, Math.min(1_000, this.#limits.ms / 4)).unref();
-    return new Promise((resolve) => new ArrivingBody(req, this.#limits, this.#arriving, resolve));
+    if (req.readableEnded) return takenAlready();
+    if (req.destroyed) return cutOff();
+    return Number(req.headers["content-length"]) > this.#limits.bytes ? tooLarge(this.#limits) : undefined;
   }
 
   readonly #look = (): void => {
@@ -45,21 +54,16 @@ class ArrivingBody {
   readonly #req: IncomingMessage;
   readonly #limits: BodyLimits;
   readonly #others: ArrivingBody[];
-  readonly #resolve: (result: string | BodyProblem) => void;
+  readonly #take: TakeBody;
   readonly #since = performance.now();
   readonly #bytes = new ByteList();
   #place: number;
 
-  constructor(
-    req: IncomingMessage,
-    limits: BodyLimits,
-    others: ArrivingBody[],
-    resolve: (result: string | BodyProblem) => void,
-  ) {
+  constructor(req: IncomingMessage, limits: BodyLimits, others: ArrivingBody[], take: TakeBody) {
     this.#req = req;
     this.#limits = limits;
     this.#others = others;
-    this.#resolve = resolve;
+    this.#take = take;
     this.#place = others.push(this) - 1;
     req.on("data", this.#onData);
     req.on("end", this.#onEnd);
@@ -96,7 +100,7 @@ class ArrivingBody {
       last.#place = this.#place;
     }
     this.#place = -1;
-    this.#resolve(result);
+    this.#take(result);
   }
 }
 
