@@ -18,6 +18,8 @@ export async function withLoad(work) {
   }
 }
 
+let servers = 0;
+
 /** One server and how it is called. */
 export class LoadedServer {
   #server;
@@ -29,7 +31,8 @@ export class LoadedServer {
     this.#load = load;
     const { name, streamsIfItMay = false } = implementation;
     const accept = streamsIfItMay && reply === "json" ? "application/json" : undefined;
-    this.#task = { run: "pump", name, era, call: callFor[reply], accept };
+    servers += 1;
+    this.#task = { run: "pump", server: servers, name, era, call: callFor[reply], accept };
   }
 
   /** CPU µs of the server and wall µs, per call. */

@@ -7,7 +7,7 @@ import { answerTasks } from "./tasks.mjs";
 const CONNECTIONS = 32;
 let lastId = 1_000_000;
 
-/** @type {Map<string, string[]>} the sessions that calls belong to, by the address of their server */
+/** @type {Map<number, string[]>} the sessions that calls belong to, by their server: addresses come back */
 const callers = new Map();
 /** @type {Map<string, { id: string, stream?: Connection }[]>} the sessions that do nothing */
 const idle = new Map();
@@ -55,12 +55,12 @@ async function withConnections(url, work, length = CONNECTIONS) {
   }
 }
 
-async function callersOf(url, era) {
-  if (!callers.has(url)) {
+async function callersOf(server, url, era) {
+  if (!callers.has(server)) {
     const begin = era === "stateful" ? (connection) => beginSession(connection, url) : () => "";
-    callers.set(url, await withConnections(url, begin));
+    callers.set(server, await withConnections(url, begin));
   }
-  return callers.get(url);
+  return callers.get(server);
 }
 
 /** Throws unless the answer is right and of the kind that is measured: a call that says something gets a stream. */
@@ -74,8 +74,8 @@ function checkAnswer(name, call, answer) {
 
 answerTasks({
   /** `count` calls over 32 connections, one at a time on each: wall ms. Every hundredth answer is checked. */
-  async pump({ name, url, era, call, count, accept = posted.accept }) {
-    const sessions = await callersOf(url, era);
+  async pump({ server, name, url, era, call, count, accept = posted.accept }) {
+    const sessions = await callersOf(server, url, era);
     const params = JSON.stringify(paramsOf(era, calls[call].params));
     const heads = sessions.map((session) => postHead(url, { accept, ...ofCall(era, call, session) }));
     let left = count;

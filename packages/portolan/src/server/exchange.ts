@@ -27,7 +27,7 @@ export interface ReturnPath {
   /** Puts a question to the client as a request of its own; present where the peer's revision asks that way. */
   ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
   /** Checks what the transport says of a tool's arguments against them; throws what the client is to hear. */
-  checkArguments?(inputSchema: JsonObject, args: JsonObject): void;
+  checkArguments?(inputSchema: JsonObject, args: JsonObject): MaybePromise<void>;
   /** Whether results are wanted as JSON text. */
   readonly writesText?: boolean | undefined;
   /** What is remembered of a stateful peer. */

@@ -1,13 +1,23 @@
+import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ErrorReport, ServerOptions } from "./definition.ts";
 import type { Rounds } from "./rounds.ts";
 import type { Snapshot } from "./snapshot.ts";
-import { Hub } from "./subscriptions.ts";
+import { type Audience, Hub } from "./subscriptions.ts";
+
+/** What was said outside a request, and to whom. */
+export interface Publication {
+  readonly topic: string;
+  readonly payload: JsonObject;
+  readonly audience: Audience | undefined;
+}
 
 /** What all connections of one server share: its compiled features, and whatever outlives a request. */
 export class Runtime {
   /** Replaced as a whole when a live server changes; requests that run keep the one they began with. */
   snapshot: Snapshot;
   readonly hub: Hub = new Hub((error) => this.report(error));
+  /** Hand on to other processes what this one publishes. */
+  readonly relays: Set<(publication: Publication) => void> = new Set();
   /** What questions need between their rounds; made when the first one is asked. */
   rounds: Rounds | undefined;
 

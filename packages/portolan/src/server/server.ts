@@ -220,6 +220,7 @@ export function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonOb
     );
   }
   runtime.hub.publish(topic, payload, audience);
+  for (const tell of runtime.relays) tell({ topic, payload, audience });
 }
 
 const commonName = /^[A-Za-z0-9_.-]{1,128}$/;

@@ -121,10 +121,21 @@ export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromi
   const { params } = exchange;
   const tool = runtime.snapshot.tools.find(params["name"] as string, exchange);
   if (!tool) throw unknownTool(params["name"] as string);
-  exchange.back.checkArguments?.(tool.entry["inputSchema"] as JsonObject, (params["arguments"] ?? {}) as JsonObject);
+  const args = (params["arguments"] ?? {}) as JsonObject;
+  const checked = exchange.back.checkArguments?.(tool.entry["inputSchema"] as JsonObject, args);
+  return isPromise(checked)
+    ? checked.then(() => callFound(runtime, exchange, tool, args))
+    : callFound(runtime, exchange, tool, args);
+}
+
+function callFound(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  tool: CompiledTool,
+  args: JsonObject,
+): MaybePromise<Outcome> {
   const { needs } = tool.definition;
   if (needs) checkNeeds(tool.key, needs, exchange.peer);
-  const args = params["arguments"] ?? {};
   if (tool.around.length === 0) return converse(runtime, exchange, () => runTool(runtime, exchange, tool, args));
   return runAround(tool.around, exchange, () =>
     converse(runtime, exchange, () => runTool(runtime, exchange, tool, args)),

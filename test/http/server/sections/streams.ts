@@ -1,8 +1,10 @@
+import { createMemoryStorage } from "portolan/storage";
 import { expect } from "vitest";
 import { isStateless, stateful } from "../../../kit/revisions.ts";
 import { createFixture } from "../../fixture.ts";
 import { start } from "../../kit.ts";
 import { begin, open, textOf } from "../../peer.ts";
+import { byUser } from "../../users.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
 const priming = "2025-11-25";
@@ -155,15 +157,69 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "X-takeover",
-    says: "a second GET takes over, and the first one ends",
+    says: "a second GET of the same user takes over, and the first one ends",
+    async test(revision) {
+      const { server } = createFixture();
+      const { url } = await start(server, { verify: byUser });
+      const peer = await begin(url, revision, { headers: { authorization: "Ada" } });
+      const first = await peer.get();
+      const second = await peer.get();
+      expect(second.status).toBe(200);
+      expect(await first.messages()).toEqual([]);
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      expect((await second.message()).method).toBe("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "X-takeover",
+    says: "nobody takes a stream from an anonymous client that reads it, in any process",
+    async test(revision) {
+      const { server } = createFixture();
+      const storage = createMemoryStorage();
+      const [here, there] = [await start(server, { storage }), await start(server, { storage })];
+      const peer = await begin(here.url, revision);
+      const first = await peer.get();
+      for (const lastEventId of [undefined, "get_", "get_1", "get-_", "get-guessed_1"]) {
+        for (const at of [peer, peer.at(there.url)]) {
+          const refused = await at.get(lastEventId);
+          expect([lastEventId, refused.status < 500 && refused.status >= 400]).toEqual([lastEventId, true]);
+        }
+      }
+      expect((await peer.get()).status).toBe(409);
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      expect((await first.message()).method).toBe("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "X-takeover",
+    says: "who has read the last event takes over, in any process",
+    async test(revision) {
+      const { server } = createFixture();
+      const storage = createMemoryStorage();
+      const [here, there] = [await start(server, { storage }), await start(server, { storage })];
+      const peer = await begin(here.url, revision);
+      const first = await peer.get();
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      let event = await first.event();
+      while (event?.data === "") event = await first.event();
+      const second = await peer.at(there.url).get(event?.id);
+      expect(second.status).toBe(200);
+      expect(await first.messages()).toEqual([]);
+      server.update((current) => current.prompt("grown", { get: () => "new" }));
+      expect((await second.message()).method).toBe("notifications/prompts/list_changed");
+    },
+  },
+  {
+    row: "X-takeover",
+    says: "an anonymous client whose connection ended opens another",
     async test(revision) {
       const { server } = createFixture();
       const { url } = await start(server);
       const peer = await begin(url, revision);
       const first = await peer.get();
-      const second = await peer.get();
-      expect(second.status).toBe(200);
-      expect(await first.messages()).toEqual([]);
+      first.drop();
+      let second = await peer.get();
+      for (let tries = 0; second.status === 409 && tries < 100; tries += 1) second = await peer.get();
       server.update((current) => current.tool("grown", { run: () => "new" }));
       expect((await second.message()).method).toBe("notifications/tools/list_changed");
     },

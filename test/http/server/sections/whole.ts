@@ -1,21 +1,20 @@
+import type { ServeHttpOptions } from "portolan/server/http";
 import { createMemoryStorage } from "portolan/storage";
 import { expect } from "vitest";
 import { isStateless } from "../../../kit/revisions.ts";
 import { createFixture } from "../../fixture.ts";
 import { plainHeaders, send, start, toInitialize, toRequest } from "../../kit.ts";
 import { begin, open, SessionPeer, StatelessPeer, textOf, toHeaders, toMeta } from "../../peer.ts";
+import { byUser } from "../../users.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
 const form = { elicitation: {} };
 
 /** Two servers that share nothing but their storage. */
-async function startTwo() {
-  const storage = createMemoryStorage();
+async function startTwo(options: ServeHttpOptions = {}) {
+  const shared = { ...options, storage: createMemoryStorage(), quietMs: 1 };
   const [a, b] = [createFixture(), createFixture()];
-  const [{ url: urlA }, { url: urlB }] = [
-    await start(a.server, { storage, quietMs: 1 }),
-    await start(b.server, { storage, quietMs: 1 }),
-  ];
+  const [{ url: urlA }, { url: urlB }] = [await start(a.server, shared), await start(b.server, shared)];
   return { a, b, urlA, urlB };
 }
 
@@ -237,12 +236,30 @@ export const whole: readonly HttpRequirement[] = [
     row: "X-two",
     says: "a GET stream at one ends the older one at the other",
     async test(revision) {
-      const { urlA, urlB } = await startTwo();
-      const peer = await begin(urlA, revision);
+      const { urlA, urlB } = await startTwo({ verify: byUser });
+      const peer = await begin(urlA, revision, { headers: { authorization: "Ada" } });
       const first = await peer.get();
       const second = await peer.at(urlB).get();
       expect(second.status).toBe(200);
       expect(await first.messages()).toEqual([]);
+    },
+  },
+  {
+    row: "X-two",
+    says: "what one publishes is heard at the other, once, by whom it is for",
+    async test(revision) {
+      const { a, b, urlA, urlB } = await startTwo({ verify: byUser });
+      const ada = await begin(urlA, revision, { headers: { authorization: "Ada" } });
+      const bob = await begin(urlA, revision, { headers: { authorization: "Bob" } });
+      const [toAda, toBob] = [await ada.at(urlB).get(), await bob.at(urlB).get()];
+      for (const peer of [ada, bob]) await (await peer.request("resources/subscribe", { uri: "note://1" })).response();
+      for (const peer of [ada, bob]) await peer.at(urlB).textOf("echo", { text: "one round trip" });
+      a.server.publish("resources/updated", { uri: "note://1" }, { principal: "Ada" });
+      a.server.publish("message", { level: "emergency", data: "to all" });
+      expect((await toAda.message()).params).toMatchObject({ uri: "note://1" });
+      for (const stream of [toAda, toBob]) expect((await stream.message()).params).toMatchObject({ data: "to all" });
+      b.server.publish("message", { level: "emergency", data: "the end" });
+      for (const stream of [toAda, toBob]) expect((await stream.message()).params).toMatchObject({ data: "the end" });
     },
   },
 ];

@@ -3,6 +3,7 @@ import { readText } from "../../jsonrpc/framing.ts";
 import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
+import type { Storage } from "../../storage/storage.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
 import { isPromise, type MaybePromise, whenDone } from "../maybe-promise.ts";
 import { runtimeOf, type Served } from "../server.ts";
@@ -29,13 +30,15 @@ export class Endpoint {
   readonly #stateful: Later<Stateful> | undefined;
   readonly #httpSse: Later<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
+  readonly #relay: Promise<() => Promise<void>> | undefined;
   #isClosing = false;
 
   constructor(server: Served, options: ServeHttpOptions) {
     this.#options = options;
     this.#serving = new Serving(runtimeOf(server), options);
     this.#guard = createGuard(options);
-    const { sessions = {}, httpSse = false } = options;
+    const { sessions = {}, httpSse = false, storage } = options;
+    if (storage) this.#relay = this.#startRelay(storage);
     if (sessions) {
       this.#stateful = new Later(async () => (await import("./stateful.ts")).createStateful(this.#serving, options));
     }
@@ -68,6 +71,18 @@ export class Endpoint {
       this.#serving.cancelAll(new PortolanError("connection-closed", "The server is shutting down"));
     }
     clearTimeout(timer);
+    await (await this.#relay)?.();
+  }
+
+  async #startRelay(storage: Storage): Promise<() => Promise<void>> {
+    const { runtime } = this.#serving;
+    try {
+      const { relay } = await import("./relay.ts");
+      return await relay(runtime, storage);
+    } catch (cause) {
+      runtime.report(cause, "publish");
+      return async () => {};
+    }
   }
 
   /** Takes a step in serving a request, of which its client hears when it fails. Nothing waits where nothing has to. */

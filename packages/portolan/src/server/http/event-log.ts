@@ -13,6 +13,8 @@ const before = "m";
 export interface Place {
   readonly stream: string;
   readonly id: string;
+  /** What only who has read the standalone stream knows. */
+  readonly proof?: string;
 }
 
 /** One message as it was sent; a stream that was cut short ends with an empty one. */
@@ -22,8 +24,9 @@ export interface SentEvent {
   readonly isLast: boolean;
 }
 
-/** The name of a session's standalone stream in the ids of its events. */
+/** The name of a session's standalone stream in its log. */
 export const standaloneName = "get";
+const standalonePrefix = "get-";
 
 /**
  * What was sent on the streams of sessions, so that a client that lost its connection can read on, in any process. An
@@ -57,10 +60,9 @@ export class EventLog {
     }
   }
 
-  /** Keeps a message of the standalone stream and gives the id of its event. */
-  async append(session: string, text: string): Promise<string> {
-    const id = await this.#storage.log.append(keyOf(session, standaloneName), text, { keep, ttlMs });
-    return `${standaloneName}_${id}`;
+  /** Keeps a message of the standalone stream and gives its id. */
+  append(session: string, text: string): Promise<string> {
+    return this.#storage.log.append(keyOf(session, standaloneName), text, { keep, ttlMs });
   }
 
   /** What is kept of the standalone stream behind a place; undefined when there is no such place. */
@@ -68,7 +70,7 @@ export class EventLog {
     const events: SentEvent[] = [];
     try {
       for await (const entry of this.#storage.log.after(keyOf(session, stream), id)) {
-        events.push({ id: `${stream}_${entry.id}`, text: entry.value, isLast: false });
+        events.push({ id: entry.id, text: entry.value, isLast: false });
       }
     } catch (cause) {
       if (cause instanceof PortolanError && cause.code === "invalid-argument") return undefined;
@@ -127,8 +129,16 @@ export class EventLog {
 export function placeOf(eventId: string): Place | undefined {
   const at = eventId.indexOf("_");
   if (at <= 0 || eventId.length > 200) return undefined;
-  const place = { stream: eventId.slice(0, at), id: eventId.slice(at + 1) };
-  return place.stream === standaloneName || /^\d{0,9}$/.test(place.id) ? place : undefined;
+  const [stream, id] = [eventId.slice(0, at), eventId.slice(at + 1)];
+  if (stream.startsWith(standalonePrefix)) {
+    return { stream: standaloneName, id, proof: stream.slice(standalonePrefix.length) };
+  }
+  return /^\d{0,9}$/.test(id) ? { stream, id } : undefined;
+}
+
+/** The name of a standalone stream in the ids of its events. */
+export function standaloneWith(proof: string): string {
+  return standalonePrefix + proof;
 }
 
 function toEvent(stream: string, value: string): SentEvent {

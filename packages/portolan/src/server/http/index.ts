@@ -1,8 +1,8 @@
 import type { Served } from "../server.ts";
 import type { HttpHandler } from "./door.ts";
 import { defaultPath, Endpoint } from "./endpoint.ts";
-import { fetchHandler } from "./fetch.ts";
 import { assertSafeBinding } from "./guard.ts";
+import { Later } from "./later.ts";
 import { listenOn, type NodeListener, nodeListener } from "./node.ts";
 import type { ServeHttpOptions } from "./options.ts";
 import { sendError } from "./status.ts";
@@ -27,13 +27,14 @@ export interface HttpServing extends AsyncDisposable {
 export function serveHttp(server: Served, options: ServeHttpOptions = {}): HttpServing {
   const endpoint = new Endpoint(server, options);
   const { limits = {}, path = defaultPath } = options;
+  const fetches = new Later(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
   const closers: ((graceMs?: number) => Promise<void>)[] = [];
   const close = async (graceMs?: number): Promise<void> => {
     await Promise.all([endpoint.close(graceMs), ...closers.splice(0).map((end) => end(graceMs))]);
   };
   return {
     node: nodeListener(endpoint.handle, limits),
-    fetch: fetchHandler(endpoint.handle, limits),
+    fetch: async (request) => (await fetches.get())(request),
     async listen(port = 0, host = "127.0.0.1") {
       assertSafeBinding(host, options);
       const listening = await listenOn(nodeListener(ownPathsOnly(endpoint), limits), { port, host, limits });

@@ -9,23 +9,17 @@ const defaultQuietMs = 5_000;
 /** What all requests of an endpoint share. */
 export class Serving {
   readonly runtime: Runtime;
-  readonly options: ServeHttpOptions;
   readonly streams: Streams;
+  readonly keepAliveMs: number;
   readonly quietMs: number;
   readonly #running = new Set<ServedExchange>();
   #whenIdle: (() => void)[] = [];
 
   constructor(runtime: Runtime, options: ServeHttpOptions) {
     this.runtime = runtime;
-    this.options = options;
     this.quietMs = options.quietMs ?? defaultQuietMs;
-    const { limits = {}, keepAliveMs = defaultKeepAliveMs } = options;
-    this.streams = new Streams({ limits, keepAliveMs });
-  }
-
-  /** How many requests are being served. */
-  get size(): number {
-    return this.#running.size;
+    this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
+    this.streams = new Streams({ limits: options.limits ?? {}, keepAliveMs: this.keepAliveMs });
   }
 
   /** Keeps an exchange that takes time until it is over. */
@@ -35,6 +29,11 @@ export class Serving {
       this.#running.delete(exchange);
       if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });
+  }
+
+  /** Tells the operator if something fails that nobody waits for. */
+  watch(work: Promise<void>): void {
+    work.catch((cause) => this.runtime.report(cause));
   }
 
   /** Ends what waits for changes with its result, and resolves when nothing runs any more. */

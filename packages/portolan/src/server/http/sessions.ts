@@ -3,7 +3,7 @@ import { revisions } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { toBase64url } from "../../storage/base64url.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { type MaybePromise, whenDone } from "../maybe-promise.ts";
+import type { MaybePromise } from "../maybe-promise.ts";
 import type { SessionOptions } from "./options.ts";
 
 const defaultIdleMs = 30 * 60_000;
@@ -11,6 +11,8 @@ const defaultMax = 10_000;
 const defaultPerMinute = 600;
 /** How old what is known of a session may be before the storage is asked again and told that it is in use. */
 const longestTrustMs = 60_000;
+/** How long a session keeps its place though it is used: every request pays for a new one. */
+const orderMs = 1_000;
 const idBytes = 24;
 
 /** Everything that is remembered of a session, as it is stored. */
@@ -37,6 +39,8 @@ interface Cached {
   readonly text: string;
   /** When the storage was last asked, or told that the session is in use. */
   touchedAt: number;
+  /** When it last took its place behind the others. */
+  usedAt: number;
 }
 
 /** Why a session cannot begin. */
@@ -85,10 +89,12 @@ export class Sessions {
   /** The session of this id and principal; one of another principal does not exist for this one. */
   find(id: string, principal: string): MaybePromise<KnownSession | undefined> {
     const cached = this.#cache.get(id);
-    const isTrusted = cached && Date.now() - cached.touchedAt < this.#trustMs;
-    return whenDone(isTrusted ? this.#used(id, cached) : this.#load(id), (found) =>
-      found?.session.principal === principal ? found.session : undefined,
-    );
+    const now = Date.now();
+    if (!cached || now - cached.touchedAt >= this.#trustMs) {
+      return this.#load(id).then((loaded) => ofPrincipal(loaded?.session, principal));
+    }
+    if (now - cached.usedAt > orderMs) this.#use(id, cached, now);
+    return ofPrincipal(cached.session, principal);
   }
 
   /** Writes what changed, whoever else writes at the same time. */
@@ -139,8 +145,9 @@ export class Sessions {
     const revision = revisions.find((known) => known.version === version);
     if (!revision) throw new Error(`session ${id.slice(0, 4)}… is of the unknown version ${version}`);
     const session: KnownSession = { id, principal, uris, peer: { revision, capabilities, info, logLevel } };
-    const cached: Cached = { session, text, touchedAt: Date.now() };
-    this.#used(id, cached);
+    const now = Date.now();
+    const cached: Cached = { session, text, touchedAt: now, usedAt: now };
+    this.#use(id, cached, now);
     // What other processes began counts too; the storage still has what is forgotten here.
     for (const oldest of this.#cache.keys()) {
       if (this.#cache.size <= this.#max) break;
@@ -149,10 +156,10 @@ export class Sessions {
     return cached;
   }
 
-  #used(id: string, cached: Cached): Cached {
+  #use(id: string, cached: Cached, now: number): void {
+    cached.usedAt = now;
     this.#cache.delete(id);
     this.#cache.set(id, cached);
-    return cached;
   }
 
   #refusal(): TooMany | undefined {
@@ -171,6 +178,10 @@ export class Sessions {
     }
     return undefined;
   }
+}
+
+function ofPrincipal(session: KnownSession | undefined, principal: string): KnownSession | undefined {
+  return session?.principal === principal ? session : undefined;
 }
 
 function keyOf(id: string): string {

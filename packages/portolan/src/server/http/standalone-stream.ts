@@ -3,8 +3,8 @@ import { type Principal, ServedExchange } from "../exchange.ts";
 import { watchOf } from "../listen.ts";
 import type { Runtime } from "../runtime.ts";
 import { Session } from "../session.ts";
-import type { EventLog, Place } from "./event-log.ts";
-import { eventOf } from "./event-stream.ts";
+import { type EventLog, type Place, standaloneWith } from "./event-log.ts";
+import { eventOf, opening } from "./event-stream.ts";
 import type { KnownSession } from "./sessions.ts";
 import type { OpenStream } from "./streams.ts";
 
@@ -14,6 +14,8 @@ const patienceMs = 60_000;
 /** What a session hears that belongs to no request: changes, and logs outside requests. It outlives a lost connection. */
 export class StandaloneStream {
   readonly session: Session;
+  /** What its events say to the one who reads them, and to nobody else. */
+  readonly proof: string;
   readonly #runtime: Runtime;
   readonly #principal: Principal;
   readonly #id: string;
@@ -24,7 +26,15 @@ export class StandaloneStream {
   #recorded: Promise<void> = Promise.resolve();
   #patience: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(runtime: Runtime, known: KnownSession, principal: Principal, log: EventLog, ended: () => void) {
+  constructor(
+    runtime: Runtime,
+    known: KnownSession,
+    principal: Principal,
+    log: EventLog,
+    proof: string | undefined,
+    ended: () => void,
+  ) {
+    this.proof = proof ?? crypto.randomUUID();
     this.#runtime = runtime;
     this.#principal = principal;
     this.#id = known.id;
@@ -37,15 +47,20 @@ export class StandaloneStream {
     this.follow(known);
   }
 
+  /** Whether there is a client, and it reads. */
+  get isRead(): boolean {
+    return this.#stream?.isRead === true;
+  }
+
   /** Goes on over this connection, from a place if there is one; the connection before it is ended. */
-  attach(stream: OpenStream, opening: string | undefined, place: Place | undefined): void {
+  attach(stream: OpenStream, place: Place | undefined): void {
     clearTimeout(this.#patience);
     this.#stream?.end();
     this.#stream = undefined;
     this.#inOrder(async () => {
-      if (opening !== undefined) stream.write(opening);
+      if (this.session.peer.revision.http.primes) stream.write(opening(standaloneWith(this.proof)));
       const missed = place && (await this.#log.read(this.#id, place));
-      for (const { id, text } of missed ?? []) stream.write(eventOf(text, id));
+      for (const { id, text } of missed ?? []) stream.write(this.#toEvent(id, text));
       this.#stream = stream;
     });
   }
@@ -80,8 +95,12 @@ export class StandaloneStream {
   #say(text: string): void {
     this.#inOrder(async () => {
       const id = await this.#log.append(this.#id, text);
-      this.#stream?.write(eventOf(text, id));
+      this.#stream?.write(this.#toEvent(id, text));
     });
+  }
+
+  #toEvent(id: string, text: string): string {
+    return eventOf(text, `${standaloneWith(this.proof)}_${id}`);
   }
 
   #inOrder(step: () => Promise<void>): void {

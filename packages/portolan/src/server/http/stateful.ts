@@ -31,6 +31,7 @@ import type { Serving } from "./serving.ts";
 import { SessionCall, type SessionParts } from "./session-call.ts";
 import { type KnownSession, Sessions } from "./sessions.ts";
 import { idOf, sendError, statusOf } from "./status.ts";
+import { StreamClaims } from "./stream-claims.ts";
 import type { Visit } from "./visit.ts";
 
 const cancelTopic = "mcp/cancel";
@@ -69,12 +70,9 @@ export class Stateful {
       live: this.#live,
       remember: (id) => remembering(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
     };
-    this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live);
-    serving.streams.onTick = () => {
-      for (const { id, standalone } of this.#live.values()) {
-        if (standalone) this.#sessions.touch(id).catch((cause) => serving.runtime.report(cause));
-      }
-    };
+    const claims = new StreamClaims(storage, serving.keepAliveMs);
+    this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live, claims);
+    serving.streams.onTick = () => this.#gets.renew();
     const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
     this.#stops = [
       storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
@@ -110,7 +108,7 @@ export class Stateful {
   }
 
   async close(): Promise<void> {
-    for (const live of this.#live.values()) live.standalone?.end();
+    await this.#gets.close();
     this.#log.close();
     for (const stop of await Promise.all(this.#stops)) await stop();
   }

@@ -5,9 +5,9 @@ import { serialize } from "../../jsonrpc/serialize.ts";
 import { invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
-import { type ParamPlan, planParamHeaders, problemOfParamHeaders } from "../../transport/param-headers.ts";
 import { headerKeys, problemOfHeaders } from "../../transport/request-headers.ts";
 import { type ReturnPath, ServedExchange } from "../exchange.ts";
+import type { MaybePromise } from "../maybe-promise.ts";
 import { serveExchange } from "../serve-exchange.ts";
 import type { HttpRequest } from "./door.ts";
 import { PostReply } from "./post-reply.ts";
@@ -72,17 +72,20 @@ function checkVersion(message: RpcRequest, request: HttpRequest) {
   return revision;
 }
 
-/** Made once for a schema: definitions do not change. */
-const plans = new WeakMap<object, ParamPlan | undefined>();
+/** Whether headers repeat arguments of a schema; looked up once, for definitions do not change. */
+const repeats = new WeakMap<object, boolean>();
 
-function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest): void {
-  if (!plans.has(schema)) {
-    const plan = planParamHeaders(schema);
-    plans.set(schema, "problem" in plan ? undefined : plan);
+function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest): MaybePromise<void> {
+  let isRepeated = repeats.get(schema);
+  if (isRepeated === undefined) {
+    isRepeated = JSON.stringify(schema).includes('"x-mcp-header"');
+    repeats.set(schema, isRepeated);
   }
-  const plan = plans.get(schema);
-  const problem = plan && problemOfParamHeaders(plan, args, (prefix) => request.headersUnder(prefix));
-  if (problem !== undefined) throw headerMismatch(problem);
+  if (!isRepeated) return;
+  return import("./check-params.ts").then(({ problemOfParams }) => {
+    const problem = problemOfParams(schema, args, request);
+    if (problem !== undefined) throw headerMismatch(problem);
+  });
 }
 
 function headerMismatch(why: string): RpcError {

@@ -42,16 +42,28 @@ export class BodyReader {
   }
 
   readonly #look = (): void => {
-    for (const body of [...this.#arriving]) body.hurry();
+    for (const body of [...this.#arriving]) body.look();
     if (this.#arriving.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   };
 }
 
+const arriving: unique symbol = Symbol("arriving body");
+type Reading = IncomingMessage & { [arriving]?: ArrivingBody };
+
+// One function for all requests: a closure for each would cost as much as the rest of its body.
+function onData(this: Reading, chunk: Buffer): void {
+  this[arriving]?.add(chunk);
+}
+
+function onEnd(this: Reading): void {
+  this[arriving]?.end();
+}
+
 /** A body among others that arrive; it takes itself off their list when it is there. */
 class ArrivingBody {
-  readonly #req: IncomingMessage;
+  readonly #req: Reading;
   readonly #limits: BodyLimits;
   readonly #others: ArrivingBody[];
   readonly #take: TakeBody;
@@ -59,36 +71,36 @@ class ArrivingBody {
   readonly #bytes = new ByteList();
   #place: number;
 
-  constructor(req: IncomingMessage, limits: BodyLimits, others: ArrivingBody[], take: TakeBody) {
+  constructor(req: Reading, limits: BodyLimits, others: ArrivingBody[], take: TakeBody) {
     this.#req = req;
     this.#limits = limits;
     this.#others = others;
     this.#take = take;
     this.#place = others.push(this) - 1;
-    req.on("data", this.#onData);
-    req.on("end", this.#onEnd);
-    req.on("close", this.#onClose);
+    req[arriving] = this;
+    req.on("data", onData);
+    req.on("end", onEnd);
   }
 
-  /** Gives up if the client is too slow. */
-  hurry(): void {
-    if (isTooSlow(this.#bytes.length, performance.now() - this.#since, this.#limits)) this.#stop(tooSlow(this.#limits));
-  }
-
-  readonly #onData = (chunk: Buffer): void => {
+  add(chunk: Buffer): void {
     this.#bytes.push(chunk);
     if (this.#bytes.length > this.#limits.bytes) this.#stop(tooLarge(this.#limits));
-  };
+  }
 
-  readonly #onEnd = (): void => this.#settle(decodeBody(this.#bytes.take()));
+  end(): void {
+    this.#settle(decodeBody(this.#bytes.take()));
+  }
 
-  /** Comes after the end of every body, too. */
-  readonly #onClose = (): void => {
-    if (this.#place !== -1) this.#settle(cutOff());
-  };
+  /** Gives up if the client is gone or too slow. */
+  look(): void {
+    if (this.#req.destroyed) this.#stop(cutOff());
+    else if (isTooSlow(this.#bytes.length, performance.now() - this.#since, this.#limits)) {
+      this.#stop(tooSlow(this.#limits));
+    }
+  }
 
   #stop(problem: BodyProblem): void {
-    this.#req.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose).pause();
+    this.#req.off("data", onData).off("end", onEnd).pause();
     this.#bytes.takePieces();
     this.#settle(problem);
   }
@@ -99,7 +111,6 @@ class ArrivingBody {
       this.#others[this.#place] = last;
       last.#place = this.#place;
     }
-    this.#place = -1;
     this.#take(result);
   }
 }
