@@ -1,7 +1,8 @@
 import { PortolanError } from "../../errors.ts";
 import type { Storage } from "../../storage/storage.ts";
 
-const keep = 1_000;
+/** How many events of a stream are kept. */
+export const keptEvents = 1_000;
 const ttlMs = 5 * 60_000;
 /** A stream that nobody renews for so long has lost its process. */
 const leaseMs = 60_000;
@@ -54,7 +55,7 @@ export class EventLog {
   async keep(session: string, stream: string, number: number, text: string, isLast: boolean): Promise<void> {
     const key = keyOf(session, stream);
     try {
-      await this.#storage.log.append(key, `${isLast ? last : before}${number} ${text}`, { keep, ttlMs });
+      await this.#storage.log.append(key, `${isLast ? last : before}${number} ${text}`, { keep: keptEvents, ttlMs });
     } finally {
       if (isLast && this.#leases.delete(key)) await this.#storage.kv.delete(leaseOf(key));
     }
@@ -62,7 +63,7 @@ export class EventLog {
 
   /** Keeps a message of the standalone stream and gives its id. */
   append(session: string, text: string): Promise<string> {
-    return this.#storage.log.append(keyOf(session, standaloneName), text, { keep, ttlMs });
+    return this.#storage.log.append(keyOf(session, standaloneName), text, { keep: keptEvents, ttlMs });
   }
 
   /** What is kept of the standalone stream behind a place; undefined when there is no such place. */

@@ -4,9 +4,6 @@ import { eventOf, streamHeaders } from "./event-stream.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
 import type { Visit } from "./visit.ts";
 
-/** Characters that wait for the end of a turn. */
-const maxHeld = 1024 * 1024;
-
 /** Where the messages of a stream go. */
 export interface Outlet {
   write(text: string): void;
@@ -106,7 +103,7 @@ export class PostReply {
   #hold(held: string[], text: string): void {
     held.push(text);
     this.#heldLength += text.length;
-    if (this.#heldLength > maxHeld) this.#open();
+    if (this.#heldLength > this.#streams.maxHeld) this.#open();
   }
 
   #open(): void {

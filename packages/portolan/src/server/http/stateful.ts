@@ -55,6 +55,7 @@ export class Stateful {
   readonly #log: EventLog;
   readonly #live: LiveSessions;
   readonly #recorder: Recorder;
+  readonly #claims: StreamClaims;
   readonly #gets: GetStreams;
   readonly #parts: SessionParts;
   readonly #stops: Promise<() => Promise<void> | void>[];
@@ -65,13 +66,13 @@ export class Stateful {
     this.#sessions = new Sessions(storage, options);
     this.#log = new EventLog(storage);
     this.#live = new LiveSessions(storage);
-    this.#recorder = new Recorder(this.#log);
+    this.#recorder = new Recorder(this.#log, (call) => serving.streams.afterTurn(call));
     this.#parts = {
       live: this.#live,
       remember: (id) => remembering(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
     };
-    const claims = new StreamClaims(storage, serving.keepAliveMs);
-    this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live, claims);
+    this.#claims = new StreamClaims(storage, serving.keepAliveMs);
+    this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live, this.#claims);
     serving.streams.onTick = () => this.#gets.renew();
     const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
     this.#stops = [
@@ -101,7 +102,7 @@ export class Stateful {
   async delete(visit: Visit): Promise<void> {
     const known = await findSession(this.#sessions, visit);
     if (!known) return;
-    await this.#sessions.end(known.id);
+    await Promise.all([this.#sessions.end(known.id), this.#claims.release(known.id)]);
     this.#endHere(known.id);
     await this.#storage.bus.publish(endTopic, known.id);
     visit.reply.send(204, visit.headers);

@@ -47,6 +47,11 @@ export class Streams {
     this.#keepAliveMs = keepAliveMs;
   }
 
+  /** Characters of one answer that may wait for the end of their turn. */
+  get maxHeld(): number {
+    return this.#backlog * slowShare;
+  }
+
   /** Whether one more stream may begin. */
   hasRoom(principal: string): boolean {
     return this.#count < this.#max && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
