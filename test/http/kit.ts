@@ -147,6 +147,11 @@ export class Answer {
     this.#response.socket.pause();
   }
 
+  /** Reads on where it stalled. */
+  resume(): void {
+    this.#response.socket.resume();
+  }
+
   /** Resolves when a connection that nobody reads was cut by the server. */
   gone(): Promise<void> {
     const { socket } = this.#response;

@@ -5,6 +5,9 @@ interface Row<V> {
   readonly expiresAt: number;
 }
 
+/** What is due is looked for at most so often, for all rows are looked at. */
+const searchMs = 1_000;
+
 /** A map whose rows may expire; what is due goes when it is next touched, so there is no timer. */
 export class Expiring<V> {
   readonly #rows = new Map<string, Row<V>>();
@@ -12,6 +15,7 @@ export class Expiring<V> {
   readonly #dropped: ((value: V) => void) | undefined;
   /** Nothing is due before this time, so a full map is not searched in vain. */
   #soonest = Number.POSITIVE_INFINITY;
+  #searchedAt = Number.NEGATIVE_INFINITY;
 
   constructor(now: () => number, dropped?: (value: V) => void) {
     this.#now = now;
@@ -35,6 +39,7 @@ export class Expiring<V> {
 
   /** Writes a row; "as-before" keeps the expiry of the row it replaces. */
   set(key: string, value: V, ttlMs: number | "never" | "as-before"): void {
+    if (this.#now() - this.#searchedAt >= searchMs) this.purge();
     const expiresAt = this.#expiryOf(key, ttlMs);
     this.#rows.set(key, { value, expiresAt });
     this.#soonest = Math.min(this.#soonest, expiresAt);
@@ -51,6 +56,7 @@ export class Expiring<V> {
   purge(): void {
     const now = this.#now();
     if (this.#soonest > now) return;
+    this.#searchedAt = now;
     this.#soonest = Number.POSITIVE_INFINITY;
     for (const [key, { expiresAt }] of this.#rows) {
       if (expiresAt <= now) this.delete(key);

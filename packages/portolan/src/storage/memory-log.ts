@@ -2,9 +2,15 @@ import { PortolanError } from "../errors.ts";
 import { Expiring } from "./expiring.ts";
 import type { AppendOptions, FollowOptions, Log, LogEntry } from "./storage.ts";
 
+/** How much all logs may hold together. */
+export interface LogBounds {
+  readonly maxEntries: number;
+  readonly maxChars: number;
+}
+
 /** Logs in one process, bounded together. */
-export function createMemoryLog(maxEntries: number, now: () => number): Log {
-  return new MemoryLog(maxEntries, now);
+export function createMemoryLog(bounds: LogBounds, now: () => number): Log {
+  return new MemoryLog(bounds, now);
 }
 
 interface Numbered extends LogEntry {
@@ -13,16 +19,15 @@ interface Numbered extends LogEntry {
 
 class MemoryLog implements Log {
   readonly #logs: Expiring<Numbered[]>;
-  readonly #maxEntries: number;
+  readonly #bounds: LogBounds;
   readonly #waiting = new Map<string, Set<() => void>>();
   #count = 0;
+  #chars = 0;
   #lastNumber = 0;
 
-  constructor(maxEntries: number, now: () => number) {
-    this.#logs = new Expiring(now, (entries) => {
-      this.#count -= entries.length;
-    });
-    this.#maxEntries = maxEntries;
+  constructor(bounds: LogBounds, now: () => number) {
+    this.#logs = new Expiring(now, (entries) => this.#forget(entries));
+    this.#bounds = bounds;
   }
 
   async append(key: string, value: string, options: AppendOptions = {}): Promise<string> {
@@ -30,16 +35,16 @@ class MemoryLog implements Log {
     if (!Number.isSafeInteger(keep) || keep < 1) {
       throw new PortolanError("invalid-argument", `keep: expected a whole number above 0, got ${keep}`);
     }
-    if ((this.#logs.get(key)?.length ?? 0) < keep) this.#makeRoom();
+    this.#makeRoom((this.#logs.get(key)?.length ?? 0) < keep ? 1 : 0, value.length);
     // Read again: making room may have dropped this very log.
     const entries = this.#logs.get(key) ?? [];
     this.#logs.set(key, entries, ttlMs ?? "as-before");
     this.#lastNumber += 1;
     const id = String(this.#lastNumber);
     entries.push({ id, value, number: this.#lastNumber });
-    const surplus = Math.max(0, entries.length - keep);
-    entries.splice(0, surplus);
-    this.#count += 1 - surplus;
+    this.#count += 1;
+    this.#chars += value.length;
+    if (entries.length > keep) this.#forget(entries.splice(0, entries.length - keep));
     this.#wake(key);
     return id;
   }
@@ -82,14 +87,24 @@ class MemoryLog implements Log {
     for (const wake of waiting) wake();
   }
 
-  #makeRoom(): void {
-    if (this.#count < this.#maxEntries) return;
+  #forget(entries: readonly Numbered[]): void {
+    this.#count -= entries.length;
+    for (const { value } of entries) this.#chars -= value.length;
+  }
+
+  #makeRoom(entries: number, chars: number): void {
+    if (this.#hasRoom(entries, chars)) return;
     this.#logs.purge();
-    if (this.#count < this.#maxEntries) return;
+    if (this.#hasRoom(entries, chars)) return;
+    const { maxEntries, maxChars } = this.#bounds;
     throw new PortolanError(
       "limit-reached",
-      `Memory storage: expected at most ${this.#maxEntries} log entries; raise maxLogEntries, or append with keep or ttlMs`,
+      `Memory storage: expected at most ${maxEntries} log entries of ${maxChars} characters together; raise maxLogEntries or maxLogChars, or append with keep or ttlMs`,
     );
+  }
+
+  #hasRoom(entries: number, chars: number): boolean {
+    return this.#count + entries <= this.#bounds.maxEntries && this.#chars + chars <= this.#bounds.maxChars;
   }
 }
 

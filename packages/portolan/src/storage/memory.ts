@@ -9,14 +9,17 @@ export interface MemoryStorageOptions {
   readonly maxEntries?: number;
   /** Log entries at once, all logs together; 100,000 unless given. */
   readonly maxLogEntries?: number;
+  /** Characters of log entries at once, all logs together; 64 Mi unless given. */
+  readonly maxLogChars?: number;
   /** Milliseconds that only grow; `Date.now` unless given. */
   readonly now?: () => number;
 }
 
 /** Storage for one process: what is over a bound is refused with "limit-reached", what is due goes when next touched. */
 export function createMemoryStorage(options: MemoryStorageOptions = {}): Storage {
-  const { maxEntries = 100_000, maxLogEntries = 100_000, now = Date.now } = options;
-  return { kv: new MemoryKeyValue(maxEntries, now), log: createMemoryLog(maxLogEntries, now), bus: createMemoryBus() };
+  const { maxEntries = 100_000, maxLogEntries = 100_000, maxLogChars = 64 * 1024 * 1024, now = Date.now } = options;
+  const log = createMemoryLog({ maxEntries: maxLogEntries, maxChars: maxLogChars }, now);
+  return { kv: new MemoryKeyValue(maxEntries, now), log, bus: createMemoryBus() };
 }
 
 class MemoryKeyValue implements KeyValue {

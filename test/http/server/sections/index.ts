@@ -5,6 +5,7 @@ import { headers } from "./headers.ts";
 import { hostileBytes } from "./hostile-bytes.ts";
 import { hostileClients } from "./hostile-clients.ts";
 import { hostilePages } from "./hostile-pages.ts";
+import { hostileTexts } from "./hostile-texts.ts";
 import { httpSse } from "./http-sse.ts";
 import { limits } from "./limits.ts";
 import { posts } from "./posts.ts";
@@ -22,6 +23,7 @@ export const sections: { readonly [name: string]: readonly HttpRequirement[] } =
   hostileBytes,
   hostileClients,
   hostilePages,
+  hostileTexts,
   httpSse,
   limits,
   posts,

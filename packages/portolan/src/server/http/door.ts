@@ -43,6 +43,8 @@ export interface EventStream {
   write(text: string): void;
   /** Characters that the client has not taken yet. */
   readonly backlog: number;
+  /** Resolves when the client takes more, or is gone. */
+  drained(): Promise<void>;
   /** Ends the stream after what is written. */
   end(): void;
   /** Drops the connection and what is still to be written. */

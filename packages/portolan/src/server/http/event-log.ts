@@ -4,6 +4,8 @@ import type { Storage } from "../../storage/storage.ts";
 /** How many events of a stream are kept. */
 export const keptEvents = 1_000;
 const ttlMs = 5 * 60_000;
+/** How long the rest of an answer waits for its client. */
+const overMs = 60_000;
 /** A stream that nobody renews for so long has lost its process. */
 const leaseMs = 60_000;
 const lookMs = leaseMs / 3;
@@ -55,7 +57,10 @@ export class EventLog {
   async keep(session: string, stream: string, number: number, text: string, isLast: boolean): Promise<void> {
     const key = keyOf(session, stream);
     try {
-      await this.#storage.log.append(key, `${isLast ? last : before}${number} ${text}`, { keep: keptEvents, ttlMs });
+      await this.#storage.log.append(key, `${isLast ? last : before}${number} ${text}`, {
+        keep: keptEvents,
+        ttlMs: isLast ? overMs : ttlMs,
+      });
     } finally {
       if (isLast && this.#leases.delete(key)) await this.#storage.kv.delete(leaseOf(key));
     }

@@ -125,6 +125,7 @@ class FetchStream implements EventStream {
   readonly #encoder = new TextEncoder();
   readonly #flushLater = (): void => this.#flush();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  readonly #waiting: (() => void)[] = [];
   #pending = "";
   #isScheduled = false;
   #isWanted = false;
@@ -158,6 +159,11 @@ class FetchStream implements EventStream {
     this.#schedule();
   }
 
+  drained(): Promise<void> {
+    if (this.#isOver || this.#pending === "") return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
   end(): void {
     if (this.#isEnded || this.#isOver) return;
     this.#isEnded = true;
@@ -168,8 +174,13 @@ class FetchStream implements EventStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#pending = "";
+    this.#release();
     this.#controller?.error(new PortolanError("connection-closed", "The stream was dropped before its end"));
     this.#events.dropped();
+  }
+
+  #release(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   #schedule(): void {
@@ -186,6 +197,7 @@ class FetchStream implements EventStream {
       this.#pending = "";
       this.#isWanted = false;
       this.#controller?.enqueue(this.#encoder.encode(text));
+      this.#release();
     }
     if (!this.#isEnded || this.#pending !== "") return;
     this.#isOver = true;

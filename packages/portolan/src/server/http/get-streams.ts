@@ -90,7 +90,7 @@ export class GetStreams {
   async #resume(session: string, place: Place, stream: OpenStream, reply: HttpReply): Promise<void> {
     const events = this.#log.follow(session, place);
     reply.onGone(() => events.return(undefined));
-    for await (const { id, text } of events) if (text !== "") stream.write(eventOf(text, id));
+    for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
     stream.end();
   }
 

@@ -177,6 +177,19 @@ class NodeStream implements EventStream {
     this.#schedule();
   }
 
+  async drained(): Promise<void> {
+    await new Promise(setImmediate);
+    const res = this.#res;
+    if (!res.writableNeedDrain || isGone(this.#req, res)) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        res.off("drain", done).off("close", done);
+        resolve();
+      };
+      res.on("drain", done).on("close", done);
+    });
+  }
+
   destroy(): void {
     this.#isEnded = true;
     this.#pending = "";

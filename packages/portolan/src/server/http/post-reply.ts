@@ -64,6 +64,7 @@ export class PostReply {
     if (this.#isOver) return;
     this.#end();
     const { reply, headers, accepts } = this.#visit;
+    this.#stream?.catchUp();
     if (this.#outlet) this.#outlet.end(text);
     else if (!this.#held && accepts.json) reply.send(status, { ...headers, "content-type": "application/json" }, text);
     else {
@@ -124,8 +125,9 @@ export class PostReply {
       stream.whenCalm = stream.isSlow ? () => this.#outlet?.write(text) : undefined;
       return !stream.whenCalm;
     }
-    stream.calm();
-    return method !== "notifications/message" || !stream.isVerySlow;
+    if (method === "notifications/message" && stream.isVerySlow) return false;
+    stream.catchUp();
+    return true;
   }
 
   #end(): void {

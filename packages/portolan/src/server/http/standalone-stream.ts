@@ -58,9 +58,10 @@ export class StandaloneStream {
     this.#stream?.end();
     this.#stream = undefined;
     this.#inOrder(async () => {
-      if (this.session.peer.revision.http.primes) stream.write(opening(standaloneWith(this.proof)));
+      // Who comes back has a place already, and would begin anew with that of an opening.
+      if (!place && this.session.peer.revision.http.primes) stream.write(opening(standaloneWith(this.proof)));
       const missed = place && (await this.#log.read(this.#id, place));
-      for (const { id, text } of missed ?? []) stream.write(this.#toEvent(id, text));
+      for (const { id, text } of missed ?? []) await stream.replay(this.#toEvent(id, text));
       this.#stream = stream;
     });
   }

@@ -116,7 +116,7 @@ export class Streams {
       if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
       else if (stream.staysSlow()) stream.cut();
       else if (stream.writtenAt < before) stream.write(keepAlive);
-      stream.calm();
+      if (!stream.isSlow) stream.catchUp();
     }
   }
 }
@@ -151,12 +151,12 @@ export class OpenStream {
 
   /** Whether the client reads so slowly that what it can do without has to wait. */
   get isSlow(): boolean {
-    return this.#stream.backlog > this.#maxBacklog * slowShare;
+    return !this.#isOver && this.#stream.backlog > this.#maxBacklog * slowShare;
   }
 
   /** Whether it reads so slowly that what it can do without is left out. */
   get isVerySlow(): boolean {
-    return this.#stream.backlog > this.#maxBacklog * verySlowShare;
+    return !this.#isOver && this.#stream.backlog > this.#maxBacklog * verySlowShare;
   }
 
   /** Whether it was slow already when this was last asked. */
@@ -166,12 +166,11 @@ export class OpenStream {
     return wasSlow && this.#wasSlow;
   }
 
-  /** Does what had to wait, unless it still has to. */
-  calm(): void {
-    if (!this.whenCalm || this.isSlow) return;
+  /** Does what had to wait. */
+  catchUp(): void {
     const said = this.whenCalm;
     this.whenCalm = undefined;
-    said();
+    said?.();
   }
 
   write(text: string): void {
@@ -182,6 +181,12 @@ export class OpenStream {
     }
     this.writtenAt = Date.now();
     this.#stream.write(text);
+  }
+
+  /** Writes what has been waiting for its client, who is given the time to read it. */
+  async replay(text: string): Promise<void> {
+    this.write(text);
+    while (this.isSlow) await this.#stream.drained();
   }
 
   end(): void {

@@ -1,0 +1,52 @@
+import { Agent, request } from "node:http";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { plainHeaders, send, toInitialize } from "../http/kit.ts";
+import { until } from "../http-client/kit.ts";
+import { ServerProcess } from "./processes.ts";
+
+const idleMs = 5_000;
+
+/** Begins a session and never comes back to it; resolves to its id. */
+function abandon(url: string, agent: Agent): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: "POST", agent, headers: plainHeaders as { [name: string]: string } });
+    sent.on("response", async (response) => {
+      await text(response);
+      resolve(String(response.headers["mcp-session-id"]));
+    });
+    sent.on("error", reject);
+    sent.end(JSON.stringify(toInitialize("2025-11-25", { experimental: { filler: "x".repeat(1_000) } })));
+  });
+}
+
+async function abandonMany(url: string, count: number): Promise<string[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 20 });
+  const ids = await Promise.all(Array.from({ length: count }, () => abandon(url, agent)));
+  agent.destroy();
+  return ids;
+}
+
+test("10,000 sessions that nobody comes back to leave the heap as it was, once their time is over", async () => {
+  const count = 10_000;
+  const server = await ServerProcess.start({ sessions: { max: 2 * count, perMinute: 10 * count, idleMs } });
+  // What is loaded and compiled once does not count.
+  await abandonMany(server.url, 500);
+  const before = await server.heapUsed();
+  const ids = await abandonMany(server.url, count);
+  expect(new Set(ids).size).toBe(count);
+  const added = (await server.heapUsed()) - before;
+  expect(added).toBeGreaterThan(count * 1_000);
+  const due = performance.now() + idleMs;
+  await until(() => performance.now() > due);
+  const last = { ...plainHeaders, "mcp-session-id": ids.at(-1) };
+  const { status } = await send(server.url, { headers: last, body: { jsonrpc: "2.0", id: 1, method: "ping" } });
+  expect(status).toBe(404);
+  // A server that nobody asks anything does nothing either: what is over goes while others come.
+  let left = added;
+  for (let round = 0; round < 20 && left > added / 10; round += 1) {
+    await abandonMany(server.url, 10);
+    left = (await server.heapUsed()) - before;
+  }
+  expect(left).toBeLessThan(added / 10);
+});
