@@ -46,7 +46,7 @@ export class PostReply {
   streamAfter(quietMs: number): void {
     if (!this.#visit.accepts.events || this.#isOver || this.#isSpeaking) return;
     this.#quiet = setTimeout(() => {
-      if (this.#begin()) this.#open();
+      if (this.#begin()) this.#goOn();
     }, quietMs);
     if (typeof this.#quiet === "object") this.#quiet.unref?.();
   }
@@ -83,9 +83,9 @@ export class PostReply {
   }
 
   /** The first turn is over. */
-  readonly #goOn = (): void => {
-    if (this.#held && !this.#isOver) this.#open();
-  };
+  #goOn(): void {
+    if (this.#held && !this.#isOver) this.#open(this.#held);
+  }
 
   get #isSpeaking(): boolean {
     return this.#held !== undefined || this.#outlet !== undefined;
@@ -94,24 +94,23 @@ export class PostReply {
   /** Whether there can be a stream. */
   #begin(): boolean {
     const { accepts, principal } = this.#visit;
-    if (!accepts.events || !this.#streams.reserve(principal.key)) return false;
+    if (!accepts.events || !this.#streams.hold(principal.key)) return false;
     clearTimeout(this.#quiet);
     this.#held = [];
-    this.#streams.afterTurn(this.#goOn);
+    this.#streams.afterTurn(() => this.#goOn());
     return true;
   }
 
   #hold(held: string[], text: string): void {
     held.push(text);
     this.#heldLength += text.length;
-    if (this.#heldLength > this.#streams.maxHeld) this.#open();
+    if (this.#heldLength > this.#streams.maxHeld) this.#open(held);
   }
 
-  #open(): void {
+  #open(held: readonly string[]): void {
     const { reply, headers, principal } = this.#visit;
-    const held = this.#held ?? [];
     this.#held = undefined;
-    const stream = this.#streams.openReserved(reply, headers, principal.key);
+    const stream = this.#streams.openHeld(reply, headers, principal.key);
     stream.expiry = this.expiry;
     this.#stream = stream;
     this.#outlet = this.#record ? this.#record(stream) : plainOutlet(stream);
@@ -133,7 +132,7 @@ export class PostReply {
   #end(): void {
     this.#isOver = true;
     clearTimeout(this.#quiet);
-    if (this.#held) this.#streams.release(this.#visit.principal.key);
+    if (this.#held) this.#streams.letGo();
   }
 }
 

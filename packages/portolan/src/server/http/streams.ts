@@ -33,7 +33,8 @@ export class Streams {
   readonly #backlog: number;
   readonly #keepAliveMs: number;
   readonly #open = new Set<OpenStream>();
-  #count = 0;
+  /** Places kept for answers that are not whole yet. */
+  #held = 0;
   readonly #perPrincipal = new Map<string, number>();
   /** Runs whenever streams are looked after. */
   onTick: (() => void) | undefined;
@@ -54,37 +55,33 @@ export class Streams {
 
   /** Whether one more stream may begin. */
   hasRoom(principal: string): boolean {
-    return this.#count < this.#max && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
+    const isFull = this.#open.size + this.#held >= this.#max;
+    return !isFull && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
   }
 
-  /** Takes the room for a stream, if there is any. */
-  reserve(principal: string): boolean {
+  /** Keeps a place for a stream that may begin at the end of this turn, if there is one. */
+  hold(principal: string): boolean {
     if (!this.hasRoom(principal)) return false;
-    this.#count += 1;
-    this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);
+    this.#held += 1;
     return true;
   }
 
   /** Gives it back. */
-  release(principal: string): void {
-    this.#count -= 1;
-    const count = this.#perPrincipal.get(principal) ?? 1;
-    if (count > 1) this.#perPrincipal.set(principal, count - 1);
-    else this.#perPrincipal.delete(principal);
+  letGo(): void {
+    this.#held -= 1;
   }
 
   /** Begins a stream; undefined when there are too many: none is cut to make room. */
   open(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream | undefined {
-    return this.reserve(principal) ? this.openReserved(reply, headers, principal) : undefined;
+    return this.hold(principal) ? this.openHeld(reply, headers, principal) : undefined;
   }
 
-  /** Begins a stream for which there is room. */
-  openReserved(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream {
-    const stream = new OpenStream(reply.stream(headers), this.#backlog, () => {
-      this.#open.delete(stream);
-      this.release(principal);
-    });
+  /** Begins a stream for which a place is kept. */
+  openHeld(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream {
+    this.letGo();
+    const stream = new OpenStream(reply.stream(headers), this.#backlog, () => this.#forget(stream, principal));
     this.#open.add(stream);
+    this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);
     reply.onGone(() => stream.lose());
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
     return stream;
@@ -118,6 +115,13 @@ export class Streams {
       else if (stream.writtenAt < before) stream.write(keepAlive);
       if (!stream.isSlow) stream.catchUp();
     }
+  }
+
+  #forget(stream: OpenStream, principal: string): void {
+    if (!this.#open.delete(stream)) return;
+    const count = this.#perPrincipal.get(principal) ?? 1;
+    if (count > 1) this.#perPrincipal.set(principal, count - 1);
+    else this.#perPrincipal.delete(principal);
   }
 }
 
