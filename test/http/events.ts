@@ -28,7 +28,7 @@ function toEvent(block: string, commented: () => void): ServerEvent | undefined 
   for (const line of block.split("\n")) {
     if (line.startsWith(":")) commented();
     else {
-      const [, name, value] = /^(event|id|retry|data): ?(.*)$/.exec(line) ?? [];
+      const [, name, value] = /^(event|id|retry|data): ?(.*)$/s.exec(line) ?? [];
       if (name === undefined) throw new Error(`expected a field of an event, got ${JSON.stringify(line)}`);
       fields.set(name, value ?? "");
     }

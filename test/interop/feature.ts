@@ -21,7 +21,14 @@ export interface Column {
   readonly title: string;
   readonly version: string;
   readonly transport: "stdio" | "http";
-  open(options?: Partial<ConnectOptions>): Promise<PeerClient>;
+  /** Why the client has no such feature, by the feature's name. */
+  readonly lacks?: { readonly [feature: string]: string };
+  open(options?: OpenOptions): Promise<PeerClient>;
+}
+
+export interface OpenOptions extends Partial<ConnectOptions> {
+  /** Over HTTP, the address to go to instead of the server's own. */
+  via?(url: string): Promise<string>;
 }
 
 export const fixture: string = fileURLToPath(new URL("./fixture-server.mjs", import.meta.url));
@@ -61,8 +68,9 @@ export function createColumn(
   };
 }
 
-export function has({ since = "", until = "9", over }: Feature, { version, transport }: Column): boolean {
-  return version >= since && version <= until && (over === undefined || over === transport);
+export function has({ name, since = "", until = "9", over }: Feature, { version, transport, lacks }: Column): boolean {
+  const isMeant = over === undefined || over === transport;
+  return isMeant && version >= since && version <= until && lacks?.[name] === undefined;
 }
 
 export function textOf(result: Data): string {
@@ -77,8 +85,7 @@ export async function journalOf(peer: PeerClient, label: string): Promise<string
 
 /** Asks for what the handlers noted until it is this: other connections may be slower than the one that asks. */
 export async function untilJournal(peer: PeerClient, label: string, lines: readonly string[]): Promise<void> {
-  let noted: string[];
-  do noted = await journalOf(peer, label);
-  while (noted.length < lines.length);
+  let noted: string[] = [];
+  for (let tries = 0; tries < 1_000 && noted.length < lines.length; tries += 1) noted = await journalOf(peer, label);
   expect(noted).toEqual(lines);
 }

@@ -3,6 +3,11 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Connect, ConnectOptions } from "../peers/clients/peer.d.mts";
 import { agreeable, type Column, fixture } from "./feature.ts";
+import { resumptionFeatures } from "./features/resumption.ts";
+
+const withoutEvents = Object.fromEntries(
+  resumptionFeatures.map(({ name }) => [name, "HTTP+SSE has no events to go on behind"]),
+);
 
 /** A client over HTTP, each time against a server process of its own. */
 export function createHttpColumn(
@@ -14,10 +19,12 @@ export function createHttpColumn(
     title,
     version: options.version,
     transport: "http",
-    async open({ env, ...more } = {}) {
+    ...(options.httpSse && { lacks: withoutEvents }),
+    async open({ env, via, ...more } = {}) {
       const { child, url } = await startFixture(env);
       try {
-        const peer = await connect({ name: title, url, answers: agreeable(), ...options, ...more });
+        const address = (await via?.(url)) ?? url;
+        const peer = await connect({ name: title, url: address, answers: agreeable(), ...options, ...more });
         const close = async () => {
           await peer.close();
           await stop(child);

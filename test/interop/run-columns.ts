@@ -4,6 +4,7 @@ import { type Column, type Feature, has } from "./feature.ts";
 import { promptFeatures } from "./features/prompts.ts";
 import { questionFeatures } from "./features/questions.ts";
 import { resourceFeatures } from "./features/resources.ts";
+import { resumptionFeatures } from "./features/resumption.ts";
 import { signalFeatures } from "./features/signals.ts";
 import { toolFeatures } from "./features/tools.ts";
 import { toTable } from "./table.ts";
@@ -14,6 +15,7 @@ const all: Feature[] = [
   ...promptFeatures,
   ...questionFeatures,
   ...signalFeatures,
+  ...resumptionFeatures,
 ];
 
 const absent = " (not in this version)";
@@ -45,9 +47,13 @@ export function runColumns(heading: string, columns: readonly Column[]): void {
 
   afterAll(() => {
     const titles = columns.map(({ title }) => title);
-    const markOf = (feature: Feature, column: Column) =>
-      marks.get(`${feature.name}|${column.title}`) ?? (has(feature, column) ? "" : "-");
+    const reasons = [...new Set(columns.flatMap(({ lacks = {} }) => Object.values(lacks)))];
+    const markOf = ({ name }: Feature, { title, lacks = {} }: Column) => {
+      const reason = lacks[name];
+      return marks.get(`${name}|${title}`) ?? (reason ? `(${reasons.indexOf(reason) + 1})` : "-");
+    };
     const rows = features.map((feature) => [feature.name, ...columns.map((column) => markOf(feature, column))]);
-    console.log(`${toTable([heading, ...titles], rows)}\n("-": not in this version)`);
+    const legend = ["-: not in this version", ...reasons.map((reason, index) => `(${index + 1}): ${reason}`)];
+    console.log([toTable([heading, ...titles], rows), ...legend].join("\n"));
   });
 }

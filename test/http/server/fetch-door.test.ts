@@ -1,5 +1,6 @@
 import { goThroughFetch } from "../kit.ts";
 import { type HttpRequirement, runRequirements } from "./requirement.ts";
+import { base } from "./sections/base.ts";
 import { batches } from "./sections/batches.ts";
 import { headers } from "./sections/headers.ts";
 import { posts } from "./sections/posts.ts";
@@ -9,6 +10,7 @@ import { stateless } from "./sections/stateless.ts";
 import { streams } from "./sections/streams.ts";
 
 const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
+  base,
   batches,
   posts,
   sessions,

@@ -76,6 +76,7 @@ function fixture(title: string, server: string, { version, era, lacks }: Speakin
     server: `${server}-fixture`,
     version,
     era: version === stateless ? "stateless" : "stateful",
+    transport: "stdio",
     lacks,
     open: (options, target) => openPeer(toTarget(script, target), { era, ...options }),
   };
@@ -91,6 +92,7 @@ function reference(name: string, { server, args = [], env = {}, checks }: typeof
     server,
     version: newestHandshake,
     era: "stateful",
+    transport: "stdio",
     lacks: {},
     own: checks,
     open: (options?: ConnectOptions, more?: Partial<CommandTarget>) =>

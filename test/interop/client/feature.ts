@@ -1,4 +1,6 @@
 import type { CommandTarget, ConnectOptions } from "portolan/client";
+import type { HttpLinkOptions } from "portolan/client/http";
+import { expect } from "vitest";
 import type { Data } from "../../peers/clients/peer.d.mts";
 import type { Peer } from "./peer.ts";
 
@@ -9,6 +11,8 @@ export interface ServerFeature {
   readonly name: string;
   /** The first protocol version that has it. */
   readonly since?: string;
+  /** The only transport that has it. */
+  readonly over?: ServerColumn["transport"];
   readonly check: Check;
   /** What happens instead on the versions that lack it. */
   readonly without?: Check;
@@ -21,11 +25,19 @@ export interface ServerColumn {
   readonly server: string;
   readonly version: string;
   readonly era: "stateless" | "stateful";
+  readonly transport: "stdio" | "http";
   /** Why the peer has no such feature, by the feature's name. */
   readonly lacks: { readonly [feature: string]: string };
   /** How a server that is no fixture shows a feature; it has no others. */
   readonly own?: { readonly [feature: string]: Check };
+  /** Connects; over HTTP to the same process as before, unless another environment is wanted. */
   open(options?: ConnectOptions, target?: Partial<CommandTarget>): Promise<Peer>;
+  /** Where its server listens. */
+  address?(): Promise<string>;
+  /** Connects to the same server at another address. */
+  openAt?(url: string, options?: HttpLinkOptions): Promise<Peer>;
+  /** Ends the processes that were started for it. */
+  stop?(): Promise<void>;
 }
 
 /** The check of a feature in a column; undefined where the peer or the version lacks it. */
@@ -47,6 +59,13 @@ export function textOf(result: Data): string {
 export async function journalOf({ client }: Peer, label: string): Promise<string[]> {
   const lines = textOf(await client.callTool("journal")).split("\n");
   return lines.filter((line) => line.endsWith(label));
+}
+
+/** Asks for what the handlers noted until it is this: other connections may be slower than the one that asks. */
+export async function untilJournal(peer: Peer, label: string, lines: readonly string[]): Promise<void> {
+  let noted: string[] = [];
+  for (let tries = 0; tries < 1_000 && noted.length < lines.length; tries += 1) noted = await journalOf(peer, label);
+  expect(noted).toEqual(lines);
 }
 
 /** What a call came to: its text, be it a result or an error. */

@@ -1,4 +1,5 @@
 import { type Answers, type Client, type CommandTarget, type ConnectOptions, connect } from "portolan/client";
+import type { HttpLink } from "portolan/client/http";
 import type { Data } from "../../peers/clients/peer.d.mts";
 
 /** How the user, the model and the host behind the client answer; may be changed between calls. */
@@ -15,6 +16,8 @@ export interface Peer {
   /** What the client found wrong without failing a call. */
   readonly errors: string[];
   readonly stderr: readonly string[];
+  /** The session with the server, where it has them. */
+  readonly sessionId: () => string | undefined;
   /** Resolves as soon as something that was recorded makes it true. */
   until(isSo: () => boolean): Promise<void>;
 }
@@ -38,7 +41,7 @@ export function agreeable(): Host {
   };
 }
 
-export async function openPeer(target: CommandTarget, options: ConnectOptions = {}): Promise<Peer> {
+export async function openPeer(target: CommandTarget | HttpLink, options: ConnectOptions = {}): Promise<Peer> {
   const { record, until } = createRecorder();
   const host = agreeable();
   const asked: { kind: keyof Answers; params: Data; context: Data }[] = [];
@@ -59,18 +62,16 @@ export async function openPeer(target: CommandTarget, options: ConnectOptions = 
       return typeof host.roots === "function" ? host.roots(context) : host.roots;
     },
   };
-  const client = await connect(
-    { ...target, onStderr: (line) => record(stderr, line) },
-    {
-      info: { name: "interop", version: "1.0.0" },
-      answers,
-      onLog: (message) => record(logs, message),
-      onNotification: (method, params) => record(heard, { method, params }),
-      onError: (error) => record(errors, error.message),
-      ...options,
-    },
-  );
-  return { client, host, asked, logs, heard, errors, stderr, until };
+  const client = await connect("command" in target ? { ...target, onStderr: (line) => record(stderr, line) } : target, {
+    info: { name: "interop", version: "1.0.0" },
+    answers,
+    onLog: (message) => record(logs, message),
+    onNotification: (method, params) => record(heard, { method, params }),
+    onError: (error) => record(errors, error.message),
+    ...options,
+  });
+  const sessionId = () => ("sessionId" in target ? target.sessionId : undefined);
+  return { client, host, asked, logs, heard, errors, stderr, sessionId, until };
 }
 
 function createRecorder() {

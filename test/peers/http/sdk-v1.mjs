@@ -1,11 +1,8 @@
-// A server on the official SDK, version 1. Its habit is named on the command line: events, json, polling, sessionless
-// or http-sse.
-import { randomUUID } from "node:crypto";
+// A server on the official SDK, version 1. Its habit is named on the command line.
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
-import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { z } from "zod";
-import { createEventStore, listen, toText } from "./listen.mjs";
+import { toText } from "./listen.mjs";
+import { serveSdkV1 } from "./serve-sdk-v1.mjs";
 
 const [habit = "events"] = process.argv.slice(2);
 const journal = [];
@@ -52,34 +49,4 @@ function createFixture() {
   return server;
 }
 
-const sessions = new Map();
-
-async function handleSession(request, response) {
-  const id = request.headers["mcp-session-id"];
-  const known = sessions.get(id);
-  if (known) return known.handleRequest(request, response);
-  if (id !== undefined) return response.writeHead(404).end("Session not found");
-  const transport = new StreamableHTTPServerTransport({
-    sessionIdGenerator: habit === "sessionless" ? undefined : randomUUID,
-    enableJsonResponse: habit === "json",
-    onsessioninitialized: (created) => sessions.set(created, transport),
-    onsessionclosed: (closed) => sessions.delete(closed),
-    ...(habit === "polling" && { eventStore: createEventStore(), retryInterval: 600 }),
-  });
-  await createFixture().connect(transport);
-  return transport.handleRequest(request, response);
-}
-
-async function handleTwoEndpoints(request, response) {
-  const { pathname, searchParams } = new URL(request.url, "http://localhost");
-  if (request.method === "GET" && pathname === "/mcp") {
-    const transport = new SSEServerTransport("/messages", response);
-    sessions.set(transport.sessionId, transport);
-    return createFixture().connect(transport);
-  }
-  const transport = sessions.get(searchParams.get("sessionId"));
-  if (pathname !== "/messages" || !transport) return response.writeHead(404).end("Not found");
-  return transport.handlePostMessage(request, response);
-}
-
-listen(habit === "http-sse" ? handleTwoEndpoints : handleSession);
+serveSdkV1(createFixture, habit);

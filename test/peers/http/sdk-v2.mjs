@@ -1,14 +1,8 @@
-// A server on the official SDK, version 2. Its habit is named on the command line: auto, sse or json for the stateless
-// era, sessions for the stateful one.
-import { randomUUID } from "node:crypto";
-import {
-  createMcpHandler,
-  inputRequired,
-  McpServer,
-  WebStandardStreamableHTTPServerTransport,
-} from "@modelcontextprotocol/server";
+// A server on the official SDK, version 2. Its habit is named on the command line.
+import { inputRequired, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { listen, serveWeb, toText } from "./listen.mjs";
+import { toText } from "./listen.mjs";
+import { serveSdkV2 } from "./serve-sdk-v2.mjs";
 
 const [habit = "auto"] = process.argv.slice(2);
 const journal = [];
@@ -44,27 +38,10 @@ function createFixture() {
   });
   server.registerTool("journal", {}, () => toText(journal.join(" ")));
   server.registerTool("change", {}, () => {
-    handler.notify.toolsChanged();
+    notify.toolsChanged();
     return toText("changed");
   });
   return server;
 }
 
-const handler = createMcpHandler(createFixture, { responseMode: habit === "sessions" ? "auto" : habit });
-const sessions = new Map();
-
-async function handleSession(request) {
-  const id = request.headers.get("mcp-session-id");
-  const known = sessions.get(id);
-  if (known) return known.handleRequest(request);
-  if (id !== null) return new Response("Session not found", { status: 404 });
-  const transport = new WebStandardStreamableHTTPServerTransport({
-    sessionIdGenerator: randomUUID,
-    onsessioninitialized: (created) => sessions.set(created, transport),
-    onsessionclosed: (closed) => sessions.delete(closed),
-  });
-  await createFixture().connect(transport);
-  return transport.handleRequest(request);
-}
-
-listen((request, response) => serveWeb(habit === "sessions" ? handleSession : handler.fetch, request, response));
+const notify = serveSdkV2(createFixture, habit);

@@ -1,10 +1,13 @@
 // The fixture on fastmcp.
+//   FIXTURE_HTTP   serves over HTTP, at /mcp and, with sessions, at /sse: sessions, json or sessionless; else over stdio
+//   PORT           where
 import { FastMCP, UserError } from "fastmcp";
 import { z } from "zod";
 import {
   completeId,
   completeName,
   consentUrl,
+  createGate,
   createJournal,
   greet,
   instructions,
@@ -22,13 +25,19 @@ import {
 } from "./fixture.mjs";
 
 const { note, read } = createJournal();
+const { wait, release } = createGate();
 const quiet = { debug() {}, error() {}, info() {}, log() {}, warn() {} };
 const server = new FastMCP({ name: "fastmcp-fixture", version: "1.2.3", instructions, logger: quiet });
 const label = z.object({ label: z.string() });
 // There is no session until a while after the handshake; what is announced before is lost.
-const session = new Promise((resolve) => {
+const first = new Promise((resolve) => {
   server.once("connect", (event) => resolve(event.session));
 });
+const sessionOf = async ({ sessionId }) => {
+  const find = () => server.sessions.find((session) => session.sessionId === sessionId);
+  while (!find()) await new Promise((resolve) => server.once("connect", resolve));
+  return find();
+};
 
 server.addTool({
   name: "echo",
@@ -70,6 +79,23 @@ server.addTool({
 });
 server.addTool({ name: "journal", execute: async () => read() });
 server.addTool({
+  name: "hold",
+  execute: async (_, { reportProgress }) => {
+    const released = wait();
+    await reportProgress({ progress: 1 });
+    await released;
+    await reportProgress({ progress: 2 });
+    return "held";
+  },
+});
+server.addTool({
+  name: "release",
+  execute: async () => {
+    release();
+    return "released";
+  },
+});
+server.addTool({
   name: "log",
   parameters: label,
   execute: async ({ label }, { log }) => {
@@ -82,14 +108,14 @@ server.addTool({
 });
 
 const question = { message: "Who are you?", requestedSchema: nameForm };
-const sample = async (text) => (await session).requestSampling(toQuestion(text));
+const sample = async (text, context) => (await sessionOf(context)).requestSampling(toQuestion(text));
 server.addTool({
   name: "ask",
   execute: async (_, { elicit, signal }) => toGreeting(await elicit(question, { signal })),
 });
 server.addTool({
   name: "ask-together",
-  execute: async (_, { elicit }) => toBoth(...(await Promise.all([elicit(question), sample("both")]))),
+  execute: async (_, context) => toBoth(...(await Promise.all([context.elicit(question), sample("both", context)]))),
 });
 server.addTool({
   name: "ask-twice",
@@ -103,16 +129,19 @@ server.addTool({
 server.addTool({
   name: "sample",
   parameters: z.object({ text: z.string() }),
-  execute: async ({ text }) => toSummary(await sample(text)),
+  execute: async ({ text }, context) => toSummary(await sample(text, context)),
 });
-server.addTool({ name: "roots", execute: async () => toRoots(await (await session).server.listRoots()) });
+server.addTool({
+  name: "roots",
+  execute: async (_, context) => toRoots(await (await sessionOf(context)).server.listRoots()),
+});
 
 let ticks = 0;
 server.addTool({
   name: "tick",
   execute: async () => {
     ticks += 1;
-    await session;
+    await first;
     await server.sendResourceUpdated("counter://ticks");
     return String(ticks);
   },
@@ -120,7 +149,7 @@ server.addTool({
 server.addTool({
   name: "grow",
   execute: async () => {
-    await session;
+    await first;
     server.addTool({ name: "grown", execute: async () => "I am new" });
     server.addPrompt({ name: "grown", load: async () => "I am new" });
     server.addResource({ name: "grown", uri: "grown://new", load: async () => ({ text: "I am new" }) });
@@ -164,4 +193,12 @@ server.addPrompt({
   load: async (args) => greet(args),
 });
 
-await server.start({ transportType: "stdio" });
+const { FIXTURE_HTTP: habit, PORT: port } = process.env;
+if (habit === undefined) await server.start({ transportType: "stdio" });
+else {
+  const stateless = habit === "sessionless";
+  const enableJsonResponse = habit === "json";
+  const httpStream = { host: "127.0.0.1", port: Number(port), endpoint: "/mcp", stateless, enableJsonResponse };
+  await server.start({ transportType: "httpStream", httpStream });
+  process.stdout.write(`http://127.0.0.1:${port}/mcp\n`);
+}

@@ -64,6 +64,18 @@ export function runSlowly(label, signal, note) {
   });
 }
 
+/** Something to wait for, one at a time. */
+export function createGate() {
+  let open = () => {};
+  return {
+    wait: () =>
+      new Promise((resolve) => {
+        open = resolve;
+      }),
+    release: () => open(),
+  };
+}
+
 export function createJournal() {
   const lines = [];
   return { note: (line) => lines.push(line), read: () => lines.join("\n") };

@@ -1,12 +1,15 @@
 // The fixture on the official SDK, version 2: one definition, either era.
+//   FIXTURE_HTTP   serves over HTTP, with this habit; else over stdio
 import { completable, inputRequired, McpServer, ResourceTemplate } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
+import { serveSdkV2 } from "../http/serve-sdk-v2.mjs";
 import {
   completeId,
   completeName,
   completeTone,
   consentUrl,
+  createGate,
   createJournal,
   greet,
   instructions,
@@ -26,11 +29,14 @@ import {
   toVisit,
 } from "./fixture.mjs";
 
-// The probe and the handshake may each make a server: what they know is outside of them.
+// The probe and the handshake may each make a server, over HTTP every request: what they know is outside of them.
 const { note, read } = createJournal();
+const { wait, release } = createGate();
 let ticks = 0;
 let reads = 0;
-const subscribed = new Set();
+let isGrown = false;
+/** Tells of changes over HTTP without sessions. */
+let notify;
 
 const label = z.object({ label: z.string() });
 const plain = { mimeType: "text/plain" };
@@ -56,15 +62,17 @@ function createFixture({ era }) {
     { name: "sdk-v2-fixture", version: "1.2.3" },
     { instructions, capabilities: { logging: {}, resources: { subscribe: true } } },
   );
-  addTools(server, (uri) => era === "modern" || subscribed.has(uri));
+  const subscribed = new Set();
+  addTools(server);
+  addChanges(server, { notify: era === "modern" ? notify : undefined, era, subscribed });
   addQuestions(server);
   addResources(server);
   addPrompts(server);
-  if (era === "legacy") addStateful(server.server);
+  if (era === "legacy") addStateful(server.server, subscribed);
   return server;
 }
 
-function addTools(server, isWatched) {
+function addTools(server) {
   server.registerTool(
     "echo",
     { description: "Says it again", inputSchema: z.object({ text: z.string() }) },
@@ -91,16 +99,47 @@ function addTools(server, isWatched) {
     for (const level of levels) await mcpReq.log(level, `${label} ${level}`, "fixture");
     return toText("logged");
   });
+  server.registerTool("hold", {}, async (context) => {
+    const released = wait();
+    await progress(context, 1);
+    await released;
+    await progress(context, 2);
+    return toText("held");
+  });
+  server.registerTool("release", {}, () => {
+    release();
+    return toText("released");
+  });
+  server.registerTool("detach", { inputSchema: label }, async ({ label }, { http }) => {
+    const released = wait();
+    http.closeSSE();
+    note(`detached ${label}`);
+    await released;
+    return toText("you came back");
+  });
+}
+
+function addChanges(server, { notify, era, subscribed }) {
   server.registerTool("tick", {}, async () => {
     ticks += 1;
     const uri = "counter://ticks";
-    if (isWatched(uri)) await server.server.sendResourceUpdated({ uri });
+    if (notify) notify.resourceUpdated(uri);
+    else if (era === "modern" || subscribed.has(uri)) await server.server.sendResourceUpdated({ uri });
     return toText(String(ticks));
   });
-  server.registerTool("grow", {}, () => {
+  const addGrown = () => {
     server.registerTool("grown", {}, () => toText("I am new"));
     server.registerPrompt("grown", {}, () => toMessage("I am new"));
     server.registerResource("grown", "grown://new", {}, ({ href: uri }) => ({ contents: [{ uri, text: "I am new" }] }));
+  };
+  if (isGrown) addGrown();
+  server.registerTool("grow", {}, () => {
+    if (notify) {
+      isGrown = true;
+      notify.toolsChanged();
+      notify.promptsChanged();
+      notify.resourcesChanged();
+    } else addGrown();
     return toText("grown");
   });
 }
@@ -157,7 +196,7 @@ function addPrompts(server) {
   server.registerPrompt("greet", { description: "Greets somebody", argsSchema }, greet);
 }
 
-function addStateful(server) {
+function addStateful(server, subscribed) {
   server.setRequestHandler("resources/subscribe", ({ params }) => {
     subscribed.add(params.uri);
     note(`subscribed ${params.uri}`);
@@ -174,4 +213,6 @@ function addStateful(server) {
   });
 }
 
-serveStdio(createFixture);
+const habit = process.env.FIXTURE_HTTP;
+if (habit === undefined) serveStdio(createFixture);
+else notify = serveSdkV2(createFixture, habit);

@@ -1,9 +1,12 @@
 // The fixture on tmcp, which speaks both eras.
 //   FIXTURE_PAGE_SIZE   how many features a list page holds
+//   FIXTURE_HTTP        serves over HTTP; else over stdio
 import { ZodJsonSchemaAdapter } from "@tmcp/adapter-zod";
+import { HttpTransport } from "@tmcp/transport-http";
 import { StdioTransport } from "@tmcp/transport-stdio";
 import { McpServer } from "tmcp";
 import { z } from "zod";
+import { listen, serveWeb } from "../http/listen.mjs";
 import {
   completeId,
   completeName,
@@ -149,4 +152,9 @@ server.prompt(
   greet,
 );
 
-new StdioTransport(server).listen();
+if (process.env.FIXTURE_HTTP === undefined) new StdioTransport(server).listen();
+else {
+  const transport = new HttpTransport(server, { path: "/mcp" });
+  const respond = async (request) => (await transport.respond(request)) ?? new Response("Not found", { status: 404 });
+  listen((request, response) => serveWeb(respond, request, response));
+}

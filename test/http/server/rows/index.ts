@@ -1,4 +1,5 @@
 import type { Row } from "../../../requirements/rows/row.ts";
+import { rowsBase } from "./base.ts";
 import { rowsD } from "./d.ts";
 import { rowsE } from "./e.ts";
 import { rowsF } from "./f.ts";
@@ -6,4 +7,11 @@ import { rowsT } from "./t.ts";
 import { rowsX } from "./x.ts";
 
 /** Every requirement on a server over HTTP, by the row numbers of the requirements matrix and of the threats. */
-export const manifest: { readonly [row: string]: Row } = { ...rowsD, ...rowsE, ...rowsF, ...rowsT, ...rowsX };
+export const manifest: { readonly [row: string]: Row } = {
+  ...rowsBase,
+  ...rowsD,
+  ...rowsE,
+  ...rowsF,
+  ...rowsT,
+  ...rowsX,
+};

@@ -1,11 +1,11 @@
-import { stateful } from "../../../kit/revisions.ts";
+import { revisions, stateful } from "../../../kit/revisions.ts";
 import type { Row } from "../../../requirements/rows/row.ts";
 
 const any = ["2025-11-25", "2026-07-28"] as const;
 
 /** What the specification leaves open and this server does all the same. */
 export const rowsX: { readonly [row: string]: Row } = {
-  "X-status": { about: "every refusal is a JSON-RPC error under the id that could be read", on: any },
+  "X-status": { about: "every refusal is a JSON-RPC error under the id that could be read", on: revisions },
   "X-lazy": { about: "an answer is JSON until something is said before it", on: any },
   "X-takeover": { about: "the newest GET stream of a session counts", on: stateful },
   "X-cancel": { about: "a cancelled request is over, on its connection too", on: stateful },

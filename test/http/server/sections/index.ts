@@ -1,4 +1,5 @@
 import type { HttpRequirement } from "../requirement.ts";
+import { base } from "./base.ts";
 import { batches } from "./batches.ts";
 import { endings } from "./endings.ts";
 import { headers } from "./headers.ts";
@@ -17,6 +18,7 @@ import { whole } from "./whole.ts";
 
 /** Every section of requirements, so that the gate sees them all. */
 export const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
+  base,
   batches,
   endings,
   headers,

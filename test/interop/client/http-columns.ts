@@ -1,0 +1,88 @@
+import { fileURLToPath } from "node:url";
+import type { CommandTarget, ConnectOptions } from "portolan/client";
+import { type HttpLinkOptions, http } from "portolan/client/http";
+import type { ServerColumn } from "./feature.ts";
+import { openPeer } from "./peer.ts";
+import { type ListeningServer, type ServerCommand, startServer } from "./start-server.ts";
+
+export const newestHandshake = "2025-11-25";
+export const stateless = "2026-07-28";
+
+/** How a fixture of another implementation is spoken to over HTTP. */
+export interface Speaking {
+  readonly title: string;
+  /** The name of the fixture's file. */
+  readonly fixture: string;
+  readonly habit: string;
+  readonly version?: string;
+  /** What the client is told to speak; it finds out unless said otherwise. */
+  readonly era?: string;
+  /** The path of the endpoint, where it is not the one that the server names. */
+  readonly path?: string;
+  readonly lacks: ServerColumn["lacks"];
+}
+
+export function fixtureOverHttp({ fixture, habit, version = newestHandshake, era, ...more }: Speaking): ServerColumn {
+  const script = fileURLToPath(new URL(`../../peers/servers/${fixture}.mjs`, import.meta.url));
+  const command = { args: [script], env: { FIXTURE_HTTP: habit } };
+  return {
+    ...more,
+    ...openers(command, more.path, era === undefined ? {} : { era }),
+    server: `${fixture}-fixture`,
+    version,
+    era: version === stateless ? "stateless" : "stateful",
+    transport: "http",
+  };
+}
+
+/** The reference server with one of everything, in one of its transports. */
+export function everythingOverHttp(
+  transport: "streamableHttp" | "sse",
+  server: string,
+  own: NonNullable<ServerColumn["own"]>,
+  lacks: ServerColumn["lacks"] = {},
+): ServerColumn {
+  const modules = new URL("../../peers/node_modules/", import.meta.url);
+  const script = fileURLToPath(new URL("@modelcontextprotocol/server-everything/dist/index.js", modules));
+  const path = transport === "sse" ? "/sse" : "/mcp";
+  const toUrl = (line: string, port: number) =>
+    /(listening|running) on port/.test(line) ? `http://127.0.0.1:${port}${path}` : undefined;
+  return {
+    ...openers({ args: [script, transport], toUrl }),
+    title: `everything ${transport === "sse" ? "HTTP+SSE" : "Streamable"}`,
+    server,
+    version: newestHandshake,
+    era: "stateful",
+    transport: "http",
+    lacks,
+    own,
+  };
+}
+
+function openers(
+  command: ServerCommand,
+  path?: string,
+  common: ConnectOptions = {},
+): Pick<ServerColumn, "open" | "address" | "openAt" | "stop"> {
+  const started = new Map<string, Promise<ListeningServer>>();
+  const serverFor = (env: { readonly [name: string]: string } = {}) => {
+    const key = JSON.stringify(env);
+    const server = started.get(key) ?? startServer({ ...command, env: { ...command.env, ...env } });
+    started.set(key, server);
+    return server;
+  };
+  const toAddress = ({ url }: ListeningServer) => (path === undefined ? url : new URL(path, url).href);
+  const openAt = (url: string, linkOptions: HttpLinkOptions = {}, options: ConnectOptions = {}) => {
+    const clock = options.clock && { clock: options.clock };
+    return openPeer(http(url, { ...clock, ...linkOptions }), { ...common, ...options });
+  };
+  return {
+    open: async (options?: ConnectOptions, target: Partial<CommandTarget> = {}) =>
+      openAt(toAddress(await serverFor(target.env)), {}, options),
+    address: async () => toAddress(await serverFor()),
+    openAt,
+    async stop() {
+      for (const server of started.values()) await (await server).stop();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+// How servers on the official SDK, version 2, speak HTTP.
+import { randomUUID } from "node:crypto";
+import { createMcpHandler, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { createEventStore, listen, serveWeb } from "./listen.mjs";
+
+/**
+ * Serves a fixture per request with the habits `auto`, `sse` and `json`, which also take single requests of the
+ * stateful era; a fixture per session with `sessions`, `sessions-json` and `sessions-polling`. Returns what tells
+ * subscribers without a session of changes.
+ */
+export function serveSdkV2(createFixture, habit) {
+  const hasSessions = habit.startsWith("sessions");
+  const handler = createMcpHandler(createFixture, { responseMode: hasSessions ? "auto" : habit });
+  const sessions = new Map();
+
+  async function handleSession(request) {
+    const id = request.headers.get("mcp-session-id");
+    const known = sessions.get(id);
+    if (known) return known.handleRequest(request);
+    if (id !== null) return new Response("Session not found", { status: 404 });
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      enableJsonResponse: habit.endsWith("json"),
+      onsessioninitialized: (created) => sessions.set(created, transport),
+      onsessionclosed: (closed) => sessions.delete(closed),
+      ...(habit.endsWith("polling") && { eventStore: createEventStore(), retryInterval: 600 }),
+    });
+    await createFixture({ era: "legacy" }).connect(transport);
+    return transport.handleRequest(request);
+  }
+
+  listen((request, response) => serveWeb(hasSessions ? handleSession : handler.fetch, request, response));
+  return handler.notify;
+}
