@@ -60,6 +60,8 @@ export const budgets = [
   { metric: "W8 call among 1,000 ÷ among 3 tools", ...value(1.15, "≤ 1.15×") },
   { metric: "W9 HTTP client, stateful", ...speed(0.75) },
   { metric: "W9 HTTP client, stateless", ...speed(0.75) },
+  { metric: "W9 HTTP client, stateful, SSE", ...speed(0.75) },
+  { metric: "W9 HTTP client, stateless, SSE", ...speed(0.75) },
   { metric: "schema conversions after start", ...value(0, "0") },
   { metric: "size of a one-tool server, min + gz", ...value(20, "≤ 20 KB") },
   { metric: "size of a one-call client, min + gz", ...value(20, "≤ 20 KB") },

@@ -1,5 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { discovery, openLink, reasonOf, resultOf, sendJson, shakeHands, startRaw, stateless, until } from "./kit.ts";
+import {
+  begin,
+  discovery,
+  openLink,
+  reasonOf,
+  resultOf,
+  sendJson,
+  shakeHands,
+  startRaw,
+  stateless,
+  until,
+} from "./kit.ts";
 
 describe("a request that describes itself", () => {
   test("repeats its version, method and name in headers", async () => {
@@ -7,11 +18,19 @@ describe("a request that describes itself", () => {
     const { ask } = await openLink(server.url);
     await ask(stateless("tools/call", { name: "weiß alles" }));
     await ask(stateless("resources/read", { uri: "note://1" }));
+    await ask(stateless("prompts/get", { name: "greet" }));
+    for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) await ask(stateless(method, { taskId: "t-1" }));
     await ask(stateless("tools/list"));
+    await ask(stateless("vendor/named", { name: "x", uri: "y:", taskId: "z" }));
     expect(server.seen.map(({ headers }) => [headers["mcp-method"], headers["mcp-name"]])).toEqual([
       ["tools/call", "=?base64?d2Vpw58gYWxsZXM=?="],
       ["resources/read", "note://1"],
+      ["prompts/get", "greet"],
+      ["tasks/get", "t-1"],
+      ["tasks/update", "t-1"],
+      ["tasks/cancel", "t-1"],
       ["tools/list", undefined],
+      ["vendor/named", undefined],
     ]);
     for (const { headers, method } of server.seen) {
       expect(method).toBe("POST");
@@ -218,6 +237,52 @@ describe("redirects", () => {
     const { ask } = await openLink(server.url, { headers: { authorization: "Bearer x" } });
     expect(await ask(stateless("tools/list"))).toMatchObject({ result: { path: "/v2" } });
     expect(server.seen[2]!.headers).toMatchObject({ authorization: "Bearer x", "mcp-method": "tools/list" });
+  });
+
+  test("308 is remembered, also for what is no request, and 307 is not", async () => {
+    const server = await startRaw((seen, response) => {
+      const { path } = seen;
+      if (path === "/mcp") response.writeHead(308, { location: "/moved" }).end();
+      else if (path === "/moved") response.writeHead(307, { location: "/now" }).end();
+      else if (!shakeHands(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
+    });
+    const opened = await openLink(server.url, { headers: { authorization: "Bearer x" } });
+    await begin(opened);
+    await opened.ask({ method: "tools/list" });
+    await opened.link.close();
+    expect(server.seen.filter(({ path }) => path === "/mcp")).toHaveLength(1);
+    expect(server.seen.map(({ method, path }) => `${method} ${path}`).slice(1)).toEqual([
+      ...["POST /moved", "POST /now", "POST /moved", "POST /now", "GET /moved", "GET /now"],
+      ...["POST /moved", "POST /now", "DELETE /moved", "DELETE /now"],
+    ]);
+    expect(server.seen.every(({ headers }) => headers.authorization === "Bearer x")).toBe(true);
+  });
+
+  test("addresses that move in a circle end as well, also when they are remembered", async () => {
+    const server = await startRaw(({ path }, response) =>
+      response.writeHead(308, { location: path === "/mcp" ? "/other" : "/mcp" }).end(),
+    );
+    const { ask } = await openLink(server.url);
+    for (const _ of [1, 2]) {
+      expect((await reasonOf(ask(stateless("tools/list")))).message).toContain("redirected more than 2 times");
+    }
+    expect(server.seen).toHaveLength(6);
+  });
+
+  test("another host, another port and a password in the address are refused, and nothing is remembered", async () => {
+    const other = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
+    const targets = [other.url, `http://user:secret@127.0.0.1:${other.port}/`, "http://localhost:1/"];
+    const server = await startRaw((_, response) =>
+      response.writeHead(308, { location: targets[server.seen.length - 1] }).end(),
+    );
+    const { ask } = await openLink(server.url, { headers: { authorization: "Bearer x" } });
+    for (const _ of targets) {
+      const { message } = await reasonOf(ask(stateless("tools/list")));
+      expect(message).toContain("if that is the server, use its address");
+      expect(message).not.toContain("secret");
+    }
+    expect(other.seen).toEqual([]);
+    expect(server.seen).toHaveLength(3);
   });
 
   test("a loop of them ends", async () => {

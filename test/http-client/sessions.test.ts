@@ -15,6 +15,7 @@ import {
   startEvents,
   startRaw,
   textOf,
+  toEvent,
   until,
 } from "./kit.ts";
 
@@ -195,6 +196,33 @@ describe("a session that the server forgot", () => {
     expect(await opened.ask({ method: "tools/list" })).toMatchObject({ result: {} });
     expect(count()).toBe(2);
   });
+});
+
+test("a question of a session that is over is not answered in another", async () => {
+  const { handle, forget } = createForgetful(notFound);
+  let ask: ServerResponse | undefined;
+  const server = await startRaw((seen, response, request) => {
+    if (seen.method !== "GET") return handle(seen, response, request);
+    startEvents(response);
+    ask = response;
+  });
+  let answer = () => {};
+  let isAsked = false;
+  const roots = () => {
+    isAsked = true;
+    return new Promise<{ uri: string }[]>((found) => {
+      answer = () => found([{ uri: "file:///a" }]);
+    });
+  };
+  const client = closing(await connect(server.url, { answers: { roots } }));
+  await client.callTool("x");
+  ask!.write(toEvent({ jsonrpc: "2.0", id: 0, method: "roots/list" }));
+  await until(() => isAsked);
+  forget();
+  expect(textOf(await client.callTool("x"))).toBe("s2 tools/call");
+  answer();
+  for (const _ of [1, 2, 3]) await client.ping();
+  expect(server.seen.filter(({ message }) => message && "result" in message)).toEqual([]);
 });
 
 test("a server that is started again under a live client goes on being served", async () => {

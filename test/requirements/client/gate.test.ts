@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { transports } from "../../kit/revisions.ts";
 import { manifest as serverManifest } from "../manifest.ts";
 import { client } from "../rows/row.ts";
+import { clientTransports } from "./kit/transports.ts";
 import { manifest } from "./manifest.ts";
 import { scopeOf } from "./requirement.ts";
 import { sections } from "./sections/index.ts";
@@ -24,7 +24,7 @@ test.each(Object.entries(manifest))("row %s is covered on every revision and tra
     for (const revision of on) for (const transport of over) covered.add(`${revision} over ${transport}`);
   }
   const wanted = entry.on.flatMap((revision) =>
-    (entry.over ?? transports).map((transport) => `${revision} over ${transport}`),
+    (entry.over ?? clientTransports).map((transport) => `${revision} over ${transport}`),
   );
   expect(
     wanted.filter((place) => !covered.has(place)),

@@ -1,10 +1,11 @@
 import type { Client, ConnectOptions } from "portolan/client";
 import { connect } from "portolan/client";
 import { describe, expect, test } from "vitest";
-import { type RevisionDate, type Transport, transports } from "../../kit/revisions.ts";
+import type { RevisionDate } from "../../kit/revisions.ts";
 import { turn } from "./kit/calls.ts";
 import { type Door, type DoorOptions, openDoor } from "./kit/ends.ts";
 import { type Script, ScriptedServer } from "./kit/scripted-server.ts";
+import { type ClientTransport, clientTransports } from "./kit/transports.ts";
 import { problemsOf } from "./kit/wire-check.ts";
 import { manifest } from "./manifest.ts";
 
@@ -33,7 +34,7 @@ export interface Scene extends Stage {
 /** Where a test takes place. */
 export interface Place {
   readonly revision: RevisionDate;
-  readonly transport: Transport;
+  readonly transport: ClientTransport;
   /** Sets up a server; taken down when the test is over. */
   stage(options?: StageOptions): Promise<Stage>;
   /** Sets up a server and connects to it. */
@@ -49,15 +50,18 @@ export interface Requirement {
   /** The revisions it runs on; all of the row unless narrowed. */
   on?: readonly RevisionDate[];
   /** The transports it runs on; all of the row unless narrowed. */
-  over?: readonly Transport[];
+  over?: readonly ClientTransport[];
   test(place: Place): Promise<void>;
 }
 
 /** The revisions and transports a requirement runs on. */
-export function scopeOf({ row, on, over }: Requirement): { on: readonly RevisionDate[]; over: readonly Transport[] } {
+export function scopeOf({ row, on, over }: Requirement): {
+  on: readonly RevisionDate[];
+  over: readonly ClientTransport[];
+} {
   const entry = manifest[row];
   if (!entry || !("on" in entry)) throw new Error(`the client's manifest has no testable row ${row}`);
-  return { on: on ?? entry.on, over: over ?? entry.over ?? transports };
+  return { on: on ?? entry.on, over: over ?? entry.over ?? clientTransports };
 }
 
 /** Registers a section's requirements as tests; whatever a client sends in one is checked against the schemas. */
@@ -75,7 +79,7 @@ export function runRequirements(section: string, requirements: readonly Requirem
   });
 }
 
-async function runAt(requirement: Requirement, revision: RevisionDate, transport: Transport): Promise<void> {
+async function runAt(requirement: Requirement, revision: RevisionDate, transport: ClientTransport): Promise<void> {
   const stages: { server: ScriptedServer; door: Door; clients: Client[]; expected: RegExp | undefined }[] = [];
   const stage = async (options: StageOptions = {}): Promise<Stage> => {
     const { on, offers, says, process, expected, ...connecting } = options;
@@ -103,8 +107,8 @@ async function runAt(requirement: Requirement, revision: RevisionDate, transport
     if (client.server.era === "stateful") await staged.server.arrival("notifications/initialized");
     const settled = async () => {
       await client.ping();
-      // What was heard before the answer may still be on its way to those who read it.
-      await turn();
+      // What was heard before the answer may still be on its way to those who read it, or come over another connection.
+      for (let turns = transport === "http" ? 5 : 1; turns > 0; turns -= 1) await turn();
     };
     return { ...staged, client, settled };
   };

@@ -7,6 +7,7 @@ export type Row =
   | { about: string; later: string };
 
 export const client = "the client";
+export const server = "the server";
 export const http = "Streamable HTTP";
 export const tasks = "the tasks extension";
 export const host = "the host";

@@ -16,7 +16,6 @@ import type { AskingCallOptions, CallOptions } from "./options.ts";
 import type { OutputCheck } from "./output-check.ts";
 import { Outputs } from "./outputs.ts";
 import type { ServerProfile } from "./profile.ts";
-import { promised } from "./watch.ts";
 import type { StatefulWatches } from "./watch-stateful.ts";
 import type { Wire } from "./wire.ts";
 
@@ -112,6 +111,7 @@ export class ConnectedClient implements AsyncDisposable {
   }
 
   async watch(filter: WatchFilter, options: { signal?: AbortSignal } = {}): Promise<Watch> {
+    const { promised } = await import("./watch.ts");
     const wanted = promised(filter, this.server.capabilities);
     const { revision } = this.#wire;
     if (revision.changes === "listen") {

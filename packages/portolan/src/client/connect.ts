@@ -1,8 +1,6 @@
-import { nameOf, PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { revisions } from "../protocol/revisions/index.ts";
 import type { Client } from "./api.ts";
-import { channelLink } from "./channel-link.ts";
 import { ConnectedClient, faceOf } from "./client.ts";
 import type { CommandTarget } from "./command.ts";
 import { aborted, timedOut, toError } from "./failures.ts";
@@ -43,15 +41,8 @@ export async function connect<S = unknown>(target: Target, options: ConnectOptio
 
 async function toLink(target: Target): Promise<Link> {
   if (typeof target === "string" || target instanceof URL) return (await import("./http/index.ts")).http(target);
-  if (typeof target === "object" && target !== null) {
-    if ("exchange" in target) return target;
-    if ("send" in target) return channelLink(target);
-    if ("command" in target && typeof target.command === "string") return (await import("./stdio.ts")).stdio(target);
-  }
-  throw new PortolanError(
-    "invalid-argument",
-    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}`,
-  );
+  if (typeof target === "object" && target !== null && "exchange" in target) return target;
+  return (await import("./targets.ts")).linkTo(target);
 }
 
 /** Opens the link and agrees on a revision, from memory where there is one. */

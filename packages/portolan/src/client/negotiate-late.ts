@@ -2,7 +2,8 @@ import { PortolanError } from "../errors.ts";
 import type { RpcResponse } from "../jsonrpc/message.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { toError } from "./failures.ts";
-import { type Evidence, type Finding, follow, read, shakeHands, silence, unreadable } from "./negotiate.ts";
+import { shakeHands } from "./handshake.ts";
+import { type Evidence, type Finding, follow, read, silence, unreadable } from "./negotiate.ts";
 import type { Wire } from "./wire.ts";
 
 /**

@@ -110,34 +110,9 @@ export async function follow(wire: Wire, finding: Finding, probed: Revision): Pr
   }
 }
 
-/** The handshake of stateful servers. Never cancelled: the protocol forbids it. */
-export async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
-  const response = await ask(wire, "initialize", clientCodec(revision).handshake(wire.self));
-  if ("error" in response) {
-    const { code, message, data } = response.error;
-    throw new RpcError(code, `The server refused the connection: ${message}`, { data });
-  }
-  const { result } = response;
-  const problem = object({ protocolVersion: string, capabilities: record() })(result, "result");
-  if (problem !== undefined) throw unusable("initialize", problem);
-  const { protocolVersion, capabilities, serverInfo, instructions } = result;
-  const agreed = handshakes.find(({ version }) => version === protocolVersion);
-  if (!agreed || (isPinned && agreed !== revision)) {
-    const ours = isPinned ? revision.version : handshakes.map(({ version }) => version).join(", ");
-    throw new PortolanError(
-      "version-mismatch",
-      `The server speaks protocol version ${nameOf(protocolVersion)}; this client was to speak ${ours}`,
-    );
-  }
-  wire.settle(agreed);
-  wire.profile = {
-    version: agreed.version,
-    era: "stateful",
-    info: readInfo(serverInfo),
-    capabilities: capabilities as ServerCapabilities,
-    instructions: typeof instructions === "string" ? instructions : undefined,
-  };
-  wire.link.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
+/** The handshake of stateful servers; loaded when there is one, because a stateless server needs none. */
+async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
+  return (await import("./handshake.ts")).shakeHands(wire, revision, isPinned);
 }
 
 function become(wire: Wire, { revision, result }: Discovered): void {
@@ -156,7 +131,8 @@ function profileOf(revision: Revision, result: JsonObject): ServerProfile {
   };
 }
 
-function readInfo(info: unknown): Implementation | undefined {
+/** Who the server says it is; undefined for what says nothing. */
+export function readInfo(info: unknown): Implementation | undefined {
   const isInfo = object({ name: string, version: optional(string) })(info, "") === undefined;
   return isInfo ? (info as Implementation) : undefined;
 }
@@ -221,12 +197,8 @@ function notSpoken(era: string, finding: Finding): PortolanError {
   );
 }
 
-function unusable(method: string, problem: string): PortolanError {
-  return new PortolanError("answer-invalid", `The server's answer to ${method} is unusable: ${problem}`);
-}
-
 /** One request before there are calls; rejects when the link fails. */
-function ask(wire: Wire, method: string, params: JsonObject): Promise<RpcResponse> {
+export function ask(wire: Wire, method: string, params: JsonObject): Promise<RpcResponse> {
   const response = new Promise<RpcResponse>((resolve, reject) => {
     wire.link.exchange({ jsonrpc: "2.0", id: wire.nextId(), method, params }, { response: resolve, failed: reject });
   });

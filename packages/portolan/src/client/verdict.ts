@@ -1,6 +1,7 @@
 import { revisions } from "../protocol/revisions/index.ts";
 import { object, oneOf, optional, record, string } from "../schema/shape.ts";
 import type { KeyValue } from "../storage/storage.ts";
+import { toError } from "./failures.ts";
 import type { ServerProfile } from "./profile.ts";
 
 const prefix = "portolan/era/";
@@ -37,7 +38,7 @@ export class Verdicts {
       }
       await this.forget();
     } catch (thrown) {
-      this.#report(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      this.#report(toError(thrown));
     }
     return undefined;
   }
@@ -54,7 +55,7 @@ export class Verdicts {
     try {
       await writing;
     } catch (thrown) {
-      this.#report(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      this.#report(toError(thrown));
     }
   }
 }

@@ -269,11 +269,11 @@ export class Wire implements LinkEvents {
     call.touch();
     const { onProgress } = call.options;
     if (!onProgress || typeof progress !== "number") return;
-    this.#tell(onProgress, {
-      progress,
-      ...(typeof total === "number" && { total }),
-      ...(typeof message === "string" && { message }),
-    });
+    // Hot path: written member by member, because spreading makes an object for each.
+    const told: { progress: number; total?: number; message?: string } = { progress };
+    if (typeof total === "number") told.total = total;
+    if (typeof message === "string") told.message = message;
+    this.#tell(onProgress, told);
   }
 
   /** A listener that throws is reported and spoils nothing. */

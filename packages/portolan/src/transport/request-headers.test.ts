@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { RpcRequest } from "../jsonrpc/message.ts";
 import { perRequest } from "../protocol/revisions/index.ts";
 import { encodeHeaderValue } from "./header-value.ts";
-import { headerKeys, headerNames, mirrorName, problemOfHeaders } from "./request-headers.ts";
+import { headerKeys, headerNames, mirrorName, nameMemberOf, problemOfHeaders } from "./request-headers.ts";
 
 const rowOf = (method: string) => perRequest[0]!.requests.get(method);
 const call = (name: unknown): RpcRequest => request("tools/call", { name });
@@ -16,6 +16,19 @@ function request(method: string, params?: { [member: string]: unknown }): RpcReq
 function check(message: RpcRequest, headers: { [name: string]: string }): string | undefined {
   return problemOfHeaders(message, rowOf(message.method), (name) => headers[name]);
 }
+
+test.each([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+  ["tasks/get", "taskId"],
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
+  ["tasks/list", undefined],
+  ["vendor/unknown", undefined],
+])("the name of %s is in %s", (method, member) => {
+  expect(nameMemberOf(method, rowOf(method))).toBe(member);
+});
 
 test("headers are looked up in small letters under the names they are sent with", () => {
   const sent = Object.entries(headerNames).map(([key, name]) => [key, name.toLowerCase()]);

@@ -24,6 +24,14 @@ export const headerKeys = {
   param: "mcp-param-",
 } as const;
 
+/** Requests of the tasks extension, which name their task. */
+const taskMethods: ReadonlySet<string> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
+
+/** The member of the params that `Mcp-Name` repeats; undefined for methods without one. */
+export function nameMemberOf(method: string, row: MethodRow | undefined): string | undefined {
+  return row?.nameIn ?? (taskMethods.has(method) ? "taskId" : undefined);
+}
+
 /** What `Mcp-Name` says of a request, before it is encoded; undefined for methods without one, and for params without it. */
 export function mirrorName(row: MethodRow | undefined, params: JsonObject | undefined): string | undefined {
   if (row?.nameIn === undefined) return undefined;

@@ -168,6 +168,7 @@ export class EventReader {
     } else {
       this.#size += end - start;
       if (text.startsWith("data:", start)) this.#addData(valueAt(text, start + 5, end));
+      else if (text.startsWith("id:", start)) this.#setId(valueAt(text, start + 3, end));
       else if (text.startsWith("event:", start)) this.#event = valueAt(text, start + 6, end);
       else this.#readField(text.slice(start, end));
     }
@@ -184,12 +185,16 @@ export class EventReader {
         this.#event = value;
         break;
       case "id":
-        if (!value.includes("\0")) this.#id = value;
+        this.#setId(value);
         break;
       case "retry":
         if (/^\d+$/.test(value)) this.#options.onRetry?.(Math.min(Number(value), maxDelayMs));
         break;
     }
+  }
+
+  #setId(value: string): void {
+    if (!value.includes("\0")) this.#id = value;
   }
 
   #addData(value: string): void {

@@ -3,7 +3,8 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { type Channel, createMemoryPair, LineReader, type Message } from "portolan";
 import type { CommandTarget, Target } from "portolan/client";
-import type { Transport } from "../../../kit/revisions.ts";
+import { openHttp } from "./http-door.ts";
+import type { ClientTransport } from "./transports.ts";
 
 /** What a server's end of a connection tells. */
 export interface Hearing {
@@ -38,7 +39,8 @@ export interface Door {
 export type DoorOptions = Partial<CommandTarget> & { readonly habits?: readonly string[] };
 
 /** A door to a server that is told what to do by whoever hears. */
-export function openDoor(transport: Transport, hearing: Hearing, options: DoorOptions = {}): Promise<Door> {
+export function openDoor(transport: ClientTransport, hearing: Hearing, options: DoorOptions = {}): Promise<Door> {
+  if (transport === "http") return openHttp(hearing);
   return transport === "memory" ? openMemory(hearing) : openStdio(hearing, options);
 }
 

@@ -1,4 +1,4 @@
-import { revisions, stateful, stateless } from "../../../kit/revisions.ts";
+import { revisions, stateful, stateless, transports } from "../../../kit/revisions.ts";
 import { http, type Row } from "../../rows/row.ts";
 
 /** Lifecycle, versions, discovery. */
@@ -25,6 +25,6 @@ export const rowsB: { readonly [row: string]: Row } = {
     untestable: "a rule for the people who write the protocol",
   },
   "C-XB1": { about: "a remembered era saves the probe, and a wrong memory costs no connection", on: revisions },
-  "C-XB2": { about: "connecting has a time limit and can be given up", on: revisions },
+  "C-XB2": { about: "connecting has a time limit and can be given up", on: revisions, over: transports },
   "C-XB3": { about: "closing fails what is pending once, and can be repeated", on: revisions },
 };

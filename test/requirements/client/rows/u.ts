@@ -1,4 +1,4 @@
-import { revisions, stateless } from "../../../kit/revisions.ts";
+import { revisions, stateless, transports } from "../../../kit/revisions.ts";
 import type { Row } from "../../rows/row.ts";
 
 /** Subscriptions. */
@@ -11,5 +11,9 @@ export const rowsU: { readonly [row: string]: Row } = {
   "C-U6": { about: "either side can end a subscription", on: stateless },
   "C-U7": { about: "a subscription that was lost is opened again, and all is taken to have changed", on: stateless },
   "C-U8": { about: "progress and log messages need no subscription", on: stateless },
-  "C-XU1": { about: "a watch tells each change once while nobody looks, and ends with its connection", on: revisions },
+  "C-XU1": {
+    about: "a watch tells each change once while nobody looks, and ends with its connection",
+    on: revisions,
+    over: transports,
+  },
 };

@@ -5,6 +5,7 @@ import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless, type RevisionDate, stateful } from "../../../kit/revisions.ts";
 import { isFrom } from "../../results.ts";
 import { asks, follow, gate, heard, round, turn } from "../kit/calls.ts";
+import { channels } from "../kit/transports.ts";
 import type { Requirement, Scene } from "../requirement.ts";
 
 const user = (content: unknown = { type: "text", text: "Hi" }): JsonObject => ({ role: "user", content });
@@ -146,6 +147,7 @@ export const asking: Requirement[] = [
   {
     row: "C-XK2",
     says: "however that ends",
+    over: channels,
     async test({ open, revision }) {
       const asked = gate<AbortSignal>();
       const { client, server } = await open({

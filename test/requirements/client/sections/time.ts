@@ -23,7 +23,7 @@ export const time: Requirement[] = [
   {
     row: "C-B13",
     says: "a silent call ends after its time, and the server is told",
-    async test({ open }) {
+    async test({ open, revision, transport }) {
       const clock = createClock();
       const scene = await open({ clock, on: { "tools/call": silent, "resources/read": silent } });
       const { client, server } = scene;
@@ -33,7 +33,10 @@ export const time: Requirement[] = [
       expect(server.of("notifications/cancelled")).toEqual([]);
       await clock.advance(1_000);
       await usual;
-      expect((await cancelled(scene, id)).params.reason).toMatch(/60000 ms/);
+      const { reason } = (await cancelled(scene, id)).params;
+      // A connection that is closed gives no reasons.
+      if (transport === "http" && isStateless(revision)) expect(reason).toBeUndefined();
+      else expect(reason).toMatch(/60000 ms/);
       const own = expect(client.readResource("note://a", { idleMs: 100 })).rejects.toMatchObject({
         code: "timeout",
         requestMayHaveRun: true,

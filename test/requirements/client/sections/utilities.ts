@@ -14,7 +14,7 @@ const levelOf = ({ params }: { params?: JsonObject }) => (params?.["_meta"] as J
 /** Sends messages so that they arrive together. */
 function sendTogether(server: ScriptedServer, transport: string, messages: readonly JsonObject[]): void {
   const lines = messages.map((message) => ({ jsonrpc: "2.0", ...message }));
-  if (transport === "memory") for (const line of lines) server.send(line);
+  if (transport !== "stdio") for (const line of lines) server.send(line);
   else server.end.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
@@ -120,6 +120,7 @@ export const utilities: Requirement[] = [
         code: "cancelled",
         requestMayHaveRun: false,
       });
+      await server.arrival("notifications/cancelled", 2);
       server.result(id, text("late"));
       server.error(listId, -32603, "late");
       await settled();

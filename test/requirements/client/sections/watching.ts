@@ -171,6 +171,7 @@ export const watching: Requirement[] = [
       const [{ id }] = server.of("subscriptions/listen") as [Request];
       await Promise.all([watch.close(), watch.close()]);
       expect(await end).toBe("ended");
+      await server.arrival("notifications/cancelled");
       changed(server, "tools", id);
       server.result(id, { resultType: "complete", ...tagged(id) });
       await settled();

@@ -3,7 +3,7 @@ import type { RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { HandshakeWanted, type Sink } from "../link.ts";
-import { GetStream, isResumable } from "./get-stream.ts";
+import type { GetStream } from "./get-stream.ts";
 import { HttpFailure, mediaTypeOf, refused, unusable } from "./http-failure.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
 import type { Sending } from "./sender.ts";
@@ -19,7 +19,7 @@ const statelessCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
 
 /** What an exchange leaves to its link. */
 export interface ExchangeOwner {
-  /** A response came, before anybody hears of it. `true` keeps it back: the exchange goes on. */
+  /** A response came, before anybody hears of it. `true` keeps it back, until `settle` or another answer. */
   answered(exchange: Exchange, response: RpcResponse, head: Head): boolean;
   /** The server does not know the session any more; unless it was resumed, the request has not run. */
   sessionLost(exchange: Exchange, failure: Error): void;
@@ -127,7 +127,7 @@ export class Exchange implements ReplyEvents, Waiting {
     const reply = this.#reply as Reply;
     if (this.#isAnswered) this.#traffic.lingered(reply);
     else if (this.#isOver) return;
-    else if (!this.isStateless && isResumable(reply.lastEventId)) this.#resume(reply);
+    else if (!this.isStateless && reply.lastEventId !== "") this.#resume(reply).catch((reason) => this.fail(reason));
     else {
       const sending = this.#sending as Sending;
       this.fail(reason ?? new HttpFailure("connection-closed", sending, "ended its stream before the response"));
@@ -144,7 +144,12 @@ export class Exchange implements ReplyEvents, Waiting {
     this.#isAnswered = true;
     if (this.#stream) this.#stream.stop();
     else if (this.#reply && !this.#reply.isOver) this.#traffic.linger(this.#reply);
-    if (this.#owner.answered(this, response, this.#head as Head)) return;
+    if (!this.#owner.answered(this, response, this.#head as Head)) this.settle(response);
+  }
+
+  /** Hands the response to whoever asked. */
+  settle(response: RpcResponse): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#traffic.waiting.delete(this.request.id);
     this.#sink.response(response);
@@ -177,12 +182,14 @@ export class Exchange implements ReplyEvents, Waiting {
   }
 
   /** The connection is gone, but not the stream: the server keeps it for whoever names its last event. */
-  #resume({ lastEventId, retryMs }: Reply): void {
+  async #resume({ lastEventId, retryMs }: Reply): Promise<void> {
+    this.wasResumed = true;
+    const { GetStream } = await import("./get-stream.ts");
+    if (this.#isOver) return;
     const ended = (reason: Error) => {
       if (reason instanceof HttpFailure && reason.status === 404) this.#owner.sessionLost(this, reason);
       else this.fail(reason);
     };
-    this.wasResumed = true;
     const options = { lastEventId, retryMs, maxFailures: maxResumeFailures };
     this.#stream = new GetStream(this.#traffic, { event: (event) => this.event(event), ended }, options);
     this.#stream.openLater();

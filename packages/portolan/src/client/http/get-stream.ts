@@ -1,20 +1,13 @@
 import type { IncomingEvent } from "../../transport/sse.ts";
+import { Backoff, isPassing } from "./backoff.ts";
 import { HttpFailure, refused, unusable } from "./http-failure.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
 import type { Sending } from "./sender.ts";
 import type { Traffic } from "./traffic.ts";
 import type { Head } from "./transport.ts";
 
-const firstDelayMs = 1_000;
-const shortestDelayMs = 500;
-const longestDelayMs = 60_000;
-const growth = 1.6;
 /** A stream that lived so long was no failure, even if nothing came. */
 const goodLifeMs = 10_000;
-/** Statuses that may be others the next time. */
-const passing: ReadonlySet<number> = new Set([408, 409, 425, 429]);
-/** What can be sent back in a header. */
-const sendable = /^[ -~]+$/;
 
 export interface GetStreamEvents {
   /** The server has opened it, the first time or again. */
@@ -33,35 +26,27 @@ export interface GetStreamOptions {
   readonly failures?: number;
 }
 
-/** Whether a stream can be gone on with after an event of this id. */
-export function isResumable(lastEventId: string): boolean {
-  return sendable.test(lastEventId);
-}
-
 /** A stream that is opened by GET, and opened again where it ended, after a while, as often as it must be. */
 export class GetStream implements ReplyEvents {
   readonly #traffic: Traffic;
   readonly #events: GetStreamEvents;
   readonly #maxFailures: number;
+  readonly #backoff: Backoff;
   /** A stream belongs to its session and ends with it. */
   readonly #sessionId: string | undefined;
   #request: Sending | undefined;
   #reply: Reply | undefined;
   #lastEventId: string;
-  #retryMs: number | undefined;
-  #failures: number;
   #begunAt = 0;
   #hasHeard = false;
   #isStopped = false;
-  #stopWaiting: (() => void) | undefined;
 
   constructor(traffic: Traffic, events: GetStreamEvents, options: GetStreamOptions = {}) {
     this.#traffic = traffic;
     this.#events = events;
     this.#sessionId = traffic.identity.sessionId;
     this.#lastEventId = options.lastEventId ?? "";
-    this.#retryMs = options.retryMs;
-    this.#failures = options.failures ?? 0;
+    this.#backoff = new Backoff(traffic, options.failures, options.retryMs);
     this.#maxFailures = options.maxFailures ?? Number.POSITIVE_INFINITY;
   }
 
@@ -75,28 +60,16 @@ export class GetStream implements ReplyEvents {
   }
 
   /** Opens it after the time that the server asked for, or one that grows with every failure. */
-  openLater(): void {
-    const { clock, sender } = this.#traffic;
-    const base = Math.max(this.#retryMs ?? firstDelayMs, shortestDelayMs);
-    const grown = Math.max(base, Math.min(base * growth ** this.#failures, longestDelayMs));
-    // Clients that lost their server together do not come back together.
-    const delay = grown * (1 + Math.random() / 10);
-    const release = sender.transport.hold();
-    const stop = clock.after(delay, () => {
-      release();
-      this.#stopWaiting = undefined;
+  openLater(after?: Error): void {
+    this.#backoff.wait(after, () => {
       if (this.#traffic.identity.sessionId === this.#sessionId) this.open();
       else this.#end(new HttpFailure("connection-closed", this.#traffic.toGet(""), "ended with its session"));
     });
-    this.#stopWaiting = () => {
-      release();
-      stop();
-    };
   }
 
   stop(): void {
     this.#isStopped = true;
-    this.#stopWaiting?.();
+    this.#backoff.stop();
     this.#reply?.cancel();
   }
 
@@ -106,41 +79,33 @@ export class GetStream implements ReplyEvents {
 
   body(head: Head, text: string): void {
     const request = this.#request as Sending;
-    if (head.status < 300) this.#end(unusable(request, head, "no event stream"));
-    else if (passing.has(head.status) || head.status >= 500) this.#again(refused(request, head, text));
-    else this.#end(refused(request, head, text));
+    this.failed(head.status < 300 ? unusable(request, head, "no event stream") : refused(request, head, text));
   }
 
   event(event: IncomingEvent): void {
     this.#hasHeard = true;
-    this.#note();
     this.#events.event(event);
   }
 
   over(reason: Error | undefined): void {
-    this.#note();
+    const { lastEventId = "", retryMs } = this.#reply ?? {};
+    if (lastEventId !== "") this.#lastEventId = lastEventId;
+    if (retryMs !== undefined) this.#backoff.retryMs = retryMs;
     const hasLived = this.#traffic.clock.now() - this.#begunAt >= goodLifeMs;
-    if (this.#hasHeard || hasLived) this.#failures = -1;
+    if (this.#hasHeard || hasLived) this.#backoff.failures = -1;
     this.#again(reason ?? new HttpFailure("connection-closed", this.#request as Sending, "ended its stream"));
   }
 
   failed(reason: Error): void {
-    const isFinal = !(reason instanceof HttpFailure) || reason.code !== "connection-closed";
-    if (isFinal) this.#end(reason);
-    else this.#again(reason);
-  }
-
-  #note(): void {
-    const { lastEventId = "", retryMs } = this.#reply ?? {};
-    if (isResumable(lastEventId)) this.#lastEventId = lastEventId;
-    if (retryMs !== undefined) this.#retryMs = retryMs;
+    if (isPassing(reason)) this.#again(reason);
+    else this.#end(reason);
   }
 
   #again(reason: Error): void {
     if (this.#isStopped) return;
-    this.#failures += 1;
-    if (this.#failures > this.#maxFailures) this.#end(reason);
-    else this.openLater();
+    this.#backoff.failures += 1;
+    if (this.#backoff.failures > this.#maxFailures) this.#end(reason);
+    else this.openLater(reason);
   }
 
   #end(reason: Error): void {

@@ -4,14 +4,20 @@ import type { Head } from "./transport.ts";
 
 const maxExcerpt = 200;
 
+/** The longest that a server is waited for on its word. */
+const longestRetryAfterMs = 5 * 60_000;
+
 export interface HttpFailureOptions extends ErrorOptions {
   readonly status?: number;
+  readonly retryAfterMs?: number | undefined;
 }
 
 /** A request over HTTP that has no answer, or one that is no answer of the protocol. */
 export class HttpFailure extends PortolanError {
   /** The status of the answer; undefined when there was none. */
   readonly status: number | undefined;
+  /** How long the server asks to be left alone, five minutes at most; undefined when it does not say. */
+  readonly retryAfterMs: number | undefined;
   readonly method: string;
   /** Without credentials and without the values of the query. */
   readonly address: string;
@@ -30,6 +36,7 @@ export class HttpFailure extends PortolanError {
     );
     this.name = "HttpFailure";
     this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
     this.method = request.method;
     this.address = address;
   }
@@ -49,7 +56,15 @@ export function unreachable(request: OutgoingRequest, reason: Error): HttpFailur
 export function refused(request: OutgoingRequest, head: Head, body: string): HttpFailure {
   const { status } = head;
   const code = status === 401 || status === 403 ? "unauthorized" : "http-status";
-  return new HttpFailure(code, request, `answered ${status}${excerptOf(head, body)}`, { status });
+  const retryAfterMs = status === 429 || status === 503 ? retryAfter(head) : undefined;
+  return new HttpFailure(code, request, `answered ${status}${excerptOf(head, body)}`, { status, retryAfterMs });
+}
+
+/** Seconds or a date. */
+function retryAfter(head: Head): number | undefined {
+  const value = head.header("retry-after") ?? "";
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestRetryAfterMs);
 }
 
 /** The status is fine, but what came with it is not. */

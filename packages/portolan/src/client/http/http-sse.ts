@@ -34,6 +34,11 @@ export class SseChannel implements Channel, ReplyEvents {
     this.#reply = new Reply(traffic, this.#request, this);
   }
 
+  /** How long the server wants the client to wait before it connects again. */
+  get retryMs(): number | undefined {
+    return this.#reply.retryMs;
+  }
+
   /** Opens the stream; resolves when the server has said where messages go. */
   connect(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -68,6 +73,12 @@ export class SseChannel implements Channel, ReplyEvents {
     this.#end(undefined);
   }
 
+  /** Ends the stream because it took too long. */
+  expire(ms: number): void {
+    this.#reply.cancel();
+    this.#end(new HttpFailure("connection-closed", this.#request, `failed: no handshake within ${ms} ms`));
+  }
+
   body(head: Head, text: string): void {
     const isFine = head.status < 300;
     this.#end(isFine ? unusable(this.#request, head, "no event stream") : refused(this.#request, head, text));
@@ -91,7 +102,7 @@ export class SseChannel implements Channel, ReplyEvents {
   /** Credentials go to the origin they are for and to no other. */
   #settle(data: string): void {
     if (this.#endpoint) return;
-    const { url } = this.#traffic;
+    const url = this.#traffic.sender.placeOf(this.#traffic.url);
     const endpoint = URL.canParse(data, url.href) ? new URL(data, url) : undefined;
     if (endpoint?.origin === url.origin) {
       this.#endpoint = endpoint;

@@ -1,16 +1,14 @@
 import { nameOf, PortolanError } from "../../errors.ts";
-import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { metaOf } from "../../protocol/meta.ts";
-import { channelLink } from "../channel-link.ts";
+import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { systemClock } from "../clock.ts";
-import { HandshakeWanted, type Link, type LinkEvents, type Sink } from "../link.ts";
+import { HandshakeWanted, type LinkEvents, type Sink } from "../link.ts";
 import { Exchange, type ExchangeOwner } from "./exchange.ts";
-import { createFetchTransport } from "./fetch.ts";
 import type { HttpFailure } from "./http-failure.ts";
-import type { SseChannel } from "./http-sse.ts";
 import type { HttpLink, HttpLinkOptions } from "./options.ts";
 import { Sender } from "./sender.ts";
-import { Session } from "./session.ts";
+import type { Session } from "./session.ts";
+import type { SseLink } from "./sse-link.ts";
+import type { ToolHeaders } from "./tool-headers.ts";
 import { Traffic, versionOf } from "./traffic.ts";
 import type { Head, Transport } from "./transport.ts";
 
@@ -18,7 +16,6 @@ const defaultMaxBytes = 64 * 1024 * 1024;
 /** Three times the pause between keep-alives that servers are advised to make. */
 const defaultIdleStreamMs = 45_000;
 const headerMismatch = -32020;
-const maxToolPages = 100;
 
 /** A link to the server at an http or https address, whichever era and transport it speaks. */
 export function http(url: string | URL, options: HttpLinkOptions = {}): HttpLink {
@@ -38,10 +35,10 @@ function toAddress(url: string | URL): URL {
 }
 
 async function createTransport(fetch: typeof globalThis.fetch | undefined): Promise<Transport> {
-  if (fetch) return createFetchTransport(fetch);
   const { process } = globalThis as { process?: { versions?: { node?: string } } };
-  if (process?.versions?.node !== undefined) return (await import("./node.ts")).createNodeTransport();
-  return createFetchTransport((input, init) => globalThis.fetch(input, init));
+  if (!fetch && process?.versions?.node !== undefined) return (await import("./node.ts")).createNodeTransport();
+  const { createFetchTransport } = await import("./fetch.ts");
+  return createFetchTransport(fetch ?? ((input, init) => globalThis.fetch(input, init)));
 }
 
 class HttpClientLink implements HttpLink, ExchangeOwner {
@@ -49,11 +46,10 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   readonly #url: URL;
   readonly #options: HttpLinkOptions;
   #traffic: Traffic | undefined;
+  /** There since the first handshake. */
   #session: Session | undefined;
-  /** Set while the server is spoken to over HTTP+SSE. */
-  #channel: SseChannel | undefined;
-  #older: Link | undefined;
-  #refetch: Promise<void> | undefined;
+  /** There while the server is spoken to over HTTP+SSE. */
+  #older: SseLink | undefined;
   #closings = 0;
   #closing: Promise<void> | undefined;
 
@@ -79,7 +75,6 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
     const traffic = new Traffic(this.#url, new Sender(transport, this.#options), events, clock, limits);
     this.#traffic = traffic;
-    this.#session = new Session(traffic, (request) => this.#ask(traffic, request));
     if (this.#options.legacySse !== true) return;
     try {
       await this.#speakSse(traffic);
@@ -96,7 +91,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
       sink.failed(new PortolanError("connection-closed", "The connection is closed"));
       return;
     }
-    if (this.#older) {
+    if (this.#older?.isOpen) {
       if (versionOf(request.params) === undefined) this.#older.exchange(request, sink);
       else
         sink.failed(new HandshakeWanted("http-status", "A server that is spoken to over HTTP+SSE wants a handshake"));
@@ -105,14 +100,13 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const exchange = new Exchange(traffic, this, request, sink);
     traffic.waiting.set(request.id, exchange);
     if (exchange.isStateless) exchange.send();
-    else if (request.method === "initialize") {
-      this.#session?.reset();
-      exchange.send();
-    } else this.#session?.whenReady(() => exchange.send());
+    else if (request.method === "initialize") this.#greet(traffic, exchange).catch((reason) => exchange.fail(reason));
+    else if (this.#session) this.#session.whenReady(() => exchange.send());
+    else exchange.send();
   }
 
   cancel(id: RequestId, reason: string): void {
-    if (this.#older) {
+    if (this.#older?.isOpen) {
       this.#older.cancel(id, reason);
       return;
     }
@@ -131,15 +125,14 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   notify(notification: RpcNotification): void {
     const traffic = this.#traffic;
     if (!traffic) return;
-    if (this.#older) this.#older.notify(notification);
-    else if (notification.method === "notifications/initialized") this.#session?.complete(notification);
-    else {
-      this.#session?.whenReady(() =>
-        traffic.post(notification, (failure) => {
-          if (failure) traffic.odd(failure.message);
-        }),
-      );
-    }
+    const post = () =>
+      traffic.post(notification, (failure) => {
+        if (failure) traffic.odd(failure.message);
+      });
+    if (this.#older?.isOpen) this.#older.notify(notification);
+    else if (!this.#session) post();
+    else if (notification.method === "notifications/initialized") this.#session.complete(notification);
+    else this.#session.whenReady(post);
   }
 
   close(): Promise<void> {
@@ -155,18 +148,24 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const traffic = this.#traffic;
     if (!traffic) return false;
     if ("result" in response) {
-      if (request.method === "tools/list" && isStateless)
-        traffic.tools.learn(response.result, (why) => traffic.odd(why));
       if (request.method === "initialize" && !isStateless) this.#session?.begin(request, response.result, head);
-      return false;
+      if (request.method !== "tools/list" || !isStateless) return false;
+      this.#toolHeaders(traffic).then(
+        (tools) => {
+          tools.learn(response.result);
+          exchange.settle(response);
+        },
+        (reason) => exchange.fail(reason),
+      );
+      return true;
     }
     const isMismatch = response.error.code === headerMismatch && request.method === "tools/call" && isStateless;
     if (!isMismatch || exchange.wasMended) return false;
     exchange.wasMended = true;
-    this.#refetchTools(traffic, exchange.request).then(
-      () => exchange.send(),
-      () => exchange.send(),
-    );
+    const sendAgain = () => exchange.send();
+    this.#toolHeaders(traffic)
+      .then((tools) => tools.lookUp(request))
+      .then(sendAgain, sendAgain);
     return true;
   }
 
@@ -213,37 +212,41 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     );
   }
 
+  /** A handshake goes out when what keeps its session is there. */
+  async #greet(traffic: Traffic, exchange: Exchange): Promise<void> {
+    const { Session } = await import("./session.ts");
+    if (traffic.isClosed) return;
+    this.#session ??= new Session(traffic, (request) => this.#ask(traffic, request));
+    this.#session.reset();
+    exchange.send();
+  }
+
+  async #toolHeaders(traffic: Traffic): Promise<ToolHeaders> {
+    const { ToolHeaders } = await import("./tool-headers.ts");
+    traffic.tools ??= new ToolHeaders(traffic, (request) => this.#ask(traffic, request));
+    return traffic.tools;
+  }
+
   /** From here on everything goes over the two endpoints of HTTP+SSE. */
   async #speakSse(traffic: Traffic): Promise<void> {
-    const { SseChannel } = await import("./http-sse.ts");
+    const { SseLink } = await import("./sse-link.ts");
     if (traffic.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
-    const channel = new SseChannel(traffic);
-    this.#channel = channel;
-    await channel.connect();
-    const older = channelLink(channel);
-    const { events } = traffic;
-    await older.open({
-      request: (request, answer, during) => events.request(request, answer, during),
-      notification: (notification) => events.notification(notification),
-      odd: (why) => traffic.odd(why),
-      lost: (reason) => {
-        this.#closing = this.#lose(traffic, reason);
-      },
+    this.#older = new SseLink(traffic, (reason) => {
+      this.#closing = this.#lose(traffic, reason);
     });
-    this.#older = older;
+    await this.#older.open();
   }
 
   /** Everybody who waits hears why, then the client does; what is left is released. */
   async #lose(traffic: Traffic, reason: Error): Promise<void> {
     if (this.#traffic !== traffic) return this.#closing;
     const session = this.#session;
-    const channel = this.#channel;
     const older = this.#older;
     this.#traffic = undefined;
-    this.#channel = undefined;
+    this.#session = undefined;
     this.#older = undefined;
     traffic.close();
-    await (older ? older.close() : channel?.close());
+    await older?.close();
     for (const waiting of traffic.waiting.values()) waiting.fail(reason);
     traffic.events.lost(reason);
     await session?.close();
@@ -256,30 +259,5 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
       traffic.waiting.set(request.id, exchange);
       exchange.send();
     });
-  }
-
-  /** Looks the tools up again because the server expects other headers than it got; once for all who wait for it. */
-  #refetchTools(traffic: Traffic, call: RpcRequest): Promise<void> {
-    this.#refetch ??= this.#listTools(traffic, call).finally(() => {
-      this.#refetch = undefined;
-    });
-    return this.#refetch;
-  }
-
-  async #listTools(traffic: Traffic, call: RpcRequest): Promise<void> {
-    const { progressToken: _, ...meta } = metaOf(call.params) ?? {};
-    let cursor: unknown;
-    for (let page = 0; page < maxToolPages; page += 1) {
-      const params: JsonObject = { _meta: meta, ...(typeof cursor === "string" && { cursor }) };
-      const response = await this.#ask(traffic, {
-        jsonrpc: "2.0",
-        id: traffic.ownId("tools"),
-        method: "tools/list",
-        params,
-      });
-      if ("error" in response) return;
-      cursor = response.result["nextCursor"];
-      if (typeof cursor !== "string") return;
-    }
   }
 }

@@ -6,6 +6,9 @@ import { HttpFailure, mediaTypeOf, tooLarge } from "./http-failure.ts";
 import type { Sender, Sending } from "./sender.ts";
 import type { Head, Receiver } from "./transport.ts";
 
+/** What can be sent back in a header. */
+const sendable = /^[ -~]+$/;
+
 /** What every answer of one link is read with. */
 export interface ReadingRules {
   readonly sender: Sender;
@@ -52,9 +55,10 @@ export class Reply implements Receiver {
     this.#events = events;
   }
 
-  /** The id to resume after; empty when there is none. */
+  /** The id to resume after, as a header can say it; empty when there is none. */
   get lastEventId(): string {
-    return this.#reader?.lastEventId ?? "";
+    const id = this.#reader?.lastEventId ?? "";
+    return sendable.test(id) ? id : "";
   }
 
   /** How long the server wants the client to wait before it connects again. */

@@ -1,11 +1,12 @@
 import { toError } from "../failures.ts";
-import { addressOf, HttpFailure, refused, unreachable } from "./http-failure.ts";
-import type { Challenge, HttpHeaders, HttpLinkOptions, OutgoingRequest } from "./options.ts";
+import { unreachable } from "./http-failure.ts";
+import type { HttpHeaders, HttpLinkOptions, OutgoingRequest } from "./options.ts";
 import type { Head, HttpRequest, Receiver, Transport } from "./transport.ts";
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const none: readonly number[] = [];
-const maxRedirects = 2;
+/** More than an address moves while a link is open. */
+const maxMoved = 10;
 /** As much of a challenge is read; the rest says nothing that matters. */
 const maxChallengeChars = 65_536;
 
@@ -21,10 +22,24 @@ type SenderOptions = Pick<HttpLinkOptions, "headers" | "authorize" | "challenged
 export class Sender {
   readonly transport: Transport;
   readonly options: SenderOptions;
+  /** Where addresses have moved to for good. */
+  readonly #moved = new Map<string, URL>();
 
   constructor(transport: Transport, options: SenderOptions) {
     this.transport = transport;
     this.options = options;
+  }
+
+  /** Where a request to this address goes, after all that the server has said about it. */
+  placeOf(url: URL): URL {
+    let place = url;
+    for (let moves = 0; moves < this.#moved.size; moves += 1) place = this.#moved.get(place.href) ?? place;
+    return place;
+  }
+
+  /** What is sent to `from` goes to `to` from now on. */
+  remember(from: URL, to: URL): void {
+    if (this.#moved.size < maxMoved) this.#moved.set(from.href, to);
   }
 
   /** As the transport sends, except that failures name the request and a 401 or 403 is one. */
@@ -33,6 +48,12 @@ export class Sender {
     delivery.start();
     return () => delivery.cancel();
   }
+}
+
+/** The beginning of an answer that is not for the receiver. */
+interface Kept {
+  readonly head: Head;
+  body: string;
 }
 
 class Delivery implements Receiver {
@@ -47,13 +68,13 @@ class Delivery implements Receiver {
   /** The statuses that the hook was asked about. */
   #challengedBy: readonly number[] = none;
   /** Set while an answer is read that does not go to the receiver. */
-  #kept: { readonly head: Head; body: string } | undefined;
+  #kept: Kept | undefined;
 
   constructor(sender: Sender, sending: Sending, receiver: Receiver) {
     this.#sender = sender;
     this.#sending = sending;
     this.#receiver = receiver;
-    this.#url = sending.url;
+    this.#url = sender.placeOf(sending.url);
   }
 
   // Hot path: nothing is awaited where no hook has to be.
@@ -81,9 +102,8 @@ class Delivery implements Receiver {
   }
 
   end(): void {
-    if (!this.#kept) this.#receiver.end();
-    else if (this.#kept.head.status < 400) this.#redirect(this.#kept.head);
-    else this.#challenge(this.#kept.head, this.#kept.body);
+    if (this.#kept) this.#detour(this.#kept);
+    else this.#receiver.end();
   }
 
   failed(reason: Error, wasStale = false): void {
@@ -124,29 +144,20 @@ class Delivery implements Receiver {
     this.end();
   }
 
-  #redirect(head: Head): void {
-    const { status } = head;
-    const location = head.header("location");
-    const target = location === undefined ? undefined : toUrl(location, this.#url);
-    const isKept = status === 307 || status === 308 || (this.#sending.method === "GET" && status <= 302);
-    if (target && isKept && isSameHost(this.#url, target) && this.#redirects < maxRedirects) {
-      this.#redirects += 1;
-      this.#url = target;
-      this.start();
-      return;
-    }
-    this.#fail(new HttpFailure("http-status", this.#outgoing, whyNot(status, target, this.#redirects), { status }));
-  }
-
-  async #challenge(head: Head, body: string): Promise<void> {
-    const { challenged } = this.#sender.options;
-    const failure = refused(this.#outgoing, head, body);
-    const status = head.status as 401 | 403;
+  /** The answer leads elsewhere, or asks who is there: the request is sent again, or that is why it fails. */
+  async #detour({ head, body }: Kept): Promise<void> {
     try {
-      if (!challenged || this.#challengedBy.includes(status)) throw failure;
-      this.#challengedBy = [...this.#challengedBy, status];
-      const challenge: Challenge = { status, header: (name) => head.header(name.toLowerCase()), body };
-      if ((await challenged(challenge)) !== "retry") throw failure;
+      const { answerChallenge, followRedirect } = await import("./detour.ts");
+      if (head.status < 400) {
+        const target = followRedirect(this.#outgoing, head, this.#redirects);
+        this.#redirects += 1;
+        if (head.status === 308) this.#sender.remember(this.#url, target);
+        this.#url = target;
+      } else {
+        const isNew = !this.#challengedBy.includes(head.status);
+        this.#challengedBy = [...this.#challengedBy, head.status];
+        await answerChallenge(this.#outgoing, head, body, isNew ? this.#sender.options.challenged : undefined);
+      }
       if (!this.#isOver) this.start();
     } catch (reason) {
       this.#fail(toError(reason));
@@ -167,28 +178,4 @@ function merge(...all: (HttpHeaders | undefined)[]): HttpHeaders {
     for (const [name, value] of Object.entries(headers ?? {})) merged.set(name.toLowerCase(), value);
   }
   return Object.fromEntries(merged);
-}
-
-function toUrl(location: string, base: URL): URL | undefined {
-  try {
-    return new URL(location, base);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Credentials stay with the host they are for; only the way there may become a safe one. */
-function isSameHost(from: URL, to: URL): boolean {
-  if (to.username !== "" || to.password !== "") return false;
-  if (to.origin === from.origin) return true;
-  return (
-    from.protocol === "http:" && to.protocol === "https:" && from.hostname === to.hostname && from.port === to.port
-  );
-}
-
-function whyNot(status: number, target: URL | undefined, followed: number): string {
-  if (!target) return `answered ${status} without saying where to`;
-  const shown = addressOf(target);
-  if (followed >= maxRedirects) return `is redirected more than ${maxRedirects} times, at last to ${shown}`;
-  return `answered ${status}, a redirect to ${shown} that is not followed; if that is the server, use its address`;
 }

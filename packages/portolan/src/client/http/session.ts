@@ -143,7 +143,7 @@ export class Session {
   }
 
   /** Resolves when the server has opened the stream or will not: what it says before is lost, so it is not asked before. */
-  #openStream(): Promise<void> {
+  #openStream(after?: Error): Promise<void> {
     this.#stream?.stop();
     if (this.#hasNoStream || this.#traffic.isClosed) return Promise.resolve();
     return new Promise((resolve) => {
@@ -165,7 +165,7 @@ export class Session {
       const stream = new GetStream(this.#traffic, { opened, event, ended }, options);
       this.#stream = stream;
       if (this.#failedRenewals === 0) stream.open();
-      else stream.openLater();
+      else stream.openLater(after);
     });
   }
 
@@ -175,7 +175,7 @@ export class Session {
     if (sessionId !== undefined && this.#hadStream && (status === 404 || status === 400)) {
       this.renew(sessionId).catch((why: Error) => {
         this.#traffic.odd(why.message);
-        this.#openStream();
+        this.#openStream(why);
       });
     } else if (status === 405 || status === 404) this.#hasNoStream = true;
     else this.#traffic.odd(reason.message);

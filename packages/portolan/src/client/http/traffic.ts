@@ -9,10 +9,10 @@ import {
 } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
-import type { MethodRow, Revision } from "../../protocol/revision.ts";
+import type { Revision } from "../../protocol/revision.ts";
 import { perRequest, revisions } from "../../protocol/revisions/index.ts";
 import { encodeHeaderValue } from "../../transport/header-value.ts";
-import { headerNames, mirrorName } from "../../transport/request-headers.ts";
+import { headerNames, nameMemberOf } from "../../transport/request-headers.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import type { Clock } from "../clock.ts";
 import type { LinkEvents } from "../link.ts";
@@ -20,7 +20,7 @@ import { sendOneWay } from "./one-way.ts";
 import type { HttpHeaders } from "./options.ts";
 import type { ReadingRules, Reply } from "./reply.ts";
 import type { Sender, Sending } from "./sender.ts";
-import { ToolHeaders } from "./tool-headers.ts";
+import type { ToolHeaders } from "./tool-headers.ts";
 
 const json = "application/json";
 const either = "application/json, text/event-stream";
@@ -61,7 +61,8 @@ export class Traffic implements ReadingRules {
   readonly idleStreamMs: number;
   keepsAlive = false;
   readonly identity: Identity = { sessionId: undefined, version: undefined };
-  readonly tools: ToolHeaders = new ToolHeaders();
+  /** There as soon as a list of tools has passed by. */
+  tools: ToolHeaders | undefined;
   /** By the id of their requests. */
   readonly waiting: IdTable<Waiting> = new IdTable();
   isClosed = false;
@@ -70,7 +71,7 @@ export class Traffic implements ReadingRules {
   #versionText = "";
   #revision: Revision | undefined;
   /** What follows from a method in this version. */
-  readonly #known = new Map<string, { readonly row: MethodRow | undefined; readonly text: string }>();
+  readonly #known = new Map<string, { readonly nameIn: string | undefined; readonly text: string }>();
   #ownIds = 0;
   readonly #lingering = new Set<Reply>();
   #isSweeping = false;
@@ -161,7 +162,10 @@ export class Traffic implements ReadingRules {
     const message = value as Message;
     if (!("method" in message)) this.#respond(message, during);
     else if (!("id" in message)) this.events.notification(message);
-    else this.events.request(message, (response) => this.#answer(response), during?.request.id);
+    else {
+      const { sessionId } = this.identity;
+      this.events.request(message, (response) => this.#answer(response, sessionId), during?.request.id);
+    }
   }
 
   #respond(response: RpcResponse, during: Waiting | undefined): void {
@@ -175,8 +179,9 @@ export class Traffic implements ReadingRules {
     }
   }
 
-  #answer(response: RpcResponse): void {
-    if (this.isClosed) return;
+  /** A question of a session that is over has nobody who waits, and its id may be another one's by now. */
+  #answer(response: RpcResponse, sessionId: string | undefined): void {
+    if (this.isClosed || sessionId !== this.identity.sessionId) return;
     try {
       this.post(response, (failure) => failure && this.odd(failure.message));
     } catch (reason) {
@@ -192,7 +197,7 @@ export class Traffic implements ReadingRules {
     if (version === undefined) return method === "initialize" ? messageHeaders : this.#statefulHeaders();
     let known = this.#known.get(method);
     if (!known) {
-      known = { row: this.#revision?.requests.get(method), text: encodeHeaderValue(method) };
+      known = { nameIn: nameMemberOf(method, this.#revision?.requests.get(method)), text: encodeHeaderValue(method) };
       if (this.#known.size < maxKnownMethods) this.#known.set(method, known);
     }
     const headers: { [name: string]: string } = {
@@ -201,10 +206,10 @@ export class Traffic implements ReadingRules {
       [headerNames.version]: this.#versionText,
       [headerNames.method]: known.text,
     };
-    const name = mirrorName(known.row, params);
-    if (name !== undefined) headers[headerNames.name] = encodeHeaderValue(name);
-    if (method === "tools/call") for (const [param, value] of this.tools.headersFor(params)) headers[param] = value;
-    return headers;
+    const name = known.nameIn === undefined ? undefined : params?.[known.nameIn];
+    if (typeof name === "string") headers[headerNames.name] = encodeHeaderValue(name);
+    const repeated = method === "tools/call" ? this.tools?.headersFor(params) : undefined;
+    return repeated ? { ...headers, ...repeated } : headers;
   }
 
   #describeWith(version: string | undefined): void {

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { posts } from "./sections/posts.ts";
+
+runRequirements("posts", posts);

@@ -1,0 +1,31 @@
+import { describe, test } from "vitest";
+import type { RevisionDate } from "../../../kit/revisions.ts";
+import { manifest } from "./rows/index.ts";
+
+/** A rule for clients over HTTP as a test: run on every revision that it names. */
+export interface HttpRequirement {
+  /** The row of the manifest that it covers. */
+  row: string;
+  /** What holds, as a sentence. */
+  says: string;
+  /** The revisions it runs on; all of the row unless narrowed. */
+  on?: readonly RevisionDate[];
+  test(revision: RevisionDate): Promise<void>;
+}
+
+export function scopeOf({ row, on }: HttpRequirement): readonly RevisionDate[] {
+  const entry = manifest[row];
+  if (!entry || !("on" in entry)) throw new Error(`the manifest has no testable row ${row}`);
+  return on ?? entry.on;
+}
+
+/** Registers a section's requirements as tests. */
+export function runRequirements(section: string, requirements: readonly HttpRequirement[]): void {
+  describe(section, () => {
+    for (const requirement of requirements) {
+      for (const revision of scopeOf(requirement)) {
+        test(`${requirement.row}: ${requirement.says} (${revision})`, () => requirement.test(revision), 10_000);
+      }
+    }
+  });
+}

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { sessions } from "./sections/sessions.ts";
+
+runRequirements("sessions", sessions);

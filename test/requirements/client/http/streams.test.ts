@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { streams } from "./sections/streams.ts";
+
+runRequirements("streams", streams);

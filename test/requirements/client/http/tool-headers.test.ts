@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { toolHeaders } from "./sections/tool-headers.ts";
+
+runRequirements("tool headers", toolHeaders);

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { ways } from "./sections/ways.ts";
+
+runRequirements("ways", ways);
