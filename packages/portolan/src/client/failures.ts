@@ -42,6 +42,16 @@ export function cutOff(what: string, reason: Error & { neverRan?: boolean }, was
   });
 }
 
+/** Statuses that may be others the next time. */
+const passing: readonly unknown[] = [408, 409, 425, 429];
+
+/** Whether another attempt may succeed: the server was out of reach or silent, or says that it is for now. */
+export function isPassing(reason: Error & { readonly status?: unknown }): boolean {
+  const { status = (reason.cause as { readonly status?: unknown } | undefined)?.status } = reason;
+  if (typeof status === "number") return passing.includes(status) || status >= 500;
+  return reason instanceof PortolanError && (reason.code === "connection-closed" || reason.code === "timeout");
+}
+
 /** The error that something thrown is, or is wrapped in. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -4,7 +4,7 @@ import type { JsonObject, RequestId, RpcNotification } from "../jsonrpc/message.
 import { metaKeys, metaOf } from "../protocol/meta.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
 import type { WatchFilter } from "./api.ts";
-import { aborted, cutOff, timedOut, toError } from "./failures.ts";
+import { aborted, cutOff, isPassing, timedOut, toError } from "./failures.ts";
 import { Changes, changeIn, isWatched } from "./watch.ts";
 import type { Wire } from "./wire.ts";
 
@@ -141,9 +141,20 @@ class Listening {
           this.#interrupted();
           this.changes.tellAll();
         },
-        (reason) => this.#giveUp(toError(reason)),
+        (reason) => this.#failedAgain(toError(reason)),
       );
     });
+  }
+
+  /** A server that is out of reach for a while is asked again. */
+  #failedAgain(reason: Error): void {
+    this.#stopTimer?.();
+    if (this.#id !== undefined) this.#wire.link.cancel(this.#id, "The server did not acknowledge");
+    this.#id = undefined;
+    this.#acknowledged = undefined;
+    this.#refused = undefined;
+    if (isPassing(reason) && !this.#wire.lostBy) this.#again();
+    else this.#giveUp(reason);
   }
 
   #lost(reason: Error): void {

@@ -5,8 +5,6 @@ const firstDelayMs = 1_000;
 const shortestDelayMs = 500;
 const longestDelayMs = 60_000;
 const growth = 1.6;
-/** Statuses that may be others the next time. */
-const passing: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
 /** The pauses between attempts to reach a server: as long as it asks for, and ever longer while they fail. */
 export class Backoff {
@@ -50,12 +48,4 @@ export class Backoff {
     this.#stop?.();
     this.#stop = undefined;
   }
-}
-
-/** Whether another attempt may succeed where one failed for this reason. */
-export function isPassing(reason: Error): boolean {
-  if (!(reason instanceof HttpFailure)) return false;
-  const { status, code } = reason;
-  if (status === undefined) return code === "connection-closed";
-  return passing.has(status) || status >= 500;
 }

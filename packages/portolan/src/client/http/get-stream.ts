@@ -1,5 +1,6 @@
 import type { IncomingEvent } from "../../transport/sse.ts";
-import { Backoff, isPassing } from "./backoff.ts";
+import { isPassing } from "../failures.ts";
+import { Backoff } from "./backoff.ts";
 import { HttpFailure, refused, unusable } from "./http-failure.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
 import type { Sending } from "./sender.ts";
@@ -40,6 +41,7 @@ export class GetStream implements ReplyEvents {
   #begunAt = 0;
   #hasHeard = false;
   #isStopped = false;
+  #stopExpecting: (() => void) | undefined;
 
   constructor(traffic: Traffic, events: GetStreamEvents, options: GetStreamOptions = {}) {
     this.#traffic = traffic;
@@ -57,6 +59,8 @@ export class GetStream implements ReplyEvents {
     this.#request = this.#traffic.toGet(this.#lastEventId);
     this.#reply = new Reply(this.#traffic, this.#request, this);
     this.#reply.send();
+    // Who keeps streams alive opens them at once; the others may wait until there is something to say.
+    if (this.#traffic.keepsAlive) this.#expectHead(this.#request);
   }
 
   /** Opens it after the time that the server asked for, or one that grows with every failure. */
@@ -69,11 +73,13 @@ export class GetStream implements ReplyEvents {
 
   stop(): void {
     this.#isStopped = true;
+    this.#stopExpecting?.();
     this.#backoff.stop();
     this.#reply?.cancel();
   }
 
   begun(head: Head): void {
+    this.#stopExpecting?.();
     if (head.status < 300) this.#events.opened?.();
   }
 
@@ -97,8 +103,18 @@ export class GetStream implements ReplyEvents {
   }
 
   failed(reason: Error): void {
-    if (isPassing(reason)) this.#again(reason);
+    this.#stopExpecting?.();
+    if (reason instanceof HttpFailure && isPassing(reason)) this.#again(reason);
     else this.#end(reason);
+  }
+
+  /** A connection that has gone silent takes a request and never answers it. */
+  #expectHead(request: Sending): void {
+    const { clock, idleStreamMs } = this.#traffic;
+    this.#stopExpecting = clock.after(idleStreamMs, () => {
+      this.#reply?.cancel();
+      this.#again(new HttpFailure("connection-closed", request, `was not answered in ${idleStreamMs} ms`));
+    });
   }
 
   #again(reason: Error): void {

@@ -115,6 +115,8 @@ export class Session {
       });
       this.#failedRenewals = 0;
       this.#hadStream = false;
+      // That the lost session had none says nothing about this one.
+      this.#hasNoStream = false;
       await this.#openStream();
     } catch (reason) {
       // The next request finds the session lost again, and so another attempt is made.

@@ -1,9 +1,10 @@
 import { PortolanError } from "../../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { channelLink } from "../channel-link.ts";
-import { toError } from "../failures.ts";
+import { isPassing, toError } from "../failures.ts";
 import type { Link, LinkEvents, Sink } from "../link.ts";
-import { Backoff, isPassing } from "./backoff.ts";
+import { Backoff } from "./backoff.ts";
+import { HttpFailure } from "./http-failure.ts";
 import { SseChannel } from "./http-sse.ts";
 import type { Traffic } from "./traffic.ts";
 
@@ -173,7 +174,7 @@ export class SseLink {
     if (this.#isClosed) return;
     this.#backoff.failures += 1;
     this.#refuseHeld(reason);
-    if (isPassing(reason)) {
+    if (reason instanceof HttpFailure && isPassing(reason)) {
       this.#traffic.odd(reason.message);
       this.#renewLater(reason);
     } else this.#lost(reason);
