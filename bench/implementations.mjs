@@ -81,9 +81,9 @@ export const implementations = [
   {
     name: "tmcp",
     folder: at(`${peers}/tmcp`),
-    // Its HTTP transport is a package that is not installed.
-    doors: ["stdio", "memory", "one-tool", "whole"],
+    doors: ["stdio", "memory", "one-tool", "whole", "http", "one-tool-http"],
     eras: both,
+    streamsIfItMay: true,
     imports: ["tmcp"],
     needs: at("../test/peers/node_modules/tmcp"),
   },

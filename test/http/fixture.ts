@@ -71,6 +71,15 @@ export function createFixture(secrets?: string[]): Fixture {
         return "done";
       },
     })
+    .tool("patience", {
+      description: "Hangs up, and goes on in a later turn",
+      run: async (_, context) => {
+        context.hangUp();
+        await new Promise((resolve) => setImmediate(resolve));
+        context.progress(1);
+        return "worth it";
+      },
+    })
     .tool("steps", {
       run: async (_, context) => {
         for (const step of [1, 2, 3]) {

@@ -60,6 +60,11 @@ export interface RequestContext<App> {
   progress(progress: number, total?: number, message?: string): void;
   /** Sends a log message, if the client wants that level. Keep secrets out of it. */
   log(level: LogLevel, data: unknown, logger?: string): void;
+  /**
+   * Ends the connection of a call that takes long, and not the call: clients whose revision has that come back by
+   * themselves for what is still said. Does nothing where they would not.
+   */
+  hangUp(): void;
 }
 
 /** What tools, prompts and resources receive: they may ask the client too. */
@@ -147,6 +152,10 @@ export class HandlerContext<App> implements Context<App> {
   log(level: LogLevel, data: unknown, logger?: string): void {
     if (!this.#runtime.snapshot.logging || !mayLog(this.#exchange.current.peer, level)) return;
     this.#exchange.notify("notifications/message", { level, ...(logger !== undefined && { logger }), data });
+  }
+
+  hangUp(): void {
+    this.#exchange.current.back.hangUp?.();
   }
 
   elicit<T = JsonObject>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>> {

@@ -28,6 +28,8 @@ export interface ReturnPath {
   ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
   /** Checks what the transport says of a tool's arguments against them; throws what the client is to hear. */
   checkArguments?(inputSchema: JsonObject, args: JsonObject): MaybePromise<void>;
+  /** Ends the connection of a request whose client comes back for the rest. */
+  hangUp?(): void;
   /** Whether results are wanted as JSON text. */
   readonly writesText?: boolean | undefined;
   /** What is remembered of a stateful peer. */

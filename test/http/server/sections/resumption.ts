@@ -129,6 +129,32 @@ export const resumption: readonly HttpRequirement[] = [
     },
   },
   {
+    row: "E9",
+    says: "a call may hang up, and its client comes back for the rest",
+    on: priming,
+    async test(revision) {
+      const { url } = await start(createFixture().server);
+      const peer = await begin(url, revision);
+      const answer = await peer.call("patience");
+      const first = await answer.event();
+      expect([first?.data, Number(first?.retry) > 0]).toEqual(["", true]);
+      expect(await answer.event()).toBeUndefined();
+      const rest = await (await peer.get(first?.id)).messages();
+      expect(rest.map(({ method }) => method)).toEqual(["notifications/progress", undefined]);
+      expect(textOf(rest[1]!)).toBe("worth it");
+    },
+  },
+  {
+    row: "E14",
+    says: "a call does not hang up on a client that was not told how to come back",
+    on: stateful.filter((revision) => revision !== "2025-11-25"),
+    async test(revision) {
+      const { url } = await start(createFixture().server);
+      const peer = await begin(url, revision);
+      expect(textOf((await (await peer.call("patience")).messages()).at(-1)!)).toBe("worth it");
+    },
+  },
+  {
     row: "E14",
     says: "only the stream of the event is replayed",
     on: stateful,

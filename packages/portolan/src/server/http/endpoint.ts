@@ -106,10 +106,8 @@ export class Endpoint {
       sendError(reply, denial.status, { code: -32600, message: denial.why }, undefined, denial.headers);
       return;
     }
-    const preflight = this.#guard.preflight(request);
-    if (preflight) {
-      reply.send(preflight.status, preflight.headers);
-      return;
+    if (this.#guard.isPreflight(request)) {
+      return import("./preflight.ts").then(({ preflightHeaders }) => reply.send(204, preflightHeaders(request)));
     }
     const headers = this.#guard.corsHeaders(request);
     if (this.#isClosing) {
@@ -150,7 +148,8 @@ export class Endpoint {
   #post(visit: Visit, body: string | BodyProblem): MaybePromise<void> {
     const { request, reply, headers, accepts } = visit;
     if (typeof body !== "string") {
-      sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
+      const code = body.status === 400 ? -32700 : -32600;
+      sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
     const read = readBody(body);

@@ -15,24 +15,12 @@ export interface Guard {
   check(request: HttpRequest): Denial | undefined;
   /** What lets a page of an allowed origin read an answer; nothing for anybody else. */
   corsHeaders(request: HttpRequest): HttpHeaders;
-  /** The answer to a browser that asks beforehand, if the request is that. */
-  preflight(request: HttpRequest): { readonly status: number; readonly headers: HttpHeaders } | undefined;
+  /** Whether it is the browser of an allowed origin that asks beforehand. */
+  isPreflight(request: HttpRequest): boolean;
 }
 
 const loopbackNames: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const exposed = "Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version";
-const requestHeaders: ReadonlySet<string> = new Set([
-  "accept",
-  "authorization",
-  "content-type",
-  "last-event-id",
-  "mcp-method",
-  "mcp-name",
-  "mcp-protocol-version",
-  "mcp-session-id",
-]);
-const paramPrefix = "mcp-param-";
-const preflightSeconds = "7200";
 const nothing: HttpHeaders = {};
 
 export function createGuard(options: ServeHttpOptions): Guard {
@@ -91,21 +79,10 @@ export function createGuard(options: ServeHttpOptions): Guard {
       };
     },
 
-    preflight(request) {
+    isPreflight(request) {
+      if (request.method !== "OPTIONS" || request.header("access-control-request-method") === undefined) return false;
       const origin = request.header("origin");
-      if (request.method !== "OPTIONS" || request.header("access-control-request-method") === undefined) return;
-      if (origin === undefined || !isListed(origin)) return;
-      const headers = allowedHeaders(request.header("access-control-request-headers"));
-      return {
-        status: 204,
-        headers: {
-          "access-control-allow-origin": origin,
-          "access-control-allow-methods": "POST, GET, DELETE",
-          ...(headers !== "" && { "access-control-allow-headers": headers }),
-          "access-control-max-age": preflightSeconds,
-          vary: "Origin, Access-Control-Request-Headers",
-        },
-      };
+      return origin !== undefined && isListed(origin);
     },
   };
 }
@@ -124,19 +101,6 @@ function checkContent(request: HttpRequest): Denial | undefined {
 
 function essenceOf(type: string | undefined): string | undefined {
   return type?.split(";", 1)[0]?.trim().toLowerCase();
-}
-
-/** The requested headers that pass: parameters of tools have headers of any name under one prefix. */
-function allowedHeaders(requested: string | undefined): string {
-  return (requested ?? "")
-    .split(",")
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => requestHeaders.has(name) || (name.startsWith(paramPrefix) && isToken(name)))
-    .join(", ");
-}
-
-function isToken(name: string): boolean {
-  return /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
 }
 
 interface Host {

@@ -9,6 +9,8 @@ export interface Outlet {
   write(text: string): void;
   /** Ends the stream, after a last message if there is one. */
   end(text?: string): void;
+  /** Ends the connection, not the stream, if the client comes back to it. */
+  hangUp?(): void;
 }
 
 /**
@@ -72,6 +74,13 @@ export class PostReply {
       for (const said of this.#held ?? []) events += eventOf(said);
       reply.send(status, { ...headers, ...streamHeaders }, events + eventOf(text));
     }
+  }
+
+  /** Ends the connection, if the client knows that it may come back. */
+  hangUp(): void {
+    if (this.#isOver || !(this.#isSpeaking || this.#begin())) return;
+    this.#goOn();
+    this.#outlet?.hangUp?.();
   }
 
   /** Nobody wants an answer any more: the connection is ended without one. */

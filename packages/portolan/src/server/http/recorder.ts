@@ -20,7 +20,7 @@ export class Recorder {
     this.#count += 1;
     const name = `${this.#name}${this.#count.toString(36)}`;
     if (primes) stream.write(opening(name));
-    return new RecordedStream(stream, this.#log, session, name, this.#afterTurn);
+    return new RecordedStream(stream, this.#log, session, name, primes, this.#afterTurn);
   }
 }
 
@@ -36,13 +36,22 @@ class RecordedStream implements Outlet {
   readonly #log: EventLog;
   readonly #session: string;
   readonly #name: string;
+  readonly #isPrimed: boolean;
   readonly #afterTurn: (call: () => void) => void;
   /** What was said in this turn. */
   #said: Said[] = [];
   #count = 0;
   #stored: Promise<void>;
 
-  constructor(stream: OpenStream, log: EventLog, session: string, name: string, afterTurn: (call: () => void) => void) {
+  constructor(
+    stream: OpenStream,
+    log: EventLog,
+    session: string,
+    name: string,
+    isPrimed: boolean,
+    afterTurn: (call: () => void) => void,
+  ) {
+    this.#isPrimed = isPrimed;
     this.#stream = stream;
     this.#log = log;
     this.#session = session;
@@ -58,6 +67,10 @@ class RecordedStream implements Outlet {
   end(text = ""): void {
     this.#send(text, true);
     this.#stream.end();
+  }
+
+  hangUp(): void {
+    if (this.#isPrimed) this.#stream.end();
   }
 
   #send(text: string, isLast: boolean): void {

@@ -32,6 +32,10 @@ export class SessionCall implements ReturnPath {
     this.#answer.say({ jsonrpc: "2.0", method, params });
   }
 
+  hangUp(): void {
+    this.#answer.hangUp();
+  }
+
   async ask(exchange: ServedExchange, question: InputRequest): Promise<JsonObject> {
     const live = this.#parts.live.open(this.#id);
     try {

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { PortolanError } from "../../../errors.ts";
 import { bodyLimits, patientBytesPerSecond } from "../body.ts";
 import type { HttpLimits } from "../options.ts";
 
@@ -97,26 +96,10 @@ function start(server: Server, port: number, host: string): Promise<void> {
       server.on("error", () => {});
       resolve();
     });
-  }).catch((error: NodeJS.ErrnoException) => {
-    throw new PortolanError("invalid-argument", `listen: ${whyNot(error, port, host)}`, { cause: error });
+  }).catch(async (error: NodeJS.ErrnoException) => {
+    const { cannotListen } = await import("./cannot-listen.ts");
+    throw cannotListen(error, port, host);
   });
-}
-
-function whyNot(error: NodeJS.ErrnoException, port: number, host: string): string {
-  switch (error.code) {
-    case "EADDRINUSE":
-      return `port ${port} of ${host} is in use; choose another, or 0 for one that is free`;
-    case "EACCES":
-      return `port ${port} of ${host} needs more rights; choose one above 1023`;
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return `${JSON.stringify(host)} is no address of this machine; expected one such as "127.0.0.1"`;
-    case "ERR_SOCKET_BAD_PORT":
-      return `expected a port from 0 to 65535, got ${port}`;
-    default:
-      return error.message;
-  }
 }
 
 async function stop(server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> {
