@@ -2,12 +2,11 @@ import type { HttpHeaders } from "./door.ts";
 
 const retryMs = 1_000;
 
+/** What events that are sent as one piece say about themselves. */
+export const wholeStreamHeaders: HttpHeaders = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
+
 /** What every event stream says about itself: nobody on the way may keep, change or hold back its events. */
-export const streamHeaders: HttpHeaders = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-};
+export const streamHeaders: HttpHeaders = { ...wholeStreamHeaders, "cache-control": "no-cache, no-transform" };
 
 /** One message as an event; JSON text has no raw line ends, so that one line of data is enough. */
 export function eventOf(text: string, id?: string): string {

@@ -1,6 +1,6 @@
 import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
-import { eventOf, streamHeaders } from "./event-stream.ts";
+import { eventOf, wholeStreamHeaders } from "./event-stream.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
 import type { Visit } from "./visit.ts";
 
@@ -72,7 +72,7 @@ export class PostReply {
     else {
       let events = "";
       for (const said of this.#held ?? []) events += eventOf(said);
-      reply.send(status, { ...headers, ...streamHeaders }, events + eventOf(text));
+      reply.send(status, { ...headers, ...wholeStreamHeaders }, events + eventOf(text));
     }
   }
 
