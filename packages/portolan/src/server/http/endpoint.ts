@@ -166,6 +166,7 @@ export class Endpoint {
   }
 
   #postStateful(messages: Message | Message[], visit: Visit): MaybePromise<void> {
+    if (this.#stateful?.loaded) return this.#stateful.loaded.post(messages, visit);
     if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, visit));
     const message = `This server takes no sessions; it speaks ${perRequestVersions.join(", ")}`;
     const error = { code: -32602, message, data: { supported: perRequestVersions } };
@@ -187,12 +188,25 @@ export class Endpoint {
   }
 }
 
+/** Takes what is read of one body, which is there when reading returns: the same for all of them. */
+const reading = {
+  read: undefined as Message | Message[] | Unreadable | undefined,
+  message: (message: Message): void => {
+    reading.read = message;
+  },
+  batch: (messages: Message[]): void => {
+    reading.read = messages;
+  },
+  unreadable: (problem: Unreadable): void => {
+    reading.read = problem;
+  },
+};
+
 /** The messages of a body, or what is wrong with it. */
 function readBody(body: string): Message | Message[] | Unreadable {
-  let read: Message | Message[] | Unreadable = { code: -32700, why: "the body is empty", answerable: true };
-  const take = (what: Message | Message[] | Unreadable) => {
-    read = what;
-  };
-  readText(body, { message: take, batch: take, unreadable: take });
-  return read;
+  reading.read = undefined;
+  readText(body, reading);
+  const { read } = reading;
+  reading.read = undefined;
+  return read ?? { code: -32700, why: "the body is empty", answerable: true };
 }

@@ -39,15 +39,15 @@ export function serveStateless(serving: Serving, message: RpcRequest, visit: Vis
     const exchange = new ServedExchange(message, peer, principal, back);
     const { expiresAt } = principal;
     if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully?.() };
+    const running = serveExchange(runtime, exchange, (response, error) =>
+      answer.finish(serialize(response), error ? statusOf(error) : 200),
+    );
+    if (!running) return;
     // spec 2026-07-28: a client that closes the stream of its request cancels it.
     reply.onGone(() => {
       exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
       answer.drop();
     });
-    const running = serveExchange(runtime, exchange, (response, error) =>
-      answer.finish(serialize(response), error ? statusOf(error) : 200),
-    );
-    if (!running) return;
     answer.streamAfter(serving.quietMs);
     serving.track(exchange, running);
   } catch (cause) {
