@@ -23,7 +23,7 @@ export async function buildLibrary() {
   await build({
     input,
     platform: "neutral",
-    external: /^node:/,
+    external: [/^node:/, "jose"],
     preserveEntrySignatures: "allow-extension",
     output: {
       dir: built,

@@ -4,6 +4,7 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   jsonrpc: [],
   schema: [],
   storage: [],
+  auth: ["storage"],
   protocol: ["jsonrpc", "schema"],
   transport: ["jsonrpc", "schema", "protocol"],
   server: ["jsonrpc", "schema", "storage", "protocol", "transport"],

@@ -1,6 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { readText } from "../../jsonrpc/framing.ts";
-import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
+import { isRequest, type Message } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -12,11 +11,12 @@ import type { BodyProblem, HttpReply, HttpRequest } from "./door.ts";
 import { createGuard } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { Later } from "./later.ts";
-import { anonymous, type ServeHttpOptions } from "./options.ts";
+import { type Asked, anonymous, type Protection, protectionOf, type ServeHttpOptions } from "./options.ts";
+import { readBody } from "./read-body.ts";
 import { Serving } from "./serving.ts";
 import type { Stateful } from "./stateful.ts";
 import { serveStateless } from "./stateless.ts";
-import { idOf, sendError } from "./status.ts";
+import { idOf, refuse, sendError } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
 /** Where the endpoint is unless said otherwise. */
@@ -27,6 +27,7 @@ export class Endpoint {
   readonly #serving: Serving;
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
+  readonly #protection: Protection | undefined;
   readonly #stateful: Later<Stateful> | undefined;
   readonly #httpSse: Later<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
@@ -35,6 +36,7 @@ export class Endpoint {
 
   constructor(server: Served, options: ServeHttpOptions) {
     this.#options = options;
+    this.#protection = protectionOf(options);
     this.#serving = new Serving(runtimeOf(server), options);
     this.#guard = createGuard(options);
     const { sessions = {}, httpSse = false, storage } = options;
@@ -51,7 +53,8 @@ export class Endpoint {
 
   /** Whether something is served at a path. */
   owns(path: string): boolean {
-    return path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path);
+    if (path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path)) return true;
+    return this.#protection?.documents?.has(path) === true;
   }
 
   readonly handle = (request: HttpRequest, reply: HttpReply): void => {
@@ -116,19 +119,24 @@ export class Endpoint {
       return;
     }
     const accepts = readAccept(request.header("accept"));
-    const { verify } = this.#options;
-    if (!verify) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
+    if (!this.#protection) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
+    const { documents, verify } = this.#protection;
+    const document = documents?.get(request.path);
+    if (document !== undefined) {
+      reply.send(200, { ...headers, "content-type": "application/json", "cache-control": "max-age=3600" }, document);
+      return;
+    }
     return whenDone(verify(request), (verdict) => {
-      if (!("status" in verdict)) return this.#serve({ request, reply, principal: verdict, headers, accepts });
-      const error = { code: -32600, message: verdict.why };
-      sendError(reply, verdict.status, error, undefined, { ...headers, ...verdict.headers });
+      if ("status" in verdict) refuse(reply, verdict, headers);
+      else return this.#serve({ request, reply, principal: verdict, headers, accepts });
     });
   }
 
   #serve(visit: Visit): MaybePromise<void> {
     const { request, reply, headers } = visit;
+    if (request.method !== "POST" && !this.#permits([], visit)) return;
     if (this.#httpSse && this.#isHttpSse(request.path)) {
-      return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(visit));
+      return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(visit, (read) => this.#permits(read, visit)));
     }
     if (request.method === "POST") {
       request.body((body) => this.#try(request, reply, () => this.#post(visit, body)));
@@ -160,9 +168,18 @@ export class Endpoint {
     } else if (!accepts.json && !accepts.events) {
       const message = "Accept: expected application/json or text/event-stream among the types";
       sendError(reply, 406, { code: -32600, message }, idOf(read), headers);
-    } else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, visit);
+    } else if (!this.#permits(read, visit)) return;
+    else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, visit);
     else if (isRequest(read)) serveStateless(this.#serving, read, visit);
     else reply.send(202, headers);
+  }
+
+  /** Whether the caller may do all this; answers if not. */
+  #permits(messages: Message | Message[], { reply, principal, headers }: Visit): boolean {
+    if (!this.#protection?.permit) return true;
+    const refusal = this.#protection.permit(principal, askedIn(messages));
+    if (refusal) refuse(reply, refusal, headers, idOf(messages));
+    return !refusal;
   }
 
   #postStateful(messages: Message | Message[], visit: Visit): MaybePromise<void> {
@@ -188,25 +205,9 @@ export class Endpoint {
   }
 }
 
-/** Takes what is read of one body, which is there when reading returns: the same for all of them. */
-const reading = {
-  read: undefined as Message | Message[] | Unreadable | undefined,
-  message: (message: Message): void => {
-    reading.read = message;
-  },
-  batch: (messages: Message[]): void => {
-    reading.read = messages;
-  },
-  unreadable: (problem: Unreadable): void => {
-    reading.read = problem;
-  },
-};
-
-/** The messages of a body, or what is wrong with it. */
-function readBody(body: string): Message | Message[] | Unreadable {
-  reading.read = undefined;
-  readText(body, reading);
-  const { read } = reading;
-  reading.read = undefined;
-  return read ?? { code: -32700, why: "the body is empty", answerable: true };
+function askedIn(messages: Message | Message[]): Asked[] {
+  return (Array.isArray(messages) ? messages : [messages]).filter(isRequest).map(({ method, params }) => {
+    const name = params?.["name"] ?? params?.["uri"];
+    return { method, name: typeof name === "string" ? name : undefined };
+  });
 }

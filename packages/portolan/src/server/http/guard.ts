@@ -1,6 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { HttpHeaders, HttpRequest } from "./door.ts";
-import type { ServeHttpOptions } from "./options.ts";
+import { protectionOf, type ServeHttpOptions } from "./options.ts";
 
 /** Refuses a request for what its headers say. */
 export interface Denial {
@@ -26,7 +26,7 @@ const nothing: HttpHeaders = {};
 export function createGuard(options: ServeHttpOptions): Guard {
   const hosts = options.allowedHosts && new Set(options.allowedHosts.map(toHostEntry));
   const origins = new Set((options.allowedOrigins ?? []).map(toOriginEntry));
-  const checksHost = hosts !== undefined || options.verify === undefined;
+  const checksHost = hosts !== undefined || protectionOf(options) === undefined;
   // Nearly all requests of a server name it alike.
   let lastHost: string | undefined;
 
@@ -153,10 +153,11 @@ function mistake(option: string, expected: string, entry: unknown): PortolanErro
 
 /** Throws unless it is safe to listen there: others than this machine reach a server only if it knows who they are. */
 export function assertSafeBinding(host: string, options: ServeHttpOptions): void {
-  if (options.verify !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host)) return;
+  if (protectionOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host))
+    return;
   throw new PortolanError(
     "invalid-argument",
-    `host: expected a loopback address without \`verify\`, got ${nameOf(host)}; authenticate with \`verify\`, listen on "127.0.0.1", or set \`dangerouslyAllowUnauthenticated\``,
+    `host: expected a loopback address without \`verify\` or \`auth\`, got ${nameOf(host)}; authenticate with \`auth\` or \`verify\`, listen on "127.0.0.1", or set \`dangerouslyAllowUnauthenticated\``,
   );
 }
 

@@ -1,10 +1,11 @@
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
-import { readText } from "../../jsonrpc/framing.ts";
+import type { Message, Unreadable } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import { toBase64url } from "../../storage/base64url.ts";
 import { type Serving as ServedChannel, serveChannel } from "../serve-channel.ts";
 import type { Served } from "../server.ts";
 import { eventOf } from "./event-stream.ts";
+import { readBody } from "./read-body.ts";
 import type { Serving } from "./serving.ts";
 import { sendError } from "./status.ts";
 import type { OpenStream } from "./streams.ts";
@@ -34,10 +35,11 @@ export class HttpSse {
     this.#messagesPath = paths.messagesPath;
   }
 
-  serve(visit: Visit): void {
+  /** @param permits answers and says no where the caller may not do what a body asks for */
+  serve(visit: Visit, permits: (messages: Message | Message[]) => boolean): void {
     const { request, reply, headers } = visit;
     if (request.path === this.#path && request.method === "GET") this.#open(visit);
-    else if (request.path !== this.#path && request.method === "POST") this.#post(visit);
+    else if (request.path !== this.#path && request.method === "POST") this.#post(visit, permits);
     else {
       const allow = request.path === this.#path ? "GET" : "POST";
       const error = { code: -32600, message: `${request.method}: expected ${allow}` };
@@ -69,7 +71,7 @@ export class HttpSse {
     });
   }
 
-  #post({ request, reply, principal, headers }: Visit): void {
+  #post({ request, reply, principal, headers }: Visit, permits: (messages: Message | Message[]) => boolean): void {
     const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
     if (known?.principal !== principal.key) {
       sendError(reply, 404, { code: -32600, message: "Session not found: connect again" }, undefined, headers);
@@ -80,8 +82,10 @@ export class HttpSse {
         sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
         return;
       }
+      const read = readBody(body);
+      if (!("code" in read) && !permits(read)) return;
       reply.send(202, headers);
-      known.channel.receive(body);
+      known.channel.receive(read);
     });
   }
 }
@@ -106,8 +110,11 @@ class SseChannel implements Channel {
     if (this.#stream.isOver) this.lose();
   }
 
-  receive(text: string): void {
-    if (this.#incoming && !this.#isClosed) readText(text, this.#incoming);
+  receive(read: Message | Message[] | Unreadable): void {
+    if (!this.#incoming || this.#isClosed) return;
+    if (Array.isArray(read)) this.#incoming.batch(read);
+    else if ("code" in read) this.#incoming.unreadable(read);
+    else this.#incoming.message(read);
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { PortolanError } from "../../errors.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Principal } from "../exchange.ts";
 import type { HttpHeaders, HttpRequest } from "./door.ts";
@@ -7,6 +8,21 @@ export interface Refusal {
   readonly status: 401 | 403 | 429 | 503;
   readonly why: string;
   readonly headers?: HttpHeaders;
+}
+
+/** What a caller asks for: a method, and the name of the tool, prompt or resource where it has one. */
+export interface Asked {
+  readonly method: string;
+  readonly name: string | undefined;
+}
+
+/** Lets in who may come in, and says what they may do; `protect` of `portolan/auth/server` makes one. */
+export interface Protection {
+  readonly verify: Verifier;
+  /** Refuses what a caller may not do, all requests of a body at once; nothing is asked where there is no body. */
+  readonly permit?: (principal: Principal, asked: readonly Asked[]) => Refusal | undefined;
+  /** JSON documents that everybody may read, by their path. */
+  readonly documents?: ReadonlyMap<string, string>;
 }
 
 /** Says who makes a request, or refuses it. */
@@ -47,6 +63,8 @@ export interface ServeHttpOptions {
   readonly allowedOrigins?: readonly string[];
   /** Authenticates every request. Without one, everybody is the same anonymous principal. */
   readonly verify?: Verifier;
+  /** Authenticates every request, and says what its caller may do. */
+  readonly auth?: Protection;
   /** Listens on other than loopback addresses without `verify`. */
   readonly dangerouslyAllowUnauthenticated?: boolean;
   /** Keeps sessions and their events, shared by all processes that serve them; in memory unless said. */
@@ -60,6 +78,14 @@ export interface ServeHttpOptions {
   readonly keepAliveMs?: number;
   /** How long a call may be silent before its answer becomes a stream; 5 s unless said otherwise. */
   readonly quietMs?: number;
+}
+
+/** Who says who may come in, if anybody does. */
+export function protectionOf({ auth, verify }: ServeHttpOptions): Protection | undefined {
+  if (auth && verify) {
+    throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both; leave `verify` out");
+  }
+  return auth ?? (verify && { verify });
 }
 
 /** The anonymous caller of a server without authentication. */

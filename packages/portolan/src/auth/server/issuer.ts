@@ -1,0 +1,123 @@
+import { compactVerify, createLocalJWKSet, type JSONWebKeySet, type JWSHeaderParameters } from "jose";
+import { PortolanError } from "../../errors.ts";
+import { type Claims, TokenProblem } from "./claims.ts";
+import { fetchJson } from "./fetch-json.ts";
+
+/** An authorization server whose tokens are accepted. */
+export interface Issuer {
+  /** As its tokens and its metadata name it, to the letter. */
+  readonly issuer: string;
+  /** Where its keys are; found in its metadata unless given. */
+  readonly jwksUri?: string;
+  /** Signature algorithms; those of RSA and elliptic curves unless given. */
+  readonly algorithms?: readonly string[];
+}
+
+/** Asymmetric ones only: with others whoever can check a token could make one. */
+export const signatures: readonly string[] = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+];
+
+const types: readonly unknown[] = [undefined, "at+jwt", "application/at+jwt", "jwt"];
+/** How long keys are used without a look, and how often they are looked for because a token names another one. */
+const keysMs = 10 * 60_000;
+const againMs = 60_000;
+const maxKeys = 100;
+
+type Keys = ReturnType<typeof createLocalJWKSet>;
+
+/** The keys of one issuer, read when they are needed and never from where a token says. */
+export class IssuerKeys {
+  readonly issuer: string;
+  readonly #algorithms: string[];
+  readonly #jwksUri: string | undefined;
+  readonly #now: () => number;
+  #keys: Keys | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<Keys> | undefined;
+
+  constructor({ issuer, jwksUri, algorithms = signatures }: Issuer, now: () => number) {
+    const wrong = algorithms.find((algorithm) => !signatures.includes(algorithm));
+    if (wrong !== undefined) {
+      throw new PortolanError("invalid-argument", `algorithms: expected one of ${signatures.join(", ")}, got ${wrong}`);
+    }
+    this.issuer = issuer;
+    this.#algorithms = [...algorithms];
+    this.#jwksUri = jwksUri;
+    this.#now = now;
+  }
+
+  /** The claims of a token that this issuer has signed; throws a TokenProblem for every other one. */
+  async verify(token: string): Promise<Claims> {
+    const getKey = (header: JWSHeaderParameters, input: Parameters<Keys>[1]) => this.#find(header, input);
+    const { payload, protectedHeader } = await compactVerify(token, getKey, { algorithms: this.#algorithms }).catch(
+      (cause) => {
+        if (cause instanceof PortolanError) throw cause;
+        throw new TokenProblem("the token is not signed by its issuer", { cause });
+      },
+    );
+    if (!types.includes(protectedHeader.typ?.toLowerCase())) throw new TokenProblem("this is no access token");
+    return readClaims(payload);
+  }
+
+  async #find(header: JWSHeaderParameters, input: Parameters<Keys>[1]): ReturnType<Keys> {
+    const isOld = this.#now() - this.#readAt >= keysMs;
+    const keys = this.#keys && !isOld ? this.#keys : await this.#read();
+    try {
+      return await keys(header, input);
+    } catch (cause) {
+      // A key may be new; whoever sends made-up names does not make us ask more often.
+      if (this.#now() - this.#readAt < againMs) throw cause;
+      return (await this.#read())(header, input);
+    }
+  }
+
+  #read(): Promise<Keys> {
+    this.#reading ??= this.#fetch().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #fetch(): Promise<Keys> {
+    const jwksUri = this.#jwksUri ?? (await findJwksUri(this.issuer));
+    const found = await fetchJson(jwksUri);
+    const keys = Array.isArray(found["keys"]) ? found["keys"] : [];
+    if (keys.length > maxKeys) {
+      throw new PortolanError("answer-invalid", `${jwksUri}: expected at most ${maxKeys} keys, got ${keys.length}`);
+    }
+    this.#keys = createLocalJWKSet({ keys } as JSONWebKeySet);
+    this.#readAt = this.#now();
+    return this.#keys;
+  }
+}
+
+async function findJwksUri(issuer: string): Promise<string> {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    ...(path === "" ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
+  ];
+  let last: unknown;
+  for (const place of places) {
+    try {
+      const metadata = await fetchJson(place);
+      if (metadata["issuer"] === issuer && typeof metadata["jwks_uri"] === "string") return metadata["jwks_uri"];
+      last = new PortolanError("answer-invalid", `${place}: expected a jwks_uri and the issuer ${issuer}`);
+    } catch (cause) {
+      last = cause;
+    }
+  }
+  throw new PortolanError("connection-closed", `The keys of ${issuer} cannot be found`, { cause: last });
+}
+
+function readClaims(payload: Uint8Array): Claims {
+  try {
+    const claims: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(payload));
+    if (typeof claims === "object" && claims !== null && !Array.isArray(claims)) return claims as Claims;
+  } catch {}
+  throw new TokenProblem("the token has no claims");
+}
