@@ -1,49 +1,30 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
-import { bounded } from "./bounded.mjs";
 import { calls, check, initialize, initialized, paramsOf, request } from "./messages.mjs";
+import { ServerProcess } from "./server-process.mjs";
 
-const reporter = new URL("./reporter.mjs", import.meta.url).href;
 const IN_FLIGHT = 64;
-const LIMIT_MS = 60_000;
 
 /** A child server and the one hand-written driver that talks to it; its costs fall on this process, not the child. */
 export class StdioDriver {
-  #child;
+  #process;
   #name;
   #era;
-  #stderr = "";
   #partial = [];
   #nextId = 1;
   /** @type {(chunk: Buffer) => void} */
   #sink = () => {};
-  #failed;
 
-  constructor(implementation, options = {}) {
+  constructor({ name, folder }, options = {}) {
     const { era = "stateful", program = "stdio", extraTools = 0, maxBytes = 0, measured = true } = options;
-    this.#name = implementation.name;
+    this.#name = name;
     this.#era = era;
-    const path = join(implementation.folder, `${program}.mjs`);
-    const args = measured ? ["--import", reporter, path] : [path];
-    this.#child = spawn(process.execPath, args, {
-      stdio: measured ? ["pipe", "pipe", "pipe", "ipc"] : ["pipe", "pipe", "pipe"],
-      env: {
-        ...process.env,
-        BENCH_EXTRA_TOOLS: String(extraTools),
-        ...(maxBytes > 0 && { PORTOLAN_BENCH_MAX_BYTES: String(maxBytes) }),
-      },
-    });
-    this.#child.stdout.on("data", (chunk) => this.#sink(chunk));
-    this.#child.stderr.on("data", (chunk) => {
-      this.#stderr = (this.#stderr + chunk).slice(-2000);
-    });
-    this.#child.stdin.on("error", () => {});
-    this.#failed = new Promise((_, reject) => {
-      this.#child.once("error", reject);
-      this.#child.once("exit", (code) => reject(new Error(`${this.#name} exited with ${code}: ${this.#stderr}`)));
-    });
-    this.#failed.catch(() => {});
+    const env = {
+      BENCH_EXTRA_TOOLS: String(extraTools),
+      ...(maxBytes > 0 && { PORTOLAN_BENCH_MAX_BYTES: String(maxBytes) }),
+    };
+    this.#process = new ServerProcess(name, join(folder, `${program}.mjs`), { stdin: "pipe", env, measured });
+    this.#process.stdout.on("data", (chunk) => this.#sink(chunk));
+    this.#process.stdin.on("error", () => {});
   }
 
   /** Says hello (in the stateful era) and proves that the tools answer rightly. */
@@ -58,15 +39,11 @@ export class StdioDriver {
   async hello() {
     const { response } = await this.#send(initialize);
     if (!response.result) throw new Error(`${this.#name} refused initialize: ${JSON.stringify(response)}`);
-    this.#child.stdin.write(`${JSON.stringify(initialized)}\n`);
+    this.#process.stdin.write(`${JSON.stringify(initialized)}\n`);
   }
 
-  /** CPU µs (user + system, all threads) the child has used so far, as told by itself. */
-  async cpu() {
-    const answer = once(this.#child, "message");
-    this.#child.send("cpu");
-    const [microseconds] = await this.#within(answer, "cpu");
-    return microseconds;
+  cpu() {
+    return this.#process.cpu();
   }
 
   /** One request; `notifications` counts the lines that came before its response. */
@@ -92,8 +69,8 @@ export class StdioDriver {
           }
         });
     });
-    this.#child.stdin.write(`${JSON.stringify(message)}\n`);
-    return this.#within(answered, message.method);
+    this.#process.stdin.write(`${JSON.stringify(message)}\n`);
+    return this.#process.within(answered, message.method);
   }
 
   /** Writes one line as it is and counts the bytes of the one line that answers: for messages too big to parse here. */
@@ -105,8 +82,8 @@ export class StdioDriver {
         if (chunk[chunk.length - 1] === 10) resolve(bytes);
       };
     });
-    this.#child.stdin.write(line);
-    return this.#within(answered, `${line.length} bytes`);
+    this.#process.stdin.write(line);
+    return this.#process.within(answered, `${line.length} bytes`);
   }
 
   /** Makes `count` calls with 64 in flight; every thousandth answer is checked, all are counted. */
@@ -132,14 +109,14 @@ export class StdioDriver {
         sent += more;
         let text = "";
         for (let i = 0; i < more; i++) text += lineOf();
-        if (more > 0) this.#child.stdin.write(text);
+        if (more > 0) this.#process.stdin.write(text);
         if (received === count) resolve(count);
       };
       let text = "";
       for (let i = 0; i < sent; i++) text += lineOf();
-      this.#child.stdin.write(text);
+      this.#process.stdin.write(text);
     });
-    return this.#within(done, `${count} × ${call}`);
+    return this.#process.within(done, `${count} × ${call}`);
   }
 
   #lines(chunk, onLine) {
@@ -156,14 +133,7 @@ export class StdioDriver {
     if (start < chunk.length) this.#partial.push(chunk.subarray(start));
   }
 
-  #within(promise, what) {
-    return bounded(Promise.race([promise, this.#failed]), LIMIT_MS, `${this.#name}, ${what}`);
-  }
-
-  async close() {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const exited = once(this.#child, "exit");
-    this.#child.kill("SIGKILL");
-    await exited;
+  close() {
+    return this.#process.close();
   }
 }

@@ -45,7 +45,7 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   T08: [
     [clients, "a state in which any character was changed is refused"],
     [`${sections}/stateless.ts`, "the state of one principal is nothing to another"],
-    ["test/requirements/sections/rounds.ts", "a flipped byte, another tool, other arguments, another method"],
+    ["test/requirements/sections/rounds/states.ts", "a flipped byte, another tool, other arguments, another method"],
   ],
   T09: [
     [bytes, "a header that came twice is never taken for one of them"],

@@ -115,10 +115,14 @@ export class Answer {
   }
 
   /** The next event that carries a message. */
+  async messageEvent(): Promise<ServerEvent> {
+    for (let event = await this.event(); event; event = await this.event()) if (event.data !== "") return event;
+    throw new Error("expected a message, got the end of the stream");
+  }
+
+  /** The next message. */
   async message(): Promise<Said> {
-    const event = await this.event();
-    if (!event) throw new Error("expected a message, got the end of the stream");
-    return event.data === "" ? this.message() : JSON.parse(event.data);
+    return JSON.parse((await this.messageEvent()).data);
   }
 
   /** All that is still to come, the response last. */

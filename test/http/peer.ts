@@ -18,6 +18,14 @@ export interface PeerOptions {
   readonly headers?: Headers;
 }
 
+/** What goes with a request beside its params. */
+type Rest = [id?: RequestId, headers?: Headers, signal?: AbortSignal];
+
+/** The params of a call that may be told of progress. */
+function toCall(name: string, args: JsonObject = {}, id: RequestId = 1): JsonObject {
+  return { name, arguments: args, _meta: { progressToken: `token ${id}` } };
+}
+
 /** A client with a session, which sends what its revision asks for and no more. */
 export class SessionPeer {
   readonly url: string;
@@ -45,31 +53,17 @@ export class SessionPeer {
     return send(this.url, { headers: { ...this.headers, ...headers }, body, signal });
   }
 
-  request(
-    method: string,
-    params?: JsonObject,
-    id: RequestId = 1,
-    headers: Headers = {},
-    signal?: AbortSignal,
-  ): Promise<Answer> {
+  request(method: string, params?: JsonObject, ...[id = 1, headers = {}, signal]: Rest): Promise<Answer> {
     return this.post(toRequest(method, params, id), headers, signal);
   }
 
-  call(
-    name: string,
-    args: JsonObject = {},
-    id: RequestId = 1,
-    headers: Headers = {},
-    signal?: AbortSignal,
-  ): Promise<Answer> {
-    const params = { name, arguments: args, _meta: { progressToken: `token ${id}` } };
-    return this.request("tools/call", params, id, headers, signal);
+  call(name: string, args?: JsonObject, ...rest: Rest): Promise<Answer> {
+    return this.request("tools/call", toCall(name, args, rest[0]), ...rest);
   }
 
   /** The text of a tool's result. */
-  async textOf(name: string, args: JsonObject = {}): Promise<string> {
-    const answer = await this.call(name, args);
-    return textOf(await answer.response());
+  async textOf(name: string, args?: JsonObject): Promise<string> {
+    return textOf(await (await this.call(name, args)).response());
   }
 
   notify(method: string, params?: JsonObject): Promise<Answer> {
@@ -148,13 +142,7 @@ export class StatelessPeer {
   }
 
   /** Sends a request with everything it needs; `headers` replace what would be sent, `undefined` leaves one out. */
-  request(
-    method: string,
-    params: JsonObject = {},
-    id: RequestId = 1,
-    headers: Headers = {},
-    signal?: AbortSignal,
-  ): Promise<Answer> {
+  request(method: string, params: JsonObject = {}, ...[id = 1, headers = {}, signal]: Rest): Promise<Answer> {
     const name = params["name"] ?? params["uri"];
     const named = typeof name === "string" && method !== "completion/complete" ? name : undefined;
     const { capabilities, headers: always } = this.options;
@@ -166,21 +154,13 @@ export class StatelessPeer {
     });
   }
 
-  call(
-    name: string,
-    args: JsonObject = {},
-    id: RequestId = 1,
-    headers: Headers = {},
-    signal?: AbortSignal,
-  ): Promise<Answer> {
-    const params = { name, arguments: args, _meta: { progressToken: `token ${id}` } };
-    return this.request("tools/call", params, id, headers, signal);
+  call(name: string, args?: JsonObject, ...rest: Rest): Promise<Answer> {
+    return this.request("tools/call", toCall(name, args, rest[0]), ...rest);
   }
 
   /** The text of a tool's result. */
-  async textOf(name: string, args: JsonObject = {}): Promise<string> {
-    const answer = await this.call(name, args);
-    return textOf(await answer.response());
+  async textOf(name: string, args?: JsonObject): Promise<string> {
+    return textOf(await (await this.call(name, args)).response());
   }
 
   /** Sends a body as it is. */

@@ -1,4 +1,4 @@
 import { runRequirements } from "./requirement.ts";
 import { rounds } from "./sections/rounds.ts";
 
-runRequirements("multi round trips and subscriptions", rounds);
+runRequirements("multi round trips", rounds);

@@ -2,12 +2,14 @@ import { goThroughFetch } from "../kit.ts";
 import { type HttpRequirement, runRequirements } from "./requirement.ts";
 import { base } from "./sections/base.ts";
 import { batches } from "./sections/batches.ts";
+import { cancelling } from "./sections/cancelling.ts";
 import { headers } from "./sections/headers.ts";
 import { posts } from "./sections/posts.ts";
 import { resumption } from "./sections/resumption.ts";
 import { sessions } from "./sections/sessions.ts";
 import { stateless } from "./sections/stateless.ts";
 import { streams } from "./sections/streams.ts";
+import { takeover } from "./sections/takeover.ts";
 
 const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
   base,
@@ -15,6 +17,8 @@ const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
   posts,
   sessions,
   streams,
+  takeover,
+  cancelling,
   resumption,
   headers,
   stateless,

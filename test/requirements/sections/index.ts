@@ -6,6 +6,7 @@ import { features } from "./features.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { rounds } from "./rounds.ts";
 import { stdio } from "./stdio.ts";
+import { subscriptions } from "./subscriptions.ts";
 import { tools } from "./tools.ts";
 import { utilities } from "./utilities.ts";
 
@@ -18,6 +19,7 @@ export const sections: { readonly [section: string]: readonly Requirement[] } = 
   lifecycle,
   rounds,
   stdio,
+  subscriptions,
   tools,
   utilities,
 };

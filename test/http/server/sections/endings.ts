@@ -1,28 +1,29 @@
 import type { Verifier } from "portolan/server/http";
 import { createMemoryStorage } from "portolan/storage";
 import { expect } from "vitest";
+import type { RevisionDate } from "../../../kit/revisions.ts";
+import { beginFixture } from "../../begin-fixture.ts";
 import { createFixture } from "../../fixture.ts";
-import { type Answer, start } from "../../kit.ts";
+import { start } from "../../kit.ts";
 import { begin, open, SessionPeer, textOf } from "../../peer.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-/** The id of the first event that has a message. */
-async function idOf(answer: Answer): Promise<string> {
-  const event = await answer.event();
-  return event?.data === "" ? idOf(answer) : String(event?.id);
+/** A call that has told of its progress and holds on, and the id of that event. */
+async function beginHeld(revision: RevisionDate) {
+  const { fixture, peer } = await beginFixture(revision, { quietMs: 1 });
+  const answer = await peer.call("hold", { key: "a" }, "call");
+  fixture.step("a");
+  const { id } = await answer.messageEvent();
+  return { fixture, peer, answer, id: String(id) };
 }
 
+/** How streams end, and what ends them. */
 export const endings: readonly HttpRequirement[] = [
   {
     row: "X-end",
     says: "who comes back to a call that was cancelled meanwhile finds its stream at an end",
     async test(revision) {
-      const fixture = createFixture();
-      const { url } = await start(fixture.server, { quietMs: 1 });
-      const peer = await begin(url, revision);
-      const answer = await peer.call("hold", { key: "a" }, "call");
-      fixture.step("a");
-      const id = await idOf(answer);
+      const { fixture, peer, answer, id } = await beginHeld(revision);
       answer.drop();
       await peer.cancel("call");
       await fixture.noted("aborted a");
@@ -33,12 +34,7 @@ export const endings: readonly HttpRequirement[] = [
     row: "X-end",
     says: "a resumed stream ends when its call is cancelled",
     async test(revision) {
-      const fixture = createFixture();
-      const { url } = await start(fixture.server, { quietMs: 1 });
-      const peer = await begin(url, revision);
-      const answer = await peer.call("hold", { key: "a" }, "call");
-      fixture.step("a");
-      const id = await idOf(answer);
+      const { peer, answer, id } = await beginHeld(revision);
       answer.drop();
       const resumed = await peer.get(id);
       await peer.cancel("call");
@@ -49,12 +45,7 @@ export const endings: readonly HttpRequirement[] = [
     row: "X-end",
     says: "a resumed stream ends with its session",
     async test(revision) {
-      const fixture = createFixture();
-      const { url } = await start(fixture.server, { quietMs: 1 });
-      const peer = await begin(url, revision);
-      const answer = await peer.call("hold", { key: "a" });
-      fixture.step("a");
-      const id = await idOf(answer);
+      const { peer, answer, id } = await beginHeld(revision);
       answer.drop();
       const resumed = await peer.get(id);
       await peer.delete();
@@ -72,9 +63,9 @@ export const endings: readonly HttpRequirement[] = [
       const peer = await begin(first.url, revision);
       const answer = await peer.call("hold", { key: "a" }, "call");
       a.step("a");
-      const id = await idOf(answer);
+      const { id } = await answer.messageEvent();
       await first.close(0);
-      const resumed = await (await peer.at(second.url).get(id)).messages();
+      const resumed = await (await peer.at(second.url).get(String(id))).messages();
       expect(resumed.filter((said) => "result" in said)).toEqual([]);
       expect(await peer.at(second.url).textOf("echo", { text: "alive" })).toBe("alive");
     },
@@ -83,12 +74,7 @@ export const endings: readonly HttpRequirement[] = [
     row: "X-end",
     says: "an answer that came before its client was lost is there when it comes back",
     async test(revision) {
-      const fixture = createFixture();
-      const { url } = await start(fixture.server, { quietMs: 1 });
-      const peer = await begin(url, revision);
-      const answer = await peer.call("hold", { key: "a" }, "call");
-      fixture.step("a");
-      const id = await idOf(answer);
+      const { fixture, peer, answer, id } = await beginHeld(revision);
       fixture.release("a");
       expect(textOf((await answer.messages()).at(-1)!)).toBe("released a");
       for (const _ of ["once", "twice"])
@@ -99,9 +85,7 @@ export const endings: readonly HttpRequirement[] = [
     row: "E11",
     says: "the GET stream carries log messages that belong to no request, from the level on that was set",
     async test(revision) {
-      const { server } = createFixture();
-      const { url } = await start(server);
-      const peer = await begin(url, revision);
+      const { server, peer } = await beginFixture(revision);
       const stream = await peer.get();
       await (await peer.request("logging/setLevel", { level: "error" })).json();
       server.publish("message", { level: "info", data: "quiet" });

@@ -1,6 +1,7 @@
 import type { HttpRequirement } from "../requirement.ts";
 import { base } from "./base.ts";
 import { batches } from "./batches.ts";
+import { cancelling } from "./cancelling.ts";
 import { endings } from "./endings.ts";
 import { headers } from "./headers.ts";
 import { hostileBytes } from "./hostile-bytes.ts";
@@ -14,12 +15,14 @@ import { resumption } from "./resumption.ts";
 import { sessions } from "./sessions.ts";
 import { stateless } from "./stateless.ts";
 import { streams } from "./streams.ts";
+import { takeover } from "./takeover.ts";
 import { whole } from "./whole.ts";
 
 /** Every section of requirements, so that the gate sees them all. */
 export const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
   base,
   batches,
+  cancelling,
   endings,
   headers,
   hostileBytes,
@@ -33,5 +36,6 @@ export const sections: { readonly [name: string]: readonly HttpRequirement[] } =
   sessions,
   stateless,
   streams,
+  takeover,
   whole,
 };

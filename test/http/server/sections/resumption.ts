@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { stateful } from "../../../kit/revisions.ts";
+import { beginFixture } from "../../begin-fixture.ts";
 import { createFixture } from "../../fixture.ts";
-import type { Answer } from "../../kit.ts";
-import { start } from "../../kit.ts";
+import { type Answer, start } from "../../kit.ts";
 import { begin, StatelessPeer, textOf } from "../../peer.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
@@ -10,10 +10,8 @@ const priming = ["2025-11-25"] as const;
 
 /** The next event that has a message, with its id. */
 async function eventOf(answer: Answer): Promise<{ id: string; data: string }> {
-  for (let event = await answer.event(); event; event = await answer.event()) {
-    if (event.data !== "") return { id: String(event.id), data: event.data };
-  }
-  throw new Error("the stream ended");
+  const { id, data } = await answer.messageEvent();
+  return { id: String(id), data };
 }
 
 export const resumption: readonly HttpRequirement[] = [
@@ -22,8 +20,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "every event has an id, and none is used twice in a session",
     on: stateful,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       const ids = [];
       for (const answer of await Promise.all([peer.call("steps", {}, 1), peer.call("steps", {}, 2)])) {
         for (let event = await answer.event(); event; event = await answer.event()) ids.push(event.id);
@@ -50,8 +47,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "a stream that is there as a whole has no ids: there is nothing to come back for",
     on: stateful,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       const answer = await peer.call("progress");
       const events = [];
       for (let event = await answer.event(); event; event = await answer.event()) events.push(event);
@@ -64,9 +60,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "a client that comes back hears what it missed and what is still to come, the response last",
     on: stateful,
     async test(revision) {
-      const fixture = createFixture();
-      const { url } = await start(fixture.server, { quietMs: 1 });
-      const peer = await begin(url, revision);
+      const { fixture, peer } = await beginFixture(revision, { quietMs: 1 });
       const answer = await peer.call("hold", { key: "a" });
       fixture.step("a");
       const { id, data } = await eventOf(answer);
@@ -88,8 +82,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "a client that comes back after the end hears the rest at once",
     on: stateful,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       const answer = await peer.call("steps");
       const { id } = await eventOf(answer);
       await answer.messages();
@@ -103,8 +96,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "replayed events have the ids they had",
     on: stateful,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       const answer = await peer.call("steps");
       const { id } = await eventOf(answer);
       const first = [await eventOf(answer), await eventOf(answer), await eventOf(answer)];
@@ -117,9 +109,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "the first event alone is enough to come back",
     on: priming,
     async test(revision) {
-      const fixture = createFixture();
-      const { url } = await start(fixture.server, { quietMs: 1 });
-      const peer = await begin(url, revision);
+      const { fixture, peer } = await beginFixture(revision, { quietMs: 1 });
       const answer = await peer.call("hold", { key: "a" });
       const first = await answer.event();
       answer.drop();
@@ -133,8 +123,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "a call may hang up, and its client comes back for the rest",
     on: priming,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       const answer = await peer.call("patience");
       const first = await answer.event();
       expect([first?.data, Number(first?.retry) > 0]).toEqual(["", true]);
@@ -149,8 +138,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "a call does not hang up on a client that was not told how to come back",
     on: stateful.filter((revision) => revision !== "2025-11-25"),
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       expect(textOf((await (await peer.call("patience")).messages()).at(-1)!)).toBe("worth it");
     },
   },
@@ -159,8 +147,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "only the stream of the event is replayed",
     on: stateful,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       const answers = [await peer.call("steps", {}, "a"), await peer.call("steps", {}, "b")];
       const { id } = await eventOf(answers[0]!);
       await Promise.all(answers.map((answer) => answer.messages()));
@@ -187,8 +174,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "an event that never was is refused, or its stream ends at once",
     on: priming,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       for (const id of ["nonsense", "", "_", "never-was_1", "never-was_"]) {
         const answer = await peer.get(id);
         expect([id, answer.status === 200 ? await answer.messages() : []]).toEqual([id, []]);
@@ -200,8 +186,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "an event id of a known stream with a place that is none does not end the server",
     on: priming,
     async test(revision) {
-      const { url } = await start(createFixture().server);
-      const peer = await begin(url, revision);
+      const { peer } = await beginFixture(revision);
       const answer = await peer.call("steps");
       const { id } = await eventOf(answer);
       await answer.messages();
@@ -215,9 +200,7 @@ export const resumption: readonly HttpRequirement[] = [
     says: "a GET stream that is resumed hears what was sent on the lost one, and goes on",
     on: stateful,
     async test(revision) {
-      const { server } = createFixture();
-      const { url } = await start(server);
-      const peer = await begin(url, revision);
+      const { server, peer } = await beginFixture(revision);
       const stream = await peer.get();
       server.update((current) => current.tool("one", { run: () => "new" }));
       const { id } = await eventOf(stream);

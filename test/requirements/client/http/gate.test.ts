@@ -1,32 +1,16 @@
 import { expect, test } from "vitest";
 import { manifest as serverManifest } from "../../../http/server/rows/index.ts";
+import { runGate } from "../../gate.ts";
 import { client, http } from "../../rows/row.ts";
 import { manifest as everywhere } from "../manifest.ts";
 import { scopeOf } from "./requirement.ts";
 import { manifest } from "./rows/index.ts";
 import { sections } from "./sections/index.ts";
 
-const requirements = Object.values(sections).flat();
-
-test("the requirements were found", () => {
-  expect(Object.keys(manifest).length).toBeGreaterThan(50);
-  expect(requirements.length).toBeGreaterThan(60);
-});
-
-test.each(Object.entries(manifest))("row %s is covered on every revision that has it", (row, entry) => {
-  if (!("on" in entry)) {
-    expect("untestable" in entry ? entry.untestable : entry.later).not.toBe("");
-    return;
-  }
-  const covered = new Set(requirements.filter((requirement) => requirement.row === row).flatMap(scopeOf));
-  expect(
-    entry.on.filter((revision) => !covered.has(revision)),
-    `${row}: ${entry.about}`,
-  ).toEqual([]);
-});
-
-test("every requirement names a row of the manifest", () => {
-  expect(requirements.map(({ row }) => row).filter((row) => !(row in manifest))).toEqual([]);
+runGate(manifest, sections, {
+  moreThan: { rows: 50, requirements: 60 },
+  wanted: ({ on }) => on,
+  covered: scopeOf,
 });
 
 test("every row on HTTP that the server's half has is in this one too", () => {

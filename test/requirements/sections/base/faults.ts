@@ -1,9 +1,9 @@
 import type { JsonObject, Message } from "portolan";
 import { expect } from "vitest";
-import { metaKey, type RawPeer } from "../../kit/raw-peer.ts";
-import { isStateless } from "../../kit/revisions.ts";
-import type { Requirement } from "../requirement.ts";
-import { answersTo, askOdd, childOf, hold, noId, received, sendOdd, simplest, textOf, wireServer } from "../wire.ts";
+import { metaKey, type RawPeer } from "../../../kit/raw-peer.ts";
+import { isStateless } from "../../../kit/revisions.ts";
+import type { Requirement } from "../../requirement.ts";
+import { answersTo, askOdd, childOf, hold, noId, received, sendOdd, simplest, textOf, wireServer } from "../../wire.ts";
 
 const server = wireServer;
 

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { cancelling } from "./sections/cancelling.ts";
+
+runRequirements("cancelling", cancelling);

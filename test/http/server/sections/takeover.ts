@@ -1,0 +1,95 @@
+import { createMemoryStorage } from "portolan/storage";
+import { expect } from "vitest";
+import type { RevisionDate } from "../../../kit/revisions.ts";
+import { beginFixture } from "../../begin-fixture.ts";
+import { createFixture } from "../../fixture.ts";
+import { start } from "../../kit.ts";
+import { begin } from "../../peer.ts";
+import { byUser } from "../../users.ts";
+import type { HttpRequirement } from "../requirement.ts";
+
+/** A client that listens at one of two processes, and its session at the other. */
+async function listenInOneOfTwo(revision: RevisionDate) {
+  const { server } = createFixture();
+  const storage = createMemoryStorage();
+  const [one, other] = [await start(server, { storage }), await start(server, { storage })];
+  const peer = await begin(one.url, revision);
+  return { server, peer, there: peer.at(other.url), first: await peer.get() };
+}
+
+/** Who may take over the GET stream of a session. */
+export const takeover: readonly HttpRequirement[] = [
+  {
+    row: "X-takeover",
+    says: "a second GET of the same user takes over, and the first one ends",
+    async test(revision) {
+      const { server, peer } = await beginFixture(revision, { verify: byUser }, { headers: { authorization: "Ada" } });
+      const first = await peer.get();
+      const second = await peer.get();
+      expect(second.status).toBe(200);
+      expect(await first.messages()).toEqual([]);
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      expect((await second.message()).method).toBe("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "X-takeover",
+    says: "nobody takes a stream from an anonymous client that reads it, in any process",
+    async test(revision) {
+      const { server, peer, there, first } = await listenInOneOfTwo(revision);
+      for (const lastEventId of [undefined, "get_", "get_1", "get-_", "get-guessed_1"]) {
+        for (const at of [peer, there]) {
+          const refused = await at.get(lastEventId);
+          expect([lastEventId, refused.status < 500 && refused.status >= 400]).toEqual([lastEventId, true]);
+        }
+      }
+      expect((await peer.get()).status).toBe(409);
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      expect((await first.message()).method).toBe("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "X-takeover",
+    says: "who has read the last event takes over, in any process",
+    async test(revision) {
+      const { server, there, first } = await listenInOneOfTwo(revision);
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      const { id } = await first.messageEvent();
+      const second = await there.get(id);
+      expect(second.status).toBe(200);
+      expect(await first.messages()).toEqual([]);
+      server.update((current) => current.prompt("grown", { get: () => "new" }));
+      expect((await second.message()).method).toBe("notifications/prompts/list_changed");
+    },
+  },
+  {
+    row: "X-takeover",
+    says: "an anonymous client whose connection ended opens another",
+    async test(revision) {
+      const { server, peer } = await beginFixture(revision);
+      const first = await peer.get();
+      first.drop();
+      let second = await peer.get();
+      for (let tries = 0; second.status === 409 && tries < 100; tries += 1) second = await peer.get();
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      expect((await second.message()).method).toBe("notifications/tools/list_changed");
+    },
+  },
+  {
+    row: "X-takeover",
+    says: "a GET that is refused for the number of streams does not end the one that is there",
+    on: ["2025-11-25"],
+    async test(revision) {
+      const { server } = createFixture();
+      const { url } = await start(server, { limits: { streams: 2 } });
+      const [peer, other] = [await begin(url, revision), await begin(url, revision)];
+      const [first, others] = [await peer.get(), await other.get()];
+      const third = await begin(url, revision);
+      expect((await third.get()).status).toBe(503);
+      server.update((current) => current.tool("grown", { run: () => "new" }));
+      for (const stream of [first, others]) {
+        expect((await stream.message()).method).toBe("notifications/tools/list_changed");
+      }
+    },
+  },
+];

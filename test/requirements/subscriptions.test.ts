@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { subscriptions } from "./sections/subscriptions.ts";
+
+runRequirements("subscriptions", subscriptions);
