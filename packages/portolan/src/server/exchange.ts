@@ -66,8 +66,6 @@ export class ServedExchange implements Exchange {
   openQuestions = 0;
   /** Lets the conversation answer before the handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
-  /** Ends a request that would otherwise stay open, with its result; set by handlers that wait for ever. */
-  endGracefully: (() => void) | undefined;
   #back: ReturnPath;
   #controller: AbortController | undefined;
   #cancelled: Error | undefined;
@@ -76,6 +74,8 @@ export class ServedExchange implements Exchange {
   #lastProgress: number | undefined;
   #later: ServedExchange | undefined;
   #whenEnded: (() => void)[] | undefined;
+  #isToEnd = false;
+  #gracefulEnd: (() => void) | undefined;
 
   constructor(request: RpcRequest, peer: Peer, principal: Principal, back: ReturnPath) {
     this.request = request;
@@ -176,6 +176,18 @@ export class ServedExchange implements Exchange {
   abortHandler(reason: Error): void {
     if (!this.#controller) this.#controller = new AbortController();
     this.#controller.abort(reason);
+  }
+
+  /** Ends a request that would otherwise stay open, with its result, as soon as it has begun. */
+  endGracefully(): void {
+    this.#isToEnd = true;
+    this.#gracefulEnd?.();
+  }
+
+  /** Says how to end a request that stays open. */
+  onGracefulEnd(end: () => void): void {
+    this.#gracefulEnd = end;
+    if (this.#isToEnd) end();
   }
 
   /** Marks the answer as given. */

@@ -57,10 +57,10 @@ export async function listen(runtime: Runtime, exchange: ServedExchange): Promis
       release();
       reject(reason);
     });
-    exchange.endGracefully = () => {
+    exchange.onGracefulEnd(() => {
       release();
       resolve(complete({ _meta }));
-    };
+    });
   });
 }
 

@@ -122,9 +122,10 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   async close(): Promise<void> {
-    const listening = [...this.#inFlight.values()].filter((exchange) => exchange.endGracefully);
-    for (const exchange of listening) exchange.endGracefully?.();
-    await Promise.all(listening.map((exchange) => exchange.ended));
+    const listening = [...this.#inFlight.values()].filter(isOpenEnded);
+    for (const exchange of listening) exchange.endGracefully();
+    const ended = Promise.all(listening.map((exchange) => exchange.ended));
+    if (listening.length > 0) await withinReason(ended);
     for (const { id } of listening) {
       const _meta = { [metaKeys.subscriptionId]: id };
       this.notify("notifications/cancelled", { requestId: id, reason: "The server ends this subscription", _meta });
@@ -241,9 +242,7 @@ class ChannelServer implements Serving, ReturnPath {
   }
 
   #isIdle(): boolean {
-    for (const { peer, method } of this.#inFlight.values()) {
-      if (!peer.revision.requests.get(method)?.openEnded) return false;
-    }
+    for (const exchange of this.#inFlight.values()) if (!isOpenEnded(exchange)) return false;
     return true;
   }
 
@@ -261,6 +260,23 @@ class ChannelServer implements Serving, ReturnPath {
     this.#endSession();
     this.#settleClosed();
   }
+}
+
+/** How long a subscription that is still beginning keeps a server from closing. */
+const endingMs = 2_000;
+
+async function withinReason(ended: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, endingMs);
+  });
+  await Promise.race([ended, late]);
+  clearTimeout(timer);
+}
+
+/** Whether a request stays open until somebody ends it. */
+function isOpenEnded({ peer, method }: ServedExchange): boolean {
+  return peer.revision.requests.get(method)?.openEnded === true;
 }
 
 /** A client that pings before it has said who it is. */

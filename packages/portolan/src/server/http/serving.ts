@@ -38,7 +38,7 @@ export class Serving {
 
   /** Ends what waits for changes with its result, and resolves when nothing runs any more. */
   drain(): Promise<void> {
-    for (const exchange of this.#running) exchange.endGracefully?.();
+    for (const exchange of this.#running) exchange.endGracefully();
     if (this.#running.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }

@@ -38,7 +38,7 @@ export function serveStateless(serving: Serving, message: RpcRequest, visit: Vis
     };
     const exchange = new ServedExchange(message, peer, principal, back);
     const { expiresAt } = principal;
-    if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully?.() };
+    if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully() };
     const running = serveExchange(runtime, exchange, (response, error) =>
       answer.finish(serialize(response), error ? statusOf(error) : 200),
     );
