@@ -11,7 +11,7 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/architecture.test.ts", "test/peers/**"],
+          exclude: ["test/architecture.test.ts", "test/peers/**", "test/conformance/runtime/**"],
           testTimeout: 60_000,
         },
       },

@@ -1,5 +1,6 @@
 // Makes a fresh clone ready: installs what the lock files say, then builds. Works before anything is installed.
 //   --peers   also installs the other implementations that the interop tests and the benchmarks run against
+//   --conformance   also installs the official conformance suite and the Node it needs
 //   --check   on failure also prints the closing line of a test run
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
@@ -14,6 +15,7 @@ if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is nee
 
 install(root);
 if (flags.has("--peers")) install(join(root, "test/peers"));
+if (flags.has("--conformance")) install(join(root, "test/conformance/runtime"));
 const { buildLibrary } = await import("./build.mjs");
 const problem = await buildLibrary().catch((error) => error.message);
 if (problem !== undefined) fail(`build failed: ${problem}`);

@@ -14,6 +14,30 @@ test("one request settles a stateless server", async () => {
   expect(server.seen.map(({ message }) => message.method)).toEqual(["server/discover"]);
 });
 
+describe.each(["auto", "stateless", "2026-07-28"])("era %s: a refusal of the version that the server offers", (era) => {
+  const refuse = (id: unknown) => ({
+    jsonrpc: "2.0",
+    id,
+    error: { code: -32022, message: "no", data: { supported: ["2026-07-28"], requested: "2026-07-28" } },
+  });
+
+  test("is a reason to ask once more", async () => {
+    const server = await startRaw(({ message }, response) => {
+      if (server.seen.length === 1) sendJson(response, 400, refuse(message.id));
+      else sendJson(response, 200, resultOf(message, discovery()));
+    });
+    const client = closing(await connect(server.url, { era }));
+    expect(client.server).toMatchObject({ era: "stateless", version: "2026-07-28" });
+    expect(server.seen).toHaveLength(2);
+  });
+
+  test("is final when it comes again", async () => {
+    const server = await startRaw(({ message }, response) => sendJson(response, 400, refuse(message.id)));
+    expect(await reasonOf(connect(server.url, { era }))).toMatchObject({ code: "version-mismatch" });
+    expect(server.seen).toHaveLength(2);
+  });
+});
+
 describe.each([400, 404, 405, 406, 415])("%i to the probe", (status) => {
   test.each([
     ["nothing", ""],

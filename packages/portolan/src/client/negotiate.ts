@@ -38,8 +38,10 @@ export async function negotiate(wire: Wire, era: string): Promise<Evidence> {
     await shakeHands(wire, revision, era !== "stateful");
     return "answer";
   }
-  const finding = read(await ask(wire, "server/discover", discoverParams(wire, revision)), revision);
-  if (finding.kind === "stateless" && (era === "stateless" || finding.revision === revision)) {
+  const isWanted = (found: Revision) => era === "stateless" || found === revision;
+  let finding = await discover(wire, revision);
+  if (finding.kind === "try-version" && isWanted(finding.revision)) finding = await discover(wire, finding.revision);
+  if (finding.kind === "stateless" && isWanted(finding.revision)) {
     become(wire, finding);
     return "answer";
   }
@@ -97,7 +99,7 @@ export async function follow(wire: Wire, finding: Finding, probed: Revision): Pr
       become(wire, finding);
       return;
     case "try-version": {
-      const again = read(await ask(wire, "server/discover", discoverParams(wire, finding.revision)), finding.revision);
+      const again = await discover(wire, finding.revision);
       if (again.kind === "stateless") become(wire, again);
       else throw again.kind === "unusable" ? again.reason : notSpoken(probed.version, again);
       return;
@@ -137,6 +139,10 @@ export function readInfo(info: unknown): Implementation | undefined {
   return isInfo ? (info as Implementation) : undefined;
 }
 
+async function discover(wire: Wire, revision: Revision): Promise<Finding> {
+  return read(await ask(wire, "server/discover", discoverParams(wire, revision)), revision);
+}
+
 function discoverParams(wire: Wire, revision: Revision): JsonObject {
   return { _meta: clientCodec(revision).requestMeta(wire.self) };
 }
@@ -167,7 +173,9 @@ export function read(response: RpcResponse, probed: Revision): Finding {
   }
   const { supported } = (data ?? {}) as { supported?: unknown };
   if (code !== unsupportedVersionCode || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
-  return choose(supported.filter((version) => version !== probed.version));
+  const other = choose(supported.filter((version) => version !== probed.version));
+  // Who offers the very version that it refused is taken at its word: whoever follows this asks once more, not twice.
+  return other.kind === "unusable" ? choose(supported) : other;
 }
 
 /** An answer that cannot be read is one of those that old servers give. */
@@ -190,11 +198,9 @@ function choose(offered: readonly unknown[]): Finding {
 }
 
 function notSpoken(era: string, finding: Finding): PortolanError {
-  const why = finding.kind === "stateful" ? finding.why : "it offers other versions";
-  return new PortolanError(
-    "version-mismatch",
-    `The server does not speak ${era}: ${why}; era: "auto" would take what it speaks`,
-  );
+  const isOlder = finding.kind === "stateful";
+  const why = isOlder ? `${finding.why}; era: "auto" would take what it speaks` : "it refuses that version";
+  return new PortolanError("version-mismatch", `The server does not speak ${era}: ${why}`);
 }
 
 /** One request before there are calls; rejects when the link fails. */

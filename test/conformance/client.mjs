@@ -1,0 +1,78 @@
+// @ts-check
+// Runs the one client scenario that the conformance suite names in its environment variables:
+//   npm run --silent conformance:client -- http://localhost:3000/mcp
+import { connect } from "portolan/client";
+
+/** @typedef {import("portolan/client").Client} Client */
+/** @typedef {(client: Client) => Promise<unknown>} Scenario */
+
+const {
+  MCP_CONFORMANCE_SCENARIO: name = "initialize",
+  MCP_CONFORMANCE_PROTOCOL_VERSION: version = "2025-11-25",
+  MCP_CONFORMANCE_CONTEXT: context = "{}",
+} = process.env;
+const url = process.argv.at(-1) ?? "";
+console.log(`Using ${url} with Node ${process.version}`);
+
+/** @type {{ [scenario: string]: Scenario }} */
+const scenarios = {
+  initialize: (client) => client.listTools(),
+  async tools_call(client) {
+    await client.listTools();
+    await client.callTool("add_numbers", { a: 5, b: 3 });
+  },
+  "elicitation-sep1034-client-defaults": (client) => client.callTool("test_client_elicitation_defaults"),
+  "sse-retry": (client) => client.callTool("test_reconnection"),
+  async "json-schema-2020-12-preservation"(client) {
+    const tools = await client.listTools();
+    const schema = tools.find((tool) => tool.name === "json_schema_2020_12_tool")?.inputSchema;
+    await client.callTool("json_schema_echo", { schema });
+  },
+  "json-schema-ref-no-deref": (client) => client.listTools(),
+  "request-metadata": (client) => client.listTools(),
+  async "sep-2322-client-request-state"(client) {
+    await client.callTool("test_mrtr_echo_state");
+    await client.callTool("test_mrtr_no_state");
+    await client.callTool("test_mrtr_unrelated");
+    await client.callTool("test_mrtr_no_result_type");
+  },
+  async "http-standard-headers"(client) {
+    await callEveryTool(client);
+    for (const { uri } of await client.listResources()) await client.readResource(uri);
+    for (const { name } of await client.listPrompts()) await client.getPrompt(name);
+  },
+  async "http-custom-headers"(client) {
+    await client.listTools();
+    for (const { name, arguments: args } of JSON.parse(context).toolCalls) await client.callTool(name, args);
+  },
+  "http-invalid-tool-headers": callEveryTool,
+};
+
+async function callEveryTool(/** @type {Client} */ client) {
+  for (const { name } of await client.listTools()) await client.callTool(name);
+}
+
+/** Every scenario about authorization asks for this much, and that it is allowed. @param {Client} client */
+async function useTestTool(client) {
+  await client.listTools();
+  await client.callTool("test-tool");
+}
+
+const client = await connect(url, {
+  info: { name: "portolan-conformance", version: "1.0.0" },
+  era: version >= "2026-07-28" ? "stateless" : "stateful",
+  // The suite gives up after 30 s, and would leave this process behind.
+  connectMs: 10_000,
+  idleMs: 10_000,
+  answers: {
+    // The library adds the defaults of fields that are left out.
+    elicit: ({ requestedSchema }) => ({
+      action: "accept",
+      content: "confirmed" in requestedSchema.properties ? { confirmed: true } : {},
+    }),
+    sample: () => ({ role: "assistant", content: { type: "text", text: "Hello" }, model: "none" }),
+    roots: [{ uri: "file:///tmp", name: "tmp" }],
+  },
+});
+await (scenarios[name] ?? useTestTool)(client);
+await client.close();

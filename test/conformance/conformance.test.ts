@@ -1,0 +1,162 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { root, run } from "../examples/example.ts";
+import {
+  type Check,
+  deviationOf,
+  exceptions,
+  expected,
+  judge,
+  judgeClient,
+  judgeServer,
+  listScenarios,
+  startServer,
+  suiteNode,
+  type Verdict,
+} from "./suite.mjs";
+
+const ours = `with Node ${process.version}`;
+const scenariosOf = (side: "server" | "client", revision: string) =>
+  expected[revision]![side].map((scenario): [string, string, string | undefined] => {
+    const exception = exceptions[side][scenario];
+    return [scenario, exception === undefined ? "" : ` (exception: ${exception})`, exception];
+  });
+
+let server: Awaited<ReturnType<typeof startServer>>;
+
+beforeAll(async () => {
+  server = await startServer();
+});
+
+afterAll(() => server.close());
+
+test("the scenarios of the suite are those that are run", async () => {
+  expect(await listScenarios()).toEqual(expected);
+});
+
+describe.each(Object.keys(expected))("%s", (revision) => {
+  describe("server", () => {
+    let verdicts: Map<string, Verdict>;
+
+    beforeAll(async () => {
+      verdicts = await judgeServer(server.url, revision);
+    }, 120_000);
+
+    test.each(scenariosOf("server", revision))("%s%s", (scenario, _, exception) => {
+      expect(deviationOf(verdicts.get(scenario), exception)).toBeUndefined();
+    });
+  });
+
+  describe("client", () => {
+    test.each(scenariosOf("client", revision))("%s%s", async (scenario, _, exception) => {
+      const verdict = await judgeClient(scenario, revision);
+      expect(deviationOf(verdict, exception)).toBeUndefined();
+      expect(verdict.printed).toContain(ours);
+    });
+  });
+});
+
+describe("npm run conformance", () => {
+  const script = join(root, "test/conformance/run.mjs");
+
+  test("prints what passed, and succeeds when all did", async () => {
+    const { code, stdout } = await run(script, ["--server", server.url, "--revision", "2025-03-26"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "2025-03-26 server 1/1\n" });
+  });
+
+  test("fails when something deviates, and says what", async () => {
+    const { code, stdout } = await run(script, ["--client", "false", "--revision", "2025-03-26"]);
+    expect(code).toBe(1);
+    const [line, ...deviations] = stdout.split(/\n(?! {4})/);
+    expect(line).toBe("2025-03-26 client 0/2");
+    expect(deviations).toEqual([...expected["2025-03-26"]!.client.map((name) => expect.stringContaining(name)), ""]);
+  });
+});
+
+describe("the suite runs on a Node of its own, and nothing else does", () => {
+  test("the suite has a newer one", () => {
+    const version = execFileSync(suiteNode, ["-p", "process.version"], { encoding: "utf8" }).trim();
+    expect(version).toMatch(/^v24\./);
+    expect(process.execPath).not.toBe(suiteNode);
+  });
+
+  test("the server runs on the user's", () => {
+    expect(server.printed).toContain(ours);
+  });
+
+  test("the npm script of the client runs on the user's", async () => {
+    const script = `npm --prefix "${root}" run --silent conformance:client --`;
+    const verdict = await judgeClient("tools_call", "2026-07-28", script);
+    expect(verdict).toMatchObject({ passed: true, printed: expect.stringContaining(ours) });
+  });
+
+  test("the npm script of the server does so, on the port it is given, until it is ended", async () => {
+    const port = await freePort();
+    const child = spawn("npm", ["run", "--silent", "conformance:server"], {
+      cwd: root,
+      env: { ...process.env, PORT: String(port) },
+      stdio: ["ignore", "pipe", "inherit"],
+      detached: true,
+    });
+    const exited = once(child, "close");
+    onTestFinished(() => {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, "SIGKILL");
+    });
+    const [printed] = await once(child.stdout.setEncoding("utf8"), "data");
+    expect(printed).toBe(`Serving http://localhost:${port}/mcp ${ours}\n`);
+    process.kill(-child.pid!, "SIGTERM");
+    await exited;
+    await expect(fetch(`http://localhost:${port}/mcp`)).rejects.toThrow();
+  });
+});
+
+describe("counting is strict", () => {
+  const success: Check = { id: "a", status: "SUCCESS" };
+
+  test.each<[string, Check[], boolean]>([
+    ["a success is a pass", [success, { id: "b", status: "INFO" }, { id: "c", status: "SKIPPED" }], true],
+    ["a failure is none", [success, { id: "b", status: "FAILURE" }], false],
+    ["a warning is none", [success, { id: "b", status: "WARNING" }], false],
+    ["remarks alone are none", [{ id: "b", status: "INFO" }], false],
+    ["valid messages alone are none", [{ id: "wire-schema-valid", status: "SUCCESS" }], false],
+  ])("%s", (_, checks, passed) => {
+    expect(judge(checks)).toMatchObject({ passed });
+  });
+
+  test("a client that does everything and then fails has not passed", async () => {
+    const client = `"${process.execPath}" "${join(root, "test/conformance/client.mjs")}"`;
+    const verdict = await judgeClient("initialize", "2025-11-25", `sh -c '${client} "$0"; exit 3'`);
+    expect(verdict).toMatchObject({ passed: false, why: expect.stringContaining("code 3") });
+  });
+
+  test("an exception that passes is a deviation, and one that does not is none", () => {
+    expect(deviationOf({ passed: true, why: "" }, "not there yet")).toContain("exceptions.json: not there yet");
+    expect(deviationOf({ passed: false, why: "lost" }, "not there yet")).toBeUndefined();
+  });
+
+  test("what fails, and what was not judged, is a deviation", () => {
+    expect(deviationOf({ passed: true, why: "" }, undefined)).toBeUndefined();
+    expect(deviationOf({ passed: false, why: "lost" }, undefined)).toBe("lost");
+    expect(deviationOf(undefined, undefined)).toContain("not judged");
+    expect(deviationOf(undefined, "not there yet")).toContain("not judged");
+  });
+
+  test("exceptions are scenarios that exist", () => {
+    for (const side of ["server", "client"] as const) {
+      const known = Object.values(expected).flatMap((lists) => lists[side]);
+      expect(known).toEqual(expect.arrayContaining(Object.keys(exceptions[side])));
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import("node:net");
+  const probe = createServer().listen(0, "localhost");
+  await once(probe, "listening");
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, "close");
+  return port;
+}

@@ -1,0 +1,73 @@
+// @ts-check
+// Runs the official conformance suite against our server and our client, and prints a line for each revision and side.
+//   --revision 2026-07-28                this one only
+//   --peer                               also judges a server on the official SDK, if the peers are installed;
+//                                        what it fails is no failure of ours
+// Others can be judged instead, without exceptions:
+//   --server http://localhost:4000/mcp   a server that runs already
+//   --client "node their-client.mjs"     the command of a client
+import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual, parseArgs } from "node:util";
+import { deviationOf, exceptions, expected, judgeClient, judgeServer, listScenarios, startServer } from "./suite.mjs";
+
+/** @typedef {import("./suite.d.mts").Side} Side */
+/** @typedef {import("./suite.d.mts").Verdict} Verdict */
+
+const text = /** @type {const} */ ({ type: "string" });
+const { values } = parseArgs({ options: { revision: text, server: text, client: text, peer: { type: "boolean" } } });
+const { revision: only, server: theirServer, client: theirClient, peer: hasPeer } = values;
+const revisions = Object.keys(expected).filter((revision) => only === undefined || only === revision);
+let deviations = 0;
+
+if (!isDeepStrictEqual(await listScenarios(), expected)) tell("scenarios.json", "the suite has other scenarios");
+if (revisions.length === 0) tell("--revision", `expected one of ${Object.keys(expected).join(", ")}, got ${only}`);
+if (theirServer !== undefined) await judgeAll("server", (revision) => judgeServer(theirServer, revision));
+if (theirClient !== undefined) await judgeAll("client", (revision) => judgeClients(revision, theirClient));
+if (theirServer === undefined && theirClient === undefined) {
+  const server = await startServer();
+  await judgeAll("server", (revision) => judgeServer(server.url, revision), exceptions.server).finally(server.close);
+  await judgeAll("client", (revision) => judgeClients(revision), exceptions.client);
+}
+process.exitCode = deviations === 0 ? 0 : 1;
+if (hasPeer) {
+  const peer = await startServer(fileURLToPath(new URL("../peers/conformance/sdk-v2.mjs", import.meta.url)));
+  console.log("The official SDK, version 2");
+  await judgeAll("server", (revision) => judgeServer(peer.url, revision)).finally(peer.close);
+}
+
+/**
+ * @param {Side} side
+ * @param {(revision: string) => Promise<Map<string, Verdict>>} judge
+ * @param {{ [scenario: string]: string }} [known] what may fail, and why
+ */
+async function judgeAll(side, judge, known = {}) {
+  for (const revision of revisions) {
+    const scenarios = expected[revision]?.[side] ?? [];
+    const verdicts = await judge(revision);
+    const passed = scenarios.filter((scenario) => verdicts.get(scenario)?.passed).length;
+    const listed = scenarios.filter((scenario) => known[scenario] !== undefined).length;
+    const note = listed === 0 ? "" : `, ${listed} in exceptions.json`;
+    console.log(`${revision} ${side} ${passed}/${scenarios.length}${note}`);
+    for (const scenario of scenarios) tell(scenario, deviationOf(verdicts.get(scenario), known[scenario]));
+  }
+}
+
+/**
+ * One at a time: clients that run beside each other spoil what the suite measures.
+ * @param {string} revision
+ * @param {string} [command] ours unless given
+ */
+async function judgeClients(revision, command) {
+  const verdicts = new Map();
+  for (const scenario of expected[revision]?.client ?? []) {
+    verdicts.set(scenario, await judgeClient(scenario, revision, command));
+  }
+  return verdicts;
+}
+
+/** @param {string} what @param {string | undefined} deviation */
+function tell(what, deviation) {
+  if (deviation === undefined) return;
+  deviations += 1;
+  console.log(`  ${what}: ${deviation.replaceAll("\n", "\n    ")}`);
+}

@@ -1,0 +1,164 @@
+// @ts-check
+// Runs scenarios of the official conformance suite, and judges them more strictly than the suite does.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** @typedef {import("./suite.d.mts").Verdict} Verdict */
+/** @typedef {import("./suite.d.mts").Check} Check */
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const runtime = join(here, "runtime/node_modules");
+/** The suite needs a newer Node than ours; nothing but the suite may run on it. */
+export const suiteNode = join(runtime, "node/bin/node");
+const ourClient = `"${process.execPath}" "${join(here, "client.mjs")}"`;
+const suiteScript = join(runtime, "@modelcontextprotocol/conformance/dist/index.js");
+
+/** These measure time, which a busy machine may spoil: one good attempt is enough. */
+const timed = new Set(["sse-retry", "server-stateless"]);
+const attempts = 3;
+
+/** @type {import("./suite.d.mts").Expected} */
+export const expected = JSON.parse(readFileSync(join(here, "scenarios.json"), "utf8"));
+
+/** @type {import("./suite.d.mts").Exceptions} */
+export const exceptions = JSON.parse(readFileSync(join(here, "exceptions.json"), "utf8"));
+
+/** @type {typeof import("./suite.d.mts").listScenarios} */
+export async function listScenarios() {
+  const { output } = await runSuite(["list", "--server", "--client"]);
+  /** @type {import("./suite.d.mts").Expected} */
+  const listed = {};
+  let side = /** @type {import("./suite.d.mts").Side} */ ("server");
+  for (const line of output.split("\n")) {
+    if (line.startsWith("Client scenarios")) side = "client";
+    const [, scenario = "", tags = ""] = /^ {2}- (\S+) \[(.*)\]$/.exec(line) ?? [];
+    for (const revision of tags.match(/\d{4}-\d\d-\d\d/g) ?? []) {
+      listed[revision] ??= { server: [], client: [] };
+      listed[revision][side].push(scenario);
+    }
+  }
+  return listed;
+}
+
+/** @type {typeof import("./suite.d.mts").startServer} */
+export async function startServer(script = join(here, "server.mjs")) {
+  const child = spawn(process.execPath, [script], {
+    env: { ...process.env, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const exited = once(child, "close");
+  let printed = "";
+  const close = async () => {
+    child.kill();
+    await exited;
+  };
+  for await (const text of child.stdout.setEncoding("utf8")) {
+    printed += text;
+    const url = /(http:\S+).*\n/.exec(printed)?.[1];
+    if (url !== undefined) return { url, printed, close };
+  }
+  const [code] = await exited;
+  throw new Error(`${script} left with code ${code} before it served: ${printed}`);
+}
+
+/** @type {typeof import("./suite.d.mts").judgeServer} */
+export async function judgeServer(url, revision) {
+  const verdicts = await judgeScenarios(url, revision, ["--suite", "all"]);
+  for (const scenario of timed) {
+    const isSpoilt = () => verdicts.get(scenario)?.passed === false;
+    for (let again = 1; again < attempts && isSpoilt(); again += 1) {
+      for (const entry of await judgeScenarios(url, revision, ["--scenario", scenario])) verdicts.set(...entry);
+    }
+  }
+  return verdicts;
+}
+
+/** @param {string} url @param {string} revision @param {string[]} which */
+function judgeScenarios(url, revision, which) {
+  return inFolder(async (folder) => {
+    const { output } = await runSuite(["server", "--url", url, ...which, "--spec-version", revision, "-o", folder]);
+    const judged = findChecks(folder).map(({ name, checks }) => [name.replace(/^server-/, ""), judge(checks)]);
+    if (judged.length === 0) throw new Error(`The suite has judged nothing: ${output}`);
+    return new Map(/** @type {[string, Verdict][]} */ (judged));
+  });
+}
+
+/** @type {typeof import("./suite.d.mts").judgeClient} */
+export async function judgeClient(scenario, revision, command = ourClient) {
+  let verdict = await judgeRun(scenario, revision, command);
+  for (let again = 1; again < attempts && timed.has(scenario) && !verdict.passed; again += 1) {
+    verdict = await judgeRun(scenario, revision, command);
+  }
+  return verdict;
+}
+
+/** @param {string} scenario @param {string} revision @param {string} command */
+function judgeRun(scenario, revision, command) {
+  return inFolder(async (folder) => {
+    const args = ["client", "--command", command, "--scenario", scenario, "--spec-version", revision, "-o", folder];
+    const { code, output } = await runSuite(args);
+    const [found] = findChecks(folder);
+    if (found === undefined) throw new Error(`The suite has judged nothing: ${output}`);
+    const printed = readFileSync(join(folder, found.at, "stdout.txt"), "utf8");
+    const verdict = judge(found.checks);
+    // Its own verdict knows more in one case: whether a client crashed or ran out of time where it must not.
+    if (code === 0 || !verdict.passed) return { ...verdict, printed };
+    return { passed: false, why: output.slice(output.lastIndexOf("Test Results:")), printed };
+  });
+}
+
+/** @type {typeof import("./suite.d.mts").deviationOf} */
+export function deviationOf(verdict, exception) {
+  if (verdict === undefined) return "the suite has not judged it";
+  if (verdict.passed) return exception && `passes although it is listed in exceptions.json: ${exception}`;
+  return exception === undefined ? verdict.why : undefined;
+}
+
+/** @type {typeof import("./suite.d.mts").judge} */
+export function judge(checks) {
+  const bad = checks.filter(({ status }) => status === "FAILURE" || status === "WARNING");
+  const own = checks.filter(({ id }) => !id.startsWith("wire-schema"));
+  if (bad.length === 0 && own.some(({ status }) => status === "SUCCESS")) return { passed: true, why: "" };
+  const why = bad.map(({ id, status, errorMessage }) => `${status} ${id}: ${errorMessage ?? "no reason given"}`);
+  return { passed: false, why: why.join("\n") || "nothing succeeded" };
+}
+
+/** The checks of each scenario that wrote some. @param {string} folder */
+function findChecks(folder) {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return files.flatMap((file) => {
+    const name = /^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z[/\\]checks\.json$/.exec(file)?.[1];
+    if (name === undefined) return [];
+    const checks = /** @type {Check[]} */ (JSON.parse(readFileSync(join(folder, file), "utf8")));
+    return [{ name, at: dirname(file), checks }];
+  });
+}
+
+/** @template T @param {(folder: string) => Promise<T>} use @returns {Promise<T>} */
+async function inFolder(use) {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-conformance-"));
+  try {
+    return await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @param {string[]} args @returns {Promise<{ code: number | null, output: string }>} */
+function runSuite(args) {
+  const child = spawn(suiteNode, [suiteScript, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}
