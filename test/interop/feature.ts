@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import type { Answers, Connect, ConnectOptions, Data, PeerClient } from "../peers/clients/peer.d.mts";
+import type { Reported } from "./report.ts";
 
 /** One thing a client and the fixture server do together, checked the same way for every client. */
 export interface Feature {
@@ -17,12 +18,12 @@ export interface Feature {
 }
 
 /** A client in one of its ways to speak. */
-export interface Column {
-  readonly title: string;
-  readonly version: string;
+export interface Column extends Reported {
   readonly transport: "stdio" | "http";
   /** Why the client has no such feature, by the feature's name. */
   readonly lacks?: { readonly [feature: string]: string };
+  /** How a client that cannot do all of a feature shows what it can. */
+  readonly own?: { readonly [feature: string]: Feature["check"] };
   open(options?: OpenOptions): Promise<PeerClient>;
 }
 
@@ -55,22 +56,42 @@ export function agreeable(): Answers {
   };
 }
 
-export function createColumn(
-  title: string,
-  connect: Connect,
-  options: Pick<ConnectOptions, "version" | "mode">,
-): Column {
+export interface ColumnOptions
+  extends Pick<ConnectOptions, "version" | "mode" | "httpSse">,
+    Pick<Column, "lacks" | "own"> {}
+
+export function createColumn(peer: string, connect: Connect, { lacks, own, ...options }: ColumnOptions): Column {
+  const named = nameColumn(peer, options);
   return {
-    title,
-    version: options.version,
+    ...named,
+    ...(lacks && { lacks }),
+    ...(own && { own }),
+    wire: "stdio",
     transport: "stdio",
-    open: (more = {}) => connect({ name: title, script: fixture, answers: agreeable(), ...options, ...more }),
+    open: (more = {}) => connect({ name: named.title, script: fixture, answers: agreeable(), ...options, ...more }),
   };
 }
 
-export function has({ name, since = "", until = "9", over }: Feature, { version, transport, lacks }: Column): boolean {
-  const isMeant = over === undefined || over === transport;
-  return isMeant && version >= since && version <= until && lacks?.[name] === undefined;
+/** How a column is called, and what tells it from others of the same version. */
+export function nameColumn(
+  peer: string,
+  { version, mode, httpSse }: ColumnOptions,
+): Pick<Column, "title" | "peer" | "version" | "habit"> {
+  const habit = mode === "auto" ? "auto" : undefined;
+  const title = `${peer} ${httpSse ? "HTTP+SSE" : (habit ?? version)}`;
+  return { title, peer, version, ...(habit !== undefined && { habit }) };
+}
+
+/** Whether the version and the transport of a column have a feature. */
+export function isThere({ since = "", until = "9", over }: Feature, { version, transport }: Column): boolean {
+  return (over === undefined || over === transport) && version >= since && version <= until;
+}
+
+/** The check of a feature in a column; undefined where the peer, the version or the transport lacks it. */
+export function checkOf(feature: Feature, column: Column): Feature["check"] | undefined {
+  const { name, check } = feature;
+  const { lacks = {}, own = {} } = column;
+  return isThere(feature, column) && lacks[name] === undefined ? (own[name] ?? check) : undefined;
 }
 
 export function textOf(result: Data): string {

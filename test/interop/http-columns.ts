@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { Connect, ConnectOptions } from "../peers/clients/peer.d.mts";
-import { agreeable, type Column, fixture } from "./feature.ts";
+import type { Connect } from "../peers/clients/peer.d.mts";
+import { agreeable, type Column, type ColumnOptions, fixture, nameColumn } from "./feature.ts";
 import { resumptionFeatures } from "./features/resumption.ts";
 
 const withoutEvents = Object.fromEntries(
@@ -10,21 +10,19 @@ const withoutEvents = Object.fromEntries(
 );
 
 /** A client over HTTP, each time against a server process of its own. */
-export function createHttpColumn(
-  title: string,
-  connect: Connect,
-  options: Pick<ConnectOptions, "version" | "mode" | "httpSse">,
-): Column {
+export function createHttpColumn(peer: string, connect: Connect, { lacks, own, ...options }: ColumnOptions): Column {
+  const named = nameColumn(peer, options);
   return {
-    title,
-    version: options.version,
+    ...named,
+    wire: options.httpSse ? "HTTP+SSE" : "Streamable HTTP",
     transport: "http",
-    ...(options.httpSse && { lacks: withoutEvents }),
+    lacks: { ...(options.httpSse && withoutEvents), ...lacks },
+    ...(own && { own }),
     async open({ env, via, ...more } = {}) {
       const { child, url } = await startFixture(env);
       try {
         const address = (await via?.(url)) ?? url;
-        const peer = await connect({ name: title, url: address, answers: agreeable(), ...options, ...more });
+        const peer = await connect({ name: named.title, url: address, answers: agreeable(), ...options, ...more });
         const close = async () => {
           await peer.close();
           await stop(child);

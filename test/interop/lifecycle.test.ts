@@ -7,9 +7,9 @@ import { connect as connectV2 } from "../peers/clients/sdk-v2.mjs";
 import { createColumn, textOf } from "./feature.ts";
 
 const columns = [
-  createColumn("SDK v1 2025-11-25", connectV1, { version: "2025-11-25" }),
-  createColumn("SDK v2 2025-11-25", connectV2, { version: "2025-11-25", mode: "legacy" }),
-  createColumn("SDK v2 2026-07-28", connectV2, { version: "2026-07-28", mode: "pin" }),
+  createColumn("SDK v1", connectV1, { version: "2025-11-25" }),
+  createColumn("SDK v2", connectV2, { version: "2025-11-25", mode: "legacy" }),
+  createColumn("SDK v2", connectV2, { version: "2026-07-28", mode: "pin" }),
 ];
 
 let folder = "";

@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PeerClient } from "../peers/clients/peer.d.mts";
-import { type Column, type Feature, has } from "./feature.ts";
+import { type Column, checkOf, type Feature, isThere } from "./feature.ts";
 import { promptFeatures } from "./features/prompts.ts";
 import { questionFeatures } from "./features/questions.ts";
 import { resourceFeatures } from "./features/resources.ts";
 import { resumptionFeatures } from "./features/resumption.ts";
 import { signalFeatures } from "./features/signals.ts";
 import { toolFeatures } from "./features/tools.ts";
-import { toTable } from "./table.ts";
+import { createReport, withoutIt } from "./report.ts";
 
 const all: Feature[] = [
   ...toolFeatures,
@@ -18,13 +18,18 @@ const all: Feature[] = [
   ...resumptionFeatures,
 ];
 
-const absent = " (not in this version)";
-
 /** Registers every feature for every client as a test, and prints what came out as a table. */
 export function runColumns(heading: string, columns: readonly Column[]): void {
   const transports = new Set(columns.map(({ transport }) => transport));
   const features = all.filter(({ over }) => over === undefined || transports.has(over));
-  const marks = new Map<string, string>();
+  const report = createReport<Column>({
+    heading,
+    side: "client",
+    columns,
+    features: features.map(({ name }) => name),
+    isThere: (name, column) => features.some((feature) => feature.name === name && isThere(feature, column)),
+    reasonFor: (name, { lacks = {} }) => lacks[name],
+  });
 
   describe.each(columns)("$title", (column) => {
     let peer: PeerClient;
@@ -32,28 +37,26 @@ export function runColumns(heading: string, columns: readonly Column[]): void {
     beforeAll(async () => {
       peer = await column.open();
     });
-    afterAll(() => peer?.close());
-    afterEach(({ task }) => {
-      const [name, isAbsent] = task.name.split(absent);
-      const mark = isAbsent === undefined ? "ok" : "-";
-      marks.set(`${name}|${column.title}`, task.result?.state === "fail" ? "FAIL" : mark);
+    afterAll(async () => {
+      report.save(column);
+      await peer?.close();
     });
+    afterEach(({ task }) => report.note(column, task));
 
     for (const feature of features) {
-      if (has(feature, column)) test(feature.name, () => feature.check(peer, column));
-      else if (feature.without) test(`${feature.name}${absent}`, () => feature.without?.(peer, column));
+      const { name, without } = feature;
+      const check = checkOf(feature, column);
+      if (check) test(name, () => check(peer, column));
+      else if (without && !isThere(feature, column)) test(withoutIt(name), () => without(peer, column));
     }
   });
 
-  afterAll(() => {
-    const titles = columns.map(({ title }) => title);
-    const reasons = [...new Set(columns.flatMap(({ lacks = {} }) => Object.values(lacks)))];
-    const markOf = ({ name }: Feature, { title, lacks = {} }: Column) => {
-      const reason = lacks[name];
-      return marks.get(`${name}|${title}`) ?? (reason ? `(${reasons.indexOf(reason) + 1})` : "-");
-    };
-    const rows = features.map((feature) => [feature.name, ...columns.map((column) => markOf(feature, column))]);
-    const legend = ["-: not in this version", ...reasons.map((reason, index) => `(${index + 1}): ${reason}`)];
-    console.log([toTable([heading, ...titles], rows), ...legend].join("\n"));
+  test("what a client lacks or does in its own way is a feature of the table", () => {
+    const names = new Set(all.map(({ name }) => name));
+    for (const { lacks = {}, own = {} } of columns) {
+      expect([...Object.keys(lacks), ...Object.keys(own)].filter((name) => !names.has(name))).toEqual([]);
+    }
   });
+
+  afterAll(() => report.print());
 }

@@ -8,10 +8,10 @@ const stateless = "2026-07-28";
 const oldest = "2024-11-05";
 
 runColumns("Official clients over HTTP", [
-  ...stateful.map((version) => createHttpColumn(`SDK v1 ${version}`, connectV1, { version })),
-  createHttpColumn("SDK v1 HTTP+SSE", connectV1, { version: oldest, httpSse: true }),
-  ...stateful.map((version) => createHttpColumn(`SDK v2 ${version}`, connectV2, { version, mode: "legacy" })),
-  createHttpColumn("SDK v2 HTTP+SSE", connectV2, { version: oldest, mode: "legacy", httpSse: true }),
-  createHttpColumn(`SDK v2 ${stateless}`, connectV2, { version: stateless, mode: "pin" }),
-  createHttpColumn("SDK v2 auto", connectV2, { version: stateless, mode: "auto" }),
+  ...stateful.map((version) => createHttpColumn("SDK v1", connectV1, { version })),
+  createHttpColumn("SDK v1", connectV1, { version: oldest, httpSse: true }),
+  ...stateful.map((version) => createHttpColumn("SDK v2", connectV2, { version, mode: "legacy" })),
+  createHttpColumn("SDK v2", connectV2, { version: oldest, mode: "legacy", httpSse: true }),
+  createHttpColumn("SDK v2", connectV2, { version: stateless, mode: "pin" }),
+  createHttpColumn("SDK v2", connectV2, { version: stateless, mode: "auto" }),
 ]);

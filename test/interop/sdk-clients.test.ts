@@ -7,8 +7,8 @@ const stateful = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const stateless = "2026-07-28";
 
 runColumns("Official clients over stdio", [
-  ...stateful.map((version) => createColumn(`SDK v1 ${version}`, connectV1, { version })),
-  ...stateful.map((version) => createColumn(`SDK v2 ${version}`, connectV2, { version, mode: "legacy" })),
-  createColumn(`SDK v2 ${stateless}`, connectV2, { version: stateless, mode: "pin" }),
-  createColumn("SDK v2 auto", connectV2, { version: stateless, mode: "auto" }),
+  ...stateful.map((version) => createColumn("SDK v1", connectV1, { version })),
+  ...stateful.map((version) => createColumn("SDK v2", connectV2, { version, mode: "legacy" })),
+  createColumn("SDK v2", connectV2, { version: stateless, mode: "pin" }),
+  createColumn("SDK v2", connectV2, { version: stateless, mode: "auto" }),
 ]);

@@ -9,23 +9,15 @@ const newestHandshake = "2025-11-25";
 const stateless = "2026-07-28";
 
 const noPages = "its lists are always one page";
-const noReads = "nothing can be kept without a lifetime, which came with 2026-07-28";
-const noRounds = "questions are requests; there are no rounds to hand over";
 
-const sdkV1Lacks = {
-  pages: noPages,
-  "resources: kept as long as allowed": noReads,
-  "questions: handed to the caller": noRounds,
-};
-
-const sdkV2Lacks = { pages: noPages };
-const sdkV2StatelessLacks = {
-  ...sdkV2Lacks,
+const sdkLacks = { pages: noPages };
+const sdkStatelessLacks = {
+  ...sdkLacks,
   "roots: changed": "a stateless server asks each time it wants to know",
 };
 
 const fastmcpLacks = {
-  ...sdkV1Lacks,
+  ...sdkLacks,
   "completion: in context": "its completers are not told the other arguments",
   "log: level": "it keeps the level, but sends everything all the same",
 };
@@ -37,17 +29,15 @@ const tmcpLacks = {
 };
 
 export const columns: readonly ServerColumn[] = [
-  ...handshakes.map((version) => fixture("SDK v1", "sdk-v1", { version, era: version, lacks: sdkV1Lacks })),
-  ...handshakes.map((version) =>
-    fixture("SDK v2", "sdk-v2", { version, era: version, lacks: { ...sdkV1Lacks, ...sdkV2Lacks } }),
-  ),
-  fixture("SDK v2", "sdk-v2", { version: stateless, era: stateless, lacks: sdkV2StatelessLacks }),
-  fixture("SDK v2", "sdk-v2", { version: stateless, era: "auto", lacks: sdkV2StatelessLacks }),
+  ...handshakes.map((version) => fixture("SDK v1", "sdk-v1", { version, era: version, lacks: sdkLacks })),
+  ...handshakes.map((version) => fixture("SDK v2", "sdk-v2", { version, era: version, lacks: sdkLacks })),
+  fixture("SDK v2", "sdk-v2", { version: stateless, era: stateless, lacks: sdkStatelessLacks }),
+  fixture("SDK v2", "sdk-v2", { version: stateless, era: "auto", lacks: sdkStatelessLacks }),
   fixture("fastmcp", "fastmcp", { version: newestHandshake, era: "auto", lacks: fastmcpLacks }),
   fixture("tmcp", "tmcp", {
     version: "2025-06-18",
     era: "stateful",
-    lacks: { ...tmcpLacks, "questions: handed to the caller": noRounds },
+    lacks: tmcpLacks,
   }),
   fixture("tmcp", "tmcp", {
     version: stateless,
@@ -69,10 +59,14 @@ interface Speaking {
   readonly lacks: ServerColumn["lacks"];
 }
 
-function fixture(title: string, server: string, { version, era, lacks }: Speaking): ServerColumn {
+function fixture(peer: string, server: string, { version, era, lacks }: Speaking): ServerColumn {
   const script = fileURLToPath(new URL(`../../peers/servers/${server}.mjs`, import.meta.url));
+  const habit = era === "auto" ? { habit: era } : {};
   return {
-    title: `${title} ${era === version || era === "stateful" ? version : era}`,
+    title: `${peer} ${habit.habit ?? version}`,
+    peer,
+    ...habit,
+    wire: "stdio",
     server: `${server}-fixture`,
     version,
     era: version === stateless ? "stateless" : "stateful",
@@ -89,6 +83,9 @@ function reference(name: string, { server, args = [], env = {}, checks }: typeof
   const target = { args: [script, ...args], env };
   return {
     title: `${name} auto`,
+    peer: name,
+    habit: "auto",
+    wire: "stdio",
     server,
     version: newestHandshake,
     era: "stateful",

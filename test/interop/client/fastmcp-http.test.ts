@@ -1,22 +1,9 @@
-import {
-  because,
-  type Gaps,
-  noEvents,
-  noLettingGo,
-  noPages,
-  noProgress,
-  noReads,
-  noRounds,
-  noSessions,
-  oneShot,
-} from "./gaps.ts";
+import { because, type Gaps, noEvents, noLettingGo, noPages, noProgress, noSessions, oneShot } from "./gaps.ts";
 import { fixtureOverHttp, type Speaking } from "./http-columns.ts";
 import { runColumns } from "./run-columns.ts";
 
 const always = {
   ...noPages,
-  ...noReads,
-  ...noRounds,
   ...noLettingGo,
   ...because("its completers are not told the other arguments", "completion: in context"),
   ...because("it keeps the level, but sends everything all the same", "log: level"),

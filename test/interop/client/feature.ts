@@ -2,9 +2,10 @@ import type { CommandTarget, ConnectOptions } from "portolan/client";
 import type { HttpLinkOptions } from "portolan/client/http";
 import { expect } from "vitest";
 import type { Data } from "../../peers/clients/peer.d.mts";
+import type { Reported } from "../report.ts";
 import type { Peer } from "./peer.ts";
 
-type Check = (peer: Peer, column: ServerColumn) => Promise<void>;
+export type Check = (peer: Peer, column: ServerColumn) => Promise<void>;
 
 /** One thing our client and a server do together, checked the same way for every server with the fixture. */
 export interface ServerFeature {
@@ -19,15 +20,17 @@ export interface ServerFeature {
 }
 
 /** A server of another implementation, in one of the ways to speak with it. */
-export interface ServerColumn {
-  readonly title: string;
+export interface ServerColumn extends Reported {
   /** The name the server gives itself. */
   readonly server: string;
-  readonly version: string;
   readonly era: "stateless" | "stateful";
   readonly transport: "stdio" | "http";
   /** Why the peer has no such feature, by the feature's name. */
   readonly lacks: { readonly [feature: string]: string };
+  /** What our client finds wrong with it all the time, by parts of the messages. */
+  readonly odd?: readonly string[];
+  /** How a fixture that cannot do all of a feature shows what it can. */
+  readonly partly?: { readonly [feature: string]: Check };
   /** How a server that is no fixture shows a feature; it has no others. */
   readonly own?: { readonly [feature: string]: Check };
   /** Connects; over HTTP to the same process as before, unless another environment is wanted. */
@@ -40,15 +43,22 @@ export interface ServerColumn {
   stop?(): Promise<void>;
 }
 
-/** The check of a feature in a column; undefined where the peer or the version lacks it. */
-export function checkOf({ name, since = "", check }: ServerFeature, column: ServerColumn): Check | undefined {
-  if (column.own) return column.own[name];
-  return column.version >= since && column.lacks[name] === undefined ? check : undefined;
+/** Whether the version and the transport of a column have a feature. */
+export function isThere({ since = "", over }: ServerFeature, { version, transport }: ServerColumn): boolean {
+  return (over === undefined || over === transport) && version >= since;
+}
+
+/** The check of a feature in a column; undefined where the peer, the version or the transport lacks it. */
+export function checkOf(feature: ServerFeature, column: ServerColumn): Check | undefined {
+  const { name, check } = feature;
+  const { own, lacks, partly = {} } = column;
+  if (own) return own[name];
+  return isThere(feature, column) && lacks[name] === undefined ? (partly[name] ?? check) : undefined;
 }
 
 /** What to check where a version lacks a feature. */
-export function absenceOf({ since = "", without }: ServerFeature, column: ServerColumn): Check | undefined {
-  return column.own || column.version >= since ? undefined : without;
+export function absenceOf(feature: ServerFeature, column: ServerColumn): Check | undefined {
+  return column.own || isThere(feature, column) ? undefined : feature.without;
 }
 
 export function textOf(result: Data): string {

@@ -40,16 +40,6 @@ const resumed = [
 
 export const noPages: Gaps = because("its lists are always one page", "pages");
 
-export const noReads: Gaps = because(
-  "nothing can be kept without a lifetime, which came with 2026-07-28",
-  "resources: kept as long as allowed",
-);
-
-export const noRounds: Gaps = because(
-  "questions are requests; there are no rounds to hand over",
-  "questions: handed to the caller",
-);
-
 /** What a reply in JSON leaves no room for. */
 export const noProgress: Gaps = because(
   "a reply in JSON has no room for what comes before it; these calls are followed by their progress",

@@ -20,7 +20,11 @@ export interface Speaking {
   /** The path of the endpoint, where it is not the one that the server names. */
   readonly path?: string;
   readonly lacks: ServerColumn["lacks"];
+  readonly partly?: NonNullable<ServerColumn["partly"]>;
+  readonly odd?: NonNullable<ServerColumn["odd"]>;
 }
+
+const peers: { readonly [fixture: string]: string } = { "sdk-v1": "SDK v1", "sdk-v2": "SDK v2" };
 
 export function fixtureOverHttp({ fixture, habit, version = newestHandshake, era, ...more }: Speaking): ServerColumn {
   const script = fileURLToPath(new URL(`../../peers/servers/${fixture}.mjs`, import.meta.url));
@@ -28,6 +32,9 @@ export function fixtureOverHttp({ fixture, habit, version = newestHandshake, era
   return {
     ...more,
     ...openers(command, more.path, era === undefined ? {} : { era }),
+    peer: peers[fixture] ?? fixture,
+    habit,
+    wire: habit === "http-sse" || more.path === "/sse" ? "HTTP+SSE" : "Streamable HTTP",
     server: `${fixture}-fixture`,
     version,
     era: version === stateless ? "stateless" : "stateful",
@@ -50,6 +57,9 @@ export function everythingOverHttp(
   return {
     ...openers({ args: [script, transport], toUrl }),
     title: `everything ${transport === "sse" ? "HTTP+SSE" : "Streamable"}`,
+    peer: "everything",
+    habit: "auto",
+    wire: transport === "sse" ? "HTTP+SSE" : "Streamable HTTP",
     server,
     version: newestHandshake,
     era: "stateful",

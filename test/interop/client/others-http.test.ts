@@ -1,5 +1,5 @@
 import { afterAll } from "vitest";
-import { because, noEvents, noReads, noRounds, noSessions } from "./gaps.ts";
+import { because, noEvents, noSessions } from "./gaps.ts";
 import { everythingOverHttp, fixtureOverHttp, stateless } from "./http-columns.ts";
 import { everything, removeFolder } from "./reference.ts";
 import { everythingChecks, everythingSessionChecks } from "./reference-http.ts";
@@ -14,8 +14,6 @@ runColumns("Other servers over HTTP", [
     version: "2025-06-18",
     era: "stateful",
     lacks: {
-      ...noRounds,
-      ...noReads,
       ...noEvents,
       ...because("it takes every session for one of its own", ...Object.keys(noSessions)),
       ...because("it asks with the answer to a message, and notifications have none", "roots: changed"),

@@ -1,24 +1,11 @@
-import {
-  because,
-  type Gaps,
-  noEvents,
-  noPages,
-  noProgress,
-  noQuestionsInJson,
-  noReads,
-  noRounds,
-  noSessions,
-  oneShot,
-} from "./gaps.ts";
+import { because, type Gaps, noEvents, noPages, noProgress, noQuestionsInJson, noSessions, oneShot } from "./gaps.ts";
 import { fixtureOverHttp, type Speaking } from "./http-columns.ts";
 import { runColumns } from "./run-columns.ts";
-
-const always = { ...noPages, ...noReads, ...noRounds };
 
 const noLog = because("it logs on the stream of the session, and there is none", "log");
 
 const sdkV1 = (habit: string, lacks: Gaps, more: Partial<Speaking> = {}) =>
-  fixtureOverHttp({ title: `SDK v1 ${habit}`, fixture: "sdk-v1", habit, lacks: { ...always, ...lacks }, ...more });
+  fixtureOverHttp({ title: `SDK v1 ${habit}`, fixture: "sdk-v1", habit, lacks: { ...noPages, ...lacks }, ...more });
 
 runColumns("SDK v1 servers over HTTP", [
   ...["2024-11-05", "2025-03-26", "2025-06-18"].map((version) =>

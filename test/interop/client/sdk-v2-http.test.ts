@@ -5,8 +5,6 @@ import {
   noLogInJson,
   noPages,
   noProgress,
-  noReads,
-  noRounds,
   noSessions,
   oneShot,
   onlyReplies,
@@ -15,7 +13,7 @@ import { fixtureOverHttp, type Speaking, stateless } from "./http-columns.ts";
 import { runColumns } from "./run-columns.ts";
 
 const noRootsChange = because("a stateless server asks each time it wants to know", "roots: changed");
-const withSessions = { ...noPages, ...noReads, ...noRounds };
+const withSessions = noPages;
 const withoutSessions = { ...noPages, ...noRootsChange, ...noSessions, ...noEvents };
 
 const sdkV2 = (habit: string, lacks: Gaps, more: Partial<Speaking> = {}) =>

@@ -44,12 +44,12 @@ export const resourceFeatures: Feature[] = [
   },
   {
     name: "resources: unknown",
-    async check(peer, { version, title }) {
+    async check(reader, { version, peer }) {
       // SDK v2 reports the older code as the newer one.
-      const code = version < "2026-07-28" && title.startsWith("SDK v1") ? -32002 : -32602;
+      const code = version < "2026-07-28" && peer !== "SDK v2" ? -32002 : -32602;
       for (const uri of ["note://100", "nowhere://at/all"]) {
         const message = expect.stringContaining(`Resource not found: ${uri}`);
-        await expect(peer.readResource(uri)).rejects.toMatchObject({ code, message });
+        await expect(reader.readResource(uri)).rejects.toMatchObject({ code, message });
       }
     },
   },

@@ -82,7 +82,9 @@ export const signalFeatures: Feature[] = [
     async check(peer) {
       await peer.callTool("noise");
       expect(textOf(await peer.callTool("text", { text: "after the noise" }))).toBe("after the noise");
-      expect(peer.errors).toEqual([]);
+      // The official clients go on with the stream of a call that they gave up, and in the end ask for a second one.
+      const aboutStreams = /SSE stream|reconnection/;
+      expect(peer.errors.filter((error) => !aboutStreams.test(error))).toEqual([]);
     },
   },
   {

@@ -112,6 +112,8 @@ export type Question =
 export interface HttpTraits {
   /** Event streams begin with an event that lets a client come back before it has heard anything. */
   readonly primes: boolean;
+  /** Requests of a session name its version in a header. */
+  readonly namesVersion: boolean;
 }
 
 type Traits = Pick<

@@ -10,7 +10,7 @@ import {
 import { serialize } from "../../jsonrpc/serialize.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import type { Revision } from "../../protocol/revision.ts";
-import { perRequest, revisions } from "../../protocol/revisions/index.ts";
+import { handshakes, perRequest, revisions } from "../../protocol/revisions/index.ts";
 import { encodeHeaderValue } from "../../transport/header-value.ts";
 import { headerNames, nameMemberOf } from "../../transport/request-headers.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
@@ -227,7 +227,7 @@ export class Traffic implements ReadingRules {
     const { sessionId, version } = this.identity;
     return {
       ...(sessionId !== undefined && { [headerNames.session]: sessionId }),
-      ...(version !== undefined && { [headerNames.version]: version }),
+      ...(version !== undefined && namesVersion(version) && { [headerNames.version]: version }),
     };
   }
 
@@ -240,6 +240,11 @@ export class Traffic implements ReadingRules {
       else this.#isSweeping = false;
     });
   }
+}
+
+/** Whether a session in this version names it; older servers may refuse a header they do not know. */
+function namesVersion(version: string): boolean {
+  return handshakes.find((revision) => revision.version === version)?.http.namesVersion ?? true;
 }
 
 /** The version with which a request describes itself; undefined for a request of a session. */

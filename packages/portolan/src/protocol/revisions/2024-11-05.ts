@@ -19,7 +19,7 @@ export const first: FirstRevision = {
   changes: "connection",
   batches: false,
   unreadableId: "null",
-  http: { primes: false },
+  http: { primes: false, namesVersion: false },
   structured: "none",
   errorCodes: { "resource-not-found": -32002, "missing-capability": -32602 },
   // The codes of later revisions mean nothing here.

@@ -6,6 +6,7 @@ import type { RevisionChanges } from "../revision.ts";
 export const structuredOutput: RevisionChanges = {
   version: "2025-06-18",
   batches: false,
+  http: { primes: false, namesVersion: true },
   structured: "object",
   requests: {
     "completion/complete": {

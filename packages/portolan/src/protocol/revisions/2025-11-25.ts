@@ -6,7 +6,7 @@ import type { RevisionChanges } from "../revision.ts";
 export const iconsAndUrls: RevisionChanges = {
   version: "2025-11-25",
   unreadableId: "omit",
-  http: { primes: true },
+  http: { primes: true, namesVersion: true },
   asks: { "elicitation.url": true, "sampling.tools": true, "sampling.context": true },
   tells: { "notifications/elicitation/complete": true },
   // spec 2025-11-25: -32042 is the one code of the reserved range that this revision defines.

@@ -1,15 +1,13 @@
 /** A table in plain text; the words of a heading stand one below the other. */
-export function toTable(heading: string[], rows: string[][]): string {
-  const [corner = "", ...titles] = heading;
-  const words = titles.map((title) => title.split(" "));
+export function toTable(heading, rows) {
+  const words = heading.map((title, column) => (column === 0 ? [title] : title.split(" ")));
   const height = Math.max(...words.map((list) => list.length));
-  const headings = Array.from({ length: height }, (_, line) => [
-    line === height - 1 ? corner : "",
-    ...words.map((list) => list[line] ?? ""),
-  ]);
+  const headings = Array.from({ length: height }, (_, line) =>
+    words.map((list, column) => list[column === 0 ? line - height + 1 : line] ?? ""),
+  );
   const lines = [...headings, ...rows];
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
-  const toLine = (line: string[]) =>
+  const toLine = (line) =>
     line
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join("  ")

@@ -1,0 +1,108 @@
+// What the interop tests found, put together: one row for each way to speak with a peer, one column for each group.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Where each column of the tests leaves what it found. */
+export const folder = fileURLToPath(new URL("../../node_modules/.cache/portolan/interop/", import.meta.url));
+
+/** The groups, and the features in them; `tools:` stands for every feature whose name begins like that. */
+const groups = {
+  lifecycle: [
+    "negotiation",
+    "ping",
+    "requests of one's own",
+    "time-outs",
+    "a server that is killed",
+    "closing with a call under way",
+    "closing ends the server",
+    "close ends the server",
+    "nothing but messages",
+    "nothing odd was received",
+    "the server knows its client",
+    "http:",
+  ],
+  sessions: ["session:"],
+  tools: ["tools:"],
+  resources: [
+    "resources: list",
+    "resources: read",
+    "resources: read text",
+    "resources: read binary",
+    "resources: templates",
+    "resources: unknown",
+    "resources: kept as long as allowed",
+  ],
+  prompts: ["prompts: list", "prompts: get", "prompts: refused"],
+  completion: ["completion:", "prompts: completion", "resources: completion", "resources: completion in context"],
+  questions: ["elicitation:", "sampling", "sampling:", "roots", "roots:", "questions:"],
+  progress: ["progress", "progress:"],
+  cancellation: ["cancellation"],
+  logging: ["log", "log:", "log level"],
+  subscriptions: [
+    "list changes",
+    "resources: watch",
+    "resources: publish",
+    "resources: no change is told twice",
+    "resources: two watches of one address",
+    "resources: a watch that ended hears nothing",
+  ],
+  pagination: ["pages", "pagination"],
+  resumption: ["resumption:"],
+};
+
+/** The group of a feature; throws for one that is in none. */
+export function groupOf(feature) {
+  const prefix = `${feature.split(":")[0]}:`;
+  const found =
+    Object.keys(groups).find((group) => groups[group].includes(feature)) ??
+    Object.keys(groups).find((group) => groups[group].includes(prefix));
+  if (found === undefined) throw new Error(`the feature "${feature}" is in no group of scripts/interop/matrix.mjs`);
+  return found;
+}
+
+/** Everything that was found, in the order of the table. */
+export function readFindings() {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")))
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+}
+
+function keyOf({ side, peer, wire, version, habit = "" }) {
+  const wires = ["stdio", "Streamable HTTP", "HTTP+SSE"];
+  return JSON.stringify([side, peer, wires.indexOf(wire), version, habit]);
+}
+
+/** The findings as a table with the reasons for gaps, and what went wrong. */
+export function toMatrix(findings) {
+  const names = Object.keys(groups);
+  const reasons = [];
+  const numberOf = (reason) => {
+    if (!reasons.includes(reason)) reasons.push(reason);
+    return reasons.indexOf(reason) + 1;
+  };
+  const cellOf = (features) => {
+    const marks = new Set(features.map(({ mark }) => mark));
+    if (marks.has("failed")) return "FAIL";
+    if (marks.has("not run")) return "?";
+    const numbers = [...new Set(features.flatMap(({ reason }) => (reason ? [numberOf(reason)] : [])))];
+    return [marks.has("ok") ? "ok" : "–", numbers.sort((a, b) => a - b).join(",")].join(" ").trim();
+  };
+  const rows = findings.map(({ peer, side, wire, version, habit = "", features }) => [
+    peer,
+    side,
+    wire,
+    version,
+    habit,
+    ...names.map((group) =>
+      cellOf(Object.keys(features).flatMap((name) => (groupOf(name) === group ? [features[name]] : []))),
+    ),
+  ]);
+  const problems = findings.flatMap(({ peer, side, wire, version, habit = "", features }) =>
+    Object.entries(features)
+      .filter(([, { mark }]) => mark === "failed" || mark === "not run")
+      .map(([name, { mark }]) => `${[peer, side, wire, version, habit].filter(Boolean).join(", ")}: ${name} ${mark}`),
+  );
+  return { heading: ["peer", "as", "transport", "revision", "way", ...names], rows, reasons, problems };
+}

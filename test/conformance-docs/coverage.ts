@@ -1,0 +1,123 @@
+import { otherwise } from "../http/server/otherwise.ts";
+import { scopeOf as scopeOverHttp } from "../http/server/requirement.ts";
+import { manifest as serverHttp } from "../http/server/rows/index.ts";
+import { sections as serverHttpSections } from "../http/server/sections/index.ts";
+import { type RevisionDate, revisions } from "../kit/revisions.ts";
+import { scopeOf as scopeOfHttpClient } from "../requirements/client/http/requirement.ts";
+import { manifest as clientHttp } from "../requirements/client/http/rows/index.ts";
+import { sections as clientHttpSections } from "../requirements/client/http/sections/index.ts";
+import { manifest as client } from "../requirements/client/manifest.ts";
+import { scopeOf as scopeOfClient } from "../requirements/client/requirement.ts";
+import { sections as clientSections } from "../requirements/client/sections/index.ts";
+import { type Row, manifest as server } from "../requirements/manifest.ts";
+import { scopeOf } from "../requirements/requirement.ts";
+import { sections as serverSections } from "../requirements/sections/index.ts";
+
+/** The ways of a message, in the order in which they are told. */
+export const places = ["memory", "stdio", "http"] as const;
+
+export type Place = (typeof places)[number];
+
+/** A requirement, and where tests show that it holds. */
+export interface CoveredRow {
+  readonly row: string;
+  readonly about: string;
+  readonly at: ReadonlySet<`${RevisionDate} ${Place}`>;
+  /** Why no test shows it; undefined where one does. */
+  readonly reason: string | undefined;
+}
+
+/** The chapters of the requirements, by the letter that their rows begin with. */
+export const chapters: { readonly [letter: string]: string } = {
+  A: "Base protocol",
+  B: "Lifecycle and versions",
+  C: "stdio",
+  D: "HTTP+SSE",
+  E: "Streamable HTTP with sessions",
+  F: "HTTP without sessions",
+  G: "Tools",
+  H: "Resources, prompts, completion",
+  I: "Content and schemas",
+  J: "Utilities",
+  K: "Roots, sampling, elicitation",
+  M: "Questions in rounds",
+  U: "Subscriptions",
+  T: "Threats",
+  X: "What the specification leaves open",
+};
+
+/** The letter of the chapter that a row belongs to. */
+export function chapterOf(row: string): string {
+  const own = row.replace(/^C-/, "");
+  const letter = own.startsWith("X-") ? "X" : own.replace(/^X/, "")[0];
+  if (letter === undefined || !(letter in chapters)) throw new Error(`the row ${row} is in no chapter`);
+  return letter;
+}
+
+type Covered = Map<string, Set<`${RevisionDate} ${Place}`>>;
+
+function cover(covered: Covered, row: string, on: readonly RevisionDate[], over: readonly Place[]): void {
+  const at = covered.get(row) ?? new Set();
+  for (const revision of on) for (const place of over) at.add(`${revision} ${place}`);
+  covered.set(row, at);
+}
+
+/** Every requirement on servers. */
+export function serverCoverage(): CoveredRow[] {
+  const covered: Covered = new Map();
+  for (const requirement of Object.values(serverSections).flat()) {
+    const { row, says } = requirement;
+    const { on, over } = scopeOf(requirement);
+    cover(covered, row, on, over);
+    if (!over.includes("memory")) continue;
+    // The same test runs over HTTP, where HTTP has no rules of its own.
+    const exceptions = otherwise.filter((one) => one.row === row && one.says === says).flatMap((one) => one.on);
+    const others = on.filter((revision) => !exceptions.includes(revision));
+    cover(covered, row, others, ["http"]);
+  }
+  for (const requirement of Object.values(serverHttpSections).flat()) {
+    cover(covered, requirement.row, scopeOverHttp(requirement), ["http"]);
+  }
+  return join([server, serverHttp], covered);
+}
+
+/** Every requirement on clients. */
+export function clientCoverage(): CoveredRow[] {
+  const covered: Covered = new Map();
+  for (const requirement of Object.values(clientSections).flat()) {
+    const { on, over } = scopeOfClient(requirement);
+    cover(covered, requirement.row, on, over);
+  }
+  for (const requirement of Object.values(clientHttpSections).flat()) {
+    cover(covered, requirement.row, scopeOfHttpClient(requirement), ["http"]);
+  }
+  return join([client, clientHttp], covered);
+}
+
+/** The rows of several manifests in the order of their chapters; a row of two manifests is one. */
+function join(manifests: readonly { readonly [row: string]: Row }[], covered: Covered): CoveredRow[] {
+  const names = [...new Set(manifests.flatMap((manifest) => Object.keys(manifest)))];
+  const letters = Object.keys(chapters);
+  const place = (row: string) => letters.indexOf(chapterOf(row));
+  return names
+    .sort((one, other) => place(one) - place(other))
+    .map((row) => {
+      const entries = manifests.flatMap((manifest) => manifest[row] ?? []);
+      const at = covered.get(row) ?? new Set();
+      return { row, about: entries[0]?.about ?? "", at, reason: at.size > 0 ? undefined : reasonOf(entries) };
+    });
+}
+
+function reasonOf(entries: readonly Row[]): string {
+  const [entry] = entries;
+  if (entry && "untestable" in entry) return entry.untestable;
+  if (entry && "later" in entry) return `belongs to ${entry.later}`;
+  return "no test";
+}
+
+/** How many of the rows hold on a revision, for each place. */
+export function countsOf(rows: readonly CoveredRow[], revision: RevisionDate): number[] {
+  return places.map((place) => rows.filter(({ at }) => at.has(`${revision} ${place}`)).length);
+}
+
+export { revisions };

@@ -1,0 +1,116 @@
+import type { Matrix } from "../../scripts/interop/matrix.mjs";
+import {
+  type CoveredRow,
+  chapterOf,
+  chapters,
+  clientCoverage,
+  countsOf,
+  places,
+  revisions,
+  serverCoverage,
+} from "./coverage.ts";
+import type { Score } from "./json-schema.ts";
+
+/** What the official suite says of one side of an implementation, as its runner leaves it. */
+export interface SuiteScore {
+  /** Ours unless it is named. */
+  readonly implementation?: string;
+  readonly revision: string;
+  readonly side: string;
+  readonly passed: number;
+  readonly applicable: number;
+  /** The scenarios that are known not to pass, or how many. */
+  readonly exceptions: number | readonly string[];
+}
+
+/** What stands between the marks of a part. */
+export function partOf(text: string, name: string): string {
+  const part = new RegExp(`<!-- ${name} -->\\n([\\s\\S]*?)\\n<!-- end ${name} -->`).exec(text)?.[1];
+  if (part === undefined) throw new Error(`docs/conformance.md has no part "${name}"`);
+  return part.trim();
+}
+
+/** The document with another text in one of its parts. */
+export function withPart(text: string, name: string, content: string): string {
+  const before = text.indexOf(`<!-- ${name} -->`);
+  const end = text.indexOf(`<!-- end ${name} -->`);
+  if (before === -1 || end === -1) throw new Error(`docs/conformance.md has no part "${name}"`);
+  return `${text.slice(0, before)}<!-- ${name} -->\n\n${content}\n\n${text.slice(end)}`;
+}
+
+/** The scores of the official suite, ours beside the others'. */
+export function renderSuite(scores: readonly SuiteScore[]): string {
+  const nameOf = ({ implementation = "Portolan" }: SuiteScore) => implementation;
+  const names = [...new Set(["Portolan", ...scores.map(nameOf)])];
+  const keys = [...new Set(scores.map(({ revision, side }) => `${revision} ${side}`))];
+  const cellOf = (key: string, name: string) => {
+    const score = scores.find((one) => `${one.revision} ${one.side}` === key && nameOf(one) === name);
+    if (!score) return "";
+    const { passed, applicable, exceptions } = score;
+    const excepted = typeof exceptions === "number" ? exceptions : exceptions.length;
+    return `${passed} of ${applicable}${excepted > 0 ? `, ${excepted} excepted` : ""}`;
+  };
+  const rows = keys.map((key) => [...key.split(" "), ...names.map((name) => cellOf(key, name))]);
+  return toMarkdown(["revision", "side", ...names], rows);
+}
+
+/** The table of all peers, with the reasons for gaps. */
+export function renderInterop({ heading, rows, reasons }: Matrix): string {
+  const legend = reasons.map((reason, at) => `${at + 1}. ${reason}`).join("\n");
+  return `${toMarkdown(heading, rows)}\n\nThe numbers say why a peer lacks something, or a part of it:\n\n${legend}`;
+}
+
+export function renderJsonSchema(scores: readonly Score[]): string {
+  const rows = scores.map(({ validator, draft, right, wrong, refused }) =>
+    [validator, draft, right + wrong + refused, right, wrong, refused].map(String),
+  );
+  return toMarkdown(["validator", "draft", "cases", "right", "wrong", "refused"], rows);
+}
+
+/** Which requirements are tested, on which revisions and over what. */
+export function renderCoverage(): string {
+  const sides = { Servers: serverCoverage(), Clients: clientCoverage() };
+  return Object.entries(sides)
+    .map(([side, rows]) => `### ${side}\n\n${renderSide(rows)}`)
+    .join("\n\n");
+}
+
+function renderSide(rows: readonly CoveredRow[]): string {
+  const tested = rows.filter(({ reason }) => reason === undefined);
+  const others = rows.filter(({ reason }) => reason !== undefined);
+  const letters = Object.keys(chapters).filter((letter) => rows.some(({ row }) => chapterOf(row) === letter));
+  const summary = letters.map((letter) => {
+    const own = tested.filter(({ row }) => chapterOf(row) === letter);
+    return [`${letter} ${chapters[letter]}`, String(own.length), ...revisions.map((date) => toCounts(own, date))];
+  });
+  const total = ["all", String(tested.length), ...revisions.map((date) => toCounts(tested, date))];
+  const details = tested.map(({ row, about, at }) => [
+    row,
+    about,
+    ...revisions.map((date) =>
+      places
+        .filter((place) => at.has(`${date} ${place}`))
+        .map((place) => place[0])
+        .join(" "),
+    ),
+  ]);
+  return [
+    toMarkdown(["chapter", "requirements", ...revisions], [...summary, total]),
+    toMarkdown(["row", "what holds", ...revisions], details),
+    `Not tested here: ${others.length}.`,
+    toMarkdown(
+      ["row", "what it is about", "why"],
+      others.map(({ row, about, reason = "" }) => [row, about, reason]),
+    ),
+  ].join("\n\n");
+}
+
+function toCounts(rows: readonly CoveredRow[], revision: (typeof revisions)[number]): string {
+  const counts = countsOf(rows, revision);
+  return counts.every((count) => count === 0) ? "" : counts.join(" / ");
+}
+
+function toMarkdown(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const toLine = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [toLine(heading), toLine(heading.map(() => "---")), ...rows.map(toLine)].join("\n");
+}

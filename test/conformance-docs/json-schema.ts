@@ -1,0 +1,62 @@
+import { Ajv } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { compileJsonSchema } from "../../packages/portolan/src/schema/json-schema.ts";
+import type { JsonSchema } from "../../packages/portolan/src/schema/standard.ts";
+import type { Draft } from "../json-schema/expectations.ts";
+import { drafts, filesOf, groupsOf } from "../json-schema/suite.ts";
+
+/** How a validator answers the cases of the official JSON Schema test suite. */
+export interface Score {
+  readonly validator: string;
+  readonly draft: Draft;
+  readonly right: number;
+  readonly wrong: number;
+  /** Cases whose schema the validator does not take. */
+  readonly refused: number;
+}
+
+type Compile = (schema: JsonSchema | boolean) => (value: unknown) => boolean;
+
+const validators: { readonly [name: string]: (draft: Draft) => Compile } = {
+  Portolan: () => (schema) => {
+    const check = compileJsonSchema(schema, { trusted: true });
+    return (value) => check(value).length === 0;
+  },
+  "Ajv, which the official SDKs use": (draft) => {
+    const options = { strict: false, validateFormats: false, logger: false } as const;
+    const ajv = draft === "draft7" ? new Ajv(options) : new Ajv2020(options);
+    return (schema) => {
+      // What it knows of earlier schemas must not help with this one.
+      ajv.removeSchema();
+      const check = ajv.compile(schema);
+      return (value) => check(value) === true;
+    };
+  },
+};
+
+/** The scores of our validator and of the one that peers use, measured now. */
+export function scoreValidators(): Score[] {
+  return Object.entries(validators).flatMap(([validator, compileFor]) =>
+    drafts.map((draft) => ({ validator, draft, ...count(compileFor(draft), draft) })),
+  );
+}
+
+function count(compile: Compile, draft: Draft): Pick<Score, "right" | "wrong" | "refused"> {
+  const score = { right: 0, wrong: 0, refused: 0 };
+  for (const { schema, tests } of filesOf(draft).flatMap((file) => groupsOf(draft, file))) {
+    const check = attempt(() => compile(schema));
+    for (const { data, valid } of tests) {
+      if (check === undefined) score.refused += 1;
+      else score[attempt(() => check(data)) === valid ? "right" : "wrong"] += 1;
+    }
+  }
+  return score;
+}
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}

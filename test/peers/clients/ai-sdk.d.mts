@@ -1,0 +1,3 @@
+import type { Connect } from "./peer.d.mts";
+
+export declare const connect: Connect;
