@@ -6,6 +6,8 @@
 // Others can be judged instead, without exceptions:
 //   --server http://localhost:4000/mcp   a server that runs already
 //   --client "node their-client.mjs"     the command of a client
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual, parseArgs } from "node:util";
 import { deviationOf, exceptions, expected, judgeClient, judgeServer, listScenarios, startServer } from "./suite.mjs";
@@ -18,6 +20,8 @@ const { values } = parseArgs({ options: { revision: text, server: text, client: 
 const { revision: only, server: theirServer, client: theirClient, peer: hasPeer } = values;
 const revisions = Object.keys(expected).filter((revision) => only === undefined || only === revision);
 let deviations = 0;
+// What docs/conformance.md is written from.
+const scores = /** @type {object[]} */ ([]);
 
 if (!isDeepStrictEqual(await listScenarios(), expected)) tell("scenarios.json", "the suite has other scenarios");
 if (revisions.length === 0) tell("--revision", `expected one of ${Object.keys(expected).join(", ")}, got ${only}`);
@@ -32,15 +36,21 @@ process.exitCode = deviations === 0 ? 0 : 1;
 if (hasPeer) {
   const peer = await startServer(fileURLToPath(new URL("../peers/conformance/sdk-v2.mjs", import.meta.url)));
   console.log("The official SDK, version 2");
-  await judgeAll("server", (revision) => judgeServer(peer.url, revision)).finally(peer.close);
+  await judgeAll("server", (revision) => judgeServer(peer.url, revision), {}, "SDK v2").finally(peer.close);
+}
+if (only === undefined && theirServer === undefined && theirClient === undefined) {
+  const cache = fileURLToPath(new URL("../../node_modules/.cache/portolan/", import.meta.url));
+  mkdirSync(cache, { recursive: true });
+  writeFileSync(join(cache, "conformance.json"), JSON.stringify(scores, null, 2));
 }
 
 /**
  * @param {Side} side
  * @param {(revision: string) => Promise<Map<string, Verdict>>} judge
  * @param {{ [scenario: string]: string }} [known] what may fail, and why
+ * @param {string} [implementation] ours unless it is named
  */
-async function judgeAll(side, judge, known = {}) {
+async function judgeAll(side, judge, known = {}, implementation = undefined) {
   for (const revision of revisions) {
     const scenarios = expected[revision]?.[side] ?? [];
     const verdicts = await judge(revision);
@@ -48,6 +58,7 @@ async function judgeAll(side, judge, known = {}) {
     const listed = scenarios.filter((scenario) => known[scenario] !== undefined).length;
     const note = listed === 0 ? "" : `, ${listed} in exceptions.json`;
     console.log(`${revision} ${side} ${passed}/${scenarios.length}${note}`);
+    scores.push({ implementation, revision, side, passed, applicable: scenarios.length, exceptions: listed });
     for (const scenario of scenarios) tell(scenario, deviationOf(verdicts.get(scenario), known[scenario]));
   }
 }
