@@ -1,0 +1,123 @@
+import { answerWillingly } from "./answers.ts";
+import { Inbox } from "./inbox.ts";
+import { isObject, type JsonObject } from "./json.ts";
+import { check, Failed } from "./outcome.ts";
+import { type Answer, Peer } from "./peer.ts";
+import type { Reply } from "./reply.ts";
+import type { Revision, Transport } from "./revisions.ts";
+import { HttpWire } from "./wire/http.ts";
+import { HttpSseWire } from "./wire/http-sse.ts";
+import { type CommandTarget, StdioWire } from "./wire/stdio.ts";
+import type { Wire } from "./wire/wire.ts";
+
+/** A server at an address. */
+export interface UrlTarget {
+  readonly url: string;
+  /** Sent with every request, such as an authorization. */
+  readonly headers?: { readonly [name: string]: string };
+}
+
+/** The server to grade. */
+export type Target = CommandTarget | UrlTarget;
+
+export interface OpenOptions {
+  readonly capabilities?: JsonObject;
+  readonly answer?: Answer;
+}
+
+/** A server in one revision over one transport, and how long to wait for it. */
+export interface Place {
+  readonly target: Target;
+  readonly transport: Transport;
+  readonly revision: Revision;
+  readonly timeoutMs: number;
+  readonly startMs: number;
+}
+
+/** The ways in which a target may be reached. */
+export function transportsOf(target: Target): readonly Transport[] {
+  return "url" in target ? ["http", "http-sse"] : ["stdio"];
+}
+
+/** Opens a connection that has said nothing yet. */
+export async function connect(place: Place, options: OpenOptions = {}): Promise<Peer> {
+  const { target, transport, revision, timeoutMs, startMs } = place;
+  const { capabilities = revision.everything, answer = answerWillingly } = options;
+  const inbox = new Inbox(timeoutMs, transport === "stdio" ? startMs : timeoutMs);
+  const wire = openWire(target, transport, inbox);
+  const peer = new Peer(revision, capabilities, answer, inbox, wire);
+  if (wire instanceof HttpSseWire) await endpointOf(wire, inbox).catch((error) => closeAndThrow(peer, error));
+  return peer;
+}
+
+function openWire(target: Target, transport: Transport, inbox: Inbox): Wire {
+  if (!("url" in target)) return new StdioWire(target, inbox);
+  const { url, headers = {} } = target;
+  return transport === "http" ? new HttpWire(url, inbox, headers) : new HttpSseWire(url, inbox, headers);
+}
+
+async function endpointOf(wire: HttpSseWire, inbox: Inbox): Promise<void> {
+  let first: { readonly type: string; readonly data: string } | undefined;
+  wire.first.then((event) => {
+    first = event;
+    inbox.wake();
+  });
+  await inbox.wait("the endpoint event", () => first);
+  check(
+    wire.endpoint !== "",
+    () => `sent GET; got ${JSON.stringify(first)}; expected an endpoint of the same origin first`,
+  );
+}
+
+async function closeAndThrow(peer: Peer, error: unknown): Promise<never> {
+  await peer.close();
+  throw error;
+}
+
+/** Shakes hands and returns what the server answered; nothing to do where requests describe themselves. */
+export async function shakeHands(peer: Peer, version: string = peer.revision.date): Promise<Reply> {
+  const reply = await peer.request("initialize", {
+    protocolVersion: version,
+    capabilities: peer.capabilities,
+    clientInfo: { name: "portolan-check", version: "0.1.0" },
+  });
+  const { wire } = peer;
+  const session = reply.posted.headers["mcp-session-id"];
+  if (wire instanceof HttpWire && isObject(reply.message?.["result"])) {
+    wire.standing = {
+      ...(typeof session === "string" && { "mcp-session-id": session }),
+      ...(peer.revision.namesVersion && { "mcp-protocol-version": peer.revision.date }),
+    };
+  }
+  return reply;
+}
+
+/** Ends the handshake, and listens where that is a thing of its own. */
+export async function finishHandshake(peer: Peer): Promise<void> {
+  const { status } = await peer.notify("notifications/initialized").finished;
+  if (status !== undefined && (status < 200 || status > 299)) {
+    throw new Failed(`sent notifications/initialized; got HTTP ${status}; expected 202`);
+  }
+  if (!(peer.wire instanceof HttpWire)) return;
+  let isOpen: true | undefined;
+  const { begun } = peer.wire.listen();
+  begun.then(() => {
+    isOpen = true;
+    peer.inbox.wake();
+  });
+  // Some servers say nothing before they have something to say.
+  await peer.inbox.wait("the stream of the session", () => isOpen).catch(() => {});
+}
+
+/** Opens a connection that is ready for requests. */
+export async function open(place: Place, options: OpenOptions = {}): Promise<Peer> {
+  const peer = await connect(place, options);
+  if (place.revision.isStateless) return peer;
+  try {
+    (await shakeHands(peer)).result();
+    await finishHandshake(peer);
+    return peer;
+  } catch (error) {
+    return closeAndThrow(peer, error);
+  }
+}

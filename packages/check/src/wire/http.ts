@@ -1,0 +1,141 @@
+import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
+import { request as openSecureRequest } from "node:https";
+import { EventReader, type ServerEvent } from "./events.ts";
+import { Allowance, type Headers, type Post, type Posted, type Sink, type Wire } from "./wire.ts";
+
+/** What a request of ours says besides its body. */
+export interface HttpRequest {
+  readonly method?: string;
+  readonly headers?: Headers;
+  readonly body?: string | Uint8Array;
+  /** Hears each event of a stream. */
+  readonly heard?: (event: ServerEvent) => void;
+}
+
+const maxBodyBytes = 8 * 1024 * 1024;
+
+/** HTTP requests to one server, all of which end together. */
+export class HttpRequests {
+  readonly #open = new Set<ClientRequest>();
+  readonly #allowance = new Allowance();
+  readonly #flooded: () => void;
+
+  constructor(flooded: () => void) {
+    this.#flooded = flooded;
+  }
+
+  send(url: string, { method = "POST", headers = {}, body, heard }: HttpRequest): Post {
+    const open = url.startsWith("https:") ? openSecureRequest : openRequest;
+    const request = open(url, { method, agent: false });
+    for (const [name, value] of Object.entries(headers)) if (value !== undefined) request.setHeader(name, value);
+    this.#open.add(request);
+    request.once("close", () => this.#open.delete(request));
+    let begin: (posted: Posted) => void = () => {};
+    const begun = new Promise<Posted>((resolve) => {
+      begin = resolve;
+    });
+    const finished = new Promise<Posted>((resolve) => {
+      const settle = (posted: Posted) => {
+        begin(posted);
+        resolve(posted);
+      };
+      request.once("error", (error) => settle({ status: 0, headers: {}, body: error.message }));
+      request.once("close", () => settle({ status: 0, headers: {}, body: "the connection was closed" }));
+      request.once("response", (response) => {
+        const head = { status: response.statusCode ?? 0, headers: response.headers, body: "" };
+        begin(head);
+        this.#read(response, heard).then((text) => settle({ ...head, body: text }));
+      });
+    });
+    request.end(body);
+    return { begun, finished, drop: () => request.destroy() };
+  }
+
+  close(): void {
+    for (const request of this.#open) request.destroy();
+  }
+
+  /** Reads to the end, and gives back what was no stream of events. */
+  #read(response: IncomingMessage, heard: HttpRequest["heard"]): Promise<string> {
+    const isStream = /^text\/event-stream\b/i.test(response.headers["content-type"] ?? "");
+    const reader = new EventReader();
+    const chunks: Buffer[] = [];
+    let size = 0;
+    return new Promise((resolve) => {
+      response.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (!this.#allowance.take(chunk.length) || (!isStream && size > maxBodyBytes)) {
+          response.destroy();
+          this.#flooded();
+        } else if (isStream) for (const event of reader.read(chunk)) heard?.(event);
+        else chunks.push(chunk);
+      });
+      response.on("error", () => {});
+      response.once("close", () => resolve(Buffer.concat(chunks).toString()));
+    });
+  }
+}
+
+/** A client over Streamable HTTP. */
+export class HttpWire implements Wire {
+  readonly url: string;
+  /** What the handshake adds to every request. */
+  standing: Headers = {};
+  /** The stream of the session, once it was asked for. */
+  stream: Post | undefined;
+  readonly #sink: Sink;
+  readonly #requests: HttpRequests;
+  readonly #always: Headers;
+
+  constructor(url: string, sink: Sink, always: Headers) {
+    this.url = url;
+    this.#always = always;
+    this.#sink = sink;
+    this.#requests = new HttpRequests(() => sink.closed("the server sent more than a client can hold"));
+  }
+
+  post(body: string | Uint8Array, headers: Headers = {}): Post {
+    const accept = "application/json, text/event-stream";
+    const post = this.send({ body, headers: { "content-type": "application/json", accept, ...headers } });
+    const finished = post.finished.then((posted) => {
+      if (/^application\/json\b/i.test(String(posted.headers["content-type"] ?? ""))) this.#receive(posted.body);
+      return posted;
+    });
+    return { ...post, finished };
+  }
+
+  /** Listens to what is said outside of answers. */
+  listen(): Post {
+    this.stream = this.send({ method: "GET", headers: { accept: "text/event-stream" } });
+    return this.stream;
+  }
+
+  send(request: HttpRequest): Post {
+    const headers = { ...this.#always, ...this.standing, ...request.headers };
+    // A priming event carries nothing.
+    const heard = ({ data }: ServerEvent) => data !== "" && this.#receive(data);
+    return this.#requests.send(this.url, { ...request, headers, heard });
+  }
+
+  async close(): Promise<void> {
+    if (this.standing["mcp-session-id"] !== undefined) {
+      const bye = this.send({ method: "DELETE" });
+      const timer = setTimeout(() => bye.drop(), 500);
+      await bye.finished;
+      clearTimeout(timer);
+    }
+    this.#requests.close();
+    this.#sink.closed("the grader went away");
+  }
+
+  #receive(text: string): void {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      this.#sink.noise(text);
+      return;
+    }
+    this.#sink.received(value);
+  }
+}

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { StringDecoder } from "node:string_decoder";
+import { Allowance, type Post, type Sink, type Wire } from "./wire.ts";
+
+/** A server that is started by a command. */
+export interface CommandTarget {
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly env?: { readonly [name: string]: string };
+  readonly cwd?: string;
+}
+
+const graceMs = 500;
+
+/** A server process and its two streams. */
+export class StdioWire implements Wire {
+  /** Resolves when the process is gone, to how it ended. */
+  readonly gone: Promise<string>;
+  readonly #child: ChildProcess;
+  readonly #sink: Sink;
+  readonly #allowance = new Allowance();
+  readonly #decoder = new StringDecoder("utf8");
+  #partial: string[] = [];
+  #lastWords = "";
+  #isGone = false;
+
+  constructor({ command, args = [], env, cwd }: CommandTarget, sink: Sink) {
+    this.#sink = sink;
+    this.#child = spawn(command, [...args], {
+      stdio: "pipe",
+      env: { ...process.env, ...env },
+      ...(cwd !== undefined && { cwd }),
+    });
+    const { stdin, stdout, stderr } = this.#child;
+    // A process that has ended does not read: that it is gone says it all.
+    stdin?.on("error", () => {});
+    stderr?.on("data", (chunk: Buffer) => {
+      this.#lastWords = (this.#lastWords + chunk).slice(-200);
+    });
+    stdout?.on("data", (chunk: Buffer) => this.#read(chunk));
+    this.gone = new Promise((resolve) => {
+      const end = (how: string) => {
+        this.#isGone = true;
+        sink.closed(`the server ${how}${this.#lastWords && `, last on stderr: ${this.#lastWords.trim()}`}`);
+        resolve(how);
+      };
+      this.#child.once("error", (error) => end(`could not be started: ${error.message}`));
+      this.#child.once("close", (code, signal) => end(`exited with ${signal ?? `code ${code}`}`));
+    });
+  }
+
+  post(body: string | Uint8Array): Post {
+    return this.write(body, "\n");
+  }
+
+  /** Writes the parts one by one, so that they may arrive apart. */
+  write(...parts: readonly (string | Uint8Array)[]): Post {
+    for (const part of parts) this.#child.stdin?.write(part);
+    const posted = Promise.resolve({ status: undefined, headers: {}, body: "" });
+    return { begun: posted, finished: posted, drop: () => {} };
+  }
+
+  /** Tells the server that nothing more will come. */
+  end(): void {
+    this.#child.stdin?.end();
+  }
+
+  async close(): Promise<void> {
+    this.end();
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      if (await this.#isOver(graceMs)) return;
+      this.#child.kill(signal);
+    }
+    await this.#isOver(graceMs);
+    // What a grandchild still holds must not keep us.
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
+    this.#child.unref();
+  }
+
+  #isOver(withinMs: number): Promise<boolean> {
+    if (this.#isGone) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), withinMs);
+      this.gone.then(() => {
+        clearTimeout(timer);
+        resolve(true);
+      });
+    });
+  }
+
+  #read(chunk: Buffer): void {
+    if (!this.#allowance.take(chunk.length)) {
+      this.#child.stdout?.destroy();
+      this.#child.kill("SIGKILL");
+      this.#sink.closed("the server flooded its output");
+      return;
+    }
+    const lines = this.#decoder.write(chunk).split("\n");
+    this.#partial.push(lines[0] ?? "");
+    for (const next of lines.slice(1)) {
+      this.#line(this.#partial.join(""));
+      this.#partial = [next];
+    }
+  }
+
+  #line(line: string): void {
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      this.#sink.noise(line);
+      return;
+    }
+    this.#sink.received(value);
+  }
+}

@@ -1,0 +1,118 @@
+import { expect, test } from "vitest";
+import { grade, type RevisionDate, type Verdict } from "../../packages/check/src/index.ts";
+import { besides, scripted } from "./kit.ts";
+
+const contrary = (fault: string) => scripted("./fixtures/contrary.mjs", fault);
+
+test.each(["2024-11-05", "2025-11-25", "2026-07-28"] as const)(
+  "a server without a fault passes in %s",
+  async (date) => {
+    const report = await grade(contrary("none"), { revisions: [date], timeoutMs: 5_000 });
+    expect(besides(report, "pass", "not applicable")).toEqual([]);
+    expect(report.totals[0]?.pass).toBeGreaterThan(30);
+  },
+);
+
+const stateful = "2025-11-25";
+const stateless = "2026-07-28";
+
+/** Each fault and the scenario that finds it. */
+const faults: readonly [fault: string, scenario: string, revision: RevisionDate][] = [
+  ["nameless", "handshake/result", stateful],
+  ["unknown version refused", "handshake/unknown-version", stateful],
+  ["asks too early", "handshake/order", stateful],
+  ["bare discovery", "discover/result", stateless],
+  ["any version", "discover/unknown-version", stateless],
+  ["metadata optional", "discover/missing-metadata", stateless],
+  ["nothing removed", "discover/removed-methods", stateless],
+  ["wrong code", "base/unknown-method", stateful],
+  ["any params", "base/invalid-params", stateful],
+  ["text ids", "base/ids", stateful],
+  ["answers twice", "base/exactly-once", stateful],
+  ["same answer to all", "base/exactly-once", stateless],
+  ["notifications answered", "base/notifications", stateful],
+  ["oddities dropped", "base/invalid-request", stateless],
+  ["ping with more", "base/ping", stateful],
+  ["oddities dropped", "batch/undefined", "2024-11-05"],
+  ["oddities dropped", "batch/refused", stateful],
+  ["batch answered", "batch/refused", stateless],
+  ["batch answered", "batch/answered", "2025-03-26"],
+  ["cancel answered", "cancel/silent", stateful],
+  ["cancel answered twice", "cancel/running", stateful],
+  ["cancel answered twice", "cancel/race", stateless],
+  ["dies on a cancel", "cancel/unknown", stateful],
+  ["pages overlap", "pages/complete", stateful],
+  ["pages change", "pages/complete", stateless],
+  ["endless pages", "pages/complete", stateful],
+  ["cursor is a number", "pages/complete", stateful],
+  ["any cursor", "pages/bad-cursor", stateful],
+  ["wrong output", "structured/conforms", stateful],
+  ["not mirrored", "structured/mirrored", stateless],
+  ["progress shrinks", "progress/order", stateful],
+  ["progress afterwards", "progress/order", stateless],
+  ["progress unasked", "progress/unasked", stateful],
+  ["logs all", "logging/level", stateful],
+  ["any level", "logging/bad-level", stateful],
+  ["logs all", "logging/opt-in", stateless],
+  ["nested form", "ask/form", stateful],
+  ["does not ask", "ask/form", stateless],
+  ["page without a url", "ask/url", stateful],
+  ["question without messages", "ask/sample", stateless],
+  ["no tools offered", "ask/sample-with-tools", stateful],
+  ["does not ask", "ask/roots", stateful],
+  ["asks the undeclared", "ask/undeclared", stateful],
+  ["asks the undeclared", "ask/undeclared", stateless],
+  ["asks the undeclared", "ask/kind-undeclared", stateful],
+  ["newer member", "eras/newer-members", "2024-11-05"],
+  ["newer result", "eras/newer-results", stateful],
+  ["newer content", "eras/newer-content", "2024-11-05"],
+  ["update missing", "updates/subscribe", stateful],
+  ["unsubscribe ignored", "updates/subscribe", stateful],
+  ["update missing", "updates/listen", stateless],
+  ["not acknowledged", "updates/listen", stateless],
+  ["untagged", "updates/listen", stateless],
+  ["tag of another type", "updates/listen", stateless],
+  ["stream goes on", "updates/unasked", stateless],
+  ["update unasked", "updates/unasked", stateless],
+  ["change missing", "changes/list", stateful],
+  ["filter ignored", "changes/listen", stateless],
+  ["wrong not found", "resources/not-found", stateful],
+  ["wrong not found", "resources/not-found-params", stateless],
+  ["dies on an error", "stdio/parse-error-survived", stateful],
+  ["oddities dropped", "stdio/parse-error-answered", stateful],
+  ["bytes cut", "stdio/split-bytes", stateful],
+  ["empty lines", "stdio/crlf", stateful],
+  ["other jsonrpc", "closing/well-formed", stateful],
+  ["noise", "closing/purity", stateful],
+  ["sends requests", "closing/no-requests", stateless],
+  ["stays", "closing/exits", stateful],
+  ["anonymous", "discover/identity", stateless],
+  ["answers twice", "base/duplicate-ids", stateful],
+  ["dies on a response", "base/stray-responses", stateful],
+  ["cursor only once", "pages/cursor-again", stateless],
+  ["any level", "logging/bad-request-level", stateless],
+  ["dies when declined", "ask/declined", stateful],
+  ["any state", "ask/tampered-state", stateless],
+  ["one line at a time", "stdio/coalesced", stateful],
+  ["dies of depth", "hostile/depth", stateful],
+  ["dies of bad bytes", "hostile/invalid-utf8", stateless],
+  ["dies of a prototype", "hostile/prototype", stateful],
+  ["drops what is large", "hostile/large-message", stateful],
+];
+
+test.each(faults)("the fault “%s” is found by %s", async (fault, scenario, revision) => {
+  const verdicts: Verdict[] = [];
+  // What is looked at in the end has to have happened before.
+  const isPart = ({ id }: { id: string }) =>
+    id === scenario || (scenario === "closing/no-requests" && id === "ask/form");
+  await grade(contrary(fault), {
+    revisions: [revision],
+    timeoutMs: 700,
+    startMs: 30_000,
+    filter: isPart,
+    onVerdict: (verdict) => verdicts.push(verdict),
+  });
+  const verdict = verdicts.find((one) => one.scenario === scenario);
+  expect(verdict?.grade, verdict?.evidence).toBe(verdict?.strength === "must" ? "fail" : "warn");
+  expect(verdict?.evidence).not.toContain("the grader could not go on");
+});
