@@ -1,9 +1,11 @@
 // @ts-check
 // The same server behind node:http, express, fastify, hono and a route handler of Next.
+
 import { createServer as createHttpServer } from "node:http";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
+import { protect } from "portolan/auth/server";
 import { connect } from "portolan/client";
 import { serveHttp } from "portolan/server/http";
 import { dice } from "../http/server.mjs";
@@ -75,5 +77,18 @@ export const careful = (userOf) =>
     },
     sessions: { idleMs: 10 * 60_000, max: 1_000 },
     limits: { bodyBytes: 1024 * 1024, streams: 500 },
+  });
+// endregion
+
+// region tokens
+/** @param {string} issuer the authorization server whose tokens are accepted */
+export const withTokens = (issuer) =>
+  serveHttp(dice, {
+    auth: protect({
+      resource: "https://mcp.example.com/mcp",
+      issuers: [issuer],
+      scopes: ["dice:use"],
+      scopesFor: ({ method, name }) => (method === "tools/call" && name === "roll" ? ["dice:roll"] : []),
+    }),
   });
 // endregion

@@ -96,3 +96,18 @@ test("a careful server knows its callers", async () => {
   await client.close();
   await mcp.close();
 });
+
+test("a server with tokens says where to get one", async () => {
+  const mcp = guide.withTokens("https://auth.example.com");
+  const post = new Request("https://mcp.example.com/mcp", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: "{}",
+  });
+  const refused = await mcp.fetch(post);
+  expect(refused.status).toBe(401);
+  const place = /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "")?.[1];
+  const document = await mcp.fetch(new Request(String(place)));
+  expect(await document.json()).toMatchObject({ authorization_servers: ["https://auth.example.com"] });
+  await mcp.close();
+});
