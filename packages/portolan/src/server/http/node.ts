@@ -30,6 +30,9 @@ class NodeVisit implements HttpRequest, HttpReply {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #bodies: BodyReader;
+  // Asked for by every request several times, and made by node each time.
+  readonly #headers: IncomingMessage["headers"];
+  readonly path: string;
   #isReading = false;
   #isAnswered = false;
   /** The client has all it will get, though the connection still takes what it sends. */
@@ -41,14 +44,12 @@ class NodeVisit implements HttpRequest, HttpReply {
     this.#req = req;
     this.#res = res;
     this.#bodies = bodies;
+    this.#headers = req.headers;
+    this.path = pathOf(req);
   }
 
   get method(): string {
     return this.#req.method ?? "";
-  }
-
-  get path(): string {
-    return pathOf(this.#req);
   }
 
   get remoteAddress(): string | undefined {
@@ -56,13 +57,13 @@ class NodeVisit implements HttpRequest, HttpReply {
   }
 
   header(name: string): string | undefined {
-    const value = this.#req.headers[name];
+    const value = this.#headers[name];
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
   headersUnder(prefix: string): readonly (readonly [name: string, value: string])[] {
     const found: (readonly [string, string])[] = [];
-    for (const name in this.#req.headers) {
+    for (const name in this.#headers) {
       if (name.startsWith(prefix)) found.push([name, this.header(name) ?? ""]);
     }
     return found;

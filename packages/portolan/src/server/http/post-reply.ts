@@ -14,19 +14,21 @@ export interface Outlet {
 }
 
 /**
- * The answer to one POST: JSON, unless something has to be said before it. What is said in the first turn waits for its
- * end: an answer that is whole by then goes out at once, and only one that is not becomes a stream.
+ * The answer to one POST: JSON, unless something has to be said before it. What is said in one turn waits for its end: an
+ * answer that is whole by then goes out at once, and only one that is not becomes a stream.
  */
 export class PostReply {
   readonly #visit: Visit;
   readonly #streams: Streams;
   readonly #record: ((stream: OpenStream) => Outlet) | undefined;
-  /** What was said in the first turn. */
+  /** What waits for the end of the turn. */
   #held: string[] | undefined;
   #heldLength = 0;
   #stream: OpenStream | undefined;
   #outlet: Outlet | undefined;
   #isOver = false;
+  /** Whether the call has not been answered in the turn it came in. */
+  #goesOn = false;
   /** For answers that are never finished. */
   expiry: Expiry | undefined;
   #quiet: ReturnType<typeof setTimeout> | undefined;
@@ -44,8 +46,10 @@ export class PostReply {
     return accepts.events && (this.#isSpeaking || this.#streams.hasRoom(principal.key));
   }
 
-  /** A call that is silent for so long becomes a stream, which can be kept alive. */
-  streamAfter(quietMs: number): void {
+  /** The call takes longer: what it says goes out, and if it is silent for so long, a stream begins that can be kept alive. */
+  goesOn(quietMs: number): void {
+    this.#goesOn = true;
+    if (this.#held) this.#streams.afterTurn(() => this.#goOn());
     if (!this.#visit.accepts.events || this.#isOver || this.#isSpeaking) return;
     this.#quiet = setTimeout(() => {
       if (this.#begin()) this.#goOn();
@@ -91,7 +95,7 @@ export class PostReply {
     else this.#visit.reply.send(202, this.#visit.headers);
   }
 
-  /** The first turn is over. */
+  /** The turn is over. */
   #goOn(): void {
     if (this.#held && !this.#isOver) this.#open(this.#held);
   }
@@ -106,7 +110,7 @@ export class PostReply {
     if (!accepts.events || !this.#streams.hold(principal.key)) return false;
     clearTimeout(this.#quiet);
     this.#held = [];
-    this.#streams.afterTurn(() => this.#goOn());
+    if (this.#goesOn) this.#streams.afterTurn(() => this.#goOn());
     return true;
   }
 

@@ -188,7 +188,7 @@ export class Stateful {
     exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
     const live = this.#live.open(known.id);
     live.add(exchange);
-    answer.streamAfter(this.#serving.quietMs);
+    answer.goesOn(this.#serving.quietMs);
     this.#serving.track(exchange, running);
     running.then(() => {
       live.remove(exchange);

@@ -48,7 +48,7 @@ export function serveStateless(serving: Serving, message: RpcRequest, visit: Vis
       exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
       answer.drop();
     });
-    answer.streamAfter(serving.quietMs);
+    answer.goesOn(serving.quietMs);
     serving.track(exchange, running);
   } catch (cause) {
     const error = cause instanceof RpcError ? cause : new RpcError(-32603, "Internal error");

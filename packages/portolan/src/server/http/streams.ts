@@ -22,9 +22,13 @@ export interface StreamsOptions {
   readonly keepAliveMs: number;
 }
 
-/** Runs what is due behind everything of this turn. */
-const behindTurn: (call: () => void) => void =
-  (globalThis as { setImmediate?: (call: () => void) => void }).setImmediate ?? ((call) => setTimeout(call, 0));
+const { process } = globalThis as { process?: { nextTick?(call: () => void): void } };
+
+/** Runs what is due behind everything of this turn; a macrotask of its own would keep the event loop from resting. */
+function behindTurn(call: () => void): void {
+  if (process?.nextTick) queueMicrotask(() => process.nextTick?.(call));
+  else setTimeout(call, 0);
+}
 
 /** All event streams of an endpoint: how many there may be, and that they stay alive. */
 export class Streams {

@@ -52,6 +52,8 @@ export class BodyReader {
 const arriving: unique symbol = Symbol("arriving body");
 type Reading = IncomingMessage & { [arriving]?: ArrivingBody };
 
+const nothing = new Uint8Array();
+
 // One function for all requests: a closure for each would cost as much as the rest of its body.
 function onData(this: Reading, chunk: Buffer): void {
   this[arriving]?.add(chunk);
@@ -68,7 +70,9 @@ class ArrivingBody {
   readonly #others: ArrivingBody[];
   readonly #take: TakeBody;
   readonly #since = performance.now();
-  readonly #bytes = new ByteList();
+  /** Most bodies come in one piece, and need no list. */
+  #first: Buffer | undefined;
+  #bytes: ByteList | undefined;
   #place: number;
 
   constructor(req: Reading, limits: BodyLimits, others: ArrivingBody[], take: TakeBody) {
@@ -83,25 +87,37 @@ class ArrivingBody {
   }
 
   add(chunk: Buffer): void {
-    this.#bytes.push(chunk);
-    if (this.#bytes.length > this.#limits.bytes) this.#stop(tooLarge(this.#limits));
+    if (!this.#first) this.#first = chunk;
+    else {
+      if (!this.#bytes) {
+        this.#bytes = new ByteList();
+        this.#bytes.push(this.#first);
+      }
+      this.#bytes.push(chunk);
+    }
+    if (this.#length > this.#limits.bytes) this.#stop(tooLarge(this.#limits));
   }
 
   end(): void {
-    this.#settle(decodeBody(this.#bytes.take()));
+    this.#settle(decodeBody(this.#bytes?.take() ?? this.#first ?? nothing));
+  }
+
+  get #length(): number {
+    return this.#bytes?.length ?? this.#first?.length ?? 0;
   }
 
   /** Gives up if the client is gone or too slow. */
   look(): void {
     if (this.#req.destroyed) this.#stop(cutOff());
-    else if (isTooSlow(this.#bytes.length, performance.now() - this.#since, this.#limits)) {
+    else if (isTooSlow(this.#length, performance.now() - this.#since, this.#limits)) {
       this.#stop(tooSlow(this.#limits));
     }
   }
 
   #stop(problem: BodyProblem): void {
     this.#req.off("data", onData).off("end", onEnd).pause();
-    this.#bytes.takePieces();
+    this.#first = undefined;
+    this.#bytes = undefined;
     this.#settle(problem);
   }
 
