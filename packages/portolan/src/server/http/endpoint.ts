@@ -2,21 +2,21 @@ import { PortolanError } from "../../errors.ts";
 import { isRequest, type Message } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
-import type { Storage } from "../../storage/storage.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
 import { isPromise, type MaybePromise, whenDone } from "../maybe-promise.ts";
 import { runtimeOf, type Served } from "../server.ts";
 import { readAccept } from "./accept.ts";
 import type { BodyProblem, HttpReply, HttpRequest } from "./door.ts";
+import type { Entrance } from "./entrance.ts";
 import { createGuard } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { Later } from "./later.ts";
-import { type Asked, anonymous, type Protection, protectionOf, type ServeHttpOptions } from "./options.ts";
+import { anonymous, protectionOf, type ServeHttpOptions } from "./options.ts";
 import { readBody } from "./read-body.ts";
 import { Serving } from "./serving.ts";
 import type { Stateful } from "./stateful.ts";
 import { serveStateless } from "./stateless.ts";
-import { idOf, refuse, sendError } from "./status.ts";
+import { idOf, sendError } from "./status.ts";
 import type { Visit } from "./visit.ts";
 
 /** Where the endpoint is unless said otherwise. */
@@ -27,7 +27,8 @@ export class Endpoint {
   readonly #serving: Serving;
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
-  readonly #protection: Protection | undefined;
+  readonly #documents: ReadonlyMap<string, string> | undefined;
+  readonly #entrance: Later<Entrance> | undefined;
   readonly #stateful: Later<Stateful> | undefined;
   readonly #httpSse: Later<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
@@ -36,11 +37,18 @@ export class Endpoint {
 
   constructor(server: Served, options: ServeHttpOptions) {
     this.#options = options;
-    this.#protection = protectionOf(options);
+    const protection = protectionOf(options);
+    this.#documents = protection?.documents;
+    if (protection) {
+      this.#entrance = new Later(async () => new (await import("./entrance.ts")).Entrance(protection));
+    }
     this.#serving = new Serving(runtimeOf(server), options);
     this.#guard = createGuard(options);
     const { sessions = {}, httpSse = false, storage } = options;
-    if (storage) this.#relay = this.#startRelay(storage);
+    if (storage) {
+      const { runtime } = this.#serving;
+      this.#relay = import("./relay.ts").then(({ startRelay }) => startRelay(runtime, storage));
+    }
     if (sessions) {
       this.#stateful = new Later(async () => (await import("./stateful.ts")).createStateful(this.#serving, options));
     }
@@ -54,7 +62,7 @@ export class Endpoint {
   /** Whether something is served at a path. */
   owns(path: string): boolean {
     if (path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path)) return true;
-    return this.#protection?.documents?.has(path) === true;
+    return this.#documents?.has(path) === true;
   }
 
   readonly handle = (request: HttpRequest, reply: HttpReply): void => {
@@ -75,17 +83,6 @@ export class Endpoint {
     }
     clearTimeout(timer);
     await (await this.#relay)?.();
-  }
-
-  async #startRelay(storage: Storage): Promise<() => Promise<void>> {
-    const { runtime } = this.#serving;
-    try {
-      const { relay } = await import("./relay.ts");
-      return await relay(runtime, storage);
-    } catch (cause) {
-      runtime.report(cause, "publish");
-      return async () => {};
-    }
   }
 
   /** Takes a step in serving a request, of which its client hears when it fails. Nothing waits where nothing has to. */
@@ -119,17 +116,13 @@ export class Endpoint {
       return;
     }
     const accepts = readAccept(request.header("accept"));
-    if (!this.#protection) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
-    const { documents, verify } = this.#protection;
-    const document = documents?.get(request.path);
-    if (document !== undefined) {
-      reply.send(200, { ...headers, "content-type": "application/json", "cache-control": "max-age=3600" }, document);
-      return;
-    }
-    return whenDone(verify(request), (verdict) => {
-      if ("status" in verdict) refuse(reply, verdict, headers);
-      else return this.#serve({ request, reply, principal: verdict, headers, accepts });
-    });
+    if (!this.#entrance) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
+    return whenDone(this.#entrance.get(), (entrance) =>
+      whenDone(
+        entrance.admit(request, reply, headers),
+        (principal) => principal && this.#serve({ request, reply, principal, headers, accepts }),
+      ),
+    );
   }
 
   #serve(visit: Visit): MaybePromise<void> {
@@ -175,11 +168,8 @@ export class Endpoint {
   }
 
   /** Whether the caller may do all this; answers if not. */
-  #permits(messages: Message | Message[], { reply, principal, headers }: Visit): boolean {
-    if (!this.#protection?.permit) return true;
-    const refusal = this.#protection.permit(principal, askedIn(messages));
-    if (refusal) refuse(reply, refusal, headers, idOf(messages));
-    return !refusal;
+  #permits(messages: Message | Message[], visit: Visit): boolean {
+    return this.#entrance?.loaded?.permits(messages, visit) ?? true;
   }
 
   #postStateful(messages: Message | Message[], visit: Visit): MaybePromise<void> {
@@ -203,11 +193,4 @@ export class Endpoint {
     if (version === undefined || request.header(headerKeys.session) !== undefined) return false;
     return !handshakes.some((revision) => revision.version === version);
   }
-}
-
-function askedIn(messages: Message | Message[]): Asked[] {
-  return (Array.isArray(messages) ? messages : [messages]).filter(isRequest).map(({ method, params }) => {
-    const name = params?.["name"] ?? params?.["uri"];
-    return { method, name: typeof name === "string" ? name : undefined };
-  });
 }

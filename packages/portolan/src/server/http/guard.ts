@@ -151,14 +151,9 @@ function mistake(option: string, expected: string, entry: unknown): PortolanErro
   return new PortolanError("invalid-argument", `${option}: expected ${expected}, got ${nameOf(entry)}`);
 }
 
-/** Throws unless it is safe to listen there: others than this machine reach a server only if it knows who they are. */
-export function assertSafeBinding(host: string, options: ServeHttpOptions): void {
-  if (protectionOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host))
-    return;
-  throw new PortolanError(
-    "invalid-argument",
-    `host: expected a loopback address without \`verify\` or \`auth\`, got ${nameOf(host)}; authenticate with \`auth\` or \`verify\`, listen on "127.0.0.1", or set \`dangerouslyAllowUnauthenticated\``,
-  );
+/** Whether it is safe to listen there: others than this machine reach a server only if it knows who they are. */
+export function isSafeBinding(host: string, options: ServeHttpOptions): boolean {
+  return protectionOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host);
 }
 
 function isLoopback(host: string): boolean {

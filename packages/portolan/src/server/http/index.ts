@@ -1,7 +1,7 @@
 import type { Served } from "../server.ts";
 import type { HttpHandler } from "./door.ts";
 import { defaultPath, Endpoint } from "./endpoint.ts";
-import { assertSafeBinding } from "./guard.ts";
+import { isSafeBinding } from "./guard.ts";
 import { Later } from "./later.ts";
 import { listenOn, type NodeListener, nodeListener } from "./node.ts";
 import type { ServeHttpOptions } from "./options.ts";
@@ -36,7 +36,7 @@ export function serveHttp(server: Served, options: ServeHttpOptions = {}): HttpS
     node: nodeListener(endpoint.handle, limits),
     fetch: async (request) => (await fetches.get())(request),
     async listen(port = 0, host = "127.0.0.1") {
-      assertSafeBinding(host, options);
+      if (!isSafeBinding(host, options)) throw (await import("./unsafe-binding.ts")).unsafeBinding(host);
       const listening = await listenOn(nodeListener(ownPathsOnly(endpoint), limits), { port, host, limits });
       closers.push((graceMs) => listening.close(graceMs));
       return { url: `${listening.url}${path}`, port: listening.port };

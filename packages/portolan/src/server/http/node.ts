@@ -4,7 +4,6 @@ import { bodyLimits } from "./body.ts";
 import type { EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest, TakeBody } from "./door.ts";
 import { streamHeaders } from "./event-stream.ts";
 import { BodyReader } from "./node/body-reader.ts";
-import { linger } from "./node/linger.ts";
 import { isClosing } from "./node/listen.ts";
 import type { HttpLimits } from "./options.ts";
 
@@ -92,7 +91,10 @@ class NodeVisit implements HttpRequest, HttpReply {
     if (body === undefined) res.flushHeaders();
     else res.write(body);
     this.#isWhole = true;
-    linger(this.#req, res);
+    import("./node/linger.ts").then(
+      ({ linger }) => linger(this.#req, res),
+      () => this.#req.socket.destroy(),
+    );
   }
 
   stream(headers: HttpHeaders): EventStream {

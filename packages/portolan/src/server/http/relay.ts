@@ -11,8 +11,18 @@ interface Shared {
 
 const shared = new WeakMap<Runtime, Map<Storage, Shared>>();
 
+/** Relays until what it resolves to is called; what cannot be relayed is told to the operator. */
+export async function startRelay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
+  try {
+    return await relay(runtime, storage);
+  } catch (cause) {
+    runtime.report(cause, "publish");
+    return async () => {};
+  }
+}
+
 /** Hands what a server publishes to all processes that share a storage, and theirs to it, until what it returns is called. */
-export async function relay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
+async function relay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
   const storages = shared.get(runtime) ?? new Map<Storage, Shared>();
   shared.set(runtime, storages);
   let found = storages.get(storage);

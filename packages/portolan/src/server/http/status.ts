@@ -1,7 +1,6 @@
 import type { RpcError } from "../../jsonrpc/errors.ts";
 import { type ErrorObject, isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { HttpHeaders, HttpReply } from "./door.ts";
-import type { Refusal } from "./options.ts";
 
 const badRequestCodes = [-32020, -32021, -32022];
 
@@ -28,10 +27,4 @@ export function sendError(
 ): void {
   const body = JSON.stringify({ jsonrpc: "2.0", ...(id !== undefined && { id }), error });
   reply.send(status, { ...headers, "content-type": "application/json" }, body);
-}
-
-/** Answers that the caller may not. */
-export function refuse(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: RequestId): void {
-  const error = { code: -32600, message: refusal.why };
-  sendError(reply, refusal.status, error, id, { ...headers, ...refusal.headers });
 }
