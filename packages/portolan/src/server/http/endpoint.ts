@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { isRequest, type Message } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/request-headers.ts";
@@ -147,13 +147,18 @@ export class Endpoint {
   }
 
   #post(visit: Visit, body: string | BodyProblem): MaybePromise<void> {
-    const { request, reply, headers, accepts } = visit;
+    const { reply, headers } = visit;
     if (typeof body !== "string") {
       const code = body.status === 400 ? -32700 : -32600;
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
     const read = readBody(body);
+    return isPromise(read) ? read.then((later) => this.#take(later, visit)) : this.#take(read, visit);
+  }
+
+  #take(read: Message | Message[] | Unreadable, visit: Visit): MaybePromise<void> {
+    const { request, reply, headers, accepts } = visit;
     if ("code" in read) {
       const { code, why, id } = read;
       const name = code === -32700 ? "Parse error" : "Invalid request";

@@ -2,6 +2,7 @@ import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
 import type { Message, Unreadable } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import { toBase64url } from "../../storage/base64url.ts";
+import { whenDone } from "../maybe-promise.ts";
 import { type Serving as ServedChannel, serveChannel } from "../serve-channel.ts";
 import type { Served } from "../server.ts";
 import { eventOf } from "./event-stream.ts";
@@ -82,10 +83,11 @@ export class HttpSse {
         sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
         return;
       }
-      const read = readBody(body);
-      if (!("code" in read) && !permits(read)) return;
-      reply.send(202, headers);
-      known.channel.receive(read);
+      void whenDone(readBody(body), (read) => {
+        if (!("code" in read) && !permits(read)) return;
+        reply.send(202, headers);
+        known.channel.receive(read);
+      });
     });
   }
 }
