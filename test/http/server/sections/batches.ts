@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { stateful } from "../../../kit/revisions.ts";
 import { createFixture } from "../../fixture.ts";
 import { send, start, toInitialize, toNotification, toRequest } from "../../kit.ts";
-import { begin, StatelessPeer, toHeaders, toMeta } from "../../peer.ts";
+import { begin, StatelessPeer, textOf, toHeaders, toMeta } from "../../peer.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
 const batching = "2025-03-26";
@@ -28,6 +28,27 @@ export const batches: readonly HttpRequirement[] = [
       expect(answer.status).toBe(200);
       const responses = [await answer.json()].flat() as { id: unknown }[];
       expect(responses.map(({ id }) => id)).toEqual([1, "1"]);
+    },
+  },
+  {
+    row: "E3",
+    says: "of answers that come together, those that can be read are taken",
+    on: [batching],
+    async test(revision) {
+      const { server } = createFixture();
+      server.update((current) =>
+        current.tool("roots", { run: async (_, context) => String((await context.roots()).length) }),
+      );
+      const { url } = await start(server);
+      const peer = await begin(url, revision, { capabilities: { roots: {} } });
+      const call = await peer.call("roots");
+      const { id } = await call.message();
+      const [good, bad] = [
+        { jsonrpc: "2.0", id, result: { roots: [] } },
+        { jsonrpc: "2.0", id: "other", result: 5 },
+      ];
+      expect((await peer.post([good, bad])).status).toBe(202);
+      expect(textOf(await call.message())).toBe("0");
     },
   },
   {
