@@ -26,3 +26,7 @@ const server = live(
 
 const { url } = await serveHttp(server).listen(Number(process.env["PORT"] ?? 3000), "localhost");
 console.log(`Serving ${url} with Node ${process.version}`);
+
+// npm does not hand on the signal that ends it: the server ends with whoever started it.
+const parent = process.ppid;
+setInterval(() => process.ppid !== parent && process.exit(), 500).unref();
