@@ -1,6 +1,7 @@
 // Makes a fresh clone ready: installs what the lock files say, then builds. Works before anything is installed.
 //   --peers   also installs the other implementations that the interop tests and the benchmarks run against
 //   --conformance   also installs the official conformance suite and the Node it needs
+//   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
@@ -16,6 +17,7 @@ if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is nee
 install(root);
 if (flags.has("--peers")) install(join(root, "test/peers"));
 if (flags.has("--conformance")) install(join(root, "test/conformance/runtime"));
+if (flags.has("--once") && existsSync(join(root, "packages/portolan/dist/index.js"))) process.exit();
 const { buildLibrary } = await import("./build.mjs");
 const problem = await buildLibrary().catch((error) => error.message);
 if (problem !== undefined) fail(`build failed: ${problem}`);

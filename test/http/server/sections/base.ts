@@ -14,6 +14,24 @@ const elicitation = { elicitation: {} };
 
 export const base: readonly HttpRequirement[] = [
   {
+    row: "A9",
+    says: "members that a message has besides do not make it another thing",
+    async test(revision) {
+      const { url } = await start(createFixture().server);
+      const peer = await open(url, revision);
+      const request = {
+        ...toRequest("tools/list", isStateless(revision) ? { _meta: toMeta() } : {}, 3),
+        code: -32700,
+        why: "x",
+      };
+      const answer = await send(url, {
+        headers: peer instanceof SessionPeer ? peer.headers : toHeaders("tools/list"),
+        body: request,
+      });
+      expect([answer.status, (await answer.json()).id]).toEqual([200, 3]);
+    },
+  },
+  {
     row: "A2",
     says: "strings and integers come back with their type, other ids are refused and not repeated",
     async test(revision) {

@@ -1,5 +1,5 @@
 import { calculateJwkThumbprint, compactVerify, EmbeddedJWK, type JWK } from "jose";
-import { toBase64url } from "../../storage/base64url.ts";
+import { sha256 } from "../../storage/digest.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { type Claims, TokenProblem } from "./claims.ts";
 import { signatures } from "./issuer.ts";
@@ -36,13 +36,13 @@ export async function checkProof(
   if (withoutQuery(said["htu"]) !== withoutQuery(url)) throw new TokenProblem("DPoP: the proof is for another address");
   const iat = Number(said["iat"]) * 1_000;
   if (!(Math.abs(now - iat) <= windowMs)) throw new TokenProblem("DPoP: the proof is not of now");
-  if (said["ath"] !== (await digest(token))) throw new TokenProblem("DPoP: the proof is for another token");
+  if (said["ath"] !== (await sha256(token))) throw new TokenProblem("DPoP: the proof is for another token");
   const key = await calculateJwkThumbprint(protectedHeader.jwk as JWK);
   const { jkt } = (claims["cnf"] ?? {}) as { jkt?: unknown };
   if (jkt !== key) throw new TokenProblem("DPoP: the token belongs to another key");
   const jti = said["jti"];
   if (typeof jti !== "string" || jti === "") throw new TokenProblem("DPoP: the proof has no jti");
-  const used = `mcp/dpop/${key}/${await digest(jti)}`;
+  const used = `mcp/dpop/${key}/${await sha256(jti)}`;
   const isFirst = await storage.kv.set(used, "", { ttlMs: 2 * windowMs, expect: null });
   if (!isFirst) throw new TokenProblem("DPoP: the proof was used before");
 }
@@ -51,8 +51,4 @@ function withoutQuery(address: unknown): string | undefined {
   if (typeof address !== "string" || !URL.canParse(address)) return undefined;
   const { origin, pathname } = new URL(address);
   return origin + pathname;
-}
-
-async function digest(text: string): Promise<string> {
-  return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }

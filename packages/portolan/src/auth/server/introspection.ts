@@ -1,3 +1,4 @@
+import { sha256 } from "../../storage/digest.ts";
 import { type Claims, TokenProblem } from "./claims.ts";
 import { fetchJson } from "./fetch-json.ts";
 
@@ -33,7 +34,7 @@ export class Introspector {
 
   /** The claims of a token that is in use; throws a TokenProblem when it is not. */
   async verify(token: string): Promise<Claims> {
-    const key = await digest(token);
+    const key = await sha256(token);
     const cached = this.#cache.get(key);
     if (cached && cached.until > this.#now()) return cached.claims;
     this.#cache.delete(key);
@@ -62,9 +63,4 @@ export class Introspector {
     // Who answers is the issuer, whether or not the answer repeats it.
     return { iss: issuer, ...claims };
   }
-}
-
-async function digest(text: string): Promise<string> {
-  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return btoa(String.fromCharCode(...new Uint8Array(bytes)));
 }

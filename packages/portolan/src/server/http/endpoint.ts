@@ -12,7 +12,7 @@ import { createGuard } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { Later } from "./later.ts";
 import { anonymous, protectionOf, type ServeHttpOptions } from "./options.ts";
-import { readBody } from "./read-body.ts";
+import { isUnreadable, readBody } from "./read-body.ts";
 import { Serving } from "./serving.ts";
 import type { Stateful } from "./stateful.ts";
 import { serveStateless } from "./stateless.ts";
@@ -159,7 +159,7 @@ export class Endpoint {
 
   #take(read: Message | Message[] | Unreadable, visit: Visit): MaybePromise<void> {
     const { request, reply, headers, accepts } = visit;
-    if ("code" in read) {
+    if (isUnreadable(read)) {
       const { code, why, id } = read;
       const name = code === -32700 ? "Parse error" : "Invalid request";
       sendError(reply, 400, { code, message: `${name}: ${why}` }, id, headers);

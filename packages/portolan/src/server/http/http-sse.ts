@@ -6,7 +6,7 @@ import { whenDone } from "../maybe-promise.ts";
 import { type Serving as ServedChannel, serveChannel } from "../serve-channel.ts";
 import type { Served } from "../server.ts";
 import { eventOf } from "./event-stream.ts";
-import { readBody } from "./read-body.ts";
+import { isUnreadable, readBody } from "./read-body.ts";
 import type { Serving } from "./serving.ts";
 import { sendError } from "./status.ts";
 import type { OpenStream } from "./streams.ts";
@@ -84,7 +84,7 @@ export class HttpSse {
         return;
       }
       void whenDone(readBody(body), (read) => {
-        if (!("code" in read) && !permits(read)) return;
+        if (!isUnreadable(read) && !permits(read)) return;
         reply.send(202, headers);
         known.channel.receive(read);
       });
@@ -115,7 +115,7 @@ class SseChannel implements Channel {
   receive(read: Message | Message[] | Unreadable): void {
     if (!this.#incoming || this.#isClosed) return;
     if (Array.isArray(read)) this.#incoming.batch(read);
-    else if ("code" in read) this.#incoming.unreadable(read);
+    else if (isUnreadable(read)) this.#incoming.unreadable(read);
     else this.#incoming.message(read);
   }
 

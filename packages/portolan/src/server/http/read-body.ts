@@ -13,3 +13,8 @@ export function readBody(body: string): MaybePromise<Message | Message[] | Unrea
   }
   return checkMessage(value) ?? (value as Message);
 }
+
+/** Whether there is no message; whatever members a message has, it names its protocol. */
+export function isUnreadable(read: Message | Message[] | Unreadable): read is Unreadable {
+  return !Array.isArray(read) && !("jsonrpc" in read);
+}
