@@ -1,0 +1,30 @@
+/** What may be fetched when somebody else has named the address. */
+export interface FetchPolicy {
+  /**
+   * Hosts, such as `localhost` or `idp.corp`, that may be reached though their addresses are not public; by http too
+   * where they are loopback. None unless given.
+   */
+  readonly privateHosts?: readonly string[];
+  /** Whether a redirect of a GET is followed: `"same-origin"` unless said otherwise; every step is checked anew. */
+  readonly redirects?: "never" | "same-origin" | "anywhere";
+  /** Has the last word about an address that is otherwise allowed; `addresses` are those that its host resolves to. */
+  readonly allow?: (url: URL, addresses: readonly string[]) => boolean;
+  /** Finds the addresses of a host; the system's resolver unless given. */
+  readonly lookup?: (host: string) => Promise<readonly string[]>;
+  /** Sends the request, for whoever must go through a proxy: hosts are then resolved there, and only what the address itself says is checked here. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** The longest answer; 256 KiB unless said otherwise. */
+  readonly maxBytes?: number;
+  /** How long it may take in all, redirects included; 5 s unless said otherwise. */
+  readonly timeoutMs?: number;
+}
+
+/** As `fetch`, for addresses that cannot be trusted: resolves when the whole answer is there. */
+export type SafeFetch = (url: string | URL, init?: SafeFetchInit) => Promise<Response>;
+
+export interface SafeFetchInit {
+  readonly method?: string;
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+}
