@@ -23,7 +23,7 @@ export async function buildLibrary() {
   await build({
     input,
     platform: "neutral",
-    external: [/^node:/, "jose"],
+    external: [/^node:/, "jose", "oauth4webapi"],
     preserveEntrySignatures: "allow-extension",
     output: {
       dir: built,

@@ -1,6 +1,7 @@
 // @ts-check
 // Runs the one client scenario that the conformance suite names in its environment variables:
 //   npm run --silent conformance:client -- http://localhost:3000/mcp
+import { clientCredentials, enterpriseManaged, oauth, workloadIdentity } from "portolan/auth/client";
 import { connect } from "portolan/client";
 
 /** @typedef {import("portolan/client").Client} Client */
@@ -58,7 +59,45 @@ async function useTestTool(client) {
   await client.callTool("test-tool");
 }
 
+/** A person who follows every redirect: the authorization servers of the suite ask nothing. */
+const redirect = {
+  begin: async () => ({
+    redirectUri: "http://127.0.0.1:3000/callback",
+    async visit(/** @type {URL} */ page) {
+      const response = await fetch(page, { redirect: "manual" });
+      return new URL(response.headers.get("location") ?? "");
+    },
+    close: async () => {},
+  }),
+};
+
+/** How each scenario wants the client to be known. @returns {import("portolan/auth/client").OAuthOptions} */
+function authorization() {
+  const known = JSON.parse(context);
+  const client = { clientId: known.client_id, clientSecret: known.client_secret };
+  switch (name) {
+    case "auth/pre-registration":
+      return { redirect, client: { ...client, issuer: known.issuer } };
+    case "auth/client-credentials-jwt": {
+      const { private_key_pem: privateKey, signing_algorithm: algorithm } = known;
+      return { grant: clientCredentials({ clientId: client.clientId, privateKey, algorithm }) };
+    }
+    case "auth/client-credentials-basic":
+      return { grant: clientCredentials(client) };
+    case "auth/enterprise-managed-authorization": {
+      const { idp_issuer: issuer, idp_token_endpoint: tokenEndpoint, idp_id_token: idToken } = known;
+      const identityProvider = { issuer, tokenEndpoint, idToken, clientId: known.idp_client_id };
+      return { grant: enterpriseManaged({ ...client, identityProvider }) };
+    }
+    case "auth/wif-jwt-bearer":
+      return { grant: workloadIdentity({ clientId: client.clientId, assertion: known.valid_jwt }) };
+    default:
+      return { redirect, clientMetadataUrl: "https://conformance-test.local/client-metadata.json" };
+  }
+}
+
 const client = await connect(url, {
+  ...(name.startsWith("auth/") && { auth: oauth(authorization()) }),
   info: { name: "portolan-conformance", version: "1.0.0" },
   era: version >= "2026-07-28" ? "stateless" : "stateful",
   // The suite gives up after 30 s, and would leave this process behind.

@@ -191,24 +191,36 @@ describe("authorization", () => {
     let token = "one";
     const challenges: unknown[] = [];
     const { ask } = await openLink(server.url, {
-      authorize: () => ({ authorization: `Bearer ${token}` }),
-      challenged: async ({ status, header, body }) => {
-        challenges.push([status, header("WWW-Authenticate"), body]);
-        token = "two";
-        return "retry";
+      auth: {
+        authorize: () => ({ authorization: `Bearer ${token}` }),
+        challenged: async ({ status, header, body, sent }) => {
+          challenges.push([status, header("WWW-Authenticate"), body, sent]);
+          token = "two";
+          return "retry";
+        },
       },
     });
     expect(await ask(stateless("server/discover"))).toMatchObject({ id: 1 });
-    expect(challenges).toEqual([[401, 'Bearer realm="x"', "who are you?"]]);
+    expect(challenges).toEqual([[401, 'Bearer realm="x"', "who are you?", { authorization: "Bearer one" }]]);
     expect(server.seen).toHaveLength(2);
   });
 
-  test("a challenge is answered once", async () => {
+  test("a hook that never gives up is not asked for ever", async () => {
     const server = await guard("never");
-    const { ask } = await openLink(server.url, { challenged: async () => "retry" });
+    const operations = new Set<object>();
+    const { ask } = await openLink(server.url, {
+      auth: {
+        authorize: () => ({}),
+        challenged: async ({ operation }) => {
+          operations.add(operation);
+          return "retry";
+        },
+      },
+    });
     const reason = await reasonOf(ask(stateless("server/discover")));
     expect(reason).toMatchObject({ code: "unauthorized", status: 401 });
-    expect(server.seen).toHaveLength(2);
+    expect(server.seen).toHaveLength(9);
+    expect(operations.size).toBe(1);
   });
 
   test("a challenge that nobody answers names the request, without the values of its query", async () => {
@@ -222,7 +234,9 @@ describe("authorization", () => {
   test("an error of the hook is the reason", async () => {
     const server = await guard("never");
     const error = new Error("The user has gone home");
-    const { ask } = await openLink(server.url, { challenged: () => Promise.reject(error) });
+    const { ask } = await openLink(server.url, {
+      auth: { authorize: () => ({}), challenged: () => Promise.reject(error) },
+    });
     expect(await reasonOf(ask(stateless("server/discover")))).toBe(error);
   });
 });

@@ -14,6 +14,8 @@ export type PortolanErrorCode =
   | "limit-reached"
   | "version-mismatch"
   | "unauthorized"
+  | "login-required"
+  | "address-refused"
   | "http-status";
 
 /** A failure on our own side: nothing of it is meant for the peer. */

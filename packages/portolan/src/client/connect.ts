@@ -1,3 +1,4 @@
+import { PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { revisions } from "../protocol/revisions/index.ts";
 import type { Client } from "./api.ts";
@@ -23,7 +24,7 @@ const defaultConnectMs = 60_000;
 export async function connect<S = unknown>(target: Target, options: ConnectOptions = {}): Promise<Client<S>> {
   const { signal } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
-  const link = await toLink(target);
+  const link = await toLink(target, options);
   const wire = new Wire(link, options);
   const verdicts = await verdictsFor(wire, target);
   try {
@@ -39,8 +40,16 @@ export async function connect<S = unknown>(target: Target, options: ConnectOptio
   }
 }
 
-async function toLink(target: Target): Promise<Link> {
-  if (typeof target === "string" || target instanceof URL) return (await import("./http/index.ts")).http(target);
+async function toLink(target: Target, { auth }: ConnectOptions): Promise<Link> {
+  if (typeof target === "string" || target instanceof URL) {
+    return (await import("./http/index.ts")).http(target, auth && { auth });
+  }
+  if (auth !== undefined) {
+    throw new PortolanError(
+      "invalid-argument",
+      "auth: expected an http address to connect to; a link has its own, and a command gets its credentials by `env`",
+    );
+  }
   if (typeof target === "object" && target !== null && "exchange" in target) return target;
   return (await import("./targets.ts")).linkTo(target);
 }
@@ -102,14 +111,24 @@ function inTime<T>(wire: Wire, attempt: Promise<T>): Promise<T> {
       stop();
       reject(reason);
     };
-    const stopTimer = wire.clock.after(connectMs, () =>
-      fail(timedOut(`connect: the server has not answered in ${connectMs} ms; raise connectMs if it is slow to start`)),
-    );
+    let stopTimer: () => void;
+    const expire = () => {
+      // Whoever signs in takes the time that it takes.
+      if (wire.isHeld) watch();
+      else {
+        const why = `connect: the server has not answered in ${connectMs} ms; raise connectMs if it is slow to start`;
+        fail(timedOut(why));
+      }
+    };
+    const watch = () => {
+      stopTimer = wire.clock.after(connectMs, expire);
+    };
     const abort = () => fail(aborted("connect", signal as AbortSignal, true));
     const stop = () => {
       stopTimer();
       signal?.removeEventListener("abort", abort);
     };
+    watch();
     signal?.addEventListener("abort", abort, { once: true });
     attempt.then(
       (value) => {

@@ -10,6 +10,8 @@ export interface LinkEvents {
   odd(why: string): void;
   /** The server forgot this client, who has introduced itself anew: what it was told to watch must be told again. */
   renewed?(): void;
+  /** Somebody must say who they are before anything goes on, or has: no time passes meanwhile. */
+  held?(isHeld: boolean): void;
   /** The link is gone, whoever ended it. Called once per `open`, after every sink has heard why. */
   lost(reason: Error): void;
 }

@@ -11,6 +11,7 @@ import type { KeyValue } from "../storage/storage.ts";
 import type { Answers } from "./answers.ts";
 import type { ResponseCache } from "./cache.ts";
 import type { Clock } from "./clock.ts";
+import type { HttpAuth } from "./http/options.ts";
 
 /**
  * How the era is found: `auto` probes and falls back, `stateless` and `stateful` do not look further, and a protocol
@@ -36,6 +37,8 @@ export interface ConnectOptions extends Timeouts {
   /** Who this client says it is. */
   readonly info?: Implementation;
   readonly answers?: Answers;
+  /** Authorizes every request to a server that is named by its address: `oauth` of `portolan/auth/client`. */
+  readonly auth?: HttpAuth;
   /** Declared beside what follows from `answers`. */
   readonly capabilities?: ClientCapabilities;
   /** `auto` unless said otherwise. */

@@ -51,6 +51,9 @@ export class Wire implements LinkEvents {
   readonly #listeners = new Set<Listener>();
   readonly #lostListeners = new Set<(reason: Error) => void>();
   readonly #renewedListeners = new Set<() => void>();
+  #holds = 0;
+  /** Calls whose time stands still because of a hold. */
+  readonly #heldCalls = new Set<Call>();
 
   constructor(link: Link, options: ConnectOptions) {
     this.link = link;
@@ -169,6 +172,24 @@ export class Wire implements LinkEvents {
   onRenewed(listener: () => void): () => void {
     this.#renewedListeners.add(listener);
     return () => this.#renewedListeners.delete(listener);
+  }
+
+  /** Whether somebody is being asked who they are. */
+  get isHeld(): boolean {
+    return this.#holds > 0;
+  }
+
+  held(isHeld: boolean): void {
+    this.#holds += isHeld ? 1 : -1;
+    if (isHeld) {
+      for (const call of this.calls.values().filter((one) => !this.#heldCalls.has(one))) {
+        this.#heldCalls.add(call);
+        call.pause();
+      }
+    } else if (this.#holds === 0) {
+      for (const call of this.#heldCalls) call.resume();
+      this.#heldCalls.clear();
+    }
   }
 
   renewed(): void {

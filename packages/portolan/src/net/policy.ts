@@ -22,9 +22,11 @@ export interface FetchPolicy {
 /** As `fetch`, for addresses that cannot be trusted: resolves when the whole answer is there. */
 export type SafeFetch = (url: string | URL, init?: SafeFetchInit) => Promise<Response>;
 
+/** What is sent; wide enough for libraries that take a fetch of their own. */
 export interface SafeFetchInit {
-  readonly method?: string;
-  readonly headers?: { readonly [name: string]: string };
-  readonly body?: string;
-  readonly signal?: AbortSignal;
+  readonly method?: string | undefined;
+  /** Those that belong to the connection, such as `host`, are left out. */
+  readonly headers?: Headers | { readonly [name: string]: string } | undefined;
+  readonly body?: string | URLSearchParams | null | undefined;
+  readonly signal?: AbortSignal | null | undefined;
 }

@@ -1,5 +1,5 @@
 import { addressOf, HttpFailure, refused } from "./http-failure.ts";
-import type { HttpLinkOptions, OutgoingRequest } from "./options.ts";
+import type { Challenge, HttpAuth, OutgoingRequest } from "./options.ts";
 import type { Head } from "./transport.ts";
 
 const maxRedirects = 2;
@@ -17,17 +17,18 @@ export function followRedirect(request: OutgoingRequest, head: Head, followed: n
 
 /** Lets the hook answer a challenge; throws where it does not want another attempt, or there is no hook to ask. */
 export async function answerChallenge(
-  request: OutgoingRequest,
+  about: Pick<Challenge, "request" | "sent" | "operation" | "signal">,
   head: Head,
   body: string,
-  hook: HttpLinkOptions["challenged"],
+  auth: HttpAuth | undefined,
 ): Promise<void> {
-  const challenge = {
+  const challenge: Challenge = {
+    ...about,
     status: head.status as 401 | 403,
     header: (name: string) => head.header(name.toLowerCase()),
     body,
   };
-  if ((await hook?.(challenge)) !== "retry") throw refused(request, head, body);
+  if ((await auth?.challenged?.(challenge)) !== "retry") throw refused(about.request, head, body);
 }
 
 /** Credentials stay with the host they are for; only the way there may become a safe one. */

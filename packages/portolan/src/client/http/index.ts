@@ -1,3 +1,11 @@
 export { HttpFailure } from "./http-failure.ts";
 export { http } from "./link.ts";
-export type { Challenge, HttpHeaders, HttpLink, HttpLinkOptions, OutgoingRequest } from "./options.ts";
+export type {
+  AuthRequest,
+  Challenge,
+  HttpAuth,
+  HttpHeaders,
+  HttpLink,
+  HttpLinkOptions,
+  OutgoingRequest,
+} from "./options.ts";

@@ -73,7 +73,9 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const { maxResponseBytes = defaultMaxBytes, clock = systemClock } = this.#options;
     const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
     const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
-    const traffic = new Traffic(this.#url, new Sender(transport, this.#options), events, clock, limits);
+    const held = (isHeld: boolean) => events.held?.(isHeld);
+    const sender = new Sender(transport, { ...this.#options, server: this.#url, held });
+    const traffic = new Traffic(this.#url, sender, events, clock, limits);
     this.#traffic = traffic;
     if (this.#options.legacySse !== true) return;
     try {

@@ -16,24 +16,42 @@ export interface OutgoingRequest {
   readonly body: string | undefined;
 }
 
+/** A request that is to be authorized. */
+export interface AuthRequest extends OutgoingRequest {
+  /** The server as the user has named it, wherever this request goes. */
+  readonly server: URL;
+}
+
 /** An answer that asks who is there, or says that this is not allowed. */
 export interface Challenge {
+  readonly request: AuthRequest;
+  /** What `authorize` gave for the request. */
+  readonly sent: HttpHeaders;
   readonly status: 401 | 403;
   /** The value of a header, whatever its capitals. */
   header(name: string): string | undefined;
   /** The beginning of the body. */
   readonly body: string;
+  /** The same for every attempt to send one request, and for no other. */
+  readonly operation: object;
+  /** Aborts when nobody waits for the request any more. */
+  readonly signal: AbortSignal;
 }
 
 type MaybePromise<T> = T | Promise<T>;
 
+/** Authorizes what a link sends: `oauth` of `portolan/auth/client` makes one. */
+export interface HttpAuth {
+  /** The headers that authorize a request; asked again when the request is sent again. */
+  authorize(request: AuthRequest): MaybePromise<HttpHeaders>;
+  /** Hears of a 401 or 403; `"retry"` sends the request again, and what it throws is why the request fails. */
+  challenged?(challenge: Challenge): Promise<"retry" | "fail">;
+}
+
 export interface HttpLinkOptions {
   /** Sent with every request, though not in place of the protocol's own headers, and never to another host. */
   readonly headers?: HttpHeaders | ((request: OutgoingRequest) => MaybePromise<HttpHeaders>);
-  /** The headers that authorize a request; asked again when the request is sent again. */
-  readonly authorize?: (request: OutgoingRequest) => MaybePromise<HttpHeaders>;
-  /** Hears of a 401 or 403; `"retry"` sends the request again, at most once for each of them. */
-  readonly challenged?: (challenge: Challenge) => Promise<"retry" | "fail">;
+  readonly auth?: HttpAuth;
   /** Sends the requests; on Node they go through `node:http` unless this is given. */
   readonly fetch?: typeof globalThis.fetch;
   /** The longest answer that is read; 64 MiB unless said otherwise. */

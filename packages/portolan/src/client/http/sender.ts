@@ -1,10 +1,12 @@
 import { toError } from "../failures.ts";
 import { unreachable } from "./http-failure.ts";
-import type { HttpHeaders, HttpLinkOptions, OutgoingRequest } from "./options.ts";
+import type { AuthRequest, HttpHeaders, HttpLinkOptions } from "./options.ts";
 import type { Head, HttpRequest, Receiver, Transport } from "./transport.ts";
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-const none: readonly number[] = [];
+const noHeaders: HttpHeaders = {};
+/** More than any authorization needs: a nonce, a token, and scopes as they turn out to be needed. */
+const maxChallenges = 8;
 /** More than an address moves while a link is open. */
 const maxMoved = 10;
 /** As much of a challenge is read; the rest says nothing that matters. */
@@ -16,7 +18,13 @@ export interface Sending extends HttpRequest {
   readonly mayRepeat?: () => boolean;
 }
 
-type SenderOptions = Pick<HttpLinkOptions, "headers" | "authorize" | "challenged">;
+/** What a sender does besides sending. */
+export interface SenderOptions extends Pick<HttpLinkOptions, "headers" | "auth"> {
+  /** The server as the user has named it. */
+  readonly server: URL;
+  /** Hears when somebody must say who they are before anything goes on, and when they have. */
+  held(isHeld: boolean): void;
+}
 
 /** Sends requests with the headers of the user, follows redirects within one host, and lets a hook answer challenges. */
 export class Sender {
@@ -65,8 +73,11 @@ class Delivery implements Receiver {
   #isOver = false;
   #redirects = 0;
   #hasRepeated = false;
-  /** The statuses that the hook was asked about. */
-  #challengedBy: readonly number[] = none;
+  #challenges = 0;
+  /** What authorized the latest attempt. */
+  #authorization = noHeaders;
+  /** There when a challenge is being answered. */
+  #answering: AbortController | undefined;
   /** Set while an answer is read that does not go to the receiver. */
   #kept: Kept | undefined;
 
@@ -79,14 +90,15 @@ class Delivery implements Receiver {
 
   // Hot path: nothing is awaited where no hook has to be.
   start(): void {
-    const { headers, authorize } = this.#sender.options;
-    if (typeof headers === "function" || authorize) this.#prepare();
+    const { headers, auth } = this.#sender.options;
+    if (typeof headers === "function" || auth) this.#prepare();
     else this.#dispatch(headers);
   }
 
   cancel(): void {
     this.#isOver = true;
     this.#cancel?.();
+    this.#answering?.abort();
   }
 
   head(head: Head): void {
@@ -114,18 +126,18 @@ class Delivery implements Receiver {
     else this.#fail(unreachable(this.#outgoing, reason));
   }
 
-  get #outgoing(): OutgoingRequest {
+  get #outgoing(): AuthRequest {
     const { method, body } = this.#sending;
-    return { method, body, url: this.#url };
+    return { method, body, url: this.#url, server: this.#sender.options.server };
   }
 
   async #prepare(): Promise<void> {
-    const { headers, authorize } = this.#sender.options;
+    const { headers, auth } = this.#sender.options;
     const outgoing = this.#outgoing;
     try {
       const own = typeof headers === "function" ? await headers(outgoing) : headers;
-      const authorization = await authorize?.(outgoing);
-      if (!this.#isOver) this.#dispatch(own, authorization);
+      this.#authorization = (await auth?.authorize(outgoing)) ?? noHeaders;
+      if (!this.#isOver) this.#dispatch(own, this.#authorization);
     } catch (reason) {
       this.#fail(toError(reason));
     }
@@ -147,20 +159,31 @@ class Delivery implements Receiver {
   /** The answer leads elsewhere, or asks who is there: the request is sent again, or that is why it fails. */
   async #detour({ head, body }: Kept): Promise<void> {
     try {
-      const { answerChallenge, followRedirect } = await import("./detour.ts");
       if (head.status < 400) {
+        const { followRedirect } = await import("./detour.ts");
         const target = followRedirect(this.#outgoing, head, this.#redirects);
         this.#redirects += 1;
         if (head.status === 308) this.#sender.remember(this.#url, target);
         this.#url = target;
-      } else {
-        const isNew = !this.#challengedBy.includes(head.status);
-        this.#challengedBy = [...this.#challengedBy, head.status];
-        await answerChallenge(this.#outgoing, head, body, isNew ? this.#sender.options.challenged : undefined);
-      }
+      } else await this.#answer(head, body);
       if (!this.#isOver) this.start();
     } catch (reason) {
       this.#fail(toError(reason));
+    }
+  }
+
+  async #answer(head: Head, body: string): Promise<void> {
+    const { auth, held } = this.#sender.options;
+    const { answerChallenge } = await import("./detour.ts");
+    this.#challenges += 1;
+    this.#answering ??= new AbortController();
+    const { signal } = this.#answering;
+    const about = { request: this.#outgoing, sent: this.#authorization, operation: this, signal };
+    held(true);
+    try {
+      await answerChallenge(about, head, body, this.#challenges <= maxChallenges ? auth : undefined);
+    } finally {
+      held(false);
     }
   }
 

@@ -162,14 +162,14 @@ export const sessions: readonly HttpRequirement[] = [
         },
       });
       let token = "old";
-      const link = {
+      const auth = {
         authorize: () => ({ authorization: `Bearer ${token}` }),
         challenged: async () => {
           token = "new";
           return "retry" as const;
         },
       };
-      const client = await open(server, revision, link);
+      const client = await open(server, revision, { auth });
       isExpired = true;
       expect(textOf(await client.callTool("x"))).toBe("done");
       await client.close();

@@ -1,0 +1,208 @@
+import type { SafeFetch } from "../../net/policy.ts";
+import { readRefusal } from "./challenge.ts";
+import type { Credential, Vault } from "./credential.ts";
+import { findAuthority, guessAuthority } from "./discovery.ts";
+import { AuthFailure } from "./failure.ts";
+import { Flight } from "./flight.ts";
+import { type Need, type Obtained, Obtaining } from "./obtaining.ts";
+import { loadKey, type ProofKey } from "./proof.ts";
+import type { OAuthOptions } from "./settings.ts";
+import { revokeToken } from "./tokens.ts";
+
+/** A request as far as its authorization depends on it. */
+export interface AuthorizedRequest {
+  readonly server: URL;
+  readonly method: string;
+  readonly url: URL;
+}
+
+/** A 401 or 403, and what it answers. */
+export interface Challenged {
+  readonly request: AuthorizedRequest;
+  readonly sent: { readonly [name: string]: string };
+  readonly status: 401 | 403;
+  header(name: string): string | undefined;
+  readonly operation: object;
+  readonly signal: AbortSignal;
+}
+
+/** What was tried for one request. */
+interface Tries {
+  nonces: number;
+  newer: number;
+  stepUps: number;
+  mayRenew: boolean;
+  mayLogin: boolean;
+}
+
+const maxNonces = 2;
+const maxNewer = 2;
+const maxStepUps = 3;
+
+/** Everything about the tokens for one server: presents them, renews them, and gets others when they are refused. */
+export class Account {
+  readonly #server: string;
+  readonly #vault: Vault;
+  readonly #fetch: SafeFetch;
+  readonly #options: OAuthOptions;
+  readonly #obtaining: Obtaining;
+  #credential: Promise<Credential | undefined> | undefined;
+  #key: Promise<ProofKey> | undefined;
+  #keyOf: JsonWebKey | undefined;
+  /** The latest that the server wants to see in proofs. */
+  #nonce: string | undefined;
+  #flight: { readonly isQuiet: boolean; readonly flight: Flight<Obtained> } | undefined;
+  readonly #tries = new WeakMap<object, Tries>();
+
+  constructor(server: URL, vault: Vault, fetch: SafeFetch, options: OAuthOptions) {
+    this.#server = server.href;
+    this.#vault = vault;
+    this.#fetch = fetch;
+    this.#options = options;
+    this.#obtaining = new Obtaining(server, vault, fetch, options);
+  }
+
+  /** The headers for a request; none while there is no token, because the server says best what it wants. */
+  async headers(request: AuthorizedRequest): Promise<{ [name: string]: string }> {
+    let credential = await this.#known();
+    if (credential && this.#isDue(credential)) credential = await this.#renew(credential);
+    if (!credential) return {};
+    const { accessToken, tokenType, key } = credential;
+    if (tokenType === "Bearer" || !key) return { authorization: `Bearer ${accessToken}` };
+    const proofKey = await this.#proofKey(key);
+    const { method, url } = request;
+    const dpop = await proofKey.prove({ method, url, token: accessToken, nonce: this.#nonce });
+    return { authorization: `DPoP ${accessToken}`, dpop };
+  }
+
+  async challenged(challenge: Challenged): Promise<"retry" | "fail"> {
+    const tries = this.#triesFor(challenge.operation);
+    const refused = readRefusal(challenge.header("www-authenticate"));
+    const nonce = challenge.header("dpop-nonce");
+    if (nonce !== undefined && nonce.length <= 1_024) this.#nonce = nonce;
+    if (refused.error === "use_dpop_nonce" && nonce !== undefined) {
+      tries.nonces += 1;
+      return tries.nonces <= maxNonces ? "retry" : "fail";
+    }
+    const isStepUp = challenge.status === 403;
+    if (isStepUp && (refused.error !== "insufficient_scope" || !refused.scopes)) return "fail";
+    const stale = /^\S+ (.+)$/.exec(challenge.sent["authorization"] ?? "")?.[1] ?? "";
+    const current = await this.#reload();
+    if (current && current.accessToken !== stale && tries.newer < maxNewer) {
+      tries.newer += 1;
+      return "retry";
+    }
+    if (isStepUp) this.#countStepUp(tries);
+    else if (!tries.mayLogin) {
+      throw new AuthFailure(`${this.#server} refuses the token that it was just given; it wants somebody else's`);
+    }
+    const need = { stale, refused, isStepUp, mayRenew: tries.mayRenew, mayLogin: true };
+    const how = await this.#obtain(need, challenge.signal);
+    // A renewed token that is refused is worth a login; one that comes from a login is not worth another.
+    if (how === "renewed") tries.mayRenew = false;
+    if (how === "granted" && !isStepUp) tries.mayLogin = false;
+    return "retry";
+  }
+
+  /** Has a person sign in now, or gets a token in the program's own name. */
+  async login(signal: AbortSignal): Promise<void> {
+    const stale = (await this.#reload())?.accessToken ?? "";
+    const refused = readRefusal(undefined);
+    await this.#obtain({ stale, refused, isStepUp: false, mayRenew: false, mayLogin: true }, signal);
+  }
+
+  /** Forgets the tokens, and has the authorization server forget them. */
+  async logout(): Promise<void> {
+    const credential = await this.#reload();
+    await this.#vault.writeCredential(this.#server, undefined);
+    this.#credential = undefined;
+    if (!credential) return;
+    this.#obtaining.tell("signed-out", credential);
+    const authority = credential.isGuessed
+      ? await guessAuthority(new URL(this.#server), this.#fetch)
+      : await findAuthority(credential.issuer, this.#fetch);
+    const { client, key, refreshToken, accessToken } = credential;
+    const request = { authority, client, key, fetch: this.#fetch };
+    await revokeToken(request, refreshToken ?? accessToken);
+  }
+
+  /** Goes on with a login that was left to others. */
+  async finish(pending: Parameters<Obtaining["finish"]>[0], callback: URL): Promise<void> {
+    await this.#vault.exclusive(this.#server, () => this.#obtaining.finish(pending, callback));
+    this.#credential = undefined;
+  }
+
+  #triesFor(operation: object): Tries {
+    const known = this.#tries.get(operation);
+    if (known) return known;
+    const tries = { nonces: 0, newer: 0, stepUps: 0, mayRenew: true, mayLogin: true };
+    this.#tries.set(operation, tries);
+    return tries;
+  }
+
+  #countStepUp(tries: Tries): void {
+    tries.stepUps += 1;
+    if (tries.stepUps <= maxStepUps) return;
+    throw new AuthFailure(`${this.#server} has asked for more scopes ${maxStepUps} times for one request`);
+  }
+
+  #isDue({ renewAt }: Credential): boolean {
+    return renewAt !== undefined && renewAt <= (this.#options.now ?? Date.now)();
+  }
+
+  /** Another token in time; the present one where that fails, because the server may see it otherwise. */
+  async #renew(credential: Credential): Promise<Credential | undefined> {
+    if (credential.refreshToken === undefined && !this.#options.grant) return credential;
+    const { accessToken: stale } = credential;
+    const need = { stale, refused: readRefusal(undefined), isStepUp: false, mayRenew: true, mayLogin: false };
+    await this.#obtain(need, new AbortController().signal).catch(() => {});
+    return this.#known();
+  }
+
+  /** Gets another token, together with everybody else who needs one. */
+  async #obtain(need: Need, signal: AbortSignal): Promise<Obtained["how"]> {
+    const isQuiet = !need.mayLogin;
+    if (this.#flight?.isQuiet === true && !isQuiet) {
+      await this.#flight.flight.join(signal).catch(() => {});
+      const current = await this.#known();
+      if (current && current.accessToken !== need.stale) return "found";
+    }
+    if (!this.#flight) {
+      const flight = new Flight((shared) => this.#exclusively(need, shared));
+      const own = { isQuiet, flight };
+      this.#flight = own;
+      flight.ended.then(() => {
+        if (this.#flight === own) this.#flight = undefined;
+      });
+    }
+    return (await this.#flight.flight.join(signal)).how;
+  }
+
+  #exclusively(need: Need, signal: AbortSignal): Promise<Obtained> {
+    return this.#vault.exclusive(this.#server, async () => {
+      const kept = await this.#vault.readCredential(this.#server);
+      const isNewer = kept !== undefined && kept.accessToken !== "" && kept.accessToken !== need.stale;
+      this.#credential = undefined;
+      if (isNewer) return { how: "found", credential: kept };
+      return this.#obtaining.obtain(need, kept, signal);
+    });
+  }
+
+  #known(): Promise<Credential | undefined> {
+    this.#credential ??= this.#vault.readCredential(this.#server);
+    return this.#credential.then((credential) => (credential?.accessToken === "" ? undefined : credential));
+  }
+
+  #reload(): Promise<Credential | undefined> {
+    this.#credential = undefined;
+    return this.#known();
+  }
+
+  #proofKey(key: JsonWebKey): Promise<ProofKey> {
+    if (!this.#key || this.#keyOf?.x !== key.x) {
+      this.#keyOf = key;
+      this.#key = loadKey(key);
+    }
+    return this.#key;
+  }
+}

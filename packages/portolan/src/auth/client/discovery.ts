@@ -1,0 +1,154 @@
+import type { AuthorizationServer } from "oauth4webapi";
+import { PortolanError } from "../../errors.ts";
+import type { SafeFetch } from "../../net/policy.ts";
+import { AuthFailure, plain } from "./failure.ts";
+
+/** What a server says about who authorizes its callers. */
+export interface ResourceMetadata {
+  /** As the server writes it: tokens are asked for in this name. */
+  readonly resource: string;
+  readonly issuers: readonly string[];
+  readonly scopes: readonly string[] | undefined;
+  readonly needsDpop: boolean;
+}
+
+/** An authorization server, and the name that it is known by here: the one that its metadata was looked up with. */
+export interface Authority {
+  readonly issuer: string;
+  readonly metadata: AuthorizationServer;
+  /** Whether it was found as servers of the first revision with authorization wanted it: below the server's own address. */
+  readonly isGuessed: boolean;
+}
+
+type Document = { readonly [member: string]: unknown };
+
+const resourcePath = "/.well-known/oauth-protected-resource";
+const oauthPath = "/.well-known/oauth-authorization-server";
+const openidPath = "/.well-known/openid-configuration";
+
+export interface ResourceSearch {
+  readonly server: URL;
+  /** Where the server says that its metadata is. */
+  readonly named: string | undefined;
+  /** Other origins that may hold it. */
+  readonly origins: readonly string[];
+}
+
+/** The metadata of a protected server: where it says, else where it should be; undefined when there is none. */
+export async function findResource(search: ResourceSearch, fetch: SafeFetch): Promise<ResourceMetadata | undefined> {
+  const { server, named, origins } = search;
+  const path = server.pathname === "/" ? "" : server.pathname;
+  const places = [`${server.origin}${resourcePath}${path}${server.search}`];
+  if (path !== "" || server.search !== "") places.push(`${server.origin}${resourcePath}`);
+  if (named !== undefined) places.unshift(checkNamed(named, server, origins));
+  for (const place of new Set(places)) {
+    const found = await read(place, fetch);
+    if (found !== undefined) return toResource(found, place, server);
+  }
+  if (named === undefined) return undefined;
+  throw new AuthFailure(`${plain(server.origin)} names metadata that is not there: ${shown(named)}`);
+}
+
+function checkNamed(named: string, server: URL, origins: readonly string[]): string {
+  const url = URL.canParse(named, server) ? new URL(named, server) : undefined;
+  if (url && (url.origin === server.origin || origins.includes(url.origin))) return url.href;
+  throw new AuthFailure(
+    `${server.origin} names metadata at ${shown(named)}, which is not its own; metadataOrigins would allow it`,
+    { code: "address-refused" },
+  );
+}
+
+function toResource(document: Document, place: string, server: URL): ResourceMetadata {
+  const { resource, authorization_servers: issuers, dpop_bound_access_tokens_required: needsDpop } = document;
+  if (typeof resource !== "string" || !covers(resource, server)) {
+    const said = typeof resource === "string" ? shown(resource) : "nothing";
+    throw new AuthFailure(`${shown(place)}: expected the metadata of ${shown(server.href)}, got that of ${said}`);
+  }
+  return {
+    resource,
+    issuers: strings(issuers) ?? [],
+    scopes: strings(document["scopes_supported"]),
+    needsDpop: needsDpop === true,
+  };
+}
+
+/** Whether a resource is the server or holds it: the same origin, and the path of the one begins that of the other. */
+function covers(resource: string, server: URL): boolean {
+  const url = URL.canParse(resource) ? new URL(resource) : undefined;
+  if (!url || url.origin !== server.origin || url.hash !== "" || url.username !== "") return false;
+  const ended = (path: string) => (path.endsWith("/") ? path : `${path}/`);
+  return ended(server.pathname).startsWith(ended(url.pathname));
+}
+
+/** The authorization server with this identifier, by its metadata, which must say the same identifier to the letter. */
+export async function findAuthority(issuer: string, fetch: SafeFetch): Promise<Authority> {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  if (url?.search !== "" || url.hash !== "") {
+    throw new AuthFailure(`The server names an authorization server that is no address: ${plain(issuer)}`);
+  }
+  const path = url.pathname.replace(/\/$/, "");
+  const places = [`${url.origin}${oauthPath}${path}`, `${url.origin}${openidPath}${path}`];
+  if (path !== "") places.push(`${url.origin}${path}${openidPath}`);
+  let other: string | undefined;
+  for (const place of places) {
+    const found = await read(place, fetch);
+    if (found === undefined) continue;
+    if (found["issuer"] === issuer) return { issuer, metadata: toMetadata(found, place), isGuessed: false };
+    other ??= String(found["issuer"]);
+  }
+  const why = other === undefined ? "it has no metadata" : `its metadata is that of ${plain(other)}`;
+  throw new AuthFailure(`The authorization server ${plain(issuer)} cannot be used: ${why}`);
+}
+
+/** The server's own origin as authorization server, for servers that name none: by its metadata, or by custom. */
+export async function guessAuthority(server: URL, fetch: SafeFetch): Promise<Authority> {
+  const issuer = server.origin;
+  for (const path of [oauthPath, openidPath]) {
+    const found = await read(`${issuer}${path}`, fetch);
+    if (found === undefined) continue;
+    const metadata = toMetadata(found, `${issuer}${path}`);
+    return { issuer, metadata, isGuessed: true };
+  }
+  const metadata = {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    registration_endpoint: `${issuer}/register`,
+  };
+  return { issuer, metadata, isGuessed: true };
+}
+
+function toMetadata(document: Document, place: string): AuthorizationServer {
+  if (typeof document["issuer"] !== "string") {
+    throw new AuthFailure(`${shown(place)}: expected an issuer, got ${typeof document["issuer"]}`);
+  }
+  for (const member of ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"]) {
+    const value = document[member];
+    if (value === undefined || (typeof value === "string" && URL.canParse(value))) continue;
+    throw new AuthFailure(`${shown(place)}: expected an address as ${member}`);
+  }
+  return document as unknown as AuthorizationServer;
+}
+
+/** A JSON object; undefined where there is none, which servers say in many ways. */
+async function read(place: string, fetch: SafeFetch): Promise<Document | undefined> {
+  const response = await fetch(place, { headers: { accept: "application/json" } });
+  if (response.status >= 500 || response.status === 429) {
+    throw new PortolanError("http-status", `GET ${shown(place)} answered ${response.status}`);
+  }
+  if (response.status !== 200) return undefined;
+  try {
+    const value: unknown = await response.json();
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Document;
+  } catch {}
+  return undefined;
+}
+
+function strings(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : undefined;
+}
+
+/** An address as it may be shown. */
+function shown(address: string): string {
+  return plain(address.replace(/[?#].*$/s, ""));
+}

@@ -1,0 +1,161 @@
+import { importJWK, importPKCS8, type JWK } from "jose";
+import { type ClientAuth, PrivateKeyJwt } from "oauth4webapi";
+import type { SafeFetch } from "../../net/policy.ts";
+import type { RegisteredClient } from "./credential.ts";
+import { type Authority, findAuthority } from "./discovery.ts";
+import { type GrantedToken, requestToken, type TokenRequest } from "./tokens.ts";
+
+/** How a program gets a token in its own name, with nobody there to sign in. */
+export interface MachineGrant {
+  /** The issuer that the credentials are for; whichever the server names unless said. */
+  readonly issuer?: string | undefined;
+  /** Addresses that whoever configured the grant has named. */
+  readonly addresses?: readonly string[];
+  request(context: MachineContext): Promise<{ readonly token: GrantedToken; readonly client: RegisteredClient }>;
+}
+
+export interface MachineContext {
+  readonly authority: Authority;
+  readonly resource: string | undefined;
+  readonly scopes: readonly string[];
+  readonly key: JsonWebKey | undefined;
+  readonly fetch: SafeFetch;
+  readonly signal: AbortSignal;
+}
+
+interface Identified {
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  readonly issuer?: string;
+}
+
+export type ClientCredentialsOptions = Identified & {
+  /** Instead of a secret: a key whose public half the authorization server knows, as PKCS #8 PEM or as JWK. */
+  readonly privateKey?: string | JsonWebKey;
+  /** The algorithm of the key; ES256 unless said, or the one that the JWK says. */
+  readonly algorithm?: string;
+  readonly keyId?: string;
+};
+
+/** The client credentials grant, with a secret or a private key. */
+export function clientCredentials(options: ClientCredentialsOptions): MachineGrant {
+  let signer: Promise<ClientAuth> | undefined;
+  return {
+    issuer: options.issuer,
+    async request(context) {
+      signer ??= options.privateKey === undefined ? undefined : signerOf(options.privateKey, options);
+      const client: RegisteredClient =
+        options.privateKey === undefined
+          ? secretClient(options, context.authority)
+          : { clientId: options.clientId, method: "private_key_jwt", isDynamic: false };
+      const token = await requestToken(
+        { ...toRequest(context, client), clientAuth: await signer },
+        "client_credentials",
+        {
+          resource: context.resource,
+          scope: scopeOf(context),
+        },
+      );
+      return { token, client };
+    },
+  };
+}
+
+export type WorkloadOptions = Identified & {
+  /** The token that the platform gives to this workload. */
+  readonly assertion: string | (() => string | Promise<string>);
+};
+
+/** A token of the platform this runs on for one of the server's: one attempt with it, and no other way if it fails. */
+export function workloadIdentity(options: WorkloadOptions): MachineGrant {
+  return {
+    issuer: options.issuer,
+    async request(context) {
+      const client = secretClient(options, context.authority);
+      const token = await bearAssertion(context, client, await current(options.assertion));
+      return { token, client };
+    },
+  };
+}
+
+export type EnterpriseOptions = Identified & {
+  /** Where the person has signed in, and what shows it. */
+  readonly identityProvider: Identified & {
+    readonly issuer: string;
+    /** Found in its metadata unless said. */
+    readonly tokenEndpoint?: string;
+    readonly idToken: string | (() => string | Promise<string>);
+  };
+};
+
+/** What a company's own sign-in allows: its identity provider vouches for the person at the server's authority (ID-JAG). */
+export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
+  const { identityProvider } = options;
+  return {
+    issuer: options.issuer,
+    addresses: [identityProvider.issuer, ...(identityProvider.tokenEndpoint ? [identityProvider.tokenEndpoint] : [])],
+    async request(context) {
+      const authority = await identityAuthority(identityProvider, context.fetch);
+      const known = secretClient(identityProvider, authority);
+      const { accessToken: assertion } = await requestToken(
+        { ...toRequest(context, known), authority, key: undefined, isAssertion: true },
+        "urn:ietf:params:oauth:grant-type:token-exchange",
+        {
+          requested_token_type: "urn:ietf:params:oauth:token-type:id-jag",
+          subject_token: await current(identityProvider.idToken),
+          subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
+          audience: context.authority.metadata.issuer,
+          resource: context.resource,
+          scope: scopeOf(context),
+        },
+      );
+      const client = secretClient(options, context.authority);
+      return { token: await bearAssertion(context, client, assertion), client };
+    },
+  };
+}
+
+async function identityAuthority(
+  { issuer, tokenEndpoint }: EnterpriseOptions["identityProvider"],
+  fetch: SafeFetch,
+): Promise<Authority> {
+  if (tokenEndpoint === undefined) return findAuthority(issuer, fetch);
+  return { issuer, metadata: { issuer, token_endpoint: tokenEndpoint }, isGuessed: false };
+}
+
+function bearAssertion(context: MachineContext, client: RegisteredClient, assertion: string): Promise<GrantedToken> {
+  return requestToken(toRequest(context, client), "urn:ietf:params:oauth:grant-type:jwt-bearer", {
+    assertion,
+    resource: context.resource,
+    scope: scopeOf(context),
+  });
+}
+
+function toRequest({ authority, key, fetch, signal }: MachineContext, client: RegisteredClient): TokenRequest {
+  return { authority, client, key, fetch, signal };
+}
+
+function secretClient({ clientId, clientSecret }: Identified, { metadata }: Authority): RegisteredClient {
+  if (clientSecret === undefined) return { clientId, method: "none", isDynamic: false };
+  const offered = metadata.token_endpoint_auth_methods_supported;
+  const isPosted = offered?.includes("client_secret_post") && !offered.includes("client_secret_basic");
+  return { clientId, clientSecret, method: isPosted ? "client_secret_post" : "client_secret_basic", isDynamic: false };
+}
+
+async function signerOf(
+  key: string | JsonWebKey,
+  { algorithm, keyId }: Pick<ClientCredentialsOptions, "algorithm" | "keyId">,
+): Promise<ClientAuth> {
+  const alg = algorithm ?? (typeof key === "string" ? undefined : key.alg) ?? "ES256";
+  const privateKey = typeof key === "string" ? await importPKCS8(key, alg) : await importJWK(key as JWK, alg);
+  const kid = keyId ?? (typeof key === "string" ? undefined : (key as JWK).kid);
+  return PrivateKeyJwt({ key: privateKey as CryptoKey, ...(kid !== undefined && { kid }) });
+}
+
+function scopeOf({ scopes }: MachineContext): string | undefined {
+  return scopes.length > 0 ? scopes.join(" ") : undefined;
+}
+
+async function current(value: string | (() => string | Promise<string>)): Promise<string> {
+  return typeof value === "string" ? value : value();
+}

@@ -1,0 +1,17 @@
+export type { AuthorizedRequest, Challenged } from "./account.ts";
+export { AuthFailure, LoginRequired } from "./failure.ts";
+export { fileStore } from "./file-store.ts";
+export {
+  type ClientCredentialsOptions,
+  clientCredentials,
+  type EnterpriseOptions,
+  enterpriseManaged,
+  type MachineGrant,
+  type WorkloadOptions,
+  workloadIdentity,
+} from "./grants.ts";
+export { type OAuth, oauth } from "./oauth.ts";
+export { type DeferredRedirect, deferred, type Redirect, type RedirectAttempt } from "./redirect.ts";
+export type { KnownClient, RegistrationOptions } from "./registration.ts";
+export type { OAuthEvent, OAuthOptions } from "./settings.ts";
+export { type CredentialStore, memoryStore, type StoreInOptions, storeIn } from "./store.ts";

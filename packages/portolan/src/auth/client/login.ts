@@ -1,0 +1,85 @@
+import {
+  calculatePKCECodeChallenge,
+  generateRandomCodeVerifier,
+  generateRandomState,
+  validateAuthResponse,
+} from "oauth4webapi";
+import type { SafeFetch } from "../../net/policy.ts";
+import type { PendingLogin, RegisteredClient } from "./credential.ts";
+import type { Authority } from "./discovery.ts";
+import { AuthFailure, plain, toAuthFailure } from "./failure.ts";
+import { exchangeCode, type GrantedToken } from "./tokens.ts";
+
+export interface LoginRequest {
+  readonly server: string;
+  readonly authority: Authority;
+  readonly resource: string | undefined;
+  readonly client: RegisteredClient;
+  readonly redirectUri: string;
+  readonly scopes: readonly string[];
+  readonly key: JsonWebKey | undefined;
+}
+
+/** Where a person signs in, and what must be known when they come back. */
+export async function beginLogin(request: LoginRequest): Promise<{ url: URL; pending: PendingLogin }> {
+  const { authority, client, redirectUri, scopes, resource, server, key } = request;
+  const { issuer, metadata, isGuessed } = authority;
+  if (metadata.authorization_endpoint === undefined) {
+    throw new AuthFailure(`${plain(issuer)} has no authorization endpoint: people cannot sign in there`);
+  }
+  const state = generateRandomState();
+  const verifier = generateRandomCodeVerifier();
+  const url = new URL(metadata.authorization_endpoint);
+  const parameters: { [name: string]: string | undefined } = {
+    response_type: "code",
+    client_id: client.clientId,
+    redirect_uri: redirectUri,
+    state,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    resource,
+    scope: scopes.length > 0 ? scopes.join(" ") : undefined,
+    // Some give no token for later without it.
+    prompt: scopes.includes("offline_access") ? "consent" : undefined,
+  };
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value);
+  const pending = { server, issuer, isGuessed, resource, client, redirectUri, state, verifier, scopes, key };
+  return { url, pending };
+}
+
+/** Refuses an authorization server that does not say that it binds codes to whoever asked for them. */
+export function checkPkce({ issuer, metadata, isGuessed }: Authority, assumed: readonly string[]): void {
+  const methods = metadata.code_challenge_methods_supported;
+  if (methods?.includes("S256")) return;
+  if (methods === undefined && (isGuessed || assumed.includes(issuer))) return;
+  throw new AuthFailure(
+    `${plain(issuer)} does not say that it supports PKCE with S256, without which a login can be stolen; ` +
+      "pkceAssumedFor would trust that it does",
+  );
+}
+
+/** Takes what a person came back with: checks that it is the answer to this login, and has it exchanged for a token. */
+export async function completeLogin(
+  pending: PendingLogin,
+  callback: URL,
+  authority: Authority,
+  fetch: SafeFetch,
+  signal?: AbortSignal,
+): Promise<GrantedToken> {
+  const { client, redirectUri, state, verifier, resource, key } = pending;
+  let answer: URLSearchParams;
+  try {
+    checkPlace(callback, redirectUri);
+    answer = validateAuthResponse(authority.metadata, { client_id: client.clientId }, callback.searchParams, state);
+  } catch (reason) {
+    throw toAuthFailure(`Nobody has signed in at ${plain(authority.issuer)}`, reason);
+  }
+  const request = { authority, client, key, fetch, ...(signal && { signal }) };
+  return exchangeCode(request, answer, verifier, redirectUri, resource);
+}
+
+function checkPlace(callback: URL, redirectUri: string): void {
+  const { origin, pathname, protocol, host } = new URL(redirectUri);
+  const isSame = callback.origin === origin && callback.protocol === protocol && callback.host === host;
+  if (!isSame || callback.pathname !== pathname) throw new AuthFailure("the answer came to another address");
+}

@@ -1,0 +1,134 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { PortolanError } from "../../../errors.ts";
+import type { CredentialStore } from "../store.ts";
+import { Turns } from "../turns.ts";
+import { type Content, checkTtl, parseContent, withEntry } from "./file-content.ts";
+import { holdFileLock, type LockLimits } from "./file-lock.ts";
+import { readPrivate } from "./private-file.ts";
+
+/** A temporary file that is older belongs to nobody any more. */
+const leftoverMs = 60_000;
+
+/** The store behind `fileStore`; `limits` are those of its locks. */
+export function createFileStore(path: string, limits?: LockLimits): CredentialStore {
+  return new FileStore(resolve(path), limits);
+}
+
+class FileStore implements CredentialStore {
+  readonly #path: string;
+  readonly #limits: LockLimits | undefined;
+  readonly #turns = new Turns();
+  /** What must not outlive the process: the locks it holds. */
+  readonly #held = new Set<() => void>();
+  readonly #atExit = () => {
+    for (const release of this.#held) release();
+  };
+
+  constructor(path: string, limits: LockLimits | undefined) {
+    this.#path = path;
+    this.#limits = limits;
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    const { entries } = await this.#explained(() => this.#read());
+    const entry = entries.get(key);
+    return entry && (entry.expiresAt ?? Number.POSITIVE_INFINITY) > Date.now() ? entry.value : undefined;
+  }
+
+  async set(key: string, value: string | undefined, options: { readonly ttlMs?: number } = {}): Promise<void> {
+    checkTtl(options.ttlMs);
+    const change = async () => {
+      const content = await this.#read();
+      await this.#write(withEntry(content, key, value, options.ttlMs));
+    };
+    await this.#alone(`${this.#path}.lock`, () => this.#explained(change));
+  }
+
+  exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    // A digest, for a key may hold what no file name may, and what the folder should not tell.
+    const name = createHash("sha256").update(key).digest("hex").slice(0, 32);
+    return this.#alone(`${this.#path}.${name}.lock`, work);
+  }
+
+  /** In turns first, so that one process has at most one in the race for the lock file. */
+  #alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(lock, async () => {
+      const release = await this.#explained(() => this.#hold(lock));
+      try {
+        return await work();
+      } finally {
+        this.#held.delete(release);
+        if (this.#held.size === 0) process.off("exit", this.#atExit);
+        release();
+      }
+    });
+  }
+
+  async #hold(lock: string): Promise<() => void> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const release = await holdFileLock(lock, this.#limits);
+    if (this.#held.size === 0) process.on("exit", this.#atExit);
+    this.#held.add(release);
+    return release;
+  }
+
+  async #read(): Promise<Content> {
+    const text = await readPrivate(this.#path);
+    return parseContent(text, this.#path);
+  }
+
+  /** The file is the old one or the new one, whatever happens in between. */
+  async #write(text: string): Promise<void> {
+    await this.#removeLeftovers();
+    const temporary = `${this.#path}.${randomBytes(8).toString("hex")}.tmp`;
+    try {
+      const file = await open(temporary, "wx", 0o600);
+      try {
+        await file.writeFile(text);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, this.#path);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+    await syncFolder(dirname(this.#path));
+  }
+
+  /** Whoever died before its rename has left secrets behind. */
+  async #removeLeftovers(): Promise<void> {
+    const folder = dirname(this.#path);
+    const prefix = `${basename(this.#path)}.`;
+    for (const name of await readdir(folder)) {
+      if (!name.startsWith(prefix) || !/^[\da-f]{16}\.tmp$/.test(name.slice(prefix.length))) continue;
+      const file = join(folder, name);
+      const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
+      if (Date.now() - mtimeMs > leftoverMs) await rm(file, { force: true });
+    }
+  }
+
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (cause) {
+      if (cause instanceof PortolanError) throw cause;
+      const why = (cause as Error).message;
+      throw new PortolanError("invalid-argument", `fileStore: ${this.#path} cannot be used: ${why}`, { cause });
+    }
+  }
+}
+
+/** So that the rename survives a loss of power; where a folder cannot be opened the system sees to it. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r").catch(() => undefined);
+  try {
+    await folder?.sync();
+  } catch {
+  } finally {
+    await folder?.close();
+  }
+}

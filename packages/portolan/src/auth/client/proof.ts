@@ -1,0 +1,49 @@
+import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
+import { sha256 } from "../../storage/digest.ts";
+
+const algorithm = "ES256";
+
+/** A key that tokens are bound to, and the proofs that its holder sends them. */
+export interface ProofKey {
+  readonly pair: CryptoKeyPair;
+  /** A proof for one request with one token. */
+  prove(request: ProvenRequest): Promise<string>;
+}
+
+/** What a proof is for. */
+export interface ProvenRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly token: string;
+  readonly nonce: string | undefined;
+}
+
+/** A new key, as it is kept. */
+export async function createKey(): Promise<JsonWebKey> {
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  return exportJWK(privateKey) as Promise<JsonWebKey>;
+}
+
+/** A kept key, ready for use. */
+export async function loadKey(jwk: JsonWebKey): Promise<ProofKey> {
+  const { d: _private, ...rest } = jwk;
+  const publicJwk = { kty: rest.kty, crv: rest.crv, x: rest.x, y: rest.y } as JWK;
+  const privateKey = (await importJWK(jwk as JWK, algorithm)) as CryptoKey;
+  const publicKey = (await importJWK(publicJwk, algorithm, { extractable: true })) as CryptoKey;
+  return {
+    pair: { privateKey, publicKey },
+    async prove({ method, url, token, nonce }) {
+      const claims = {
+        jti: crypto.randomUUID(),
+        htm: method,
+        htu: url.origin + url.pathname,
+        ath: await sha256(token),
+        ...(nonce !== undefined && { nonce }),
+      };
+      return new SignJWT(claims)
+        .setProtectedHeader({ alg: algorithm, typ: "dpop+jwt", jwk: publicJwk })
+        .setIssuedAt()
+        .sign(privateKey);
+    },
+  };
+}

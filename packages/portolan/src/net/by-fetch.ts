@@ -1,0 +1,39 @@
+import { PortolanError } from "../errors.ts";
+import type { Answer, Carrier, CarrierRequest } from "./carrier.ts";
+import { describe } from "./check.ts";
+
+/** Sends by a `fetch`, which resolves hosts by itself. */
+export function createFetchCarrier(fetch: typeof globalThis.fetch): Carrier {
+  return {
+    addressesOf: async () => undefined,
+    send: (request) => send(fetch, request),
+  };
+}
+
+async function send(fetch: typeof globalThis.fetch, request: CarrierRequest): Promise<Answer> {
+  const { url, method, headers, body, signal } = request;
+  const response = await fetch(url.href, {
+    ...{ method, headers, signal, redirect: "manual", credentials: "omit", cache: "no-store" },
+    ...(body !== undefined && { body }),
+  });
+  if (response.type === "opaqueredirect") {
+    throw new PortolanError("address-refused", `${describe(url)} redirects, and a browser does not tell where to`);
+  }
+  const stream = response.body?.getReader();
+  const answered = new Headers(response.headers);
+  // A fetch may have decoded the body already; then these tell of bytes that nobody sees.
+  for (const name of ["content-encoding", "content-length"]) answered.delete(name);
+  return {
+    status: response.status,
+    headers: answered,
+    body: read(stream),
+    drop() {
+      stream?.cancel().catch(() => {});
+    },
+  };
+}
+
+async function* read(stream: ReadableStreamDefaultReader<Uint8Array> | undefined): AsyncGenerator<Uint8Array> {
+  if (!stream) return;
+  for (let piece = await stream.read(); !piece.done; piece = await stream.read()) yield piece.value;
+}

@@ -1,0 +1,205 @@
+import { PortolanError } from "../errors.ts";
+import { createFetchCarrier } from "./by-fetch.ts";
+import type { Answer, Carrier, CarrierRequest } from "./carrier.ts";
+import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check.ts";
+import type { FetchPolicy, SafeFetch, SafeFetchInit } from "./policy.ts";
+
+const defaultMaxBytes = 256 * 1024;
+const defaultTimeoutMs = 5_000;
+const longestTimerMs = 2 ** 31 - 1;
+const maxRedirects = 3;
+const redirectStatus: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const bodilessStatus: ReadonlySet<number> = new Set([204, 205, 304]);
+/** They belong to the connection: a caller who set them could reach another host than the one that was checked. */
+const connectionHeaders: ReadonlySet<string> = new Set([
+  ...["connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "te", "trailer"],
+  ...["transfer-encoding", "upgrade"],
+]);
+/** All that another origin gets to see after a redirect: any other header may be a credential. */
+const harmlessHeaders: ReadonlySet<string> = new Set(["accept", "accept-encoding", "accept-language", "user-agent"]);
+
+/**
+ * A fetch for addresses that somebody else has named: https to public addresses only, unless the policy says more.
+ * On Node the host is resolved once, checked, and connected to at the checked address. On other runtimes, and with
+ * `policy.fetch`, hosts are resolved out of sight: there only what the address itself says is checked.
+ */
+export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
+  let carrier: Promise<Carrier> | undefined;
+  // A mistake in the policy shows where it was made.
+  checkWebAddress("https://example.com", policy);
+  return async (url, init = {}) => {
+    const first = checkWebAddress(url, policy);
+    carrier ??= createCarrier(policy);
+    const method = (init.method ?? "GET").toUpperCase();
+    return withinTime(`${method} ${describe(first)}`, policy, init.signal ?? undefined, async (signal) => {
+      return new Visit(await (carrier as Promise<Carrier>), policy, signal, method, init).start(first);
+    });
+  };
+}
+
+async function createCarrier({ fetch }: FetchPolicy): Promise<Carrier> {
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (!fetch && process?.versions?.node !== undefined) return (await import("./node/carrier.ts")).createNodeCarrier();
+  return createFetchCarrier(fetch ?? ((input, init) => globalThis.fetch(input, init)));
+}
+
+/** Runs work that ends with its result, the caller's signal or the policy's time, whatever the work still waits for. */
+async function withinTime<T>(
+  what: string,
+  { timeoutMs = defaultTimeoutMs }: FetchPolicy,
+  caller: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  caller?.throwIfAborted();
+  const ended = new AbortController();
+  const timer = setTimeout(
+    () => {
+      ended.abort(new PortolanError("timeout", `${what}: expected the whole answer within ${timeoutMs} ms`));
+    },
+    Math.min(timeoutMs, longestTimerMs),
+  );
+  const leave = () => ended.abort(caller?.reason);
+  caller?.addEventListener("abort", leave, { once: true });
+  const over = new Promise<never>((_, reject) => {
+    ended.signal.addEventListener("abort", () => reject(ended.signal.reason), { once: true });
+  });
+  try {
+    return await Promise.race([work(ended.signal), over]);
+  } catch (cause) {
+    ended.signal.throwIfAborted();
+    if (cause instanceof PortolanError) throw cause;
+    const why = cause instanceof Error ? cause.message : "no reason given";
+    throw new PortolanError("connection-closed", `${what} failed: ${why}`, { cause });
+  } finally {
+    clearTimeout(timer);
+    caller?.removeEventListener("abort", leave);
+  }
+}
+
+function toHeaders({ headers: given = {} }: SafeFetchInit): Headers {
+  let headers: Headers;
+  try {
+    headers = new Headers(given);
+  } catch {
+    // Without the cause, which quotes the value.
+    throw new PortolanError("invalid-argument", "headers: expected names and values that can be sent");
+  }
+  for (const name of connectionHeaders) headers.delete(name);
+  headers.set("accept-encoding", "identity");
+  return headers;
+}
+
+/** One call of a safe fetch, through all its redirects. */
+class Visit {
+  readonly #carrier: Carrier;
+  readonly #policy: FetchPolicy;
+  readonly #signal: AbortSignal;
+  readonly #method: string;
+  readonly #body: string | undefined;
+  #headers: Headers;
+
+  constructor(carrier: Carrier, policy: FetchPolicy, signal: AbortSignal, method: string, init: SafeFetchInit) {
+    this.#carrier = carrier;
+    this.#policy = policy;
+    this.#signal = signal;
+    this.#method = method;
+    this.#body = init.body?.toString();
+    this.#headers = toHeaders(init);
+  }
+
+  async start(first: URL): Promise<Response> {
+    let url = first;
+    for (let redirects = 0; ; redirects += 1) {
+      const answer = await this.#send(url);
+      const target = answer.headers.get("location");
+      if (target === null || !redirectStatus.has(answer.status)) return this.#finish(url, answer);
+      answer.drop();
+      if (redirects === maxRedirects) {
+        throw new PortolanError("limit-reached", `${describe(first)}: expected at most ${maxRedirects} redirects`);
+      }
+      url = this.#redirect(url, target);
+    }
+  }
+
+  async #send(url: URL): Promise<Answer> {
+    const addresses = await this.#resolve(url);
+    if (addresses) checkAddresses(url, addresses, this.#policy);
+    if (this.#policy.allow?.(new URL(url), addresses ?? []) === false) throw refused(describe(url), "`allow` said no");
+    // What was asked for in vain while the host was looked up must not go out any more.
+    this.#signal.throwIfAborted();
+    const request: CarrierRequest = {
+      ...{ url, method: this.#method, headers: this.#headers, body: this.#body, signal: this.#signal },
+    };
+    return this.#carrier.send(request, addresses ?? []);
+  }
+
+  async #resolve(url: URL): Promise<readonly string[] | undefined> {
+    const literal = literalOf(url);
+    if (literal !== undefined) return [literal];
+    // Who sends by a fetch of his own resolves there, so what is found here would prove nothing.
+    const { lookup, fetch } = this.#policy;
+    return lookup && !fetch ? [...(await lookup(url.hostname))] : this.#carrier.addressesOf(url.hostname);
+  }
+
+  #redirect(from: URL, location: string): URL {
+    const place = describe(from);
+    if (!URL.canParse(location, from)) throw refused(place, "it redirects to something that is no URL");
+    const to = new URL(location, from);
+    const target = /^https?:$/.test(to.protocol) ? describe(to) : `a ${to.protocol} address`;
+    if (this.#method !== "GET" && this.#method !== "HEAD") {
+      throw new PortolanError("http-status", `${place} redirects a ${this.#method} to ${target}; use that address`);
+    }
+    const { redirects = "same-origin" } = this.#policy;
+    if (redirects === "never" || (redirects === "same-origin" && to.origin !== from.origin)) {
+      throw refused(target, `${place} redirects there, and \`redirects\` is "${redirects}"`);
+    }
+    const checked = checkWebAddress(to, this.#policy);
+    if (checked.origin !== from.origin) {
+      this.#headers = new Headers([...this.#headers].filter(([name]) => harmlessHeaders.has(name)));
+    }
+    return checked;
+  }
+
+  async #finish(url: URL, answer: Answer): Promise<Response> {
+    const place = `${this.#method} ${describe(url)}`;
+    const { status, headers } = answer;
+    try {
+      const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+      if (encoding !== "identity" && encoding !== "") {
+        throw new PortolanError("answer-invalid", `${place}: expected an answer that is not encoded, as was asked for`);
+      }
+      if (status < 200 || status > 599) {
+        throw new PortolanError("http-status", `${place}: expected a status from 200 to 599, got ${status}`);
+      }
+      const body = await this.#read(place, answer);
+      return new Response(bodilessStatus.has(status) ? null : body, { status, headers });
+    } catch (reason) {
+      answer.drop();
+      throw reason;
+    }
+  }
+
+  /** Counts what really comes: a content-length can lie. */
+  async #read(place: string, { headers, body }: Answer): Promise<Uint8Array<ArrayBuffer>> {
+    const { maxBytes = defaultMaxBytes } = this.#policy;
+    const tooLarge = () => {
+      const hint = "`maxBytes` raises the limit";
+      return new PortolanError("message-too-large", `${place}: expected at most ${maxBytes} bytes; ${hint}`);
+    };
+    if (this.#method !== "HEAD" && Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    for await (const piece of body) {
+      length += piece.length;
+      if (length > maxBytes) throw tooLarge();
+      pieces.push(piece);
+    }
+    const whole = new Uint8Array(length);
+    let at = 0;
+    for (const piece of pieces) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
+  }
+}
