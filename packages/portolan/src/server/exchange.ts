@@ -16,6 +16,8 @@ export interface Principal {
   readonly scopes?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
+  /** All that its token says, though never the token. */
+  readonly claims?: { readonly [claim: string]: unknown };
 }
 
 /** The user of this machine, who started the process. */

@@ -38,6 +38,8 @@ interface Tries {
 const maxNonces = 2;
 const maxNewer = 2;
 const maxStepUps = 3;
+/** How long an authorization server that could not renew a token is left alone, unless the token is refused. */
+const renewalPauseMs = 10_000;
 
 /** Everything about the tokens for one server: presents them, renews them, and gets others when they are refused. */
 export class Account {
@@ -52,6 +54,8 @@ export class Account {
   /** The latest that the server wants to see in proofs. */
   #nonce: string | undefined;
   #flight: { readonly isQuiet: boolean; readonly flight: Flight<Obtained> } | undefined;
+  /** No renewal is tried before, because the last one has failed. */
+  #renewAfter = Number.NEGATIVE_INFINITY;
   readonly #tries = new WeakMap<object, Tries>();
 
   constructor(server: URL, vault: Vault, fetch: SafeFetch, options: OAuthOptions) {
@@ -64,6 +68,8 @@ export class Account {
 
   /** The headers for a request; none while there is no token, because the server says best what it wants. */
   async headers(request: AuthorizedRequest): Promise<{ [name: string]: string }> {
+    // A token is for its server, wherever a request has been sent on to.
+    if (request.url.hostname !== request.server.hostname) return {};
     let credential = await this.#known();
     if (credential && this.#isDue(credential)) credential = await this.#renew(credential);
     if (!credential) return {};
@@ -94,7 +100,9 @@ export class Account {
     }
     if (isStepUp) this.#countStepUp(tries);
     else if (!tries.mayLogin) {
-      throw new AuthFailure(`${this.#server} refuses the token that it was just given; it wants somebody else's`);
+      throw new AuthFailure(
+        `${this.#origin} refuses the token that its authorization server has just given; whose it is may not be allowed in`,
+      );
     }
     const need = { stale, refused, isStepUp, mayRenew: tries.mayRenew, mayLogin: true };
     const how = await this.#obtain(need, challenge.signal);
@@ -143,11 +151,21 @@ export class Account {
   #countStepUp(tries: Tries): void {
     tries.stepUps += 1;
     if (tries.stepUps <= maxStepUps) return;
-    throw new AuthFailure(`${this.#server} has asked for more scopes ${maxStepUps} times for one request`);
+    throw new AuthFailure(`${this.#origin} has asked for more scopes ${maxStepUps} times for one request`);
   }
 
   #isDue({ renewAt }: Credential): boolean {
-    return renewAt !== undefined && renewAt <= (this.#options.now ?? Date.now)();
+    const now = this.#now();
+    return renewAt !== undefined && renewAt <= now && this.#renewAfter <= now;
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  /** As it may be shown: the query may hold what is secret. */
+  get #origin(): string {
+    return new URL(this.#server).origin;
   }
 
   /** Another token in time; the present one where that fails, because the server may see it otherwise. */
@@ -155,7 +173,9 @@ export class Account {
     if (credential.refreshToken === undefined && !this.#options.grant) return credential;
     const { accessToken: stale } = credential;
     const need = { stale, refused: readRefusal(undefined), isStepUp: false, mayRenew: true, mayLogin: false };
-    await this.#obtain(need, new AbortController().signal).catch(() => {});
+    await this.#obtain(need, new AbortController().signal).catch(() => {
+      this.#renewAfter = this.#now() + renewalPauseMs;
+    });
     return this.#known();
   }
 

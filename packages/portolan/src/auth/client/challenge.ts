@@ -17,10 +17,13 @@ export interface Refused {
 const maxChars = 16 * 1024;
 const maxSchemes = 16;
 const parameter = /([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))/y;
-const scheme = /([\w!#$%&'*+.^`|~-]+)(?:\s+(?![\w!#$%&'*+.^`|~-]+\s*=)[\w.~+/-]+=*(?=\s*(?:,|$)))?/y;
+const scheme = /[\w!#$%&'*+.^`|~-]+/y;
 const between = /[\s,]*/y;
 
-/** The schemes that a header offers, as many as can be read; the rest of a malformed one is left out. */
+/**
+ * The schemes that a header offers, as many as can be read; the rest of a malformed one is left out. What other schemes
+ * say in another form is read as if they said it in this one.
+ */
 export function parseSchemes(header: string): AuthScheme[] {
   const text = header.slice(0, maxChars);
   const found: { scheme: string; parameters: Map<string, string> }[] = [];
@@ -38,10 +41,10 @@ export function parseSchemes(header: string): AuthScheme[] {
       continue;
     }
     scheme.lastIndex = at;
-    const [whole, name = ""] = scheme.exec(text) ?? [];
-    if (whole === undefined) break;
+    const [name] = scheme.exec(text) ?? [];
+    if (name === undefined) break;
     found.push({ scheme: name.toLowerCase(), parameters: new Map() });
-    at = skip(text, at + whole.length);
+    at = skip(text, at + name.length);
   }
   return found;
 }

@@ -54,11 +54,12 @@ export interface PendingLogin {
 /** What one account keeps in a store, by server and by issuer. */
 export class Vault {
   readonly #store: CredentialStore;
-  readonly #account: string;
+  readonly #owner: readonly string[];
 
-  constructor(store: CredentialStore, account: string) {
+  /** @param clientId a client that is configured: its tokens are not those of another one */
+  constructor(store: CredentialStore, account: string, clientId: string) {
     this.#store = store;
-    this.#account = account;
+    this.#owner = [account, clientId];
   }
 
   readCredential(server: string): Promise<Credential | undefined> {
@@ -107,7 +108,7 @@ export class Vault {
   }
 
   #key(kind: string, name: string): string {
-    return JSON.stringify([this.#account, kind, name]);
+    return JSON.stringify([...this.#owner, kind, name]);
   }
 
   async #read<T>(key: string): Promise<T | undefined> {

@@ -9,6 +9,7 @@ import { type GrantedToken, requestToken, type TokenRequest } from "./tokens.ts"
 export interface MachineGrant {
   /** The issuer that the credentials are for; whichever the server names unless said. */
   readonly issuer?: string | undefined;
+  readonly clientId: string;
   /** Addresses that whoever configured the grant has named. */
   readonly addresses?: readonly string[];
   request(context: MachineContext): Promise<{ readonly token: GrantedToken; readonly client: RegisteredClient }>;
@@ -42,6 +43,7 @@ export function clientCredentials(options: ClientCredentialsOptions): MachineGra
   let signer: Promise<ClientAuth> | undefined;
   return {
     issuer: options.issuer,
+    clientId: options.clientId,
     async request(context) {
       signer ??= options.privateKey === undefined ? undefined : signerOf(options.privateKey, options);
       const client: RegisteredClient =
@@ -70,6 +72,7 @@ export type WorkloadOptions = Identified & {
 export function workloadIdentity(options: WorkloadOptions): MachineGrant {
   return {
     issuer: options.issuer,
+    clientId: options.clientId,
     async request(context) {
       const client = secretClient(options, context.authority);
       const token = await bearAssertion(context, client, await current(options.assertion));
@@ -93,6 +96,7 @@ export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
   const { identityProvider } = options;
   return {
     issuer: options.issuer,
+    clientId: options.clientId,
     addresses: [identityProvider.issuer, ...(identityProvider.tokenEndpoint ? [identityProvider.tokenEndpoint] : [])],
     async request(context) {
       const authority = await identityAuthority(identityProvider, context.fetch);

@@ -28,7 +28,7 @@ export function oauth(options: OAuthOptions = {}): OAuth {
   if (options.redirect && options.grant) {
     throw new PortolanError("invalid-argument", "oauth: expected a redirect or a grant, got both");
   }
-  const vault = new Vault(store, account);
+  const vault = new Vault(store, account, options.client?.clientId ?? options.grant?.clientId ?? "");
   const accounts = new Map<string, Account>();
 
   const accountOf = (server: URL): Account => {

@@ -115,8 +115,9 @@ export class Obtaining {
 
   /** The renewed token; undefined when there is nothing to renew, or no longer. */
   async #renew(kept: Credential, signal: AbortSignal): Promise<Credential | undefined> {
-    const { refreshToken, issuer, isGuessed, client, key, resource } = kept;
+    const { refreshToken, issuer, isGuessed, key, resource } = kept;
     if (refreshToken === undefined) return undefined;
+    const client = this.#withSecret(kept.client);
     const authority = isGuessed ? await guessAuthority(this.#server, this.#fetch) : await this.#lookUp(issuer);
     try {
       const request = { authority, client, key, fetch: this.#fetch, signal };
@@ -202,7 +203,7 @@ export class Obtaining {
       const limit = AbortSignal.timeout(this.#loginMs);
       const callback = await attempt.visit(url, AbortSignal.any([signal, limit])).catch(async (reason) => {
         // People who never come back may have been shown that the client is unknown: it registers again the next time.
-        if (pending.client.isDynamic) await this.#vault.writeClient(pending.issuer, undefined);
+        if (limit.aborted && pending.client.isDynamic) await this.#vault.writeClient(pending.issuer, undefined);
         throw limit.aborted ? new AuthFailure(`Nobody signed in at ${plain(pending.issuer)} in time`) : reason;
       });
       return await this.#complete(pending, callback, request.authority, signal);
@@ -277,7 +278,15 @@ export class Obtaining {
     };
   }
 
+  /** A secret that is configured stays where it is configured. */
+  #withSecret(client: RegisteredClient): RegisteredClient {
+    const { clientSecret } = this.#options.client ?? {};
+    return clientSecret === undefined ? client : { ...client, clientSecret };
+  }
+
   #keep(credential: Credential): Promise<void> {
-    return this.#vault.writeCredential(this.#server.href, credential);
+    const { clientSecret: _configured, ...client } = credential.client;
+    const isConfigured = this.#options.client !== undefined || this.#options.grant !== undefined;
+    return this.#vault.writeCredential(this.#server.href, isConfigured ? { ...credential, client } : credential);
   }
 }

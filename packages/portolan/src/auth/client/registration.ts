@@ -74,7 +74,7 @@ async function given(
 
 /** Registers this program, or has a person say what they have registered; what comes of it is kept. */
 export async function register(
-  { issuer, metadata }: Authority,
+  { issuer, metadata, isGuessed }: Authority,
   redirectUri: string,
   scopes: readonly string[],
   options: RegistrationOptions,
@@ -83,7 +83,13 @@ export async function register(
   const client =
     metadata.registration_endpoint === undefined
       ? await entered(issuer, metadata, options)
-      : await registered(metadata, redirectUri, scopes, options, context);
+      : await registered(metadata, redirectUri, scopes, options, context).catch((reason) => {
+          if (!isGuessed || !(reason instanceof AuthFailure) || reason.error !== undefined) throw reason;
+          throw new AuthFailure(
+            `${plain(issuer)} wants to know who is there, but names no authorization server and is none itself; ` +
+              "it may want a key in a header",
+          );
+        });
   await context.vault.writeClient(issuer, client);
   return client;
 }

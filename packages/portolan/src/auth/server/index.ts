@@ -1,3 +1,4 @@
+export type { Claims } from "./claims.ts";
 export type { Introspection } from "./introspection.ts";
 export type { Issuer } from "./issuer.ts";
 export {

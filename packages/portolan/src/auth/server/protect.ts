@@ -34,6 +34,8 @@ export interface TokenHolder {
   readonly scopes: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
+  /** All that the token says, though never the token: what is called on behalf of its holder needs another one. */
+  readonly claims: Claims;
 }
 
 /** Sends a caller away, and says how it may come back. */
@@ -203,6 +205,7 @@ function toHolder(claims: Claims): TokenHolder {
     ...(typeof clientId === "string" && { clientId }),
     scopes: scopesIn(claims),
     expiresAt: Number(exp) * 1_000,
+    claims,
   };
 }
 
