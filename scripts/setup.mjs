@@ -1,6 +1,7 @@
 // Makes a fresh clone ready: installs what the lock files say, then builds. Works before anything is installed.
 //   --peers   also installs the other implementations that the interop tests and the benchmarks run against
 //   --conformance   also installs the official conformance suite and the Node it needs
+//   --browser   also installs a browser, from the packages of the system
 //   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
 import { spawnSync } from "node:child_process";
@@ -17,6 +18,7 @@ if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is nee
 install(root);
 if (flags.has("--peers")) install(join(root, "test/peers"));
 if (flags.has("--conformance")) install(join(root, "test/conformance/runtime"));
+if (flags.has("--browser")) installPackage("chromium", "/usr/bin/chromium");
 if (flags.has("--once") && existsSync(join(root, "packages/portolan/dist/index.js"))) process.exit();
 const { buildLibrary } = await import("./build.mjs");
 const problem = await buildLibrary().catch((error) => error.message);
@@ -28,6 +30,15 @@ function install(folder) {
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
   // Not `npm ci`: a lock made on one platform lacks the optional binaries of others, and `ci` refuses it.
   run(`install ${folder}`, "npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"], folder);
+}
+
+/** What a test needs of the system itself: Debian's, because its version is the one that the tests were run with. */
+function installPackage(name, file) {
+  if (existsSync(file)) return;
+  const apt = (...args) => run(`install ${name} with apt-get`, "apt-get", args, root);
+  apt("update", "-qq");
+  apt("install", "-y", "-qq", "--no-install-recommends", name);
+  if (!existsSync(file)) fail(`${file} is missing, and the package ${name} has not brought it`);
 }
 
 function run(what, command, args, cwd) {

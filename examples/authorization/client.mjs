@@ -1,3 +1,4 @@
+// @ts-check
 // A program on somebody's machine that uses the protected notes: a browser opens, the person signs in, and it goes on.
 //   node examples/authorization/client.mjs http://localhost:4001/mcp
 import { homedir } from "node:os";

@@ -1,3 +1,4 @@
+// @ts-check
 // The company where people have their accounts. It knows one application, "notes", and nothing of MCP.
 //   node examples/authorization/upstream.mjs 4000
 import { createServer } from "node:http";
@@ -18,7 +19,7 @@ const accounts = await createAuthority({
       clientId: "notes",
       clientSecret: "only-for-this-example-0123456789",
       name: "Notes",
-      redirectUris: [`${notes}/upstream/callback`],
+      redirectUris: [`${notes}/callback`],
     },
   ],
 });

@@ -19,6 +19,7 @@ const groups = {
     "close ends the server",
     "nothing but messages",
     "nothing odd was received",
+    "every message of ours is valid",
     "the server knows its client",
     "http:",
   ],

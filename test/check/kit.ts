@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import type { CommandTarget, Report, Verdict } from "../../packages/check/src/index.ts";
+import type { CommandTarget, OnMessage, Report, Verdict } from "../../packages/check/src/index.ts";
+import type { Passed } from "../kit/conversation.ts";
 
 /** The path of a file, as seen from this folder. */
 export function pathOf(file: string): string {
@@ -27,6 +28,14 @@ export async function startHttp(
   });
   for await (const line of createInterface({ input: child.stdout })) return line;
   throw new Error("the server ended before it said where it is");
+}
+
+/** Keeps what passes while a server is graded. */
+export function keep(passed: Passed[]): OnMessage {
+  return (direction, message, { revision, transport, connection }) => {
+    const from = direction === "sent" ? "client" : "server";
+    passed.push({ connection: `${revision} ${transport} ${connection}`, revision, from, message });
+  };
 }
 
 /** One line for each verdict that is none of these grades. */

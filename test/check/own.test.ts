@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
 import { grade, type Report, type Scenario, scenarios, type Transport } from "../../packages/check/src/index.ts";
-import { besides, pathOf, scripted, spokenIn, startHttp } from "./kit.ts";
+import { type Passed, problemsOf } from "../kit/conversation.ts";
+import { besides, keep, pathOf, scripted, spokenIn, startHttp } from "./kit.ts";
 
 const options = { timeoutMs: 10_000, startMs: 30_000 };
 const full = scripted("../kit/serve.mjs", pathOf("../kit/full-server.mjs"));
 
 test("our server passes every scenario over stdio", async () => {
-  const report = await grade(full, options);
+  const passed: Passed[] = [];
+  const report = await grade(full, { ...options, onMessage: keep(passed) });
   expect(besides(report, "pass")).toEqual([]);
   expect(report.isPassed).toBe(true);
   expect(spokenIn(report)).toEqual([
@@ -17,21 +19,33 @@ test("our server passes every scenario over stdio", async () => {
     "2026-07-28 stdio",
   ]);
   expect(unseen(report, "stdio")).toEqual([]);
+  expectValid(passed, 500);
 });
 
 test("our server passes every scenario over Streamable HTTP", async () => {
-  const report = await grade({ url: await startHttp(scripted("./fixtures/full-http.mjs")) }, options);
+  const passed: Passed[] = [];
+  const url = await startHttp(scripted("./fixtures/full-http.mjs"));
+  const report = await grade({ url }, { ...options, onMessage: keep(passed) });
   expect(besides(report, "pass")).toEqual([]);
   expect(spokenIn(report)).toEqual(["2025-03-26 http", "2025-06-18 http", "2025-11-25 http", "2026-07-28 http"]);
   expect(unseen(report, "http")).toEqual([]);
+  expectValid(passed, 500);
 });
 
 test("our server passes every scenario over HTTP+SSE", async () => {
   const url = new URL("/sse", await startHttp(scripted("./fixtures/full-http.mjs"))).href;
-  const report = await grade({ url }, options);
+  const passed: Passed[] = [];
+  const report = await grade({ url }, { ...options, onMessage: keep(passed) });
   expect(besides(report, "pass")).toEqual([]);
   expect(spokenIn(report)).toEqual(["2024-11-05 http-sse"]);
+  expectValid(passed, 100);
 });
+
+/** Every answer of ours is valid, also those to what is wrong on purpose. */
+function expectValid(passed: readonly Passed[], atLeast: number): void {
+  expect(passed.filter(({ from }) => from === "server").length).toBeGreaterThan(atLeast);
+  expect(problemsOf(passed, "server")).toEqual([]);
+}
 
 /** The scenarios of a transport that a report says nothing about. */
 function unseen({ verdicts }: Report, transport: Transport): string[] {

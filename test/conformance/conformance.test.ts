@@ -75,6 +75,19 @@ describe("npm run conformance", () => {
   });
 });
 
+describe("the client on the official SDK that stands beside ours", () => {
+  const client = `"${process.execPath}" "${join(root, "test/peers/conformance/sdk-v2-client.mjs")}"`;
+
+  test.each([
+    ["tools_call", "2026-07-28"],
+    ["elicitation-sep1034-client-defaults", "2025-11-25"],
+    ["auth/metadata-default", "2025-11-25"],
+  ])("passes %s in %s", async (scenario, revision) => {
+    const verdict = await judgeClient(scenario, revision, client);
+    expect(verdict).toMatchObject({ passed: true, printed: expect.stringContaining(ours) });
+  });
+});
+
 describe("the suite runs on a Node of its own, and nothing else does", () => {
   test("the suite has a newer one", () => {
     const version = execFileSync(suiteNode, ["-p", "process.version"], { encoding: "utf8" }).trim();

@@ -1,8 +1,8 @@
 // @ts-check
 // Runs the official conformance suite against our server and our client, and prints a line for each revision and side.
 //   --revision 2026-07-28                this one only
-//   --peer                               also judges a server on the official SDK, if the peers are installed;
-//                                        what it fails is no failure of ours
+//   --peer                               also judges a server and a client on the official SDK, if the peers are
+//                                        installed; what they fail is no failure of ours
 // Others can be judged instead, without exceptions:
 //   --server http://localhost:4000/mcp   a server that runs already
 //   --client "node their-client.mjs"     the command of a client
@@ -34,9 +34,13 @@ if (theirServer === undefined && theirClient === undefined) {
 }
 process.exitCode = deviations === 0 ? 0 : 1;
 if (hasPeer) {
-  const peer = await startServer(fileURLToPath(new URL("../peers/conformance/sdk-v2.mjs", import.meta.url)));
+  const pathOf = (/** @type {string} */ file) =>
+    fileURLToPath(new URL(`../peers/conformance/${file}`, import.meta.url));
+  const peer = await startServer(pathOf("sdk-v2.mjs"));
+  const peerClient = `"${process.execPath}" "${pathOf("sdk-v2-client.mjs")}"`;
   console.log("The official SDK, version 2");
   await judgeAll("server", (revision) => judgeServer(peer.url, revision), {}, "SDK v2").finally(peer.close);
+  await judgeAll("client", (revision) => judgeClients(revision, peerClient), {}, "SDK v2");
 }
 if (only === undefined && theirServer === undefined && theirClient === undefined) {
   const cache = fileURLToPath(new URL("../../node_modules/.cache/portolan/", import.meta.url));

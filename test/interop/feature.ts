@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
+import { createTap, type Tap } from "../kit/tap.ts";
 import type { Answers, Connect, ConnectOptions, Data, PeerClient } from "../peers/clients/peer.d.mts";
 import type { Reported } from "./report.ts";
 
@@ -20,6 +21,8 @@ export interface Feature {
 /** A client in one of its ways to speak. */
 export interface Column extends Reported {
   readonly transport: "stdio" | "http";
+  /** Has what passed between the client and our server. */
+  readonly tap: Tap;
   /** Why the client has no such feature, by the feature's name. */
   readonly lacks?: { readonly [feature: string]: string };
   /** How a client that cannot do all of a feature shows what it can. */
@@ -62,13 +65,18 @@ export interface ColumnOptions
 
 export function createColumn(peer: string, connect: Connect, { lacks, own, ...options }: ColumnOptions): Column {
   const named = nameColumn(peer, options);
+  const tap = createTap(named.version);
   return {
     ...named,
     ...(lacks && { lacks }),
     ...(own && { own }),
     wire: "stdio",
     transport: "stdio",
-    open: (more = {}) => connect({ name: named.title, script: fixture, answers: agreeable(), ...options, ...more }),
+    tap,
+    open(more = {}) {
+      const env = { ...more.env, INTEROP_TAP: tap.module("stdio") };
+      return connect({ name: named.title, script: fixture, answers: agreeable(), ...options, ...more, env });
+    },
   };
 }
 

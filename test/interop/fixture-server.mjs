@@ -1,6 +1,7 @@
 // A server with one of everything, on the public API only; the peers' clients drive it.
 //   INTEROP_HTTP        serves over HTTP, and says where on the first line of standard output; else over stdio
 //   INTEROP_PAGE_SIZE   how many features a list page holds
+//   INTEROP_TAP         a module to load first, which writes down what passes
 //   INTEROP_JOURNAL     a file that receives what the handlers saw, for when nobody can be asked any more
 import { appendFileSync } from "node:fs";
 import { createServer, live, ToolError } from "portolan/server";
@@ -9,7 +10,8 @@ import { serveStdio } from "portolan/server/stdio";
 import { z } from "zod";
 import { withQuestions } from "./fixture-questions.mjs";
 
-const { INTEROP_HTTP, INTEROP_PAGE_SIZE, INTEROP_JOURNAL } = process.env;
+const { INTEROP_HTTP, INTEROP_PAGE_SIZE, INTEROP_JOURNAL, INTEROP_TAP } = process.env;
+if (INTEROP_TAP !== undefined) await import(INTEROP_TAP);
 
 const journal = [];
 

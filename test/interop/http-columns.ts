@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { createTap } from "../kit/tap.ts";
 import type { Connect } from "../peers/clients/peer.d.mts";
 import { agreeable, type Column, type ColumnOptions, fixture, nameColumn } from "./feature.ts";
 import { resumptionFeatures } from "./features/resumption.ts";
@@ -12,14 +13,16 @@ const withoutEvents = Object.fromEntries(
 /** A client over HTTP, each time against a server process of its own. */
 export function createHttpColumn(peer: string, connect: Connect, { lacks, own, ...options }: ColumnOptions): Column {
   const named = nameColumn(peer, options);
+  const tap = createTap(named.version);
   return {
     ...named,
     wire: options.httpSse ? "HTTP+SSE" : "Streamable HTTP",
     transport: "http",
+    tap,
     lacks: { ...(options.httpSse && withoutEvents), ...lacks },
     ...(own && { own }),
     async open({ env, via, ...more } = {}) {
-      const { child, url } = await startFixture(env);
+      const { child, url } = await startFixture({ ...env, INTEROP_TAP: tap.module("http") });
       try {
         const address = (await via?.(url)) ?? url;
         const peer = await connect({ name: named.title, url: address, answers: agreeable(), ...options, ...more });
@@ -36,7 +39,7 @@ export function createHttpColumn(peer: string, connect: Connect, { lacks, own, .
   };
 }
 
-async function startFixture(env: { [name: string]: string } = {}): Promise<{ child: ChildProcess; url: string }> {
+async function startFixture(env: { [name: string]: string }): Promise<{ child: ChildProcess; url: string }> {
   const child = spawn(process.execPath, [fixture], {
     env: { ...process.env, ...env, INTEROP_HTTP: "1" },
     stdio: ["ignore", "pipe", "inherit"],

@@ -1,7 +1,10 @@
 import { createMemoryPair, type JsonObject, type RequestId } from "portolan";
 import { type Context, createServer, form, serveChannel, ToolError } from "portolan/server";
+import { record, type Transcript } from "portolan/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { passedIn, problemsOf } from "../kit/conversation.ts";
+import type { RevisionDate } from "../kit/revisions.ts";
 import { RawClient } from "./raw-client.ts";
 
 const calls = 1_000;
@@ -99,7 +102,7 @@ const peers = [
   { name: "alpha", version: "2024-11-05", isStateless: false, capabilities: { sampling: {} } },
   { name: "bravo", version: "2025-11-25", isStateless: false, capabilities: { elicitation: {} } },
   { name: "carol", version: "2026-07-28", isStateless: true, capabilities: { elicitation: {} } },
-];
+] as const;
 
 /** Answers with the marker it was asked about, whichever way the question came. */
 function answerAs(name: string): (method: string, params: JsonObject) => JsonObject {
@@ -140,10 +143,13 @@ function expectedText({ client, kind, marker }: Planned): string {
 test("one server serves three revisions at once, and in 1,000 interleaved calls nothing crosses", async () => {
   const servings = [];
   const clients: RawClient[] = [];
+  const transcripts: { transcript: Transcript; revision: RevisionDate }[] = [];
   for (const peer of peers) {
     const [near, far] = createMemoryPair({ serialize: true });
     servings.push(serveChannel(shared, far));
-    clients.push(new RawClient(near, { ...peer, answer: answerAs(peer.name) }));
+    const [channel, transcript] = record(near);
+    transcripts.push({ transcript, revision: peer.version });
+    clients.push(new RawClient(channel, { ...peer, answer: answerAs(peer.name) }));
   }
   await Promise.all(clients.map((client) => client.begin()));
 
@@ -220,4 +226,7 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
 
   await Promise.all(clients.map((client) => client.close()));
   await Promise.all(servings.map((serving) => serving.closed));
+  for (const { transcript, revision } of transcripts) {
+    expect(problemsOf(passedIn(transcript.lines, revision), "server")).toEqual([]);
+  }
 });

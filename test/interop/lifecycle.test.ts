@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { schemasMissing } from "../kit/official-schema.ts";
 import { connect as connectV1 } from "../peers/clients/sdk-v1.mjs";
 import { connect as connectV2 } from "../peers/clients/sdk-v2.mjs";
 import { createColumn, textOf } from "./feature.ts";
@@ -58,4 +59,8 @@ test("a server that is told to stop ends the subscriptions of a stateless client
   expect(await ended).toBe("graceful");
   expect(await peer.exit).toMatchObject({ code: 0, signal: null });
   await peer.close();
+});
+
+test.skipIf(schemasMissing).each(columns)("$title heard nothing of ours that is not valid", ({ tap }) => {
+  tap.expectValid("server", 50);
 });

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { schemasMissing } from "../kit/official-schema.ts";
 import type { PeerClient } from "../peers/clients/peer.d.mts";
 import { type Column, checkOf, type Feature, isThere } from "./feature.ts";
 import { promptFeatures } from "./features/prompts.ts";
@@ -49,6 +50,11 @@ export function runColumns(heading: string, columns: readonly Column[]): void {
       if (check) test(name, () => check(peer, column));
       else if (without && !isThere(feature, column)) test(withoutIt(name), () => without(peer, column));
     }
+
+    test.skipIf(schemasMissing)("every message of ours is valid", async () => {
+      await peer.close();
+      column.tap.expectValid("server", 50);
+    });
   });
 
   test("what a client lacks or does in its own way is a feature of the table", () => {

@@ -30,11 +30,19 @@ const names: { readonly [method: string]: readonly [message: string, result?: st
   "notifications/resources/updated": ["ResourceUpdatedNotification"],
   "notifications/elicitation/complete": ["ElicitationCompleteNotification"],
   "notifications/subscriptions/acknowledged": ["SubscriptionsAcknowledgedNotification"],
+  "notifications/roots/list_changed": ["RootsListChangedNotification"],
 };
 
+type Part = "request" | "notification" | "result";
+
+/** The name of a message's or result's type in the official schemas; undefined for methods that are not theirs. */
+export function findDefinition(method: string, part: Part): string | undefined {
+  return names[method]?.[part === "result" ? 1 : 0];
+}
+
 /** The name of a message's or result's type in the official schemas. */
-export function definitionFor(method: string, part: "request" | "notification" | "result"): string {
-  const name = names[method]?.[part === "result" ? 1 : 0];
+export function definitionFor(method: string, part: Part): string {
+  const name = findDefinition(method, part);
   if (name === undefined) throw new Error(`no schema type is known for the ${part} of ${method}`);
   return name;
 }

@@ -7,6 +7,7 @@ import { type RevisionDate, revisions } from "./revisions.ts";
 import { belongs, lastStateful, type Scenario, type Stage } from "./scenario.ts";
 import { scenarios } from "./scenarios/index.ts";
 import { offers, type Surface, survey } from "./surface.ts";
+import { type OnMessage, Trace } from "./trace.ts";
 
 export interface GradeOptions {
   /** All of them unless said otherwise. */
@@ -21,6 +22,8 @@ export interface GradeOptions {
   readonly hints?: Hints;
   /** Hears each verdict as it falls. */
   readonly onVerdict?: (verdict: Verdict) => void;
+  /** Hears every message that passes, in both directions. */
+  readonly onMessage?: OnMessage;
 }
 
 /** A server that lets this many scenarios wait in vain is not asked any more. */
@@ -33,10 +36,12 @@ export async function grade(target: Target, options: GradeOptions = {}): Promise
   const { timeoutMs = 10_000, startMs = 3 * timeoutMs, revisions: wanted } = options;
   const totals: Totals[] = [];
   const verdicts: Verdict[] = [];
+  const trace = new Trace(options.onMessage);
   for (const transport of transportsOf(target)) {
     for (const revision of revisions) {
       if (!(wanted?.includes(revision.date) ?? true) || !revision.transports.includes(transport)) continue;
-      const place = { target, transport, revision, timeoutMs, startMs };
+      const place = { target, transport, revision, timeoutMs, startMs, trace };
+      trace.scenario = undefined;
       const { surface, peer } = await survey(place);
       const found = peer ? await new Grader(place, surface, peer, options).run() : gradeSilence(surface, options);
       verdicts.push(...found);
@@ -125,6 +130,7 @@ class Grader {
     const bad = scenario.strength === "must" ? "fail" : "warn";
     if (this.#silences >= maxSilences) return [bad, "not tried: the server let too many scenarios wait in vain"];
     const own = new OwnPeers();
+    this.#place.trace.scenario = scenario.id;
     try {
       return ["pass", await this.#inTime(scenario.run(this.#stage(own)))];
     } catch (error) {

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from "./json.ts";
 import { Failed, Silence } from "./outcome.ts";
+import { type Tap, toValue } from "./trace.ts";
 import type { Sink } from "./wire/wire.ts";
 
 const maxMessages = 10_000;
@@ -14,20 +15,25 @@ export class Inbox implements Sink {
   over: string | undefined;
   /** Hears each message first. */
   onMessage: (message: JsonObject) => void = () => {};
+  readonly sent: Sink["sent"];
+  readonly #tap: Tap | undefined;
   readonly #responses = new Map<unknown, readonly JsonObject[]>();
   readonly #timeoutMs: number;
   readonly #startMs: number;
   #watchers: (() => void)[] = [];
 
   /** Waits for the first message as long as a server may take to start, then as long as it may take for anything. */
-  constructor(timeoutMs: number, startMs: number) {
+  constructor(timeoutMs: number, startMs: number, tap?: Tap) {
+    this.#tap = tap;
+    this.sent = tap && ((text) => text.trim() !== "" && tap("sent", toValue(text)));
     this.#timeoutMs = timeoutMs;
     this.#startMs = startMs;
   }
 
   received(value: unknown): void {
+    this.#tap?.("received", value);
     for (const one of Array.isArray(value) ? value : [value]) {
-      if (!isObject(one)) this.noise(JSON.stringify(one));
+      if (!isObject(one)) this.#keepNoise(JSON.stringify(one));
       else if (this.messages.length < maxMessages) {
         this.messages.push(one);
         if (one["method"] === undefined) this.#responses.set(one["id"], [...this.responses(one["id"]), one]);
@@ -38,7 +44,8 @@ export class Inbox implements Sink {
   }
 
   noise(text: string): void {
-    if (this.noises.length < 100) this.noises.push(text.slice(0, 200));
+    this.#tap?.("received", text);
+    this.#keepNoise(text);
     this.wake();
   }
 
@@ -80,5 +87,9 @@ export class Inbox implements Sink {
 
   wake(): void {
     for (const watcher of this.#watchers.splice(0)) watcher();
+  }
+
+  #keepNoise(text: string): void {
+    if (this.noises.length < 100) this.noises.push(text.slice(0, 200));
   }
 }

@@ -6,4 +6,5 @@ export { formatReport, type Grade, type Report, type Totals, type Verdict } from
 export type { RevisionDate, Transport } from "./revisions.ts";
 export type { Scenario, Stage, Strength } from "./scenario.ts";
 export { scenarios } from "./scenarios/index.ts";
+export type { Direction, OnMessage, TraceContext } from "./trace.ts";
 export type { CommandTarget } from "./wire/stdio.ts";

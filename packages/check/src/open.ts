@@ -5,6 +5,7 @@ import { check, Failed } from "./outcome.ts";
 import { type Answer, Peer } from "./peer.ts";
 import type { Reply } from "./reply.ts";
 import type { Revision, Transport } from "./revisions.ts";
+import type { Trace } from "./trace.ts";
 import { HttpWire } from "./wire/http.ts";
 import { HttpSseWire } from "./wire/http-sse.ts";
 import { type CommandTarget, StdioWire } from "./wire/stdio.ts";
@@ -32,6 +33,7 @@ export interface Place {
   readonly revision: Revision;
   readonly timeoutMs: number;
   readonly startMs: number;
+  readonly trace: Trace;
 }
 
 /** The ways in which a target may be reached. */
@@ -41,9 +43,10 @@ export function transportsOf(target: Target): readonly Transport[] {
 
 /** Opens a connection that has said nothing yet. */
 export async function connect(place: Place, options: OpenOptions = {}): Promise<Peer> {
-  const { target, transport, revision, timeoutMs, startMs } = place;
+  const { target, transport, revision, timeoutMs, startMs, trace } = place;
   const { capabilities = revision.everything, answer = answerWillingly } = options;
-  const inbox = new Inbox(timeoutMs, transport === "stdio" ? startMs : timeoutMs);
+  const tap = trace.tap(revision.date, transport);
+  const inbox = new Inbox(timeoutMs, transport === "stdio" ? startMs : timeoutMs, tap);
   const wire = openWire(target, transport, inbox);
   const peer = new Peer(revision, capabilities, answer, inbox, wire);
   if (wire instanceof HttpSseWire) await endpointOf(wire, inbox).catch((error) => closeAndThrow(peer, error));

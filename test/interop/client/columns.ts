@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { CommandTarget, ConnectOptions } from "portolan/client";
+import { createTap, type Tap } from "../../kit/tap.ts";
 import type { ServerColumn } from "./feature.ts";
 import { openPeer } from "./peer.ts";
 import { everything, filesystem, memory } from "./reference.ts";
@@ -62,6 +63,7 @@ interface Speaking {
 function fixture(peer: string, server: string, { version, era, lacks }: Speaking): ServerColumn {
   const script = fileURLToPath(new URL(`../../peers/servers/${server}.mjs`, import.meta.url));
   const habit = era === "auto" ? { habit: era } : {};
+  const tap = createTap(version);
   return {
     title: `${peer} ${habit.habit ?? version}`,
     peer,
@@ -71,8 +73,9 @@ function fixture(peer: string, server: string, { version, era, lacks }: Speaking
     version,
     era: version === stateless ? "stateless" : "stateful",
     transport: "stdio",
+    tap,
     lacks,
-    open: (options, target) => openPeer(toTarget(script, target), { era, ...options }),
+    open: (options, target) => openPeer(toTarget(tap, [script], target), { era, ...options }),
   };
 }
 
@@ -80,7 +83,7 @@ function reference(name: string, { server, args = [], env = {}, checks }: typeof
   const script = fileURLToPath(
     new URL(`../../peers/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url),
   );
-  const target = { args: [script, ...args], env };
+  const tap = createTap(newestHandshake);
   return {
     title: `${name} auto`,
     peer: name,
@@ -90,13 +93,14 @@ function reference(name: string, { server, args = [], env = {}, checks }: typeof
     version: newestHandshake,
     era: "stateful",
     transport: "stdio",
+    tap,
     lacks: {},
     own: checks,
     open: (options?: ConnectOptions, more?: Partial<CommandTarget>) =>
-      openPeer(toTarget(script, { ...target, ...more }), options),
+      openPeer(toTarget(tap, [script, ...args], { env, ...more }), options),
   };
 }
 
-function toTarget(script: string, more: Partial<CommandTarget> = {}): CommandTarget {
-  return { command: process.execPath, args: [script], ...more };
+function toTarget(tap: Tap, args: readonly string[], more: Partial<CommandTarget> = {}): CommandTarget {
+  return { command: process.execPath, args: ["--import", tap.module("stdio"), ...args], ...more };
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { schemasMissing } from "../../kit/official-schema.ts";
 import { columns } from "./columns.ts";
 import { textOf } from "./feature.ts";
 import type { Peer } from "./peer.ts";
@@ -33,4 +34,9 @@ test("a call that needs a page to be visited first says which, and can be made a
     data: { elicitations },
   });
   expect(textOf(await peer.client.callTool("trigger-url-elicitation", args))).toContain("completed");
+});
+
+test.skipIf(schemasMissing)("every message of ours is valid", async () => {
+  await peer.client.close();
+  everything.tap.expectValid("client", 5);
 });

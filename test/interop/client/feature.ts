@@ -1,6 +1,7 @@
 import type { CommandTarget, ConnectOptions } from "portolan/client";
 import type { HttpLinkOptions } from "portolan/client/http";
 import { expect } from "vitest";
+import type { Tap } from "../../kit/tap.ts";
 import type { Data } from "../../peers/clients/peer.d.mts";
 import type { Reported } from "../report.ts";
 import type { Peer } from "./peer.ts";
@@ -25,6 +26,8 @@ export interface ServerColumn extends Reported {
   readonly server: string;
   readonly era: "stateless" | "stateful";
   readonly transport: "stdio" | "http";
+  /** Has what passed between our client and the server. */
+  readonly tap: Tap;
   /** Why the peer has no such feature, by the feature's name. */
   readonly lacks: { readonly [feature: string]: string };
   /** What our client finds wrong with it all the time, by parts of the messages. */

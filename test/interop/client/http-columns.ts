@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { CommandTarget, ConnectOptions } from "portolan/client";
 import { type HttpLinkOptions, http } from "portolan/client/http";
+import { createTap, type Tap } from "../../kit/tap.ts";
 import type { ServerColumn } from "./feature.ts";
 import { openPeer } from "./peer.ts";
 import { type ListeningServer, type ServerCommand, startServer } from "./start-server.ts";
@@ -29,9 +30,11 @@ const peers: { readonly [fixture: string]: string } = { "sdk-v1": "SDK v1", "sdk
 export function fixtureOverHttp({ fixture, habit, version = newestHandshake, era, ...more }: Speaking): ServerColumn {
   const script = fileURLToPath(new URL(`../../peers/servers/${fixture}.mjs`, import.meta.url));
   const command = { args: [script], env: { FIXTURE_HTTP: habit } };
+  const tap = createTap(version);
   return {
     ...more,
-    ...openers(command, more.path, era === undefined ? {} : { era }),
+    ...openers(tap, command, more.path, era === undefined ? {} : { era }),
+    tap,
     peer: peers[fixture] ?? fixture,
     habit,
     wire: habit === "http-sse" || more.path === "/sse" ? "HTTP+SSE" : "Streamable HTTP",
@@ -52,10 +55,12 @@ export function everythingOverHttp(
   const modules = new URL("../../peers/node_modules/", import.meta.url);
   const script = fileURLToPath(new URL("@modelcontextprotocol/server-everything/dist/index.js", modules));
   const path = transport === "sse" ? "/sse" : "/mcp";
+  const tap = createTap(newestHandshake);
   const toUrl = (line: string, port: number) =>
     /(listening|running) on port/.test(line) ? `http://127.0.0.1:${port}${path}` : undefined;
   return {
-    ...openers({ args: [script, transport], toUrl }),
+    ...openers(tap, { args: [script, transport], toUrl }),
+    tap,
     title: `everything ${transport === "sse" ? "HTTP+SSE" : "Streamable"}`,
     peer: "everything",
     habit: "auto",
@@ -70,14 +75,16 @@ export function everythingOverHttp(
 }
 
 function openers(
+  tap: Tap,
   command: ServerCommand,
   path?: string,
   common: ConnectOptions = {},
 ): Pick<ServerColumn, "open" | "address" | "openAt" | "stop"> {
   const started = new Map<string, Promise<ListeningServer>>();
+  const tapped = () => ["--import", tap.module("http"), ...command.args];
   const serverFor = (env: { readonly [name: string]: string } = {}) => {
     const key = JSON.stringify(env);
-    const server = started.get(key) ?? startServer({ ...command, env: { ...command.env, ...env } });
+    const server = started.get(key) ?? startServer({ ...command, env: { ...command.env, ...env }, args: tapped() });
     started.set(key, server);
     return server;
   };

@@ -3,11 +3,14 @@ import { RpcError } from "portolan";
 import { type Client, type CommandTarget, type ConnectOptions, connect, type Progress } from "portolan/client";
 import { createMemoryStorage } from "portolan/storage";
 import { afterEach, describe, expect, test } from "vitest";
+import { schemasMissing } from "../../kit/official-schema.ts";
+import { createTap } from "../../kit/tap.ts";
 import { textOf } from "./feature.ts";
 
 /** A probe that nobody answers is given up after this; those who answer have all the time they need. */
 const brief: ConnectOptions = { probeMs: 300 };
 
+const tap = createTap("2025-11-25");
 const opened: Client[] = [];
 afterEach(async () => {
   for (const client of opened.splice(0)) await client.close();
@@ -20,7 +23,7 @@ interface Heard {
 
 function odd(name: string, ...args: string[]): CommandTarget {
   const script = fileURLToPath(new URL(`./odd/${name}.mjs`, import.meta.url));
-  return { command: process.execPath, args: [script, ...args] };
+  return { command: process.execPath, args: ["--import", tap.module("stdio"), script, ...args] };
 }
 
 async function open(target: CommandTarget, options: ConnectOptions = {}, heard: Heard = { errors: [], stderr: [] }) {
@@ -263,4 +266,8 @@ describe.each(["2025-11-25", "2026-07-28"])("progress and the result in one chun
     expect(seen).toEqual(Array.from({ length: steps }, (_, index) => index + 1));
     expect(textOf(result)).toBe("done");
   });
+});
+
+test.skipIf(schemasMissing)("whatever was said to all these servers is valid", () => {
+  tap.expectValid("client", 50);
 });

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { schemasMissing } from "../../kit/official-schema.ts";
 import { createReport, withoutIt } from "../report.ts";
 import { absenceOf, checkOf, isThere, type ServerColumn, type ServerFeature } from "./feature.ts";
 import { connectionFeatures } from "./features/connection.ts";
@@ -56,6 +57,11 @@ export function runColumns(heading: string, columns: readonly ServerColumn[]): v
     test("nothing odd was received", () => {
       const { odd = [] } = column;
       expect(peer.errors.filter((error) => !odd.some((part) => error.includes(part)))).toEqual([]);
+    });
+
+    test.skipIf(schemasMissing)("every message of ours is valid", async () => {
+      await peer.client.close();
+      column.tap.expectValid("client", 20);
     });
   });
 

@@ -1,5 +1,5 @@
 import { HttpRequests } from "./http.ts";
-import type { Headers, Post, Sink, Wire } from "./wire.ts";
+import { type Headers, type Post, type Sink, toText, type Wire } from "./wire.ts";
 
 /** A client with one stream to listen on and one address to post to. */
 export class HttpSseWire implements Wire {
@@ -39,6 +39,7 @@ export class HttpSseWire implements Wire {
   }
 
   post(body: string | Uint8Array, headers: Headers = {}): Post {
+    this.#sink.sent?.(toText(body));
     const all = { "content-type": "application/json", ...this.#always, ...headers };
     return this.#requests.send(this.endpoint, { body, headers: all });
   }

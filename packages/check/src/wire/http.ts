@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { request as openSecureRequest } from "node:https";
 import { EventReader, type ServerEvent } from "./events.ts";
-import { Allowance, type Headers, type Post, type Posted, type Sink, type Wire } from "./wire.ts";
+import { Allowance, type Headers, type Post, type Posted, type Sink, toText, type Wire } from "./wire.ts";
 
 /** What a request of ours says besides its body. */
 export interface HttpRequest {
@@ -112,6 +112,7 @@ export class HttpWire implements Wire {
 
   send(request: HttpRequest): Post {
     const headers = { ...this.#always, ...this.standing, ...request.headers };
+    if (request.body !== undefined) this.#sink.sent?.(toText(request.body));
     // A priming event carries nothing.
     const heard = ({ data }: ServerEvent) => data !== "" && this.#receive(data);
     return this.#requests.send(this.url, { ...request, headers, heard });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { StringDecoder } from "node:string_decoder";
+import { Lines } from "./lines.ts";
 import { Allowance, type Post, type Sink, type Wire } from "./wire.ts";
 
 /** A server that is started by a command. */
@@ -19,8 +19,8 @@ export class StdioWire implements Wire {
   readonly #child: ChildProcess;
   readonly #sink: Sink;
   readonly #allowance = new Allowance();
-  readonly #decoder = new StringDecoder("utf8");
-  #partial: string[] = [];
+  readonly #lines = new Lines();
+  readonly #sentLines = new Lines();
   #lastWords = "";
   #isGone = false;
 
@@ -55,7 +55,10 @@ export class StdioWire implements Wire {
 
   /** Writes the parts one by one, so that they may arrive apart. */
   write(...parts: readonly (string | Uint8Array)[]): Post {
-    for (const part of parts) this.#child.stdin?.write(part);
+    for (const part of parts) {
+      if (this.#sink.sent) for (const line of this.#sentLines.read(part)) this.#sink.sent(line);
+      this.#child.stdin?.write(part);
+    }
     const posted = Promise.resolve({ status: undefined, headers: {}, body: "" });
     return { begun: posted, finished: posted, drop: () => {} };
   }
@@ -95,12 +98,7 @@ export class StdioWire implements Wire {
       this.#sink.closed("the server flooded its output");
       return;
     }
-    const lines = this.#decoder.write(chunk).split("\n");
-    this.#partial.push(lines[0] ?? "");
-    for (const next of lines.slice(1)) {
-      this.#line(this.#partial.join(""));
-      this.#partial = [next];
-    }
+    for (const line of this.#lines.read(chunk)) this.#line(line);
   }
 
   #line(line: string): void {

@@ -5,6 +5,8 @@ export interface Sink {
   noise(text: string): void;
   /** Hears once that nothing more will come. */
   closed(why: string): void;
+  /** Hears what goes to the server, a line or a body, where somebody listens. */
+  readonly sent?: ((text: string) => void) | undefined;
 }
 
 export type Headers = { readonly [name: string]: string | undefined };
@@ -34,6 +36,11 @@ export interface Wire {
   post(body: string | Uint8Array, headers?: Headers): Post;
   /** Ends it and all that belongs to it. */
   close(): Promise<void>;
+}
+
+/** A body as text. */
+export function toText(body: string | Uint8Array): string {
+  return typeof body === "string" ? body : Buffer.from(body).toString();
 }
 
 /** More than this from one server is a flood. */

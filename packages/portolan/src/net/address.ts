@@ -26,6 +26,7 @@ const specialIpv6 = toRanges("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/
 /** IPv4 in another spelling: mapped, and as NAT64 translates it. */
 const wrappedIpv4 = toRanges("::ffff:0:0/96", "64:ff9b::/96");
 const loopback = toRanges("127.0.0.0/8", "::1/128");
+const privateNetworks = toRanges("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7");
 
 /** Whether an IPv4 or IPv6 address belongs to the public internet; false for whatever is no address. */
 export function isPublicAddress(address: string): boolean {
@@ -42,6 +43,12 @@ export function isAddress(text: string): boolean {
 export function isLoopbackAddress(address: string): boolean {
   const parsed = parseAddress(address);
   return parsed !== undefined && isWithin(parsed, loopback);
+}
+
+/** Whether an address belongs to a network of an organization or a home: not public, and not of this machine alone. */
+export function isPrivateNetworkAddress(address: string): boolean {
+  const parsed = parseAddress(address);
+  return parsed !== undefined && isWithin(parsed, privateNetworks);
 }
 
 function isPublic(address: Address): boolean {

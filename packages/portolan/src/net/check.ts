@@ -1,5 +1,5 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import { isAddress, isLoopbackAddress, isPublicAddress } from "./address.ts";
+import { isAddress, isLoopbackAddress, isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
 import type { FetchPolicy } from "./policy.ts";
 
 /** Names that only the own machine or network resolves; where a proxy resolves them it is the proxy's network. */
@@ -25,19 +25,25 @@ export function checkWebAddress(url: string | URL, policy: FetchPolicy = {}): UR
   if (protocol === "http:" && !(isListed && isLoopbackHost(hostname))) {
     throw refused(place, "expected https; http is only for a loopback host that `privateHosts` names");
   }
-  if (!isListed && isPrivateHost(hostname)) throw notPublic(place, hostname, hostname);
+  if (!isListed && isPrivateHost(hostname) && !mayBeNeighbour(hostname, policy)) {
+    throw notPublic(place, hostname, hostname);
+  }
   return address;
 }
 
-/** Refuses an address, which `checkWebAddress` let pass, for what its host resolves to. */
-export function checkAddresses(url: URL, addresses: readonly string[], policy: FetchPolicy): void {
+/**
+ * Refuses an address, which `checkWebAddress` let pass, for what its host resolves to; `isIntranet` says that its policy
+ * lets hosts of private networks be neighbours.
+ */
+export function checkAddresses(url: URL, addresses: readonly string[], policy: FetchPolicy, isIntranet = false): void {
   const { protocol, hostname } = url;
   const place = describe(url);
   const isListed = privateHostsOf(policy).has(hostname);
   if (addresses.length === 0) throw refused(place, "its host has no address");
   for (const address of addresses) {
     if (!isAddress(address)) throw refused(place, `its host resolves to ${nameOf(address)}, which is no address`);
-    if (!isListed && !isPublicAddress(address)) throw notPublic(place, hostname, address);
+    const isNeighbour = isIntranet && isPrivateNetworkAddress(address);
+    if (!isListed && !isNeighbour && !isPublicAddress(address)) throw notPublic(place, hostname, address);
     if (protocol === "http:" && !isLoopbackAddress(address)) {
       throw refused(place, `its host resolves to ${address}, which is not loopback; use https`);
     }
@@ -65,13 +71,21 @@ function notPublic(place: string, hostname: string, address: string): PortolanEr
   return refused(place, `${what}; to allow it, put ${JSON.stringify(hostname)} into \`privateHosts\``);
 }
 
-function isLoopbackHost(hostname: string): boolean {
+/** Whether the host of a URL says that it is this machine. */
+export function isLoopbackHost(hostname: string): boolean {
   return loopbackNames.test(hostname) || isLoopbackAddress(withoutBrackets(hostname));
 }
 
 function isPrivateHost(hostname: string): boolean {
   const text = withoutBrackets(hostname);
   return isAddress(text) ? !isPublicAddress(text) : privateNames.test(hostname);
+}
+
+/** A name may lead to a private network; what it leads to is seen when it is resolved. */
+function mayBeNeighbour(hostname: string, { neighbourOf }: FetchPolicy): boolean {
+  if (neighbourOf === undefined || loopbackNames.test(hostname)) return false;
+  const text = withoutBrackets(hostname);
+  return !isAddress(text) || isPrivateNetworkAddress(text);
 }
 
 function withoutBrackets(hostname: string): string {

@@ -5,6 +5,11 @@ export interface FetchPolicy {
    * where they are loopback. None unless given.
    */
   readonly privateHosts?: readonly string[];
+  /**
+   * A host that a person has named: where it belongs to a private network, others may belong to one too. What is on this
+   * machine, or is there for this machine alone, stays out of reach. Needs a resolver.
+   */
+  readonly neighbourOf?: string;
   /** Whether a redirect of a GET is followed: `"same-origin"` unless said otherwise; every step is checked anew. */
   readonly redirects?: "never" | "same-origin" | "anywhere";
   /** Has the last word about an address that is otherwise allowed; `addresses` are those that its host resolves to. */

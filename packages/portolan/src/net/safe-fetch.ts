@@ -1,4 +1,5 @@
 import { PortolanError } from "../errors.ts";
+import { isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
 import { createFetchCarrier } from "./by-fetch.ts";
 import type { Answer, Carrier, CarrierRequest } from "./carrier.ts";
 import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check.ts";
@@ -68,12 +69,17 @@ async function withinTime<T>(
   } catch (cause) {
     ended.signal.throwIfAborted();
     if (cause instanceof PortolanError) throw cause;
-    const why = cause instanceof Error ? cause.message : "no reason given";
-    throw new PortolanError("connection-closed", `${what} failed: ${why}`, { cause });
+    throw new PortolanError("connection-closed", `${what} failed: ${reasonOf(cause)}`, { cause });
   } finally {
     clearTimeout(timer);
     caller?.removeEventListener("abort", leave);
   }
+}
+
+/** When several addresses were tried in vain the error has a code and no message. */
+function reasonOf(cause: unknown): string {
+  const { message, code } = (cause ?? {}) as { readonly message?: unknown; readonly code?: unknown };
+  return String(message || code || "no reason given");
 }
 
 function toHeaders({ headers: given = {} }: SafeFetchInit): Headers {
@@ -123,7 +129,10 @@ class Visit {
 
   async #send(url: URL): Promise<Answer> {
     const addresses = await this.#resolve(url);
-    if (addresses) checkAddresses(url, addresses, this.#policy);
+    if (addresses) {
+      const isPlain = addresses.every(isPublicAddress);
+      checkAddresses(url, addresses, this.#policy, !isPlain && (await this.#isIntranet()));
+    }
     if (this.#policy.allow?.(new URL(url), addresses ?? []) === false) throw refused(describe(url), "`allow` said no");
     // What was asked for in vain while the host was looked up must not go out any more.
     this.#signal.throwIfAborted();
@@ -139,6 +148,14 @@ class Visit {
     // Who sends by a fetch of his own resolves there, so what is found here would prove nothing.
     const { lookup, fetch } = this.#policy;
     return lookup && !fetch ? [...(await lookup(url.hostname))] : this.#carrier.addressesOf(url.hostname);
+  }
+
+  /** Whether the host that a person has named belongs to a private network. */
+  async #isIntranet(): Promise<boolean> {
+    const { neighbourOf } = this.#policy;
+    if (neighbourOf === undefined || !URL.canParse(`https://${neighbourOf}`)) return false;
+    const found = await this.#resolve(new URL(`https://${neighbourOf}`)).catch(() => undefined);
+    return found?.some(isPrivateNetworkAddress) === true;
   }
 
   #redirect(from: URL, location: string): URL {

@@ -136,7 +136,7 @@ export class Account {
 
   /** Goes on with a login that was left to others. */
   async finish(pending: Parameters<Obtaining["finish"]>[0], callback: URL): Promise<void> {
-    await this.#vault.exclusive(this.#server, () => this.#obtaining.finish(pending, callback));
+    await this.#vault.exclusive(this.#server, () => this.#obtaining.finish(pending, callback), this.#patienceMs);
     this.#credential = undefined;
   }
 
@@ -161,6 +161,11 @@ export class Account {
 
   #now(): number {
     return (this.#options.now ?? Date.now)();
+  }
+
+  /** Somebody may be signing in on behalf of another process. */
+  get #patienceMs(): number {
+    return this.#obtaining.loginMs + 60_000;
   }
 
   /** As it may be shown: the query may hold what is secret. */
@@ -199,13 +204,17 @@ export class Account {
   }
 
   #exclusively(need: Need, signal: AbortSignal): Promise<Obtained> {
-    return this.#vault.exclusive(this.#server, async () => {
-      const kept = await this.#vault.readCredential(this.#server);
-      const isNewer = kept !== undefined && kept.accessToken !== "" && kept.accessToken !== need.stale;
-      this.#credential = undefined;
-      if (isNewer) return { how: "found", credential: kept };
-      return this.#obtaining.obtain(need, kept, signal);
-    });
+    return this.#vault.exclusive(
+      this.#server,
+      async () => {
+        const kept = await this.#vault.readCredential(this.#server);
+        const isNewer = kept !== undefined && kept.accessToken !== "" && kept.accessToken !== need.stale;
+        this.#credential = undefined;
+        if (isNewer) return { how: "found", credential: kept };
+        return this.#obtaining.obtain(need, kept, signal);
+      },
+      this.#patienceMs,
+    );
   }
 
   #known(): Promise<Credential | undefined> {

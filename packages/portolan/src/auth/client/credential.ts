@@ -103,8 +103,8 @@ export class Vault {
   }
 
   /** Runs alone among all who share the store and would change the token of this server. */
-  exclusive<T>(server: string, work: () => Promise<T>): Promise<T> {
-    return this.#store.exclusive(this.#key("token", server), work);
+  exclusive<T>(server: string, work: () => Promise<T>, patienceMs: number): Promise<T> {
+    return this.#store.exclusive(this.#key("token", server), work, { patienceMs });
   }
 
   #key(kind: string, name: string): string {

@@ -19,8 +19,9 @@ export async function withLease<T>(
   storage: Storage,
   key: string,
   work: () => Promise<T>,
-  limits: LeaseLimits = defaultLimits,
+  given: Partial<LeaseLimits> = {},
 ): Promise<T> {
+  const limits = { ...defaultLimits, ...given };
   const { kv } = storage;
   const { leaseMs: ttlMs, renewMs } = limits;
   const holder = crypto.randomUUID();

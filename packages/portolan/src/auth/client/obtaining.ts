@@ -184,7 +184,7 @@ export class Obtaining {
     if (!("isDeferred" in redirect)) return this.#visit(redirect, known, toRequest, signal);
     const { url, pending } = await beginLogin(await toRequest(redirect.redirectUri));
     this.#checkPage(url);
-    await this.#vault.keepPending(pending, this.#loginMs);
+    await this.#vault.keepPending(pending, this.loginMs);
     throw new LoginRequired(this.#server.origin, url, pending.state);
   }
 
@@ -200,7 +200,7 @@ export class Obtaining {
       const { url, pending } = await beginLogin(request);
       this.#checkPage(url);
       this.tell("visiting", pending);
-      const limit = AbortSignal.timeout(this.#loginMs);
+      const limit = AbortSignal.timeout(this.loginMs);
       const callback = await attempt.visit(url, AbortSignal.any([signal, limit])).catch(async (reason) => {
         // People who never come back may have been shown that the client is unknown: it registers again the next time.
         if (limit.aborted && pending.client.isDynamic) await this.#vault.writeClient(pending.issuer, undefined);
@@ -230,7 +230,8 @@ export class Obtaining {
     return credential;
   }
 
-  get #loginMs(): number {
+  /** How long a person may take to sign in. */
+  get loginMs(): number {
     return this.#options.loginMs ?? defaultLoginMs;
   }
 

@@ -12,7 +12,13 @@ export interface CredentialStore {
    * Runs `work` while nobody else who shares the store, in this process or another one, runs work under the same key.
    * Whoever dies in the middle holds nobody up for long. Work that asks for its own key again waits for itself.
    */
-  exclusive<T>(key: string, work: () => Promise<T>): Promise<T>;
+  exclusive<T>(key: string, work: () => Promise<T>, options?: ExclusiveOptions): Promise<T>;
+}
+
+/** How long others are waited for. */
+export interface ExclusiveOptions {
+  /** In milliseconds; a minute unless said. */
+  readonly patienceMs?: number;
 }
 
 /** How a store lies in a storage. */
@@ -37,7 +43,7 @@ export function memoryStore(): CredentialStore {
 
 /**
  * A store that all processes with the same storage share; whoever can read the storage can read the credentials.
- * Exclusive work holds a lease of 30 s, which is renewed while it runs; others wait for it for at most a minute.
+ * Exclusive work holds a lease of 30 s, which is renewed while it runs; others wait for it for a minute unless they say otherwise.
  * A process that stood still for so long that its lease ran out is not told: what its work did is done, and an error
  * would make it look undone.
  */
@@ -53,6 +59,7 @@ export function storeIn(storage: Storage, options: StoreInOptions = {}): Credent
       else await kv.set(rowOf(key), value, setOptions);
     },
     // In turns first, so that one process has at most one in the race for the lease.
-    exclusive: (key, work) => turns.take(key, () => withLease(storage, `${prefix}lease:${key}`, work)),
+    exclusive: (key, work, waiting) =>
+      turns.take(key, () => withLease(storage, `${prefix}lease:${key}`, work, waiting)),
   };
 }

@@ -28,7 +28,8 @@ const longestPauseMs = 250;
 const maxClaims = 8;
 
 /** Waits for the lock file and holds it; the function that comes back removes it, at once and at most one time. */
-export async function holdFileLock(path: string, limits: LockLimits = defaultLimits): Promise<() => void> {
+export async function holdFileLock(path: string, given: Partial<LockLimits> = {}): Promise<() => void> {
+  const limits = { ...defaultLimits, ...given };
   const contender = new Contender(path, limits.staleMs);
   const endsAt = performance.now() + limits.patienceMs;
   for (let pauseMs = shortestPauseMs; !contender.tryTake(); pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {

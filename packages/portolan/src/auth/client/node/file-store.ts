@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { PortolanError } from "../../../errors.ts";
-import type { CredentialStore } from "../store.ts";
+import type { CredentialStore, ExclusiveOptions } from "../store.ts";
 import { Turns } from "../turns.ts";
 import { type Content, checkTtl, parseContent, withEntry } from "./file-content.ts";
 import { holdFileLock, type LockLimits } from "./file-lock.ts";
@@ -12,13 +12,13 @@ import { readPrivate } from "./private-file.ts";
 const leftoverMs = 60_000;
 
 /** The store behind `fileStore`; `limits` are those of its locks. */
-export function createFileStore(path: string, limits?: LockLimits): CredentialStore {
+export function createFileStore(path: string, limits: Partial<LockLimits> = {}): CredentialStore {
   return new FileStore(resolve(path), limits);
 }
 
 class FileStore implements CredentialStore {
   readonly #path: string;
-  readonly #limits: LockLimits | undefined;
+  readonly #limits: Partial<LockLimits>;
   readonly #turns = new Turns();
   /** What must not outlive the process: the locks it holds. */
   readonly #held = new Set<() => void>();
@@ -26,7 +26,7 @@ class FileStore implements CredentialStore {
     for (const release of this.#held) release();
   };
 
-  constructor(path: string, limits: LockLimits | undefined) {
+  constructor(path: string, limits: Partial<LockLimits>) {
     this.#path = path;
     this.#limits = limits;
   }
@@ -46,16 +46,16 @@ class FileStore implements CredentialStore {
     await this.#alone(`${this.#path}.lock`, () => this.#explained(change));
   }
 
-  exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+  exclusive<T>(key: string, work: () => Promise<T>, waiting: ExclusiveOptions = {}): Promise<T> {
     // A digest, for a key may hold what no file name may, and what the folder should not tell.
     const name = createHash("sha256").update(key).digest("hex").slice(0, 32);
-    return this.#alone(`${this.#path}.${name}.lock`, work);
+    return this.#alone(`${this.#path}.${name}.lock`, work, waiting);
   }
 
   /** In turns first, so that one process has at most one in the race for the lock file. */
-  #alone<T>(lock: string, work: () => Promise<T>): Promise<T> {
+  #alone<T>(lock: string, work: () => Promise<T>, waiting: ExclusiveOptions = {}): Promise<T> {
     return this.#turns.take(lock, async () => {
-      const release = await this.#explained(() => this.#hold(lock));
+      const release = await this.#explained(() => this.#hold(lock, waiting));
       try {
         return await work();
       } finally {
@@ -66,9 +66,9 @@ class FileStore implements CredentialStore {
     });
   }
 
-  async #hold(lock: string): Promise<() => void> {
+  async #hold(lock: string, waiting: ExclusiveOptions): Promise<() => void> {
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    const release = await holdFileLock(lock, this.#limits);
+    const release = await holdFileLock(lock, { ...this.#limits, ...waiting });
     if (this.#held.size === 0) process.on("exit", this.#atExit);
     this.#held.add(release);
     return release;

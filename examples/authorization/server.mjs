@@ -1,0 +1,64 @@
+// @ts-check
+// Notes that everybody has for themselves. People sign in with Acme; tokens for this server come from its own authority.
+//   node examples/authorization/server.mjs 4001
+import { createServer as createHttpServer } from "node:http";
+import { protect } from "portolan/auth/server";
+import { createServer } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
+import { createAuthority, upstream } from "portolan-authority";
+import { z } from "zod";
+
+const port = Number(process.argv[2] ?? 4001);
+const acme = process.argv[3] ?? "http://localhost:4000";
+const issuer = `http://localhost:${port}`;
+const resource = `${issuer}/mcp`;
+
+/** @type {Map<string, string[]>} by the subject of the token */
+const notesOf = new Map();
+
+const notes = createServer({ name: "notes", version: "0.1.0" })
+  .tool("add", {
+    description: "Write a note down",
+    input: z.object({ text: z.string().min(1) }),
+    run({ text }, { principal }) {
+      const { subject = "" } = principal;
+      const mine = [...(notesOf.get(subject) ?? []), text];
+      notesOf.set(subject, mine);
+      return `You have ${mine.length} note${mine.length === 1 ? "" : "s"}`;
+    },
+  })
+  .tool("list", {
+    description: "All your notes",
+    annotations: { readOnlyHint: true },
+    run: (_, { principal }) => (notesOf.get(principal.subject ?? "") ?? []).join("\n") || "You have no notes",
+  });
+
+const authority = await createAuthority({
+  issuer,
+  name: "Notes",
+  resources: [
+    { resource, name: "Notes", scopes: { "notes:read": "Read your notes", "notes:write": "Write notes for you" } },
+  ],
+  signIn: upstream({
+    issuer: acme,
+    clientId: "notes",
+    clientSecret: "only-for-this-example-0123456789",
+    name: "Acme accounts",
+  }),
+  registration: { dynamic: true },
+});
+
+const mcp = serveHttp(notes, {
+  auth: protect({
+    resource,
+    issuers: [authority.protection],
+    scopes: ["notes:read"],
+    scopesFor: ({ method, name }) => (method === "tools/call" && name === "add" ? ["notes:write"] : []),
+  }),
+});
+
+createHttpServer((req, res) => {
+  const isMcp = req.url === "/mcp" || req.url?.startsWith("/.well-known/oauth-protected-resource");
+  if (isMcp) mcp.node(req, res);
+  else authority.handle(req, res);
+}).listen(port, "localhost", () => console.log(`Notes at ${resource}`));

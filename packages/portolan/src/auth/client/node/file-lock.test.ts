@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { holdFileLock, type LockLimits } from "./file-lock.ts";
+
+const limits: LockLimits = { heartbeatMs: 5, staleMs: 500, patienceMs: 20_000 };
+
+function setUp(): { readonly folder: string; readonly path: string } {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-lock-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return { folder, path: join(folder, "a.lock") };
+}
+
+test("a lock that is free is held, and gone after its release, which may be repeated", async () => {
+  const { folder, path } = setUp();
+  const release = await holdFileLock(path, limits);
+  expect(readdirSync(folder)).toEqual(["a.lock"]);
+  release();
+  release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a holder shows that it lives, and is left alone for as long as it does", async () => {
+  const { path } = setUp();
+  const release = await holdFileLock(path, limits);
+  const text = readFileSync(path, "utf8");
+  utimesSync(path, 1, 1);
+  await expect.poll(() => statSync(path).mtimeMs).toBeGreaterThan(1_000);
+  await expect(holdFileLock(path, { ...limits, patienceMs: 1_200 })).rejects.toMatchObject({ code: "timeout" });
+  expect(readFileSync(path, "utf8")).toBe(text);
+  release();
+});
+
+test.each([
+  ["another machine's", JSON.stringify({ pid: 1, machine: "elsewhere", token: "x" })],
+  ["one whose number is a living process here", JSON.stringify({ pid: process.pid, machine: "elsewhere", token: "x" })],
+  ["one that nobody can read", "nonsense"],
+  ["an empty one", ""],
+])("a lock without heartbeat is taken over: %s", async (_, text) => {
+  const { folder, path } = setUp();
+  writeFileSync(path, text);
+  const release = await holdFileLock(path, limits);
+  expect(readFileSync(path, "utf8")).not.toBe(text);
+  release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("of many who find the same dead lock one has it at a time", async () => {
+  const { folder, path } = setUp();
+  writeFileSync(path, "a dead lock");
+  let inside = 0;
+  const work = async () => {
+    const release = await holdFileLock(path, limits);
+    inside += 1;
+    expect(inside).toBe(1);
+    await new Promise(setImmediate);
+    inside -= 1;
+    release();
+  };
+  await Promise.all(Array.from({ length: 20 }, work));
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("one who was taken for dead leaves the lock of the next alone", async () => {
+  const { path } = setUp();
+  const still = { ...limits, heartbeatMs: 1_000_000 };
+  const releaseFirst = await holdFileLock(path, still);
+  const releaseSecond = await holdFileLock(path, still);
+  const text = readFileSync(path, "utf8");
+  releaseFirst();
+  expect(readFileSync(path, "utf8")).toBe(text);
+  releaseSecond();
+});
+
+test("the claim of one who died while taking over does not block the others", async () => {
+  const { folder, path } = setUp();
+  writeFileSync(path, "a dead lock");
+  const id = createHash("sha256").update("a dead lock").digest("hex").slice(0, 32);
+  for (const number of [0, 1]) writeFileSync(`${path}.${id}.${number}`, "a dead claim");
+  const release = await holdFileLock(path, { ...limits, staleMs: 100 });
+  expect(readFileSync(path, "utf8")).not.toBe("a dead lock");
+  release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("waiting ends with an error that names the lock file", async () => {
+  const { path } = setUp();
+  const release = await holdFileLock(path, limits);
+  await expect(holdFileLock(path, { ...limits, patienceMs: 20 })).rejects.toThrow(path);
+  release();
+});

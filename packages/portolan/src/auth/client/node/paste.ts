@@ -1,0 +1,104 @@
+import { randomBytes, randomInt } from "node:crypto";
+import { createInterface } from "node:readline";
+import { nameOf, PortolanError } from "../../../errors.ts";
+import type { PasteOptions } from "../paste.ts";
+import type { RedirectAttempt } from "../redirect.ts";
+import { checkVisitable } from "../visitable.ts";
+import { showAddress } from "./browser.ts";
+
+const maxQuestions = 3;
+const question = "Afterwards the browser shows a page that cannot be opened. Paste its whole address here: ";
+const repeated = "That is not the address the browser was sent back to. Paste the whole of it here: ";
+
+/** Makes ready for one login whose end is pasted. */
+export async function beginPaste(options: PasteOptions, registered?: string): Promise<RedirectAttempt> {
+  const redirectUri = options.redirectUri ?? usable(registered) ?? randomPlace();
+  if (!URL.canParse(redirectUri)) {
+    throw new PortolanError("invalid-argument", `redirectUri: expected a URL, got ${nameOf(redirectUri)}`);
+  }
+  return { redirectUri, visit: (url, signal) => visit(url, signal, redirectUri, options), close: async () => {} };
+}
+
+async function visit(url: URL, signal: AbortSignal, redirectUri: string, options: PasteOptions): Promise<URL> {
+  checkVisitable(url);
+  signal.throwIfAborted();
+  const { show = showAddress } = options;
+  const asker = options.ask ? { ask: options.ask, close: () => {} } : createAsker();
+  try {
+    show(new URL(url));
+    for (let asked = 0; asked < maxQuestions; asked += 1) {
+      const text = await asker.ask(asked === 0 ? question : repeated, signal);
+      signal.throwIfAborted();
+      const back = parsePasted(text, redirectUri);
+      if (back) return back;
+    }
+  } finally {
+    asker.close();
+  }
+  // Without what was pasted, which may be the code.
+  throw new PortolanError(
+    "answer-invalid",
+    `Expected the address that was sent back to, got ${maxQuestions} times something else`,
+  );
+}
+
+/** The address that was meant by a text: all of it, without the scheme that browsers hide, or only its query. */
+function parsePasted(text: string, redirectUri: string): URL | undefined {
+  const bare = text
+    .trim()
+    .replace(/^["'`<]+|["'`>]+$/g, "")
+    .trim();
+  const place = new URL(redirectUri);
+  const whole = bare.startsWith(place.host) ? `${place.protocol}//${bare}` : bare;
+  const query = whole.includes("://") ? queryAt(whole, place) : whole.replace(/^[?#]/, "").replace(/#.*/, "");
+  if (query === undefined || /\s/.test(query)) return undefined;
+  const parameters = new URLSearchParams(query);
+  if (!parameters.has("code") && !parameters.has("error")) return undefined;
+  place.search = query;
+  return place;
+}
+
+/** Only of the right address: the one that was opened first has a state in it too. */
+function queryAt(text: string, { host, pathname }: URL): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.host === host && url.pathname === pathname ? url.search.slice(1) : undefined;
+}
+
+interface Asker {
+  ask(question: string, signal: AbortSignal): Promise<string>;
+  close(): void;
+}
+
+/** One reader for all questions: lines that came together would be lost with the first. */
+function createAsker(): Asker {
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  const lines = reader[Symbol.asyncIterator]();
+  return {
+    async ask(question, signal) {
+      const leave = () => reader.close();
+      signal.addEventListener("abort", leave, { once: true });
+      try {
+        reader.setPrompt(question);
+        reader.prompt();
+        const { done, value } = await lines.next();
+        signal.throwIfAborted();
+        if (!done) return value;
+        throw new PortolanError("cancelled", "The input ended before an address was pasted");
+      } finally {
+        signal.removeEventListener("abort", leave);
+      }
+    },
+    close: () => reader.close(),
+  };
+}
+
+/** Whatever is registered on this machine; elsewhere somebody may listen who does not expect this. */
+function usable(registered: string | undefined): string | undefined {
+  const url = registered !== undefined && URL.canParse(registered) ? new URL(registered) : undefined;
+  return url?.protocol === "http:" && /^(127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname) ? registered : undefined;
+}
+
+/** Among the ports that no service is given. */
+function randomPlace(): string {
+  return `http://127.0.0.1:${randomInt(49_152, 65_536)}/callback/${randomBytes(16).toString("base64url")}`;
+}

@@ -1,0 +1,276 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import { type LoopbackOptions, loopback, type RedirectAttempt } from "portolan/auth/client";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { patient } from "./kit.ts";
+import { ask } from "./login.ts";
+
+const authorization = new URL("https://idp.example/authorize?state=s");
+const hasIpv6 = Object.values(networkInterfaces())
+  .flat()
+  .some((one) => one?.address === "::1");
+const never = new AbortController().signal;
+
+async function begin(options: LoopbackOptions = {}, registered?: string): Promise<RedirectAttempt> {
+  const attempt = await loopback({ open: () => {}, ...options }).begin(registered);
+  onTestFinished(() => attempt.close());
+  return attempt;
+}
+
+/** A port of this machine that somebody else listens on. */
+async function takePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host);
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+describe("where it is found", () => {
+  test("a random port and an unguessable path of 127.0.0.1, new each time", async () => {
+    const places = [await begin(), await begin()].map(({ redirectUri }) => redirectUri);
+    for (const place of places) expect(place).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback\/[\w-]{22}$/);
+    const [first, second] = places.map((place) => new URL(place));
+    expect(first!.port).not.toBe(second!.port);
+    expect(first!.pathname).not.toBe(second!.pathname);
+  });
+
+  test("nobody but this machine reaches it", async () => {
+    const { redirectUri } = await begin({ host: "localhost" });
+    const outer = Object.values(networkInterfaces())
+      .flat()
+      .filter((one) => one && !one.internal && one.family === "IPv4");
+    for (const { address } of outer as { address: string }[]) {
+      await expect(ask(redirectUri, { address })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    }
+    expect((await ask(redirectUri)).status).toBe(400);
+  });
+
+  test("what is registered is used again", async () => {
+    const first = await begin();
+    await first.close();
+    expect((await begin({}, first.redirectUri)).redirectUri).toBe(first.redirectUri);
+    const local = await begin({ host: "localhost" });
+    await local.close();
+    expect((await begin({}, local.redirectUri)).redirectUri).toBe(local.redirectUri);
+  });
+
+  test("when its port is taken another one is, with the same path", async () => {
+    const port = await takePort("127.0.0.1");
+    const { redirectUri } = await begin({}, `http://127.0.0.1:${port}/cb`);
+    expect(redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/cb$/);
+    expect(new URL(redirectUri).port).not.toBe(String(port));
+  });
+
+  test.each([
+    ...["https://app.example/cb", "http://app.example:8080/cb", "https://127.0.0.1:8080/cb", "http://127.0.0.1/cb"],
+    ...["http://user@127.0.0.1:8080/cb", "http://127.0.0.1:8080/cb?a=b", "http://[::1]:8080/cb", "app:/cb", "nonsense"],
+  ])("what it could not have listened on is not used again: %s", async (registered) => {
+    expect((await begin({}, registered)).redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback\/[\w-]{22}$/);
+  });
+
+  test("options win over what is registered", async () => {
+    const registered = "http://127.0.0.1:48080/cb";
+    expect((await begin({ host: "localhost" }, registered)).redirectUri).toMatch(/^http:\/\/localhost:\d+\/callback/);
+    expect((await begin({ path: "/other" }, registered)).redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/other$/);
+  });
+
+  test("a port that was asked for and is taken is an error that says so", async () => {
+    const port = await takePort("127.0.0.1");
+    await expect(begin({ port })).rejects.toMatchObject({ code: "invalid-argument" });
+    await expect(begin({ port })).rejects.toThrow(`port ${port}`);
+  });
+
+  test.each(["callback", "//evil.example/cb", "/a?b", "/a#b", "/a b", "/a/../b", "http://evil.example/"])(
+    "a path that is none is refused: %s",
+    async (path) => await expect(begin({ path })).rejects.toThrow("path: expected"),
+  );
+
+  test.skipIf(!hasIpv6)("localhost is found by IPv4 and by IPv6", async () => {
+    const { redirectUri } = await begin({ host: "localhost" });
+    for (const address of ["127.0.0.1", "::1"]) expect((await ask(redirectUri, { address })).status).toBe(400);
+  });
+
+  test.skipIf(!hasIpv6)("localhost is not shared with somebody who listens at its other address", async () => {
+    const port = await takePort("::1");
+    await expect(begin({ host: "localhost", port })).rejects.toThrow(`port ${port}`);
+    expect((await begin({ port })).redirectUri).toContain(`http://127.0.0.1:${port}/`);
+  });
+});
+
+describe("the way back", () => {
+  test("is the address the person came back with, whatever it says", async () => {
+    for (const query of [
+      "code=a%20b&state=s&iss=https%3A%2F%2Fidp.example",
+      "error=access_denied&state=s",
+      "state=s",
+    ]) {
+      const opened: string[] = [];
+      const attempt = await begin({ open: (url) => void opened.push(url.href) });
+      const back = attempt.visit(authorization, never);
+      expect((await ask(`${attempt.redirectUri}?${query}`)).status).toBe(200);
+      expect((await back).href).toBe(`${attempt.redirectUri}?${query}`);
+      expect(opened).toEqual([authorization.href]);
+    }
+  });
+
+  test("may be taken before the browser is known to have opened", async () => {
+    const attempt = await begin({ open: () => new Promise(() => {}) });
+    const back = attempt.visit(authorization, never);
+    await ask(`${attempt.redirectUri}?code=a`);
+    expect((await back).search).toBe("?code=a");
+  });
+
+  test("is taken once: the first counts and the next is told", async () => {
+    const attempt = await begin();
+    const back = attempt.visit(authorization, never);
+    expect((await ask(`${attempt.redirectUri}?code=first`)).status).toBe(200);
+    expect((await ask(`${attempt.redirectUri}?code=second`)).status).toBe(410);
+    expect((await back).search).toBe("?code=first");
+  });
+
+  test("is not taken from requests that are not the person's", async () => {
+    const attempt = await begin();
+    const back = attempt.visit(authorization, never);
+    const { port, pathname } = new URL(attempt.redirectUri);
+    const callback = `${attempt.redirectUri}?code=stolen`;
+    const statusOf = async (...args: Parameters<typeof ask>) => (await ask(...args)).status;
+    for (const host of [`evil.example:${port}`, `localhost:${port}`, "127.0.0.1", `127.0.0.1:${port}.evil.example`]) {
+      expect(await statusOf(callback, { host })).toBe(403);
+    }
+    for (const method of ["POST", "HEAD", "OPTIONS", "PUT"]) expect(await statusOf(callback, { method })).toBe(405);
+    const elsewhere = [
+      "/",
+      "/favicon.ico",
+      `${pathname}/`,
+      `${pathname.slice(0, -1)}`,
+      `/${pathname}`,
+      `${pathname}%00`,
+    ];
+    for (const path of [
+      ...elsewhere,
+      `/x/..${pathname}`,
+      `http://127.0.0.1:${port}${pathname}`,
+      pathname.toUpperCase(),
+    ]) {
+      expect(await statusOf(callback, { target: `${path}?code=stolen` })).toBe(404);
+    }
+    for (const query of ["", "?", "?foo=bar", "?codes=1"])
+      expect(await statusOf(`${attempt.redirectUri}${query}`)).toBe(400);
+    await ask(`${attempt.redirectUri}?code=own`);
+    expect((await back).search).toBe("?code=own");
+  });
+});
+
+describe("the page", () => {
+  test("never holds anything of the request", async () => {
+    const script = encodeURIComponent("\"><script>alert('SECRET')</script>");
+    const bodies: string[] = [];
+    for (const query of [`code=${script}&state=SECRET`, `error=${script}&error_description=SECRET`, "code=1"]) {
+      const attempt = await begin();
+      bodies.push((await ask(`${attempt.redirectUri}?${query}`)).body);
+      for (const again of [query, script]) {
+        const { body, headers } = await ask(`${attempt.redirectUri}?${again}`);
+        expect(`${body}${JSON.stringify(headers)}`).not.toMatch(/SECRET|<script/);
+      }
+    }
+    expect(new Set(bodies).size).toBe(1);
+    expect(bodies[0]).not.toMatch(/SECRET|<script/);
+    expect(bodies[0]).toContain("Sign-in received");
+    expect(bodies[0]).toContain("You can close this window");
+  });
+
+  test("may load and run nothing, is kept by nobody and tells nobody where it was", async () => {
+    const { redirectUri } = await begin();
+    const pages = [
+      await ask(`${redirectUri}?code=1`),
+      await ask(`${redirectUri}?code=1`),
+      await ask(`${redirectUri}x`),
+    ];
+    for (const { headers, body } of pages) {
+      const style = createHash("sha256")
+        .update(body.match(/<style>([\s\S]*)<\/style>/)![1]!)
+        .digest("base64");
+      expect(headers).toMatchObject({
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        connection: "close",
+      });
+    }
+  });
+});
+
+describe("waiting ends", () => {
+  test("when the time is over", async () => {
+    const attempt = await begin({ timeoutMs: 20 });
+    await expect(attempt.visit(authorization, never)).rejects.toMatchObject({ code: "timeout" });
+  });
+
+  test("when the signal is aborted, with its reason", async () => {
+    const [leaving, reason] = [new AbortController(), new Error("enough")];
+    const attempt = await begin({ open: () => leaving.abort(reason) });
+    await expect(attempt.visit(authorization, leaving.signal)).rejects.toBe(reason);
+    const opened: URL[] = [];
+    const late = await begin({ open: (url) => void opened.push(url) });
+    await expect(late.visit(authorization, leaving.signal)).rejects.toBe(reason);
+    expect(opened).toEqual([]);
+  });
+
+  test("when the attempt is closed, which may be repeated", async () => {
+    const attempt = await begin({ open: () => void attempt.close() });
+    await expect(attempt.visit(authorization, never)).rejects.toMatchObject({ code: "cancelled" });
+    await attempt.close();
+  });
+});
+
+test("closing ends all connections, also those that never asked for anything", async () => {
+  const attempt = await begin();
+  const { port } = new URL(attempt.redirectUri);
+  const idle = connect(Number(port), "127.0.0.1");
+  await once(idle, "connect");
+  const busy = connect(Number(port), "127.0.0.1");
+  busy.write("GET /half-a-request HTTP/1.1\r\nHost:");
+  await once(busy, "connect");
+  const ended = [idle, busy].map((socket) => {
+    return new Promise((resolve) =>
+      socket
+        .on("error", () => {})
+        .on("close", resolve)
+        .resume(),
+    );
+  });
+  await attempt.close();
+  await Promise.all(ended);
+  await expect(ask(attempt.redirectUri)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
+
+test.each([
+  ...[
+    "javascript:alert(1)",
+    "file:///etc/passwd",
+    "data:text/html,hi",
+    "http://idp.example/",
+    "ms-settings:",
+    "cmd:calc",
+  ],
+  ...["http://127.0.0.1.evil.example/", "http://10.0.0.1/", "vscode://a", "ftp://idp.example/"],
+])("nobody is sent to %s, by whatever means", async (address) => {
+  const visited: URL[] = [];
+  const attempt = await begin({ open: (url) => void visited.push(url), show: (url) => void visited.push(url) });
+  await expect(attempt.visit(new URL(address), never)).rejects.toMatchObject({ code: "address-refused" });
+  expect(visited).toEqual([]);
+});
+
+test("the person is shown the address when no browser could be opened", async () => {
+  const shown: string[] = [];
+  const open = () => Promise.reject(new Error("No browser"));
+  const attempt = await begin({ open, show: (url) => void shown.push(url.href) });
+  const back = attempt.visit(new URL("http://localhost:3000/authorize"), never);
+  await expect.poll(() => shown, patient).toEqual(["http://localhost:3000/authorize"]);
+  await ask(`${attempt.redirectUri}?code=1`);
+  expect((await back).search).toBe("?code=1");
+});

@@ -1,0 +1,91 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { problemsOf } from "./conversation.ts";
+import { schemasMissing } from "./official-schema.ts";
+import { createTap, passedDuring, type Tap } from "./tap.ts";
+
+const script = fileURLToPath(new URL("./tapped.mjs", import.meta.url));
+const question = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+
+/** Asks a tapped server one question, and hears the answer out. */
+async function askOnce(tap: Tap, way: string, ...habits: string[]): Promise<void> {
+  const args = ["--import", tap.module(way === "stdio" ? "stdio" : "http"), script, way, ...habits];
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const gone = once(child, "exit");
+  onTestFinished(async () => {
+    child.kill();
+    await gone;
+  });
+  const lines = createInterface(child.stdout);
+  if (way === "stdio") child.stdin.write(`${question}\n`);
+  const [line] = await once(lines, "line");
+  if (way === "stdio") return;
+  if (way !== "http-sse") {
+    await (await fetch(line, { method: "POST", body: question })).text();
+    return;
+  }
+  const { body } = await fetch(line);
+  const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+  const until = async (word: string) => {
+    for (let heard = ""; !heard.includes(word); ) heard += (await reader.read()).value;
+  };
+  await until("sessionId");
+  await fetch(new URL("/messages?sessionId=1", line), { method: "POST", body: question });
+  await until("result");
+  await reader.cancel();
+}
+
+const ways = [
+  ["stdio", "1.jsonl stdio"],
+  ["json", "1.jsonl request 1"],
+  ["events", "1.jsonl s"],
+  ["http-sse", "1.jsonl /messages?sessionId=1"],
+] as const;
+
+test.each(ways)("a tap writes down both sides over %s", async (way, connection) => {
+  const tap = createTap("2025-11-25");
+  await askOnce(tap, way);
+  const about = { connection, revision: "2025-11-25" };
+  const result = { tools: [{ name: "grüße", inputSchema: { type: "object" } }] };
+  expect(tap.passed()).toEqual([
+    { ...about, from: "client", message: JSON.parse(question) },
+    { ...about, from: "server", message: { jsonrpc: "2.0", id: 1, result } },
+  ]);
+  tap.expectValid("server", 1);
+});
+
+test.skipIf(schemasMissing).each(ways)("a message that was tampered with over %s fails the check", async (way) => {
+  const tap = createTap("2025-11-25");
+  await askOnce(tap, way, "tampered");
+  expect(() => tap.expectValid("server", 1)).toThrow(/must have required property 'name'/);
+});
+
+test("a tap that heard less than expected fails the check", async () => {
+  const tap = createTap("2025-11-25");
+  await askOnce(tap, "json");
+  expect(() => tap.expectValid("client", 2)).toThrow("expected 1 to be greater than or equal to 2");
+});
+
+test("what passes through the servers of this process is heard until all is done", async () => {
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => response.setHeader("content-type", "application/json").end(wrong));
+  });
+  const wrong = JSON.stringify({ jsonrpc: "2.0", id: 1, result: { tool: [] } });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const ask = async () => void (await (await fetch(url, { method: "POST", body: question })).text());
+  const passed = await passedDuring("2025-11-25", ask);
+  await ask();
+  expect(passed.map(({ from, message }) => [from, message])).toEqual([
+    ["client", JSON.parse(question)],
+    ["server", JSON.parse(wrong)],
+  ]);
+  if (!schemasMissing) expect(problemsOf(passed, "server")[0]).toContain("must have required property 'tools'");
+});

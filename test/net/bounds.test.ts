@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { gzipSync } from "node:zlib";
+import { createSafeFetch, type FetchPolicy } from "portolan/net";
+import { describe, expect, test } from "vitest";
+import { errorOf, startServer } from "./kit.ts";
+
+const local: FetchPolicy = { privateHosts: ["localhost"], lookup: async () => ["127.0.0.1"] };
+
+describe("size", () => {
+  const safeFetch = createSafeFetch({ ...local, maxBytes: 1_000 });
+
+  test("an answer of exactly the most bytes is taken, one more is not", async () => {
+    const server = await startServer(({ path }, response) => {
+      response.write("x".repeat(500));
+      response.end("x".repeat(Number(path.slice(1)) - 500));
+    });
+    expect((await (await safeFetch(`${server.url}/1000`)).text()).length).toBe(1_000);
+    const error = await errorOf(safeFetch(`${server.url}/1001`));
+    expect(error).toMatchObject({ code: "message-too-large" });
+    expect(error.message).toContain("maxBytes");
+  });
+
+  test("an announced length that is too large is not waited for", async () => {
+    const server = await startServer((_, response) => {
+      response.writeHead(200, { "content-length": "1001" }).flushHeaders();
+    });
+    expect((await errorOf(safeFetch(server.url))).code).toBe("message-too-large");
+  });
+
+  test("a body without end is cut off and its connection closed", async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const server = await startServer((_, response) => {
+      closed = once(response, "close");
+      const more = () => {
+        if (!response.destroyed && response.write("x".repeat(100))) setImmediate(more);
+      };
+      response.on("drain", more);
+      more();
+    });
+    expect((await errorOf(safeFetch(server.url))).code).toBe("message-too-large");
+    await closed;
+  });
+
+  test("a length that lies is an error and not a shorter answer", async () => {
+    const server = await startServer((_, response) => {
+      response.writeHead(200, { "content-length": "10" });
+      response.write("12345", () => response.destroy());
+    });
+    expect((await errorOf(safeFetch(server.url))).code).toBe("connection-closed");
+  });
+
+  test("a compressed answer is refused, however small", async () => {
+    const server = await startServer((_, response) => {
+      response.setHeader("content-encoding", "gzip").end(gzipSync("x".repeat(1_000_000)));
+    });
+    expect((await errorOf(safeFetch(server.url))).code).toBe("answer-invalid");
+  });
+});
+
+describe("time", () => {
+  const hasty = createSafeFetch({ ...local, timeoutMs: 100 });
+
+  test("a server that never answers", async () => {
+    const server = await startServer(() => {});
+    const error = await errorOf(hasty(`${server.url}/slow?SECRET`));
+    expect(error).toMatchObject({ name: "PortolanError", code: "timeout" });
+    expect(error.message).not.toContain("SECRET");
+  });
+
+  test("a body that comes drop by drop", async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const server = await startServer((_, response) => {
+      const drops = setInterval(() => response.write("x"), 10);
+      closed = once(response, "close").finally(() => clearInterval(drops));
+    });
+    expect((await errorOf(hasty(server.url))).code).toBe("timeout");
+    await closed;
+  });
+
+  test("a resolver that never answers, and nothing is sent when it does at last", async () => {
+    const server = await startServer((_, response) => response.end());
+    let resolve: (addresses: string[]) => void = () => {};
+    const lookup = () => new Promise<string[]>((found) => (resolve = found));
+    expect((await errorOf(createSafeFetch({ ...local, lookup, timeoutMs: 20 })(server.url))).code).toBe("timeout");
+    resolve(["127.0.0.1"]);
+    await createSafeFetch(local)(server.url);
+    expect(server.connections.count).toBe(1);
+  });
+
+  test("redirects share it", async () => {
+    const server = await startServer(({ path }, response) => {
+      const timer = setTimeout(() => response.writeHead(302, { location: `${path}x` }).end(), 60);
+      response.on("close", () => clearTimeout(timer));
+    });
+    expect((await errorOf(hasty(`${server.url}/`))).code).toBe("timeout");
+  });
+});
+
+describe("the caller's signal", () => {
+  test("ends the wait for the answer with its reason, and the connection", async () => {
+    const leaving = new AbortController();
+    const reason = new Error("enough");
+    let closed: Promise<unknown> = Promise.resolve();
+    const server = await startServer((_, response) => {
+      closed = once(response, "close");
+      response.write("begun");
+      leaving.abort(reason);
+    });
+    expect(await errorOf(createSafeFetch(local)(server.url, { signal: leaving.signal }))).toBe(reason);
+    await closed;
+  });
+
+  test("that was aborted before lets nothing out", async () => {
+    const server = await startServer((_, response) => response.end());
+    const reason = new Error("never");
+    const signal = AbortSignal.abort(reason);
+    expect(await errorOf(createSafeFetch(local)(server.url, { signal }))).toBe(reason);
+    expect(server.connections.count).toBe(0);
+  });
+});
