@@ -1,23 +1,30 @@
-// Builds the library: TypeScript checks it and writes the declarations, rolldown writes few files that load fast.
+// Builds what is published: TypeScript checks it and writes the declarations, rolldown writes few files that load fast.
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const library = join(root, "packages/portolan");
-const built = join(library, "dist");
+/** Packages that stand on the library. */
+const others = ["packages/authority", ...foldersIn("packages/servers")]
+  .map((folder) => join(root, folder))
+  .filter((folder) => existsSync(join(folder, "package.json")));
 
-/** Builds the library; the reason when it cannot be built. */
+/** Builds the library and what stands on it; the reason when something cannot be built. */
 export async function buildLibrary() {
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const { status, stdout } = spawnSync(process.execPath, [compiler, "-b", library], { encoding: "utf8" });
+  const { status, stdout } = spawnSync(process.execPath, [compiler, "-b", library, ...others], { encoding: "utf8" });
   if (status !== 0) return stdout;
-  for (const file of readdirSync(built, { recursive: true, encoding: "utf8" })) {
-    if (file.endsWith(".js")) rmSync(join(built, file));
-  }
-  const input = entries();
+  await bundleLibrary();
+  for (const folder of others) await bundle(folder);
+  return undefined;
+}
+
+async function bundleLibrary() {
+  const built = clean(library);
+  const input = entries(library);
   const core = staticallyImported(join(library, "src/server/index.ts"), join(library, "src/server/stdio.ts"));
   for (const entry of Object.values(input)) core.delete(entry);
   await build({
@@ -37,14 +44,38 @@ export async function buildLibrary() {
     },
     logLevel: "warn",
   });
-  return undefined;
 }
 
-/** The source of each public entry, by the place of its file in `dist`. */
-function entries() {
-  const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
-  const names = Object.values(exports).flatMap(({ default: file }) => file?.match(/^\.\/dist\/(.+)\.js$/)?.[1] ?? []);
-  return Object.fromEntries(names.map((name) => [name, join(library, `src/${name}.ts`)]));
+async function bundle(folder) {
+  await build({
+    input: entries(folder),
+    platform: "node",
+    external: /^[^./]/,
+    output: { dir: clean(folder), format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
+    logLevel: "warn",
+  });
+}
+
+function foldersIn(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
+}
+
+/** The folder for what is built of a package, without the programs of an earlier time. */
+function clean(folder) {
+  const built = join(folder, "dist");
+  for (const file of readdirSync(built, { recursive: true, encoding: "utf8" })) {
+    if (file.endsWith(".js")) rmSync(join(built, file));
+  }
+  return built;
+}
+
+/** The source of each public entry of a package, by the place of its file in `dist`. */
+function entries(folder) {
+  const { exports, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const files = [...Object.values(exports).map((entry) => entry.default), ...Object.values(bin)];
+  const names = files.flatMap((file) => file?.match(/^\.\/dist\/(.+)\.js$/)?.[1] ?? []);
+  return Object.fromEntries(names.map((name) => [name, join(folder, `src/${name}.ts`)]));
 }
 
 /** The modules that load with these, as far as nothing is imported later or for its types only. */

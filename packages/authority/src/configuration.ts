@@ -1,0 +1,219 @@
+import {
+  type Account,
+  type Configuration,
+  errors,
+  interactionPolicy,
+  type JWK,
+  type KoaContextWithOIDC,
+  type ResourceServer,
+} from "oidc-provider";
+import { RowsAdapter } from "./adapter.ts";
+import { fetchDocuments } from "./clients.ts";
+import { isWithin } from "./limits.ts";
+import { renderProblem } from "./pages/problem.ts";
+import type { Settings } from "./settings.ts";
+
+export const introspectionRoute = "/introspect";
+const day = 24 * 3_600;
+const unusedClientMs = day * 1_000;
+const documentsPerMinute = { most: 60, windowMs: 60_000 };
+
+/** What the provider asks while it works. */
+export interface Hooks {
+  /** The person of a code or refresh token that is used now; throws InvalidGrant when it may not be used. */
+  findAccount(context: KoaContextWithOIDC, subject: string, token: unknown): Promise<Account | undefined>;
+  /** Whether an access token still stands. */
+  stands(grantId: string | undefined): Promise<boolean>;
+  grantEnded(grantId: string): Promise<void>;
+}
+
+export interface ConfigurationParts {
+  readonly key: JWK;
+  readonly introspection: { readonly clientId: string; readonly clientSecret: string };
+  readonly hooks: Hooks;
+}
+
+/** The provider as OAuth 2.1 for MCP wants it: codes with S256 only, a resource always, nothing else switched on. */
+export function toConfiguration(settings: Settings, { key, introspection, hooks }: ConfigurationParts): Configuration {
+  const { options, rows, isHttps, isOpaque, accessTokenSeconds, refreshTokenSeconds } = settings;
+  const { dynamic = false, metadataDocuments = true } = options.registration ?? {};
+  const adapterOptions = { rows, unusedClientMs, grantEnded: hooks.grantEnded };
+  const cookie = { httpOnly: true, sameSite: "lax", signed: true, secure: isHttps } as const;
+
+  return {
+    adapter: (kind: string) => new RowsAdapter(kind, adapterOptions),
+    jwks: { keys: [key] },
+    clients: [
+      ...(options.clients ?? []).map(({ clientId, clientSecret, redirectUris, name }) => ({
+        client_id: clientId,
+        ...(clientSecret === undefined
+          ? { token_endpoint_auth_method: "none" as const }
+          : { client_secret: clientSecret, token_endpoint_auth_method: "client_secret_basic" as const }),
+        redirect_uris: [...redirectUris],
+        grant_types: ["authorization_code", "refresh_token"],
+        ...(name !== undefined && { client_name: name }),
+      })),
+      {
+        client_id: introspection.clientId,
+        client_secret: introspection.clientSecret,
+        token_endpoint_auth_method: "client_secret_basic" as const,
+        redirect_uris: [],
+        response_types: [],
+        grant_types: [],
+      },
+    ],
+    clientDefaults: { id_token_signed_response_alg: "ES256", response_modes: ["query"] },
+    clientAuthMethods: ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"],
+    enabledJWA: {
+      idTokenSigningAlgValues: ["ES256"],
+      clientAuthSigningAlgValues: ["ES256", "RS256", "PS256", "Ed25519", "EdDSA"],
+      dPoPSigningAlgValues: ["ES256", "Ed25519", "EdDSA"],
+    },
+    clientBasedCORS: (_context, origin, client) =>
+      client.clientAuthMethod === "none" && (client.redirectUris ?? []).some((uri) => new URL(uri).origin === origin),
+    responseTypes: ["code"],
+    pkce: { required: () => true },
+    scopes: ["offline_access"],
+    routes: {
+      authorization: "/authorize",
+      token: "/token",
+      registration: "/register",
+      revocation: "/revoke",
+      introspection: introspectionRoute,
+      jwks: "/jwks",
+      end_session: "/sign-out",
+    },
+    cookies: {
+      names: {
+        session: settings.cookieName("session"),
+        interaction: settings.cookieName("page", "below"),
+        resume: settings.cookieName("resume", "below"),
+      },
+      long: cookie,
+      short: cookie,
+      keys: [...settings.cookieKeys],
+    },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      dPoP: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
+      introspection: {
+        enabled: true,
+        allowedPolicy: async (_context, client, token) => {
+          if (client.clientId !== introspection.clientId && client.clientId !== token.clientId) return false;
+          return hooks.stands("grantId" in token ? token.grantId : undefined);
+        },
+      },
+      registration: { enabled: dynamic, issueRegistrationAccessToken: false },
+      clientIdMetadataDocument: {
+        enabled: metadataDocuments !== false,
+        ack: "draft-02",
+        cacheDuration: { min: 60, max: day },
+        allowFetch: (context, clientId) =>
+          new URL(clientId).pathname !== "/" &&
+          isWithin(rows, "document", settings.addressOf(context.req), documentsPerMinute),
+      },
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        defaultResource: (_context, _client, oneOf) => {
+          if (oneOf) return oneOf;
+          const [only, ...others] = options.resources;
+          if (only && others.length === 0) return only.resource;
+          throw new errors.InvalidTarget("resource: expected the address of one server, got none");
+        },
+        getResourceServerInfo: ({ oidc }, identifier): ResourceServer => {
+          const known = settings.resourceOf(identifier);
+          if (!known) throw new errors.InvalidTarget("resource: no tokens are made here for this server");
+          const isAlone = [oidc.params?.["resource"]].flat().length === 1;
+          const isNone = ![...oidc.requestParamScopes].some((scope) => Object.hasOwn(known.scopes, scope));
+          if (oidc.route === "authorization" && isAlone && isNone) {
+            throw new errors.InvalidScope("scope: none of these is one of the server", String(oidc.params?.["scope"]));
+          }
+          return {
+            scope: Object.keys(known.scopes).join(" "),
+            audience: known.resource,
+            accessTokenTTL: accessTokenSeconds,
+            accessTokenFormat: isOpaque ? "opaque" : "jwt",
+            jwt: { sign: { alg: "ES256" } },
+          };
+        },
+      },
+    },
+    extraParams: settings.signIn.kind === "development" ? { development: alwaysSignedIn(settings.signIn.subject) } : [],
+    interactions: { policy: toPolicy(settings), url: (_context, { uid }) => `${settings.mount}/page/${uid}` },
+    loadExistingGrant: (context) => findGrant(context, settings),
+    findAccount: (context, subject, token) => hooks.findAccount(context, subject, token),
+    // Tokens outlive the session of the browser in which they were allowed.
+    expiresWithSession: () => false,
+    issueRefreshToken: (_context, client) => client.grantTypeAllowed("refresh_token"),
+    // spec: public clients must get another one each time, unless it is bound to their key.
+    rotateRefreshToken: ({ oidc }) =>
+      oidc.client?.clientAuthMethod === "none" && oidc.entities.RefreshToken?.isSenderConstrained() === false,
+    revokeGrantPolicy: () => true,
+    allowOmittingSingleRegisteredRedirectUri: false,
+    ttl: {
+      AccessToken: accessTokenSeconds,
+      AuthorizationCode: 60,
+      RefreshToken: refreshTokenSeconds,
+      Grant: refreshTokenSeconds + day,
+      Interaction: 1_800,
+      Session: day,
+      IdToken: 600,
+    },
+    fetch: fetchDocuments(metadataDocuments),
+    fetchResponseBodyLimits: {
+      "client_id metadata document": 16 * 1024,
+      jwks_uri: 64 * 1024,
+      sector_identifier_uri: 16 * 1024,
+    },
+    renderError: (context, out, error) => renderProblem(settings, context, out, error),
+  };
+}
+
+/** Every request is asked about: what a client may do was perhaps allowed to another program of the same name. */
+function toPolicy({ signIn }: Settings): interactionPolicy.DefaultPolicy {
+  const { Check, Prompt, base } = interactionPolicy;
+  const policy = base();
+  if (signIn.kind === "development") {
+    policy.clear();
+    return policy;
+  }
+  policy.remove("consent");
+  const ask = new Check("not_asked", "the person has not been asked", ({ oidc }) => oidc.result?.consent === undefined);
+  policy.add(new Prompt({ name: "consent", requestable: true }, ask));
+  if (signIn.kind === "upstream") {
+    // The provider upstream is asked each time: the new grant needs tokens of its own.
+    const signedIn = new Check(
+      "not_signed_in",
+      "the person is to sign in",
+      ({ oidc }) => oidc.result?.login === undefined,
+    );
+    policy.get("login")?.checks.add(signedIn);
+  }
+  return policy;
+}
+
+function alwaysSignedIn(subject: string) {
+  return ({ oidc }: KoaContextWithOIDC): void => {
+    const session = oidc.session as unknown as { loginAccount(details: { accountId: string }): void };
+    session.loginAccount({ accountId: subject });
+  };
+}
+
+/** The grant of this request only: an earlier one may be of another program of the same client. */
+async function findGrant({ oidc }: KoaContextWithOIDC, { signIn }: Settings) {
+  const grantId = oidc.result?.consent?.grantId;
+  if (grantId !== undefined) return oidc.provider.Grant.find(grantId);
+  if (signIn.kind !== "development" || !oidc.client) return undefined;
+  const grant = new oidc.provider.Grant({ accountId: signIn.subject, clientId: oidc.client.clientId });
+  for (const resource of Object.keys(oidc.resourceServers ?? {})) {
+    grant.addResourceScope(resource, [...oidc.requestParamScopes]);
+  }
+  grant.addOIDCScope([...oidc.requestParamOIDCScopes]);
+  await grant.save();
+  return grant;
+}

@@ -1,0 +1,61 @@
+import type { ClientFacts } from "../clients.ts";
+import { html } from "./html.ts";
+import { toPage } from "./layout.ts";
+import { type FormTarget, formParts } from "./sign-in.ts";
+
+export interface ConsentFacts extends FormTarget {
+  readonly authorityName: string;
+  readonly client: ClientFacts;
+  readonly servers: readonly { readonly name: string; readonly host: string; readonly scopes: readonly string[] }[];
+  /** Whether access goes on when the person is away. */
+  readonly staysConnected: boolean;
+  /** Who is signed in; nobody yet when another provider is asked afterwards. */
+  readonly person?: string;
+  /** Who is asked to sign the person in afterwards. */
+  readonly nextName?: string;
+}
+
+export function consentPage(facts: ConsentFacts): string {
+  const { authorityName, client, servers, staysConnected, person, nextName, action } = facts;
+  return toPage(
+    "Allow access?",
+    authorityName,
+    html`<h1>“${client.name}” wants access to ${servers.map(({ name }) => name).join(" and ")}</h1>
+${servers.map(
+  ({ name, host, scopes }) => html`<h2>In ${name} (${host}) it could</h2>
+<ul>${scopes.map((scope) => html`<li>${scope}</li>`)}</ul>`,
+)}
+${staysConnected && html`<p class="soft">It keeps this access until it is revoked, also when you are away.</p>`}
+<dl>
+<div><dt>Who asks</dt><dd>${identityOf(client)}</dd></div>
+<div><dt>You will be sent back to</dt><dd><strong>${client.returnsTo}</strong></dd></div>
+${person !== undefined && html`<div><dt>Signed in as</dt><dd>${person}</dd></div>`}
+${nextName !== undefined && html`<div><dt>Next</dt><dd>You sign in with ${nextName}</dd></div>`}
+</dl>
+${warningOf(client)}
+<form method="post" action="${action}">
+${formParts(facts)}
+<div class="row"><button name="do" value="deny">Deny</button><button class="go" name="do" value="allow">Allow</button></div>
+${person !== undefined && html`<p class="alone"><button class="link" name="do" value="switch">Use another account</button></p>`}
+</form>`,
+  );
+}
+
+function identityOf({ vouched, host, name }: ClientFacts) {
+  if (vouched === "operator") return html`${name}, known to this server`;
+  if (vouched === "host") return html`<strong>${host}</strong> (this host is verified, the name is not)`;
+  return html`An app that calls itself “${name}”. Nobody has verified that.`;
+}
+
+function warningOf({ vouched, isLocal, host, returnsTo }: ClientFacts) {
+  if (isLocal && vouched !== "operator") {
+    return html`<p class="note" role="note"><strong>Only go on if you have just started this yourself.</strong> You will be sent to a program on this computer, and any program here can claim this name.</p>`;
+  }
+  if (vouched === "nobody") {
+    return html`<p class="note" role="note"><strong>Do you know this app?</strong> Its name was chosen by itself. Look at where you will be sent back to.</p>`;
+  }
+  if (vouched === "host" && host !== returnsTo) {
+    return html`<p class="note" role="note"><strong>These are two different hosts.</strong> The app is at ${host}, but you will be sent to ${returnsTo}.</p>`;
+  }
+  return undefined;
+}

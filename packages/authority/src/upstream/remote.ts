@@ -1,0 +1,220 @@
+import * as oauth from "oauth4webapi";
+import { PortolanError } from "portolan";
+import type { UpstreamOptions } from "./options.ts";
+
+const patienceMs = 10_000;
+const metadataMs = 3_600_000;
+
+/** Tokens of the provider upstream; they are kept here and never given away. */
+export interface RemoteTokens {
+  readonly accessToken: string;
+  readonly refreshToken?: string;
+  /** Milliseconds since the epoch; absent when it was not said. */
+  readonly expiresAt?: number;
+}
+
+/** What one login upstream must be answered with. */
+export interface RemoteAttempt {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** The provider upstream does not stand behind a token any more. */
+export class RemoteEnded extends Error {
+  override readonly name = "RemoteEnded";
+}
+
+/** The provider upstream, as its client sees it. */
+export class Remote {
+  readonly #options: UpstreamOptions;
+  readonly #redirectUri: string;
+  readonly #client: oauth.Client;
+  readonly #authentication: oauth.ClientAuth;
+  #found: { readonly server: Promise<oauth.AuthorizationServer>; readonly at: number } | undefined;
+
+  constructor(options: UpstreamOptions, redirectUri: string) {
+    this.#options = options;
+    this.#redirectUri = redirectUri;
+    this.#client = { client_id: options.clientId };
+    const { clientSecret } = options;
+    this.#authentication = clientSecret === undefined ? oauth.None() : oauth.ClientSecretBasic(clientSecret);
+  }
+
+  /** Where a person goes to sign in. */
+  async addressFor({ state, nonce, verifier }: RemoteAttempt): Promise<string> {
+    const server = await this.#server();
+    const { clientId, scopes = ["openid"], parameters = {} } = this.#options;
+    const url = new URL(endpoint(server, "authorization_endpoint"));
+    const all = {
+      ...parameters,
+      response_type: "code",
+      client_id: clientId,
+      redirect_uri: this.#redirectUri,
+      scope: scopes.join(" "),
+      state,
+      ...(scopes.includes("openid") && { nonce }),
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+    };
+    for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /** Redeems what a person came back with: who they are, and the tokens for them. */
+  async redeem(query: URLSearchParams, { state, nonce, verifier }: RemoteAttempt): Promise<[string, RemoteTokens]> {
+    const server = await this.#server();
+    const checked = oauth.validateAuthResponse(server, this.#client, query, state);
+    const response = await oauth.authorizationCodeGrantRequest(
+      server,
+      this.#client,
+      this.#authentication,
+      checked,
+      this.#redirectUri,
+      verifier,
+      this.#request(),
+    );
+    const isOpenId = (this.#options.scopes ?? ["openid"]).includes("openid");
+    const answer = await oauth.processAuthorizationCodeResponse(server, this.#client, response, {
+      ...(isOpenId && { expectedNonce: nonce, requireIdToken: true }),
+    });
+    const subject =
+      oauth.getValidatedIdTokenClaims(answer)?.sub ?? (await this.#subjectOf(server, answer.access_token));
+    return [subject, toTokens(answer)];
+  }
+
+  /** Other tokens for the same person; throws RemoteEnded when there are none any more. */
+  async renew({ refreshToken }: RemoteTokens): Promise<RemoteTokens> {
+    if (refreshToken === undefined) throw new RemoteEnded("there is no refresh token");
+    const server = await this.#server();
+    try {
+      const response = await oauth.refreshTokenGrantRequest(
+        server,
+        this.#client,
+        this.#authentication,
+        refreshToken,
+        this.#request(),
+      );
+      const renewed = toTokens(await oauth.processRefreshTokenResponse(server, this.#client, response));
+      return { refreshToken, ...renewed };
+    } catch (cause) {
+      if (cause instanceof oauth.ResponseBodyError && cause.error === "invalid_grant") {
+        throw new RemoteEnded("the refresh token is not taken any more", { cause });
+      }
+      throw unavailable("renew a token", cause);
+    }
+  }
+
+  /** Whether an access token is good there; undefined when there is no way to ask. */
+  async isActive({ accessToken }: RemoteTokens): Promise<boolean | undefined> {
+    const server = await this.#server();
+    try {
+      if (server.introspection_endpoint !== undefined) {
+        const response = await oauth.introspectionRequest(
+          server,
+          this.#client,
+          this.#authentication,
+          accessToken,
+          this.#request(),
+        );
+        return (await oauth.processIntrospectionResponse(server, this.#client, response)).active;
+      }
+      if (server.userinfo_endpoint === undefined) return undefined;
+      const response = await oauth.userInfoRequest(server, this.#client, accessToken, this.#request());
+      await response.body?.cancel();
+      if (response.ok) return true;
+      if (response.status === 401 || response.status === 403) return false;
+      throw new PortolanError("http-status", `userinfo answered ${response.status}`);
+    } catch (cause) {
+      if (cause instanceof oauth.WWWAuthenticateChallengeError && cause.status === 401) {
+        // With credentials of ours refused, nothing was said about the token.
+        if (server.introspection_endpoint === undefined) return false;
+      }
+      throw unavailable("check a token", cause);
+    }
+  }
+
+  /** Gives tokens back, where that can be done. */
+  async revoke({ refreshToken, accessToken }: RemoteTokens): Promise<void> {
+    const server = await this.#server();
+    if (server.revocation_endpoint === undefined) return;
+    const response = await oauth.revocationRequest(
+      server,
+      this.#client,
+      this.#authentication,
+      refreshToken ?? accessToken,
+      this.#request(),
+    );
+    await oauth.processRevocationResponse(response);
+  }
+
+  async #subjectOf(server: oauth.AuthorizationServer, accessToken: string): Promise<string> {
+    const response = await oauth.userInfoRequest(server, this.#client, accessToken, this.#request());
+    const claims = (await response.json()) as { readonly [claim: string]: unknown };
+    const { subjectOf = ({ sub }) => (typeof sub === "string" ? sub : undefined) } = this.#options;
+    const subject = subjectOf(claims);
+    if (typeof subject === "string" && subject !== "") return subject;
+    throw new PortolanError("answer-invalid", "upstream: userinfo does not say who this is; give subjectOf");
+  }
+
+  #server(): Promise<oauth.AuthorizationServer> {
+    if (this.#found && Date.now() - this.#found.at < metadataMs) return this.#found.server;
+    const server = this.#discover().catch((cause) => {
+      this.#found = undefined;
+      throw unavailable("find its metadata", cause);
+    });
+    this.#found = { server, at: Date.now() };
+    return server;
+  }
+
+  async #discover(): Promise<oauth.AuthorizationServer> {
+    const { issuer, endpoints } = this.#options;
+    if (endpoints) {
+      return {
+        issuer,
+        authorization_endpoint: endpoints.authorization,
+        token_endpoint: endpoints.token,
+        ...(endpoints.userinfo !== undefined && { userinfo_endpoint: endpoints.userinfo }),
+        ...(endpoints.introspection !== undefined && { introspection_endpoint: endpoints.introspection }),
+        ...(endpoints.revocation !== undefined && { revocation_endpoint: endpoints.revocation }),
+      };
+    }
+    let last: unknown;
+    for (const algorithm of ["oidc", "oauth2"] as const) {
+      try {
+        const response = await oauth.discoveryRequest(new URL(issuer), { algorithm, ...this.#request() });
+        return await oauth.processDiscoveryResponse(new URL(issuer), response);
+      } catch (cause) {
+        last = cause;
+      }
+    }
+    throw last;
+  }
+
+  #request() {
+    return {
+      signal: () => AbortSignal.timeout(patienceMs),
+      // Only an operator names this address, and only loopback goes without https.
+      [oauth.allowInsecureRequests]: this.#options.issuer.startsWith("http://"),
+    };
+  }
+}
+
+function endpoint(server: oauth.AuthorizationServer, name: "authorization_endpoint"): string {
+  const found = server[name];
+  if (found === undefined) throw new PortolanError("answer-invalid", `upstream: its metadata has no ${name}`);
+  return found;
+}
+
+function toTokens(answer: oauth.TokenEndpointResponse): RemoteTokens {
+  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = answer;
+  return {
+    accessToken,
+    ...(refreshToken !== undefined && { refreshToken }),
+    ...(expiresIn !== undefined && { expiresAt: Date.now() + expiresIn * 1_000 }),
+  };
+}
+
+function unavailable(what: string, cause: unknown): PortolanError {
+  return new PortolanError("connection-closed", `upstream: could not ${what}: ${(cause as Error).message}`, { cause });
+}

@@ -1,0 +1,319 @@
+import { createMemoryStorage, randomSecret } from "portolan/storage";
+import { type AuthorityOptions, upstream } from "portolan-authority";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { Browser } from "./browser.ts";
+import { App, calledBack, introspect, type Started, start } from "./kit.ts";
+import { UpstreamProvider, type UpstreamProviderOptions } from "./upstream-provider.ts";
+
+interface Both extends Started {
+  readonly remote: UpstreamProvider;
+}
+
+/** An authority that lets people sign in with another provider. */
+async function startBoth(
+  remoteOptions: Partial<UpstreamProviderOptions> = {},
+  options: Partial<AuthorityOptions> = {},
+): Promise<Both> {
+  let remote: UpstreamProvider | undefined;
+  // Where each is found is known only when it listens, so the authority learns of the other one late.
+  const signIn = upstream({
+    issuer: "http://127.0.0.1:1",
+    clientId: "authority",
+    clientSecret: "between-the-two",
+    name: "Big Provider",
+    scopes: ["openid"],
+  });
+  const late = {
+    ...signIn,
+    get issuer() {
+      return remote?.issuer ?? "http://127.0.0.1:1";
+    },
+  };
+  const started = await start({ signIn: late, ...options });
+  remote = await UpstreamProvider.start({ redirectUri: `${started.issuer}/callback`, ...remoteOptions });
+  return { ...started, remote };
+}
+
+/** Allows, and signs in at the other provider. */
+async function login(app: App): Promise<URLSearchParams> {
+  const consent = await app.browser.open(app.authorizeUrl());
+  return calledBack(await app.browser.press(consent, "allow"));
+}
+
+async function loginForTokens(app: App) {
+  return (await app.redeem((await login(app)).get("code") ?? "")).body;
+}
+
+const minutes = (count: number) => vi.setSystemTime(Date.now() + count * 60_000);
+afterEach(() => vi.useRealTimers());
+const letTimePass = () => vi.useFakeTimers({ toFake: ["Date"] });
+
+describe("signing in with another provider", () => {
+  test("asks here first, and ends in tokens of ours", async () => {
+    const { issuer, remote, errors, events, ...rest } = await startBoth();
+    const app = await App.register(issuer);
+    const consent = await app.browser.open(app.authorizeUrl());
+    expect(consent.text).toContain("You sign in with Big Provider");
+    expect(remote.countOf("GET /auth")).toBe(0);
+    const query = calledBack(await app.browser.press(consent, "allow"));
+    expect([query.get("iss"), query.get("state")]).toEqual([issuer, "some-state"]);
+    const { body } = await app.redeem(query.get("code") ?? "");
+    expect(body).toMatchObject({ token_type: "Bearer", scope: "notes:read" });
+    expect(await remote.knows(body["access_token"])).toBe(false);
+    expect(await introspect({ issuer, events, errors, ...rest }, body["access_token"])).toMatchObject({
+      active: true,
+      sub: "zoe",
+      client_id: app.clientId,
+    });
+    expect(errors).toEqual([]);
+    expect(events.map(({ type }) => type)).toEqual(["client-registered", "signed-in", "allowed", "token-issued"]);
+  });
+
+  test("is not begun for somebody who says no, and ends with the client when they say it there", async () => {
+    const { issuer, remote } = await startBoth();
+    const app = await App.register(issuer);
+    const consent = await app.browser.open(app.authorizeUrl());
+    expect(calledBack(await app.browser.press(consent, "deny")).get("error")).toBe("access_denied");
+    expect(remote.countOf("GET /auth")).toBe(0);
+    remote.denies = true;
+    expect((await login(app)).get("error")).toBe("access_denied");
+  });
+
+  test("as somebody else the next time is that person's", async () => {
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    await loginForTokens(app);
+    both.remote.person = "yan";
+    // Signed out there, so that it asks again.
+    app.browser.cookies.splice(
+      0,
+      app.browser.cookies.length,
+      ...app.browser.cookies.filter(({ name }) => !/^up/.test(name)),
+    );
+    const { access_token } = await loginForTokens(app);
+    expect((await introspect(both, access_token))["sub"]).toBe("yan");
+  });
+
+  test("that fails there is told to the client without what went wrong", async () => {
+    const { issuer, remote, errors } = await startBoth();
+    const app = await App.register(issuer);
+    const consent = await app.browser.open(app.authorizeUrl());
+    const stopped = new Browser((url) => url.href.startsWith(`${issuer}/callback`));
+    stopped.cookies.push(...app.browser.cookies);
+    const { url } = await stopped.press(consent, "allow");
+    remote.isDown = true;
+    app.browser.cookies.push(...stopped.cookies);
+    const query = calledBack(await app.browser.open(url));
+    expect([query.get("error"), query.get("error_description")]).toEqual([
+      "server_error",
+      "the sign-in with Big Provider failed",
+    ]);
+    expect(errors).toHaveLength(1);
+  });
+});
+
+test("a provider that cannot be reached is named to the person", async () => {
+  const { issuer, remote, errors } = await startBoth();
+  const app = await App.register(issuer);
+  const consent = await app.browser.open(app.authorizeUrl());
+  remote.isDown = true;
+  const { status, text } = await app.browser.press(consent, "allow");
+  expect([status, errors.length]).toEqual([502, 1]);
+  expect(text).toContain("Big Provider cannot be reached now");
+});
+
+describe("T51: a victim cannot be made to finish what an attacker has begun", () => {
+  /** The address that an attacker is sent back to from the provider upstream, caught on the way. */
+  async function caughtCallback({ issuer }: Both): Promise<[App, string]> {
+    const attacker = await App.register(issuer);
+    const browser = new Browser((url) => url.href.startsWith(`${issuer}/callback`));
+    const consent = await browser.open(attacker.authorizeUrl());
+    const { url } = await browser.press(consent, "allow");
+    attacker.browser.cookies.push(...browser.cookies);
+    return [attacker, url];
+  }
+
+  test("in another browser the way back is refused", async () => {
+    const both = await startBoth();
+    const [, url] = await caughtCallback(both);
+    const victim = new Browser(() => false);
+    const refused = await victim.open(url);
+    expect(refused.status).toBe(403);
+    expect(refused.text).toContain("begun in another browser");
+    expect(both.events.map(({ type }) => type)).toEqual(["client-registered"]);
+  });
+
+  test("in a browser that has begun something of its own too", async () => {
+    const both = await startBoth();
+    const [, url] = await caughtCallback(both);
+    const victim = await App.register(both.issuer);
+    await victim.browser.open(victim.authorizeUrl());
+    expect((await victim.browser.open(url)).status).toBe(403);
+  });
+
+  test("the way back is good once", async () => {
+    const both = await startBoth();
+    const [app, url] = await caughtCallback(both);
+    const [one, two] = await Promise.all([app.browser.fetch(url), app.browser.fetch(url)]);
+    expect([one.status, two.status].sort()).toEqual([303, 400]);
+    const location = (one.headers.get("location") ?? two.headers.get("location")) as string;
+    expect(calledBack(await app.browser.open(location)).get("code")).toBeTruthy();
+    expect((await app.browser.open(url)).status).toBe(400);
+  });
+
+  test("a state that was never allowed is none", async () => {
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    await app.browser.open(app.authorizeUrl());
+    expect((await app.browser.open(`${both.issuer}/callback?code=x&state=made-up`)).status).toBe(400);
+  });
+
+  test("what one client was allowed another one is asked about again", async () => {
+    const both = await startBoth();
+    const one = await App.register(both.issuer);
+    const two = await App.register(both.issuer, { client_name: "Another" }, one.browser);
+    await login(one);
+    const asked = both.remote.asked.length;
+    const page = await two.browser.open(two.authorizeUrl());
+    expect(page.text).toContain("“Another” wants access");
+    expect(both.remote.asked.length).toBe(asked);
+  });
+});
+
+describe("N24: our tokens live as long as those upstream", () => {
+  test("ended there, they are inactive here and the client is told to log in again", async () => {
+    letTimePass();
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    const { access_token, refresh_token } = await loginForTokens(app);
+    await both.remote.endAll();
+    minutes(1.1);
+    expect(await introspect(both, access_token)).toEqual({ active: false });
+    const refused = await app.refresh(refresh_token);
+    expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_grant"]);
+    expect(both.events.at(-1)).toMatchObject({ type: "upstream-ended", subject: "zoe", clientId: app.clientId });
+    await expect(both.authority.upstreamToken({ subject: "zoe", clientId: app.clientId })).rejects.toThrow(
+      "sign in again",
+    );
+  });
+
+  test.each(["none", "client_secret_basic"])("a refresh (%s) finds it out too, and ends the rest", async (method) => {
+    letTimePass();
+    const both = await startBoth();
+    const app = await App.register(both.issuer, { token_endpoint_auth_method: method });
+    const { access_token, refresh_token } = await loginForTokens(app);
+    await both.remote.endAll();
+    minutes(1.1);
+    expect((await app.refresh(refresh_token)).body["error"]).toBe("invalid_grant");
+    expect(await introspect(both, access_token)).toEqual({ active: false });
+  });
+
+  test("the word of the other provider is asked for once a minute", async () => {
+    letTimePass();
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    const { access_token } = await loginForTokens(app);
+    const asked = () => both.remote.countOf("POST /token/introspection");
+    for (let times = 0; times < 3; times += 1) await introspect(both, access_token);
+    expect(asked()).toBe(0);
+    minutes(1.1);
+    await Promise.all(Array.from({ length: 5 }, () => introspect(both, access_token)));
+    expect(asked()).toBe(1);
+  });
+
+  test("where it has no introspection, its userinfo says it", async () => {
+    letTimePass();
+    const both = await startBoth({ hasIntrospection: false });
+    const app = await App.register(both.issuer);
+    const { access_token } = await loginForTokens(app);
+    minutes(1.1);
+    expect((await introspect(both, access_token))["active"]).toBe(true);
+    expect(both.remote.countOf("GET /me")).toBe(1);
+    await both.remote.endAll();
+    minutes(1.1);
+    expect(await introspect(both, access_token)).toEqual({ active: false });
+  });
+
+  test("nothing is said about tokens while it cannot be asked, and nothing is ended", async () => {
+    letTimePass();
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    const { access_token } = await loginForTokens(app);
+    both.remote.isDown = true;
+    minutes(1.1);
+    expect(await introspect(both, access_token)).toMatchObject({ error: "server_error" });
+    both.remote.isDown = false;
+    expect((await introspect(both, access_token))["active"]).toBe(true);
+  });
+
+  test("what cannot be renewed now has not ended", async () => {
+    letTimePass();
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    const { refresh_token } = await loginForTokens(app);
+    const holder = { subject: "zoe", clientId: app.clientId };
+    minutes(11);
+    both.remote.isDown = true;
+    await expect(both.authority.upstreamToken(holder)).rejects.toMatchObject({ code: "connection-closed" });
+    expect((await app.refresh(refresh_token)).status).toBe(500);
+    both.remote.isDown = false;
+    expect(await both.remote.knows(await both.authority.upstreamToken(holder))).toBe(true);
+    expect((await app.refresh(refresh_token)).status).toBe(200);
+  });
+
+  test("when ours is refreshed, the one there is renewed in time", async () => {
+    letTimePass();
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    const { refresh_token } = await loginForTokens(app);
+    const before = both.remote.countOf("POST /token");
+    minutes(5);
+    const { status, body } = await app.refresh(refresh_token);
+    expect([status, both.remote.countOf("POST /token") - before]).toEqual([200, 1]);
+    minutes(9);
+    expect((await introspect(both, body["access_token"]))["active"]).toBe(true);
+  });
+
+  test("a server gets a token there for its own calls, renewed once for all who ask", async () => {
+    letTimePass();
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    await loginForTokens(app);
+    const holder = { subject: "zoe", clientId: app.clientId };
+    const first = await both.authority.upstreamToken(holder);
+    expect(await both.remote.knows(first)).toBe(true);
+    expect(await both.authority.upstreamToken(holder)).toBe(first);
+    minutes(11);
+    const before = both.remote.countOf("POST /token");
+    const renewed = await Promise.all(Array.from({ length: 8 }, () => both.authority.upstreamToken(holder)));
+    expect([new Set(renewed).size, both.remote.countOf("POST /token") - before]).toEqual([1, 1]);
+    expect(renewed[0]).not.toBe(first);
+    await expect(both.authority.upstreamToken({ subject: "yan", clientId: app.clientId })).rejects.toMatchObject({
+      code: "unauthorized",
+    });
+  });
+
+  test("revoked here, they are given back there", async () => {
+    const both = await startBoth();
+    const app = await App.register(both.issuer);
+    const { access_token } = await loginForTokens(app);
+    const there = await both.authority.upstreamToken({ subject: "zoe", clientId: app.clientId });
+    await both.authority.revoke({ subject: "zoe" });
+    expect(await introspect(both, access_token)).toEqual({ active: false });
+    expect(await both.remote.knows(there)).toBe(false);
+  });
+
+  test("no token of the other provider is kept or given in the clear", async () => {
+    const storage = createMemoryStorage();
+    const both = await startBoth({}, { storage, secrets: [randomSecret()] });
+    const app = await App.register(both.issuer);
+    const tokens = await loginForTokens(app);
+    const there = await both.authority.upstreamToken({ subject: "zoe", clientId: app.clientId });
+    const kept = JSON.stringify(await storage.kv.list("", { limit: 1_000 }));
+    expect(kept.length).toBeGreaterThan(1_000);
+    for (const secret of [there, tokens.access_token, tokens.refresh_token, "zoe", app.clientId]) {
+      expect(kept).not.toContain(secret);
+    }
+    expect(JSON.stringify(tokens)).not.toContain(there);
+  });
+});
