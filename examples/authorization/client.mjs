@@ -10,6 +10,8 @@ const url = process.argv[2] ?? "http://localhost:4001/mcp";
 
 const auth = oauth({
   clientName: "Notes in the terminal",
+  // It will write too, so the person is asked once and not again at the first note.
+  scopes: ["notes:read", "notes:write"],
   // Without a browser on this machine: PASTE=1, then sign in anywhere and paste the address that comes back.
   redirect: process.env["PASTE"] ? paste() : loopback(),
   store: fileStore(process.env["CREDENTIALS"] ?? join(homedir(), ".portolan-example/credentials.json")),

@@ -43,6 +43,7 @@ const authority = await createAuthority({
     issuer: acme,
     clientId: "notes",
     clientSecret: "only-for-this-example-0123456789",
+    scopes: ["openid", "profile"],
     name: "Acme accounts",
   }),
   registration: { dynamic: true },
@@ -57,8 +58,6 @@ const mcp = serveHttp(notes, {
   }),
 });
 
-createHttpServer((req, res) => {
-  const isMcp = req.url === "/mcp" || req.url?.startsWith("/.well-known/oauth-protected-resource");
-  if (isMcp) mcp.node(req, res);
-  else authority.handle(req, res);
-}).listen(port, "localhost", () => console.log(`Notes at ${resource}`));
+createHttpServer((req, res) => authority.handle(req, res, () => mcp.node(req, res))).listen(port, "localhost", () =>
+  console.log(`Notes at ${resource}`),
+);

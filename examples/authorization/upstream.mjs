@@ -1,19 +1,26 @@
 // @ts-check
 // The company where people have their accounts. It knows one application, "notes", and nothing of MCP.
 //   node examples/authorization/upstream.mjs 4000
+// There is one account: "ada", with the password "lovelace".
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { fileURLToPath } from "node:url";
-import { createAuthority, usersIn } from "portolan-authority";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAuthority, hashPassword, usersIn } from "portolan-authority";
 
 const port = Number(process.argv[2] ?? 4000);
 const notes = process.argv[3] ?? "http://localhost:4001";
 const issuer = `http://localhost:${port}`;
 
+const users = join(mkdtempSync(join(tmpdir(), "acme-")), "users.json");
+const ada = { name: "ada", displayName: "Ada Lovelace", password: await hashPassword("lovelace") };
+writeFileSync(users, JSON.stringify({ users: [ada] }), { mode: 0o600 });
+
 const accounts = await createAuthority({
   issuer,
   name: "Acme accounts",
   resources: [{ resource: `${issuer}/profile`, name: "Your profile", scopes: { profile: "See your name" } }],
-  signIn: usersIn(fileURLToPath(new URL("users.json", import.meta.url))),
+  signIn: usersIn(users),
   clients: [
     {
       clientId: "notes",
@@ -24,4 +31,6 @@ const accounts = await createAuthority({
   ],
 });
 
-createServer(accounts.handle).listen(port, "localhost", () => console.log(`Acme accounts at ${issuer}`));
+createServer((req, res) => accounts.handle(req, res)).listen(port, "localhost", () =>
+  console.log(`Acme accounts at ${issuer}`),
+);

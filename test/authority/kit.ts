@@ -57,7 +57,10 @@ export interface Started {
 }
 
 /** An authority with people, dynamic registration and one server, unless a test says otherwise. */
-export async function start(options: Partial<AuthorityOptions> = {}, path = ""): Promise<Started> {
+export async function start(
+  options: Partial<AuthorityOptions> = {},
+  path = "",
+): Promise<Started & { address: string }> {
   const events: AuthorityEvent[] = [];
   const errors: unknown[] = [];
   let authority: Authority | undefined;
@@ -75,7 +78,7 @@ export async function start(options: Partial<AuthorityOptions> = {}, path = ""):
     });
     return authority.handle;
   });
-  return { issuer: origin + path, authority: authority!, events, errors };
+  return { issuer: options.issuer ?? origin + path, address: origin + path, authority: authority!, events, errors };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is

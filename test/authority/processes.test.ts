@@ -1,47 +1,41 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { decodeJwt } from "jose";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
-import { type Authority, type AuthorityOptions, createAuthority } from "portolan-authority";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { App, calledBack, introspect, people, resource } from "./kit.ts";
+import { createAuthority } from "portolan-authority";
+import { describe, expect, test } from "vitest";
+import { startProcess } from "./in-process.ts";
+import { App, calledBack, introspect, people, resource, type Started, start } from "./kit.ts";
 
-/** Authorities of one issuer over one storage, each as another process would have it; the first listens at the issuer. */
-async function startTwo(options: Partial<AuthorityOptions> = {}) {
-  const servers = await Promise.all([listen(), listen()]);
-  const issuer = addressOf(servers[0]);
-  const all: AuthorityOptions = {
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  await once(server.close(), "close");
+  return port;
+}
+
+/** Two processes with an authority of one issuer over one storage; the first listens at the issuer. */
+async function startTwo(accessTokens: "jwt" | "opaque" = "jwt") {
+  const storage = createMemoryStorage();
+  const [port, otherPort] = [await freePort(), await freePort()];
+  const issuer = `http://127.0.0.1:${port}`;
+  const shared = {
     issuer,
     name: "Acme",
     resources: [{ resource, name: "Notes", scopes: { "notes:read": "Read your notes" } }],
     registration: { dynamic: true },
-    signIn: people(),
-    storage: createMemoryStorage(),
     secrets: [randomSecret()],
-    ...options,
+    introspection: { clientId: "servers", clientSecret: "between-servers" },
+    accessTokens,
   };
+  const { path: users } = people();
   // Together, so that they race for the keys.
-  const [one, two] = await Promise.all([createAuthority(all), createAuthority(all)]);
-  attach(servers[0], one);
-  attach(servers[1], two);
-  return { issuer, other: addressOf(servers[1]), one, two, all, servers };
+  await Promise.all([port, otherPort].map((one) => startProcess(storage, { ...shared, users, port: one })));
+  const authority = await createAuthority({ ...shared, signIn: people(), storage });
+  const here: Started = { issuer, authority, events: [], errors: [] };
+  return { issuer, other: `http://127.0.0.1:${otherPort}`, here };
 }
-
-async function listen(): Promise<Server> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return server;
-}
-
-function attach(server: Server, { handle }: Authority): void {
-  server.removeAllListeners("request").on("request", (request, response) => handle(request, response));
-}
-
-const addressOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 describe("two processes over one storage", () => {
   test("sign with one key", async () => {
@@ -73,43 +67,44 @@ describe("two processes over one storage", () => {
   });
 
   test("do not redeem a code twice", async () => {
-    const { issuer, other } = await startTwo({ accessTokens: "opaque" });
+    const { issuer, other } = await startTwo();
     const app = await App.register(issuer);
     const code = (await app.login()).get("code") ?? "";
     const answers = await Promise.all([issuer, other, issuer, other].map((url) => app.redeem(code, {}, {}, url)));
-    expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
+    const given = answers.filter(({ status }) => status === 200);
+    expect(given.length).toBeLessThanOrEqual(1);
+    for (const { body } of given) expect((await app.refresh(body["refresh_token"])).status).toBe(400);
   });
 
   test("know of each other's revocations", async () => {
-    const started = await startTwo({ accessTokens: "opaque" });
-    const { issuer, one, two } = started;
+    const { issuer, here } = await startTwo("opaque");
     const app = await App.register(issuer);
     const { body } = await app.loginForTokens();
-    const about = { issuer, authority: two, events: [], errors: [] };
-    expect(two.protection).toEqual(one.protection);
-    expect((await introspect(about, body["access_token"]))["active"]).toBe(true);
-    await two.revoke({ subject: "ada" });
-    expect(await introspect({ ...about, authority: one }, body["access_token"])).toEqual({ active: false });
+    expect((await introspect(here, body["access_token"]))["active"]).toBe(true);
+    await here.authority.revoke({ subject: "ada" });
+    expect(await introspect(here, body["access_token"])).toEqual({ active: false });
   });
 });
 
 describe("a process that starts again", () => {
   test("takes what was given before, with an older secret too", async () => {
-    const older = randomSecret();
-    const { issuer, all, servers, one } = await startTwo({ secrets: [older] });
-    const app = await App.register(issuer);
+    const [storage, older, signIn] = [createMemoryStorage(), randomSecret(), people()];
+    const before = await start({ storage, secrets: [older], signIn });
+    const app = await App.register(before.issuer);
     const { body } = await app.loginForTokens();
-    await one.close();
-    attach(servers[0], await createAuthority({ ...all, secrets: [randomSecret(), older] }));
-    const { status, body: renewed } = await app.refresh(body["refresh_token"]);
+    await before.authority.close();
+    const after = await start({ issuer: before.issuer, storage, secrets: [randomSecret(), older], signIn });
+    const { status, body: renewed } = await app.refresh(body["refresh_token"], {}, after.address);
     expect(status).toBe(200);
-    expect(decodeJwt(renewed["access_token"]).sub).toBe("ada");
+    expect(decodeJwt(renewed["access_token"])).toMatchObject({ sub: "ada", iss: before.issuer });
     // Still signed in, too.
-    expect((await app.browser.open(app.authorizeUrl())).text).toContain("Signed in as");
+    const again = await app.browser.open(app.authorizeUrl().replace(before.issuer, after.address));
+    expect(again.text).toContain("Signed in as");
   });
 
   test("says so when no secret opens what is kept", async () => {
-    const { all } = await startTwo();
-    await expect(createAuthority({ ...all, secrets: [randomSecret()] })).rejects.toThrow("secrets: none opens");
+    const storage = createMemoryStorage();
+    const { issuer } = await start({ storage, secrets: [randomSecret()] });
+    await expect(start({ issuer, storage, secrets: [randomSecret()] })).rejects.toThrow("secrets: none opens");
   });
 });

@@ -402,7 +402,7 @@ describe("T57: pages", () => {
       expect([name, attributes]).toEqual([name, expect.stringMatching(/httponly/i)]);
       expect(attributes).toMatch(/samesite=lax/i);
     }
-    const { issuer: http, authority } = await start({ issuer: "https://auth.example" });
+    const { address: http, authority } = await start({ issuer: "https://auth.example" });
     expect(authority.protection.issuer).toBe("https://auth.example");
     const secure = await App.register(http);
     const begun = await secure.browser.fetch(secure.authorizeUrl());
