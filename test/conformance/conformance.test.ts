@@ -4,13 +4,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { root, run } from "../examples/example.ts";
 import {
+  beyond,
   type Check,
   deviationOf,
   exceptions,
   expected,
   judge,
+  judgeAuthority,
   judgeClient,
   judgeServer,
+  listBeyond,
   listScenarios,
   startServer,
   suiteNode,
@@ -55,6 +58,26 @@ describe.each(Object.keys(expected))("%s", (revision) => {
       expect(deviationOf(verdict, exception)).toBeUndefined();
       expect(verdict.printed).toContain(ours);
     });
+  });
+});
+
+describe("what belongs to no revision", () => {
+  test("is what is run", async () => {
+    expect(await listBeyond()).toEqual(beyond);
+  });
+
+  test.each(beyond.extensions)("the client passes %s", async (scenario) => {
+    const verdict = await judgeClient(scenario, "extensions");
+    expect(verdict).toMatchObject({ passed: true, why: "", printed: expect.stringContaining(ours) });
+  });
+
+  test("the authorization server passes all that there is for one", async () => {
+    const authority = await startServer(join(root, "test/conformance/authority.mjs"));
+    onTestFinished(authority.close);
+    const verdicts = await judgeAuthority(authority.url);
+    expect(Object.fromEntries(verdicts)).toEqual(
+      Object.fromEntries(beyond.authority.map((scenario) => [scenario, { passed: true, why: "" }])),
+    );
   });
 });
 

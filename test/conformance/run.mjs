@@ -10,7 +10,17 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual, parseArgs } from "node:util";
-import { deviationOf, exceptions, expected, judgeClient, judgeServer, listScenarios, startServer } from "./suite.mjs";
+import {
+  beyond,
+  deviationOf,
+  exceptions,
+  expected,
+  judgeAuthority,
+  judgeClient,
+  judgeServer,
+  listScenarios,
+  startServer,
+} from "./suite.mjs";
 
 /** @typedef {import("./suite.d.mts").Side} Side */
 /** @typedef {import("./suite.d.mts").Verdict} Verdict */
@@ -31,6 +41,7 @@ if (theirServer === undefined && theirClient === undefined) {
   const server = await startServer();
   await judgeAll("server", (revision) => judgeServer(server.url, revision), exceptions.server).finally(server.close);
   await judgeAll("client", (revision) => judgeClients(revision), exceptions.client);
+  if (only === undefined) await judgeBeyond();
 }
 process.exitCode = deviations === 0 ? 0 : 1;
 if (hasPeer) {
@@ -56,15 +67,34 @@ if (only === undefined && theirServer === undefined && theirClient === undefined
  */
 async function judgeAll(side, judge, known = {}, implementation = undefined) {
   for (const revision of revisions) {
-    const scenarios = expected[revision]?.[side] ?? [];
-    const verdicts = await judge(revision);
-    const passed = scenarios.filter((scenario) => verdicts.get(scenario)?.passed).length;
-    const listed = scenarios.filter((scenario) => known[scenario] !== undefined).length;
-    const note = listed === 0 ? "" : `, ${listed} in exceptions.json`;
-    console.log(`${revision} ${side} ${passed}/${scenarios.length}${note}`);
-    scores.push({ implementation, revision, side, passed, applicable: scenarios.length, exceptions: listed });
-    for (const scenario of scenarios) tell(scenario, deviationOf(verdicts.get(scenario), known[scenario]));
+    report(revision, side, expected[revision]?.[side] ?? [], await judge(revision), known, implementation);
   }
+}
+
+/**
+ * @param {string} revision
+ * @param {string} side
+ * @param {string[]} scenarios
+ * @param {Map<string, Verdict>} verdicts
+ * @param {{ [scenario: string]: string }} [known]
+ * @param {string} [implementation]
+ */
+function report(revision, side, scenarios, verdicts, known = {}, implementation = undefined) {
+  const passed = scenarios.filter((scenario) => verdicts.get(scenario)?.passed).length;
+  const listed = scenarios.filter((scenario) => known[scenario] !== undefined).length;
+  const note = listed === 0 ? "" : `, ${listed} in exceptions.json`;
+  console.log(`${revision} ${side} ${passed}/${scenarios.length}${note}`);
+  scores.push({ implementation, revision, side, passed, applicable: scenarios.length, exceptions: listed });
+  for (const scenario of scenarios) tell(scenario, deviationOf(verdicts.get(scenario), known[scenario]));
+}
+
+/** What belongs to no revision. */
+async function judgeBeyond() {
+  const clients = new Map();
+  for (const scenario of beyond.extensions) clients.set(scenario, await judgeClient(scenario, "extensions"));
+  report("extensions", "client", beyond.extensions, clients);
+  const authority = await startServer(fileURLToPath(new URL("authority.mjs", import.meta.url)));
+  report("any", "authority", beyond.authority, await judgeAuthority(authority.url).finally(authority.close));
 }
 
 /**

@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,6 +28,9 @@ export const expected = JSON.parse(readFileSync(join(here, "scenarios.json"), "u
 /** @type {import("./suite.d.mts").Exceptions} */
 export const exceptions = JSON.parse(readFileSync(join(here, "exceptions.json"), "utf8"));
 
+/** @type {import("./suite.d.mts").Beyond} */
+export const beyond = JSON.parse(readFileSync(join(here, "beyond.json"), "utf8"));
+
 /** @type {typeof import("./suite.d.mts").listScenarios} */
 export async function listScenarios() {
   const { output } = await runSuite(["list", "--server", "--client"]);
@@ -42,6 +46,16 @@ export async function listScenarios() {
     }
   }
   return listed;
+}
+
+/** @type {typeof import("./suite.d.mts").listBeyond} */
+export async function listBeyond() {
+  const { output } = await runSuite(["list", "--client"]);
+  const { output: authority } = await runSuite(["list", "--authorization"]);
+  return {
+    extensions: [...output.matchAll(/^ {2}- (auth\/\S+) \[extension\]$/gm)].map(([, name = ""]) => name),
+    authority: [...authority.matchAll(/^ {2}- (\S+) \[.*\]$/gm)].map(([, name = ""]) => name),
+  };
 }
 
 /** @type {typeof import("./suite.d.mts").startServer} */
@@ -87,6 +101,49 @@ function judgeScenarios(url, revision, which) {
   });
 }
 
+/** @type {typeof import("./suite.d.mts").judgeAuthority} */
+export function judgeAuthority(issuer) {
+  return inFolder(async (folder) => {
+    const flags = ["--client-id", "conformance", "--resource", `${issuer}/mcp`, "--port", await freePort()];
+    const { output } = await runSuite(["authorization", "--url", issuer, ...flags, "-o", folder], (printed) => {
+      const page = new RegExp(`^${issuer}/\\S+$`, "m").exec(printed)?.[0];
+      if (page !== undefined) signIn(page);
+      return page !== undefined;
+    });
+    const judged = findChecks(folder).map(({ name, checks }) => [
+      name.replace("authorization-server-", ""),
+      judge(checks),
+    ]);
+    if (judged.length === 0) throw new Error(`The suite has judged nothing: ${output}`);
+    return new Map(/** @type {[string, Verdict][]} */ (judged));
+  });
+}
+
+/** Follows the redirects of an authorization server that asks nothing, with its cookies. @param {string} page */
+async function signIn(page) {
+  const cookies = new Map();
+  for (let url = page, hops = 0; hops < 20; hops += 1) {
+    const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
+    const response = await fetch(url, { redirect: "manual", headers: { cookie } });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      cookies.set(name, value);
+    }
+    const next = response.headers.get("location");
+    if (next === null) return;
+    url = new URL(next, url).href;
+  }
+}
+
+/** A port that nobody uses, as the suite wants to be told. @returns {Promise<string>} */
+async function freePort() {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  await once(probe.close(), "close");
+  return String(typeof address === "object" ? address?.port : address);
+}
+
 /** @type {typeof import("./suite.d.mts").judgeClient} */
 export async function judgeClient(scenario, revision, command = ourClient) {
   let verdict = await judgeRun(scenario, revision, command);
@@ -99,7 +156,9 @@ export async function judgeClient(scenario, revision, command = ourClient) {
 /** @param {string} scenario @param {string} revision @param {string} command */
 function judgeRun(scenario, revision, command) {
   return inFolder(async (folder) => {
-    const args = ["client", "--command", command, "--scenario", scenario, "--spec-version", revision, "-o", folder];
+    // Extensions belong to no revision, and the suite chooses one.
+    const version = revision === "extensions" ? [] : ["--spec-version", revision];
+    const args = ["client", "--command", command, "--scenario", scenario, ...version, "-o", folder];
     const { code, output } = await runSuite(args);
     const [found] = findChecks(folder);
     if (found === undefined) throw new Error(`The suite has judged nothing: ${output}`);
@@ -148,13 +207,18 @@ async function inFolder(use) {
   }
 }
 
-/** @param {string[]} args @returns {Promise<{ code: number | null, output: string }>} */
-function runSuite(args) {
+/**
+ * @param {string[]} args
+ * @param {(printed: string) => boolean} [hear] hears what is printed so far, until it says that it has heard enough
+ * @returns {Promise<{ code: number | null, output: string }>}
+ */
+function runSuite(args, hear) {
   const child = spawn(suiteNode, [suiteScript, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => {
       output += text;
+      if (hear?.(output)) hear = undefined;
     });
   }
   return new Promise((resolve, reject) => {
