@@ -38,7 +38,7 @@ export class Remote {
     this.#redirectUri = redirectUri;
     this.#client = { client_id: options.clientId };
     const { clientSecret } = options;
-    this.#authentication = clientSecret === undefined ? oauth.None() : oauth.ClientSecretBasic(clientSecret);
+    this.#authentication = clientSecret === undefined ? oauth.None() : secretOf(clientSecret);
   }
 
   /** Where a person goes to sign in. */
@@ -64,6 +64,18 @@ export class Remote {
   /** Redeems what a person came back with: who they are, and the tokens for them. */
   async redeem(query: URLSearchParams, { state, nonce, verifier }: RemoteAttempt): Promise<[string, RemoteTokens]> {
     const server = await this.#server();
+    try {
+      return await this.#redeem(server, query, { state, nonce, verifier });
+    } catch (cause) {
+      throw unavailable("redeem a login", cause);
+    }
+  }
+
+  async #redeem(
+    server: oauth.AuthorizationServer,
+    query: URLSearchParams,
+    { state, nonce, verifier }: RemoteAttempt,
+  ): Promise<[string, RemoteTokens]> {
     const checked = oauth.validateAuthResponse(server, this.#client, query, state);
     const response = await oauth.authorizationCodeGrantRequest(
       server,
@@ -99,7 +111,7 @@ export class Remote {
       return { refreshToken, ...renewed };
     } catch (cause) {
       if (cause instanceof oauth.ResponseBodyError && cause.error === "invalid_grant") {
-        throw new RemoteEnded("the refresh token is not taken any more", { cause });
+        throw new RemoteEnded("the refresh token is not taken any more");
       }
       throw unavailable("renew a token", cause);
     }
@@ -215,6 +227,28 @@ function toTokens(answer: oauth.TokenEndpointResponse): RemoteTokens {
   };
 }
 
+/** Without the cause, which may hold codes and tokens. */
 function unavailable(what: string, cause: unknown): PortolanError {
-  return new PortolanError("connection-closed", `upstream: could not ${what}: ${(cause as Error).message}`, { cause });
+  if (cause instanceof PortolanError) return cause;
+  const {
+    message,
+    error,
+    error_description: description,
+  } = cause as Error & {
+    readonly error?: string;
+    readonly error_description?: string;
+  };
+  const said = error === undefined ? message : [error, description].filter(Boolean).join(": ");
+  return new PortolanError("connection-closed", `upstream: could not ${what}: ${said}`);
+}
+
+/** As its metadata prefers; encoded as forms are, and no more than that, because many take what stands there as it is. */
+function secretOf(clientSecret: string): oauth.ClientAuth {
+  const post = oauth.ClientSecretPost(clientSecret);
+  const encode = (value: string) => new URLSearchParams([["", value]]).toString().slice(1);
+  return (server, client, body, headers) => {
+    const offered = server.token_endpoint_auth_methods_supported;
+    if (offered && !offered.includes("client_secret_basic")) return post(server, client, body, headers);
+    headers.set("authorization", `Basic ${btoa(`${encode(client.client_id)}:${encode(clientSecret)}`)}`);
+  };
 }
