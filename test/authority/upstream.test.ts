@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { type AuthorityOptions, upstream } from "portolan-authority";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -109,6 +110,27 @@ describe("signing in with another provider", () => {
       "the sign-in with Big Provider failed",
     ]);
     expect(errors).toHaveLength(1);
+  });
+
+  test("and fails in any other way is told to the operator without anything secret", async () => {
+    const { issuer, events, errors } = await startBoth();
+    const app = await App.register(issuer);
+    const consent = await app.browser.open(app.authorizeUrl());
+    const stopped = new Browser((url) => url.href.startsWith(`${issuer}/callback`));
+    stopped.cookies.push(...app.browser.cookies);
+    const back = new URL((await stopped.press(consent, "allow")).url);
+    app.browser.cookies.push(...stopped.cookies);
+    const code = back.searchParams.get("code") ?? "";
+    // The answer of somebody else: it is refused with the code in hand.
+    back.searchParams.set("iss", "https://evil.example");
+    const query = calledBack(await app.browser.open(back.href));
+    expect(query.get("error")).toBe("server_error");
+    const told = inspect([errors, events], { depth: null, showHidden: true });
+    expect(told).toContain("redeem a login");
+    expect(code.length).toBeGreaterThan(10);
+    for (const secret of [code, back.searchParams.get("state") ?? "", "between-the-two"]) {
+      expect(told).not.toContain(secret);
+    }
   });
 });
 
