@@ -133,7 +133,7 @@ function parse(flags: { readonly [name: string]: Flag }, args: readonly string[]
   try {
     return parseArgs({ args: [...args], options, allowPositionals });
   } catch (reason) {
-    throw new Usage((reason as Error).message.split(". ", 1)[0]);
+    throw new Usage((reason as Error).message.split(/\.\s/, 1)[0]);
   }
 }
 

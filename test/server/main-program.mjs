@@ -1,0 +1,24 @@
+// A server as a program, for the tests of `runMain`.
+import { createServer } from "portolan/server";
+import { runMain, Usage } from "portolan/server/main";
+
+await runMain({
+  name: "greeter",
+  version: "1.2.3",
+  about: "Greets people",
+  arguments: "<name>...",
+  flags: {
+    loud: { type: "boolean", short: "l", says: "in capitals" },
+    times: { type: "string", value: "<count>", says: "how often" },
+  },
+  create(line) {
+    const [name] = line.arguments;
+    if (name === undefined) throw new Usage("expected a name, got none");
+    if (name === "nobody") throw new Error("nobody cannot be greeted");
+    const times = line.count("times") ?? 1;
+    const text = `Hello ${name}`.repeat(times);
+    return createServer({ name: "greeter", version: "1.2.3" }).tool("greet", {
+      run: () => (line.isSet("loud") ? text.toUpperCase() : text),
+    });
+  },
+});

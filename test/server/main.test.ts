@@ -1,0 +1,85 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "portolan/client";
+import { http } from "portolan/client/http";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { pathTo, run } from "../examples/example.ts";
+
+const program = pathTo("test/server/main-program.mjs");
+
+/** Starts the program over HTTP; it ends with the test. */
+async function serve(args: string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [program, "--http", "0", ...args], { env: { ...process.env, ...env } });
+  const exited = once(child, "exit");
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+  const [line] = await once(child.stdout.setEncoding("utf8"), "data");
+  return { child, exited, url: /^Serving (http:\S+)\n$/.exec(line)?.[1] ?? line };
+}
+
+async function greeted(target: Parameters<typeof connect>[0]): Promise<unknown> {
+  const client = await connect(target);
+  onTestFinished(() => client.close());
+  return (await client.callTool("greet")).content;
+}
+
+test("a server runs over standard input and output unless said", async () => {
+  const target = { command: process.execPath, args: [program, "--loud", "Ada"] };
+  expect(await greeted(target)).toEqual([{ type: "text", text: "HELLO ADA" }]);
+});
+
+describe("over HTTP", () => {
+  test("it says where, and ends when it is told to", async () => {
+    const { child, exited, url } = await serve(["--times", "2", "Ada"]);
+    expect(await greeted(url)).toEqual([{ type: "text", text: "Hello AdaHello Ada" }]);
+    child.kill("SIGTERM");
+    expect(await exited).toEqual([0, null]);
+  });
+
+  test("who comes must show the token if there is one", async () => {
+    const { url } = await serve(["Ada"], { PORTOLAN_TOKEN: "open sesame" });
+    for (const token of ["", "open sesam", "open sesame!"]) {
+      const link = http(url, { headers: { authorization: `Bearer ${token}` } });
+      await expect(connect(link)).rejects.toThrow("answered 401");
+    }
+    const headers = { authorization: "Bearer open sesame" };
+    expect(await greeted(http(url, { headers }))).toEqual([{ type: "text", text: "Hello Ada" }]);
+  });
+
+  test("it is for this machine alone unless there is a token", async () => {
+    const { code, stderr } = await run(program, ["--http", "0", "--host", "0.0.0.0", "Ada"]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^greeter: .*0\.0\.0\.0/)]);
+  });
+});
+
+test.each<[string[], string]>([
+  [["--nonsense"], "--nonsense"],
+  [[], "expected a name, got none"],
+  [["--times", "many", "Ada"], '--times: expected a whole number, got "many"'],
+  [["--http", "-1", "Ada"], "--http"],
+])("%j is a mistake of whoever typed it", async (args, what) => {
+  const { code, stdout, stderr } = await run(program, args);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(what);
+  expect(stderr).toMatch(/^greeter: .*; see greeter --help\n$/);
+});
+
+test("what fails is said in one line", async () => {
+  const { code, stderr } = await run(program, ["nobody"]);
+  expect([code, stderr]).toEqual([1, "greeter: nobody cannot be greeted\n"]);
+});
+
+test("help and version are shown, and nothing is served", async () => {
+  expect(await run(program, ["--version"])).toMatchObject({ code: 0, stdout: "greeter 1.2.3\n" });
+  const { code, stdout } = await run(program, ["-h"]);
+  expect(code).toBe(0);
+  expect(stdout.split("\n").slice(0, 5)).toEqual([
+    "Greets people",
+    "",
+    "Usage: greeter [flags] <name>...",
+    "",
+    "  -l, --loud            in capitals",
+  ]);
+});
