@@ -16,6 +16,7 @@ export type PortolanErrorCode =
   | "unauthorized"
   | "login-required"
   | "address-refused"
+  | "store-failed"
   | "http-status";
 
 /** A failure on our own side: nothing of it is meant for the peer. */

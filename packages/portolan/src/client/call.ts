@@ -3,6 +3,7 @@ import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, RequestId, RpcResponse } from "../jsonrpc/message.ts";
 import type { InputRequired } from "../protocol/outcome.ts";
 import type { InputResponses } from "../protocol/types/index.ts";
+import { pauseFor } from "./clock.ts";
 import type { Timed } from "./deadlines.ts";
 import { aborted, cutOff, timedOut, toError } from "./failures.ts";
 import type { Sink } from "./link.ts";
@@ -185,7 +186,7 @@ export class Call implements Sink, Timed {
         throw new PortolanError("limit-reached", `${this.what} asked in ${maxRounds} rounds and has not ended`);
       }
       const isEmpty = requests === undefined || Object.keys(requests).length === 0;
-      if (isEmpty) await this.#wire.pauseFor(pauseAfter(this.rounds), this.questionSignal);
+      if (isEmpty) await pauseFor(this.#wire.clock, pauseAfter(this.rounds), this.questionSignal);
       const answers = isEmpty ? undefined : await (await this.#wire.answering()).answerRound(requests, this);
       if (this.#isOver) return;
       this.resume();

@@ -1,3 +1,5 @@
+import { toError } from "./failures.ts";
+
 /** Where time comes from; tests bring their own. */
 export interface Clock {
   /** Milliseconds since some fixed moment, never going back. */
@@ -17,3 +19,19 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer as Parameters<typeof clearTimeout>[0]);
   },
 };
+
+/** Resolves after a while; rejects when the signal aborts before. */
+export function pauseFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = clock.after(ms, () => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+    const abort = () => {
+      stop();
+      reject(toError(signal.reason));
+    };
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
+}

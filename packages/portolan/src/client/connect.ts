@@ -35,6 +35,8 @@ export async function connect<S = unknown>(target: Target, options: ConnectOptio
     }
     return faceOf<S>(client);
   } catch (reason) {
+    // Before it is closed: whoever still finds out what the server speaks must not open it again.
+    wire.isClosing = true;
     await link.close();
     throw reason;
   }

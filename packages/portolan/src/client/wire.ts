@@ -196,22 +196,6 @@ export class Wire implements LinkEvents {
     for (const listener of [...this.#renewedListeners]) this.#tell(listener, undefined);
   }
 
-  /** Resolves after a while; rejects when the signal aborts before. */
-  pauseFor(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const stop = this.clock.after(ms, () => {
-        signal.removeEventListener("abort", abort);
-        resolve();
-      });
-      const abort = () => {
-        stop();
-        reject(toError(signal.reason));
-      };
-      if (signal.aborted) abort();
-      else signal.addEventListener("abort", abort, { once: true });
-    });
-  }
-
   notification(notification: RpcNotification): void {
     const { method, params = {} } = notification;
     if (method === "notifications/progress") {
@@ -231,6 +215,7 @@ export class Wire implements LinkEvents {
 
   /** A link that is opened again is no longer lost. */
   async open(): Promise<void> {
+    if (this.isClosing) throw new PortolanError("connection-closed", "The connection was closed");
     this.lostBy = undefined;
     await this.link.open(this);
   }

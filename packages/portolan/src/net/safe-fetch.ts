@@ -38,6 +38,14 @@ export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
   };
 }
 
+/** As `checkWebAddress`, and checks what the host resolves to as well, where there is a resolver to ask. */
+export async function checkResolvedAddress(url: string | URL, policy: FetchPolicy = {}): Promise<URL> {
+  const address = checkWebAddress(url, policy);
+  const visit = new Visit(await createCarrier(policy), policy, new AbortController().signal, "GET", {});
+  await visit.check(address);
+  return address;
+}
+
 async function createCarrier({ fetch }: FetchPolicy): Promise<Carrier> {
   const { process } = globalThis as { process?: { versions?: { node?: string } } };
   if (!fetch && process?.versions?.node !== undefined) return (await import("./node/carrier.ts")).createNodeCarrier();
@@ -127,12 +135,18 @@ class Visit {
     }
   }
 
-  async #send(url: URL): Promise<Answer> {
+  /** The addresses that a host may be connected to at; undefined where nobody here can tell. */
+  async check(url: URL): Promise<readonly string[] | undefined> {
     const addresses = await this.#resolve(url);
     if (addresses) {
       const isPlain = addresses.every(isPublicAddress);
       checkAddresses(url, addresses, this.#policy, !isPlain && (await this.#isIntranet()));
     }
+    return addresses;
+  }
+
+  async #send(url: URL): Promise<Answer> {
+    const addresses = await this.check(url);
     if (this.#policy.allow?.(new URL(url), addresses ?? []) === false) throw refused(describe(url), "`allow` said no");
     // What was asked for in vain while the host was looked up must not go out any more.
     this.#signal.throwIfAborted();

@@ -1,8 +1,8 @@
 import type { SafeFetch } from "../../net/policy.ts";
-import { readRefusal } from "./challenge.ts";
+import { type Refused, readRefusal } from "./challenge.ts";
 import type { Credential, Vault } from "./credential.ts";
 import { findAuthority, guessAuthority } from "./discovery.ts";
-import { AuthFailure } from "./failure.ts";
+import { AuthFailure, plain } from "./failure.ts";
 import { Flight } from "./flight.ts";
 import { type Need, type Obtained, Obtaining } from "./obtaining.ts";
 import { loadKey, type ProofKey } from "./proof.ts";
@@ -77,7 +77,7 @@ export class Account {
     if (tokenType === "Bearer" || !key) return { authorization: `Bearer ${accessToken}` };
     const proofKey = await this.#proofKey(key);
     const { method, url } = request;
-    const dpop = await proofKey.prove({ method, url, token: accessToken, nonce: this.#nonce });
+    const dpop = await proofKey.prove({ method, url, token: accessToken, nonce: this.#nonce, now: this.#now() });
     return { authorization: `DPoP ${accessToken}`, dpop };
   }
 
@@ -100,8 +100,9 @@ export class Account {
     }
     if (isStepUp) this.#countStepUp(tries);
     else if (!tries.mayLogin) {
+      const why = refused.why === undefined || stale === "" ? "" : `: ${plain(refused.why.replaceAll(stale, "…"))}`;
       throw new AuthFailure(
-        `${this.#origin} refuses the token that its authorization server has just given; whose it is may not be allowed in`,
+        `${this.#origin} refuses the token that its authorization server has just given${why || ", and does not say why"}`,
       );
     }
     const need = { stale, refused, isStepUp, mayRenew: tries.mayRenew, mayLogin: true };
@@ -115,7 +116,7 @@ export class Account {
   /** Has a person sign in now, or gets a token in the program's own name. */
   async login(signal: AbortSignal): Promise<void> {
     const stale = (await this.#reload())?.accessToken ?? "";
-    const refused = readRefusal(undefined);
+    const refused = await this.#challenge(signal);
     await this.#obtain({ stale, refused, isStepUp: false, mayRenew: false, mayLogin: true }, signal);
   }
 
@@ -140,6 +141,15 @@ export class Account {
     this.#credential = undefined;
   }
 
+  /** What the server says to somebody without a token; a server that cannot be asked has its metadata where it should be. */
+  async #challenge(signal: AbortSignal): Promise<Refused> {
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 0, method: "ping" });
+    const asked = await this.#fetch(this.#server, { method: "POST", headers, body, signal }).catch(() => undefined);
+    const challenge = asked?.status === 401 ? asked.headers.get("www-authenticate") : null;
+    return readRefusal(challenge ?? undefined);
+  }
+
   #triesFor(operation: object): Tries {
     const known = this.#tries.get(operation);
     if (known) return known;
@@ -154,13 +164,13 @@ export class Account {
     throw new AuthFailure(`${this.#origin} has asked for more scopes ${maxStepUps} times for one request`);
   }
 
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
   #isDue({ renewAt }: Credential): boolean {
     const now = this.#now();
     return renewAt !== undefined && renewAt <= now && this.#renewAfter <= now;
-  }
-
-  #now(): number {
-    return (this.#options.now ?? Date.now)();
   }
 
   /** Somebody may be signing in on behalf of another process. */
@@ -178,7 +188,8 @@ export class Account {
     if (credential.refreshToken === undefined && !this.#options.grant) return credential;
     const { accessToken: stale } = credential;
     const need = { stale, refused: readRefusal(undefined), isStepUp: false, mayRenew: true, mayLogin: false };
-    await this.#obtain(need, new AbortController().signal).catch(() => {
+    await this.#obtain(need, new AbortController().signal).catch((reason: Error & { code?: unknown }) => {
+      if (reason.code === "store-failed") throw reason;
       this.#renewAfter = this.#now() + renewalPauseMs;
     });
     return this.#known();
@@ -192,7 +203,8 @@ export class Account {
       const current = await this.#known();
       if (current && current.accessToken !== need.stale) return "found";
     }
-    if (!this.#flight) {
+    signal.throwIfAborted();
+    if (!this.#flight || this.#flight.flight.isGivenUp) {
       const flight = new Flight((shared) => this.#exclusively(need, shared));
       const own = { isQuiet, flight };
       this.#flight = own;
@@ -207,11 +219,16 @@ export class Account {
     return this.#vault.exclusive(
       this.#server,
       async () => {
+        // It may have taken a while until it was our turn.
+        signal.throwIfAborted();
         const kept = await this.#vault.readCredential(this.#server);
         const isNewer = kept !== undefined && kept.accessToken !== "" && kept.accessToken !== need.stale;
-        this.#credential = undefined;
-        if (isNewer) return { how: "found", credential: kept };
-        return this.#obtaining.obtain(need, kept, signal);
+        try {
+          return isNewer ? { how: "found", credential: kept } : await this.#obtaining.obtain(need, kept, signal);
+        } finally {
+          // At the end, because others may have read what was kept before meanwhile.
+          this.#credential = undefined;
+        }
       },
       this.#patienceMs,
     );

@@ -10,6 +10,8 @@ export interface AuthScheme {
 export interface Refused {
   readonly schemes: readonly string[];
   readonly error: string | undefined;
+  /** The error in words. */
+  readonly why: string | undefined;
   readonly scopes: readonly string[] | undefined;
   readonly metadataUrl: string | undefined;
 }
@@ -59,12 +61,13 @@ function skip(text: string, at: number): number {
 export function readRefusal(header: string | undefined): Refused {
   const known = parseSchemes(header ?? "").filter((one) => one.scheme === "bearer" || one.scheme === "dpop");
   const first = (name: string) => known.map(({ parameters }) => parameters.get(name)).find((one) => one !== undefined);
+  const scopes = (first("scope") ?? "").split(/\s+/).filter((scope) => scope !== "");
   return {
     schemes: known.map((one) => one.scheme),
     error: first("error"),
-    scopes: first("scope")
-      ?.split(/\s+/)
-      .filter((scope) => scope !== ""),
+    why: first("error_description"),
+    // An empty list is not one: it says as little as none.
+    scopes: scopes.length > 0 ? scopes : undefined,
     metadataUrl: first("resource_metadata"),
   };
 }

@@ -1,3 +1,4 @@
+import { PortolanError } from "../../errors.ts";
 import type { CredentialStore } from "./store.ts";
 
 /** How a client shows at the token endpoint that it is the one it says. */
@@ -10,6 +11,8 @@ export interface RegisteredClient {
   readonly method: ClientMethod;
   /** Where people are sent back to, if that was agreed upon. */
   readonly redirectUri?: string;
+  /** What it said that it would ask for, where it has registered itself: some authorization servers hold it to that. */
+  readonly scopes?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly secretExpiresAt?: number;
   /** Registered by this program, which can do it again. */
@@ -112,12 +115,18 @@ export class Vault {
   }
 
   async #read<T>(key: string): Promise<T | undefined> {
-    const text = await this.#store.get(key);
+    const text = await this.#store.get(key).catch(failed);
     return text === undefined ? undefined : (JSON.parse(text) as T);
   }
 
   #write(key: string, value: unknown, ttlMs?: number): Promise<void> {
     const text = value === undefined ? undefined : JSON.stringify(value);
-    return this.#store.set(key, text, ttlMs === undefined ? undefined : { ttlMs });
+    return this.#store.set(key, text, ttlMs === undefined ? undefined : { ttlMs }).catch(failed);
   }
+}
+
+/** A token that is lost is not like one that was not given: whoever can do without the one cannot without the other. */
+function failed(cause: unknown): never {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  throw new PortolanError("store-failed", `The credential store failed: ${why}`, { cause });
 }

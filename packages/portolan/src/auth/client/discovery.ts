@@ -26,21 +26,19 @@ const resourcePath = "/.well-known/oauth-protected-resource";
 const oauthPath = "/.well-known/oauth-authorization-server";
 const openidPath = "/.well-known/openid-configuration";
 
-export interface ResourceSearch {
-  readonly server: URL;
-  /** Where the server says that its metadata is. */
-  readonly named: string | undefined;
-  /** Other origins that may hold it. */
-  readonly origins: readonly string[];
-}
-
-/** The metadata of a protected server: where it says, else where it should be; undefined when there is none. */
-export async function findResource(search: ResourceSearch, fetch: SafeFetch): Promise<ResourceMetadata | undefined> {
-  const { server, named, origins } = search;
+/**
+ * The metadata of a protected server: where it says (`named`), else where it should be; undefined when there is none.
+ * Wherever it is, it must be the metadata of this server.
+ */
+export async function findResource(
+  server: URL,
+  named: string | undefined,
+  fetch: SafeFetch,
+): Promise<ResourceMetadata | undefined> {
   const path = server.pathname === "/" ? "" : server.pathname;
   const places = [`${server.origin}${resourcePath}${path}${server.search}`];
   if (path !== "" || server.search !== "") places.push(`${server.origin}${resourcePath}`);
-  if (named !== undefined) places.unshift(checkNamed(named, server, origins));
+  if (named !== undefined) places.unshift(checkNamed(named, server));
   for (const place of new Set(places)) {
     const found = await read(place, fetch);
     if (found !== undefined) return toResource(found, place, server);
@@ -49,13 +47,12 @@ export async function findResource(search: ResourceSearch, fetch: SafeFetch): Pr
   throw new AuthFailure(`${plain(server.origin)} names metadata that is not there: ${shown(named)}`);
 }
 
-function checkNamed(named: string, server: URL, origins: readonly string[]): string {
+function checkNamed(named: string, server: URL): string {
   const url = URL.canParse(named, server) ? new URL(named, server) : undefined;
-  if (url && (url.origin === server.origin || origins.includes(url.origin))) return url.href;
-  throw new AuthFailure(
-    `${server.origin} names metadata at ${shown(named)}, which is not its own; metadataOrigins would allow it`,
-    { code: "address-refused" },
-  );
+  if (url && (url.origin === server.origin || url.protocol === "https:")) return url.href;
+  throw new AuthFailure(`${server.origin} names metadata at ${shown(named)}, which is neither its own nor https`, {
+    code: "address-refused",
+  });
 }
 
 function toResource(document: Document, place: string, server: URL): ResourceMetadata {
@@ -86,6 +83,11 @@ export async function findAuthority(issuer: string, fetch: SafeFetch): Promise<A
   if (url?.search !== "" || url.hash !== "") {
     throw new AuthFailure(`The server names an authorization server that is no address: ${plain(issuer)}`);
   }
+  if (url.username !== "" || url.password !== "") {
+    throw new AuthFailure(`The server names an authorization server with credentials in its address: ${url.host}`, {
+      code: "address-refused",
+    });
+  }
   const path = url.pathname.replace(/\/$/, "");
   const places = [`${url.origin}${oauthPath}${path}`, `${url.origin}${openidPath}${path}`];
   if (path !== "") places.push(`${url.origin}${path}${openidPath}`);
@@ -109,8 +111,10 @@ export async function guessAuthority(server: URL, fetch: SafeFetch): Promise<Aut
     const metadata = toMetadata(found, `${issuer}${path}`);
     return { issuer, metadata, isGuessed: true };
   }
+  // The revision that knows these endpoints wants PKCE of everybody.
   const metadata = {
     issuer,
+    code_challenge_methods_supported: ["S256"],
     authorization_endpoint: `${issuer}/authorize`,
     token_endpoint: `${issuer}/token`,
     registration_endpoint: `${issuer}/register`,

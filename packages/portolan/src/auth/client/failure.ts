@@ -38,10 +38,12 @@ export class LoginRequired extends AuthFailure {
 }
 
 /** What went wrong in a conversation with an authorization server, in words that give nothing away. */
-export function toAuthFailure(what: string, reason: unknown): Error {
+export function toAuthFailure(what: string, reason: unknown, secrets: Iterable<string> = []): Error {
   if (reason instanceof ResponseBodyError || reason instanceof AuthorizationResponseError) {
     const { error, error_description: description } = reason;
-    const said = description === undefined ? error : `${error}: ${description}`;
+    let said = description === undefined ? error : `${error}: ${description}`;
+    // Some repeat what they refuse.
+    for (const secret of secrets) said = said.replaceAll(secret, "…");
     return new AuthFailure(`${what}: ${plain(said)}`, { error });
   }
   if (reason instanceof PortolanError) return reason;

@@ -5,11 +5,19 @@ export class Flight<T> {
   readonly #result: Promise<T>;
   readonly #controller = new AbortController();
   #waiting = 0;
+  #isOver = false;
 
   constructor(work: (signal: AbortSignal) => Promise<T>) {
     this.#result = work(this.#controller.signal);
-    const end = () => {};
+    const end = () => {
+      this.#isOver = true;
+    };
     this.ended = this.#result.then(end, end);
+  }
+
+  /** Whether nobody waited any more before it was over: there is nothing to wait for. */
+  get isGivenUp(): boolean {
+    return this.#controller.signal.aborted;
   }
 
   /** Waits for the result, until `signal` aborts. */
@@ -26,7 +34,7 @@ export class Flight<T> {
     } finally {
       signal.removeEventListener("abort", leave);
       this.#waiting -= 1;
-      if (this.#waiting === 0) this.#controller.abort(signal.reason);
+      if (this.#waiting === 0 && !this.#isOver) this.#controller.abort(signal.reason);
     }
   }
 }

@@ -9,6 +9,7 @@ import { type GrantedToken, requestToken, type TokenRequest } from "./tokens.ts"
 export interface MachineGrant {
   /** The issuer that the credentials are for; whichever the server names unless said. */
   readonly issuer?: string | undefined;
+  /** Whose credentials they are: unless `issuer` is given they belong to the first issuer that they are used with. */
   readonly clientId: string;
   /** Addresses that whoever configured the grant has named. */
   readonly addresses?: readonly string[];

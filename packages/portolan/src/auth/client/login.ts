@@ -48,10 +48,10 @@ export async function beginLogin(request: LoginRequest): Promise<{ url: URL; pen
 }
 
 /** Refuses an authorization server that does not say that it binds codes to whoever asked for them. */
-export function checkPkce({ issuer, metadata, isGuessed }: Authority, assumed: readonly string[]): void {
+export function checkPkce({ issuer, metadata }: Authority, assumed: readonly string[]): void {
   const methods = metadata.code_challenge_methods_supported;
   if (methods?.includes("S256")) return;
-  if (methods === undefined && (isGuessed || assumed.includes(issuer))) return;
+  if (methods === undefined && assumed.includes(issuer)) return;
   throw new AuthFailure(
     `${plain(issuer)} does not say that it supports PKCE with S256, without which a login can be stolen; ` +
       "pkceAssumedFor would trust that it does",
@@ -64,22 +64,21 @@ export async function completeLogin(
   callback: URL,
   authority: Authority,
   fetch: SafeFetch,
-  signal?: AbortSignal,
 ): Promise<GrantedToken> {
   const { client, redirectUri, state, verifier, resource, key } = pending;
   let answer: URLSearchParams;
   try {
     checkPlace(callback, redirectUri);
     answer = validateAuthResponse(authority.metadata, { client_id: client.clientId }, callback.searchParams, state);
+    if (!answer.has("code")) throw new Error("the answer has no code");
   } catch (reason) {
     throw toAuthFailure(`Nobody has signed in at ${plain(authority.issuer)}`, reason);
   }
-  const request = { authority, client, key, fetch, ...(signal && { signal }) };
-  return exchangeCode(request, answer, verifier, redirectUri, resource);
+  return exchangeCode({ authority, client, key, fetch }, answer, verifier, redirectUri, resource);
 }
 
 function checkPlace(callback: URL, redirectUri: string): void {
   const { origin, pathname, protocol, host } = new URL(redirectUri);
   const isSame = callback.origin === origin && callback.protocol === protocol && callback.host === host;
-  if (!isSame || callback.pathname !== pathname) throw new AuthFailure("the answer came to another address");
+  if (!isSame || callback.pathname !== pathname) throw new Error("the answer came to another address");
 }

@@ -1,4 +1,4 @@
-import { checkWebAddress } from "../../net/index.ts";
+import { checkResolvedAddress } from "../../net/index.ts";
 import type { SafeFetch } from "../../net/policy.ts";
 import type { Refused } from "./challenge.ts";
 import type { Credential, PendingLogin, RegisteredClient, Vault } from "./credential.ts";
@@ -8,7 +8,8 @@ import { beginLogin, checkPkce, completeLogin, type LoginRequest } from "./login
 import { addressPolicy } from "./policy.ts";
 import { createKey } from "./proof.ts";
 import type { Redirect } from "./redirect.ts";
-import { knownClient, register } from "./registration.ts";
+import { isTooNarrow, knownClient, register } from "./registration.ts";
+import { checkStepUp, scopesFor } from "./scopes.ts";
 import type { OAuthEvent, OAuthOptions } from "./settings.ts";
 import { type GrantedToken, requestToken } from "./tokens.ts";
 
@@ -31,7 +32,8 @@ export interface Obtained {
 /** What is known when tokens are asked for. */
 interface Situation {
   readonly authority: Authority;
-  readonly resource: ResourceMetadata | undefined;
+  /** What tokens are for. */
+  readonly resource: string | undefined;
   readonly scopes: readonly string[];
   readonly key: JsonWebKey | undefined;
 }
@@ -59,9 +61,7 @@ export class Obtaining {
 
   /** Another token than the one that is kept. Nobody else does the same meanwhile. */
   async obtain(need: Need, kept: Credential | undefined, signal: AbortSignal): Promise<Obtained> {
-    if (!need.mayLogin && kept && !this.#options.grant) {
-      return { how: "renewed", credential: await this.#renew(kept, signal) };
-    }
+    if (!need.mayLogin && kept) return this.#repeat(kept, signal);
     const resource = await this.#findResource(need.refused);
     const authority = await this.#findAuthority(resource, kept);
     const isSameIssuer = kept?.issuer === authority.issuer;
@@ -70,11 +70,11 @@ export class Obtaining {
       if (credential) return { how: "renewed", credential };
     }
     const previous = isSameIssuer ? kept : undefined;
-    if (need.isStepUp) this.#checkStepUp(need.refused, previous);
+    if (need.isStepUp) checkStepUp(this.#server, need.refused, previous);
     const situation: Situation = {
       authority,
-      resource,
-      scopes: this.#scopesFor(need.refused, resource, previous, authority),
+      resource: resource?.resource,
+      scopes: scopesFor({ refused: need.refused, resource, previous, authority }, this.#options),
       key: this.#needsKey(need.refused, resource) ? (previous?.key ?? (await createKey())) : undefined,
     };
     return { how: "granted", credential: await this.#grant(situation, signal) };
@@ -82,9 +82,7 @@ export class Obtaining {
 
   /** Takes up a login where it was left. */
   async finish(pending: PendingLogin, callback: URL): Promise<Credential> {
-    const { issuer, isGuessed } = pending;
-    const authority = isGuessed ? await guessAuthority(this.#server, this.#fetch) : await this.#lookUp(issuer);
-    return this.#complete(pending, callback, authority);
+    return this.#complete(pending, callback, await this.#authorityOf(pending));
   }
 
   tell(kind: OAuthEvent["kind"], { issuer, scopes }: { issuer: string; scopes: readonly string[] }): void {
@@ -96,8 +94,7 @@ export class Obtaining {
   }
 
   #findResource(refused: Refused): Promise<ResourceMetadata | undefined> {
-    const { metadataOrigins: origins = [] } = this.#options;
-    return findResource({ server: this.#server, named: refused.metadataUrl, origins }, this.#fetch);
+    return findResource(this.#server, refused.metadataUrl, this.#fetch);
   }
 
   async #findAuthority(resource: ResourceMetadata | undefined, kept: Credential | undefined): Promise<Authority> {
@@ -113,14 +110,28 @@ export class Obtaining {
     return findAuthority(issuer, this.#fetch);
   }
 
+  #authorityOf({ issuer, isGuessed }: Pick<Credential, "issuer" | "isGuessed">): Promise<Authority> {
+    return isGuessed ? guessAuthority(this.#server, this.#fetch) : this.#lookUp(issuer);
+  }
+
+  /** The same token once more, from whoever gave it and for no more than before. */
+  async #repeat(kept: Credential, signal: AbortSignal): Promise<Obtained> {
+    if (!this.#options.grant) return { how: "renewed", credential: await this.#renew(kept, signal) };
+    const { resource, scopes, key } = kept;
+    const situation = { authority: await this.#authorityOf(kept), resource, scopes, key };
+    return { how: "granted", credential: await this.#grant(situation, signal) };
+  }
+
   /** The renewed token; undefined when there is nothing to renew, or no longer. */
   async #renew(kept: Credential, signal: AbortSignal): Promise<Credential | undefined> {
-    const { refreshToken, issuer, isGuessed, key, resource } = kept;
+    const { refreshToken, issuer, key, resource } = kept;
     if (refreshToken === undefined) return undefined;
     const client = this.#withSecret(kept.client);
-    const authority = isGuessed ? await guessAuthority(this.#server, this.#fetch) : await this.#lookUp(issuer);
+    const authority = await this.#authorityOf(kept);
     try {
-      const request = { authority, client, key, fetch: this.#fetch, signal };
+      // Not given up once it is sent: the token that comes with the answer is the only one that renews the next time.
+      signal.throwIfAborted();
+      const request = { authority, client, key, fetch: this.#fetch };
       const token = await requestToken(request, "refresh_token", { refresh_token: refreshToken, resource });
       const renewed = this.#toCredential(token, { ...kept, refreshToken: token.refreshToken ?? refreshToken });
       await this.#keep(renewed);
@@ -138,21 +149,27 @@ export class Obtaining {
 
   /** Who is not known any more registers again the next time. */
   async #forgetClient(client: RegisteredClient, issuer: string, error: string | undefined): Promise<void> {
-    const isUnknown = error === "invalid_client" || error === "unauthorized_client";
+    const isUnknown = error === "invalid_client" || error === "unauthorized_client" || error === "invalid_scope";
     if (isUnknown && client.isDynamic) await this.#vault.writeClient(issuer, undefined);
   }
 
   async #grant(situation: Situation, signal: AbortSignal): Promise<Credential> {
     const { grant } = this.#options;
+    signal.throwIfAborted();
     if (!grant) return this.#login(situation, signal);
     const { authority, resource, scopes, key } = situation;
     const { issuer, isGuessed } = authority;
-    if (grant.issuer !== undefined && grant.issuer !== issuer) {
-      throw new AuthFailure(`The grant is for ${plain(grant.issuer)}, but the server names ${plain(issuer)}`);
+    const { clientId = "" } = grant;
+    const bound = grant.issuer ?? (clientId === "" ? issuer : await this.#vault.bind(clientId, issuer));
+    if (bound !== issuer) {
+      throw new AuthFailure(
+        `The grant is for ${plain(bound)}, but the server names ${plain(issuer)}; ` +
+          "if that is right, give the grant the credentials for it",
+      );
     }
-    const context = { authority, resource: resource?.resource, scopes, key, fetch: this.#fetch, signal };
+    const context = { authority, resource, scopes, key, fetch: this.#fetch, signal };
     const { token, client } = await grant.request(context);
-    const named = { issuer, isGuessed, resource: resource?.resource, client, scopes, key };
+    const named = { issuer, isGuessed, resource, client, scopes, key };
     const credential = this.#toCredential(token, { ...named, refreshToken: undefined });
     await this.#keep(credential);
     this.tell("granted", credential);
@@ -171,19 +188,26 @@ export class Obtaining {
     }
     checkPkce(authority, this.#options.pkceAssumedFor ?? []);
     const context = { vault: this.#vault, fetch: this.#fetch, now: this.#options.now ?? Date.now };
+    const { scopes, key, resource } = situation;
     const known = await knownClient(authority, this.#options, context);
+    let usable = known;
     const toRequest = async (redirectUri: string): Promise<LoginRequest> => {
-      const isUsable = known !== undefined && (!known.isDynamic || known.redirectUri === redirectUri);
-      const client = isUsable
-        ? known
-        : await register(authority, redirectUri, situation.scopes, this.#options, context);
-      if (!isUsable) this.tell("registered", { issuer: authority.issuer, scopes: situation.scopes });
-      const { scopes, key, resource } = situation;
-      return { server: this.#server.href, authority, resource: resource?.resource, client, redirectUri, scopes, key };
+      const isUsable = usable !== undefined && (!usable.isDynamic || usable.redirectUri === redirectUri);
+      const all = [...new Set([...(known?.scopes ?? []), ...scopes])];
+      const client = isUsable && usable ? usable : await register(authority, redirectUri, all, this.#options, context);
+      if (client !== usable) this.tell("registered", { issuer: authority.issuer, scopes: all });
+      return { server: this.#server.href, authority, resource, client, redirectUri, scopes, key };
     };
-    if (!("isDeferred" in redirect)) return this.#visit(redirect, known, toRequest, signal);
+    if (!("isDeferred" in redirect)) {
+      return this.#visit(redirect, usable, toRequest, signal).catch((reason) => {
+        const isRefused = reason instanceof AuthFailure && reason.error === "invalid_scope";
+        if (!isRefused || !known || !isTooNarrow(known, scopes)) throw reason;
+        usable = undefined;
+        return this.#visit(redirect, known, toRequest, signal);
+      });
+    }
     const { url, pending } = await beginLogin(await toRequest(redirect.redirectUri));
-    this.#checkPage(url);
+    await this.#checkPage(url);
     await this.#vault.keepPending(pending, this.loginMs);
     throw new LoginRequired(this.#server.origin, url, pending.state);
   }
@@ -198,7 +222,7 @@ export class Obtaining {
     try {
       const request = await toRequest(attempt.redirectUri);
       const { url, pending } = await beginLogin(request);
-      this.#checkPage(url);
+      await this.#checkPage(url);
       this.tell("visiting", pending);
       const limit = AbortSignal.timeout(this.loginMs);
       const callback = await attempt.visit(url, AbortSignal.any([signal, limit])).catch(async (reason) => {
@@ -206,20 +230,16 @@ export class Obtaining {
         if (limit.aborted && pending.client.isDynamic) await this.#vault.writeClient(pending.issuer, undefined);
         throw limit.aborted ? new AuthFailure(`Nobody signed in at ${plain(pending.issuer)} in time`) : reason;
       });
-      return await this.#complete(pending, callback, request.authority, signal);
+      // Not given up any more: the person has done their part.
+      return await this.#complete(pending, callback, request.authority);
     } finally {
       await attempt.close();
     }
   }
 
-  async #complete(
-    pending: PendingLogin,
-    callback: URL,
-    authority: Authority,
-    signal?: AbortSignal,
-  ): Promise<Credential> {
+  async #complete(pending: PendingLogin, callback: URL, authority: Authority): Promise<Credential> {
     const { issuer, isGuessed, resource, client, scopes, key } = pending;
-    const token = await completeLogin(pending, callback, authority, this.#fetch, signal).catch(async (reason) => {
+    const token = await completeLogin(pending, callback, authority, this.#fetch).catch(async (reason) => {
       await this.#forgetClient(client, issuer, reason instanceof AuthFailure ? reason.error : undefined);
       throw reason;
     });
@@ -236,30 +256,8 @@ export class Obtaining {
   }
 
   /** Only pages are opened: https ones, and those of this machine where the server is one of them. */
-  #checkPage(url: URL): void {
-    checkWebAddress(url, addressPolicy(this.#server, this.#options));
-  }
-
-  #checkStepUp({ scopes = [] }: Refused, previous: Credential | undefined): void {
-    if (!previous || scopes.some((scope) => !previous.scopes.includes(scope))) return;
-    throw new AuthFailure(
-      `${this.#server.origin} wants the scopes ${plain(scopes.join(" "))}, which were asked for and not given; ` +
-        "log out and in again to be asked once more",
-    );
-  }
-
-  /** What the server asks for now, else what it says it may ask for; and what was asked for before. */
-  #scopesFor(
-    refused: Refused,
-    resource: ResourceMetadata | undefined,
-    previous: Credential | undefined,
-    { metadata }: Authority,
-  ): string[] {
-    const { scopes = [], offline = true, grant } = this.#options;
-    const wanted = refused.scopes ?? resource?.scopes ?? [];
-    const isOffered = offline && !grant && metadata.scopes_supported?.includes("offline_access");
-    const later = isOffered ? ["offline_access"] : [];
-    return [...new Set([...(previous?.scopes ?? []), ...wanted, ...scopes, ...later])];
+  async #checkPage(url: URL): Promise<void> {
+    await checkResolvedAddress(url, addressPolicy(this.#server, this.#options));
   }
 
   #needsKey({ schemes }: Refused, resource: ResourceMetadata | undefined): boolean {

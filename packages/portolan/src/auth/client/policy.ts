@@ -8,5 +8,7 @@ export function addressPolicy(server: URL, { policy, grant }: OAuthOptions): Fet
   const named = [server, ...(grant?.addresses ?? []).filter((address) => URL.canParse(address))];
   const hosts = named.map((address) => new URL(address).hostname);
   const own = hosts.flatMap((host) => (loopbackHosts.includes(host) ? loopbackHosts : [host]));
-  return { neighbourOf: server.hostname, ...policy, privateHosts: [...(policy?.privateHosts ?? []), ...own] };
+  const isHere = loopbackHosts.includes(server.hostname);
+  const privateHosts = [...(policy?.privateHosts ?? []), ...own];
+  return { ...(!isHere && { neighbourOf: server.hostname }), ...policy, privateHosts };
 }

@@ -16,6 +16,8 @@ export interface ProvenRequest {
   readonly url: URL;
   readonly token: string;
   readonly nonce: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
 
 /** A new key, as it is kept. */
@@ -32,7 +34,7 @@ export async function loadKey(jwk: JsonWebKey): Promise<ProofKey> {
   const publicKey = (await importJWK(publicJwk, algorithm, { extractable: true })) as CryptoKey;
   return {
     pair: { privateKey, publicKey },
-    async prove({ method, url, token, nonce }) {
+    async prove({ method, url, token, nonce, now }) {
       const claims = {
         jti: crypto.randomUUID(),
         htm: method,
@@ -42,7 +44,7 @@ export async function loadKey(jwk: JsonWebKey): Promise<ProofKey> {
       };
       return new SignJWT(claims)
         .setProtectedHeader({ alg: algorithm, typ: "dpop+jwt", jwk: publicJwk })
-        .setIssuedAt()
+        .setIssuedAt(Math.floor(now / 1_000))
         .sign(privateKey);
     },
   };

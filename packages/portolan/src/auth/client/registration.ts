@@ -72,6 +72,11 @@ async function given(
   };
 }
 
+/** Whether a client has registered itself for less than is wanted now. */
+export function isTooNarrow({ isDynamic, scopes: named }: RegisteredClient, scopes: readonly string[]): boolean {
+  return isDynamic && named !== undefined && scopes.some((scope) => !named.includes(scope));
+}
+
 /** Registers this program, or has a person say what they have registered; what comes of it is kept. */
 export async function register(
   { issuer, metadata, isGuessed }: Authority,
@@ -144,6 +149,7 @@ async function registered(
     ...(typeof clientSecret === "string" && { clientSecret }),
     method: methodOf(answer["token_endpoint_auth_method"], typeof clientSecret === "string", metadata, method),
     redirectUri,
+    ...(scopes.length > 0 && { scopes }),
     ...(typeof expires === "number" && expires > 0 && { secretExpiresAt: expires * 1_000 }),
     isDynamic: true,
   };

@@ -29,8 +29,6 @@ export interface OAuthOptions extends RegistrationOptions {
   readonly offline?: boolean;
   /** What may be fetched that servers name; public https addresses, and the server's own host, unless said. */
   readonly policy?: FetchPolicy;
-  /** Origins besides the server's own that may hold its metadata. */
-  readonly metadataOrigins?: readonly string[];
   /** Issuers that are known to support PKCE although their metadata does not say so. */
   readonly pkceAssumedFor?: readonly string[];
   /** Chooses among the authorization servers of one server; one that was used before, else the first, unless given. */

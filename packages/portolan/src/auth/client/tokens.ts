@@ -82,6 +82,13 @@ export async function revokeToken(request: TokenRequest, token: string): Promise
   await revocationRequest(authority.metadata, sender, request.clientAuth ?? authOf(client), token, options);
 }
 
+/** What is meant where a status is all that is said. */
+const unexplained: { readonly [status: number]: string } = { 400: "invalid_request", 401: "invalid_client" };
+const sendable = /^[!-~]+$/;
+const secretParameters: ReadonlySet<string> = new Set([
+  ...["code", "code_verifier", "refresh_token", "client_secret", "client_assertion", "assertion", "subject_token"],
+]);
+
 interface ConversationOptions {
   readonly [customFetch]: SafeFetch;
   readonly [allowInsecureRequests]: true;
@@ -98,8 +105,14 @@ async function converse(
   if (metadata.token_endpoint === undefined) throw new AuthFailure(`${plain(authority.issuer)} has no token endpoint`);
   const sender = { client_id: client.clientId };
   const proofKey = key && (await loadKey(key));
+  const secrets = new Set(client.clientSecret ? [client.clientSecret] : []);
+  const watchedFetch: SafeFetch = (url, init) => {
+    const form = init?.body instanceof URLSearchParams ? init.body : new URLSearchParams();
+    for (const [name, value] of form) if (secretParameters.has(name) && value !== "") secrets.add(value);
+    return fetch(url, init);
+  };
   const options: ConversationOptions = {
-    [customFetch]: fetch,
+    [customFetch]: watchedFetch,
     // Whether an address is safe enough is decided by the fetch, for every address.
     [allowInsecureRequests]: true,
     ...(proofKey && { DPoP: proofOf(proofKey) }),
@@ -107,6 +120,7 @@ async function converse(
   };
   const attempt = async () => {
     const response = await send(sender, request.clientAuth ?? authOf(client), options);
+    checkStatus(response, authority.issuer);
     const types = request.isAssertion ? { recognizedTokenTypes: { n_a: () => {} } } : {};
     return processGenericTokenEndpointResponse(metadata, sender, await withoutIdToken(response), types);
   };
@@ -117,12 +131,25 @@ async function converse(
     });
     return toGranted(answer, key !== undefined, metadata);
   } catch (reason) {
-    throw toAuthFailure(`${plain(authority.issuer)} gave no token`, reason);
+    throw toAuthFailure(`${plain(authority.issuer)} gave no token`, reason, secrets);
   }
 }
 
 function proofOf({ pair }: ProofKey): ReturnType<typeof DPoP> {
   return DPoP({}, pair);
+}
+
+/** Throws where a failure is not explained as OAuth explains them: by its status, which says whether it is worth another try. */
+function checkStatus({ status, headers }: Response, issuer: string): void {
+  const isPassing = status >= 500 || status === 429;
+  const isExplained = headers.get("content-type")?.includes("json") === true;
+  if (status < 400 || (isExplained && !isPassing)) return;
+  const error = unexplained[status];
+  const what = `${plain(issuer)} gave no token: it answered ${status}${isPassing ? "; try again later" : ""}`;
+  throw new AuthFailure(what, {
+    code: isPassing ? "http-status" : "unauthorized",
+    ...(error !== undefined && { error }),
+  });
 }
 
 /** Nobody here reads it, so nothing that is wrong with it keeps anybody out. */
@@ -140,6 +167,9 @@ async function withoutIdToken(response: Response): Promise<Response> {
 
 function toGranted(answer: TokenEndpointResponse, hasKey: boolean, metadata: AuthorizationServer): GrantedToken {
   const isBound = answer.token_type === "dpop";
+  if (!sendable.test(answer.access_token)) {
+    throw new AuthFailure(`${plain(metadata.issuer)} gave a token that cannot be sent in a header`);
+  }
   if (isBound && !hasKey) throw new AuthFailure(`${plain(metadata.issuer)} gave a token that needs a key (DPoP)`);
   return {
     accessToken: answer.access_token,

@@ -1,5 +1,5 @@
 import { addressOf, HttpFailure, refused } from "./http-failure.ts";
-import type { Challenge, HttpAuth, OutgoingRequest } from "./options.ts";
+import type { Challenge, HttpAuth, HttpHeaders, OutgoingRequest } from "./options.ts";
 import type { Head } from "./transport.ts";
 
 const maxRedirects = 2;
@@ -28,7 +28,13 @@ export async function answerChallenge(
     header: (name: string) => head.header(name.toLowerCase()),
     body,
   };
-  if ((await auth?.challenged?.(challenge)) !== "retry") throw refused(about.request, head, body);
+  if ((await auth?.challenged?.(challenge)) !== "retry") throw refused(about.request, head, hide(body, about.sent));
+}
+
+/** Some servers repeat the token that they refuse. */
+function hide(body: string, sent: HttpHeaders): string {
+  const tokens = Object.values(sent).map((value) => value.replace(/^\S+ +/, ""));
+  return tokens.reduce((text, token) => (token === "" ? text : text.replaceAll(token, "…")), body);
 }
 
 /** Credentials stay with the host they are for; only the way there may become a safe one. */

@@ -110,8 +110,12 @@ export class GetStream implements ReplyEvents {
 
   /** A connection that has gone silent takes a request and never answers it. */
   #expectHead(request: Sending): void {
-    const { clock, idleStreamMs } = this.#traffic;
+    const { clock, idleStreamMs, sender } = this.#traffic;
     this.#stopExpecting = clock.after(idleStreamMs, () => {
+      if (sender.isHeld) {
+        this.#expectHead(request);
+        return;
+      }
       this.#reply?.cancel();
       this.#again(new HttpFailure("connection-closed", request, `was not answered in ${idleStreamMs} ms`));
     });

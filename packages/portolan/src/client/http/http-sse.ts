@@ -1,13 +1,13 @@
 import { PortolanError } from "../../errors.ts";
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
-import { checkMessage, type Message } from "../../jsonrpc/message.ts";
+import { checkMessage, type Message, type RpcNotification } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/serialize.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { addressOf, HttpFailure, refused, unusable } from "./http-failure.ts";
 import { sendOneWay } from "./one-way.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
 import type { Sending } from "./sender.ts";
-import { parseJson, type Traffic } from "./traffic.ts";
+import { isCancellation, parseJson, type Traffic } from "./traffic.ts";
 import type { Head } from "./transport.ts";
 
 const postHeaders = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
@@ -25,6 +25,8 @@ export class SseChannel implements Channel, ReplyEvents {
   #early: string[] = [];
   /** Pending while a notification is on its way: what follows it must not overtake it. */
   #told: Promise<void> | undefined;
+  /** How to give up requests that are on their way, by their ids. */
+  readonly #posting = new Map<unknown, () => void>();
   #isOver = false;
 
   constructor(traffic: Traffic) {
@@ -56,7 +58,8 @@ export class SseChannel implements Channel, ReplyEvents {
   send(message: Sendable): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     const body = serialize(message);
-    const sent = this.#told ? this.#told.then(() => this.#post(body)) : this.#post(body);
+    if (isCancellation(message)) this.#giveUp((message as RpcNotification).params?.["requestId"]);
+    const sent = this.#told ? this.#told.then(() => this.#post(message, body)) : this.#post(message, body);
     if ("method" in message && !("id" in message)) {
       const told = sent
         .catch(() => {})
@@ -114,14 +117,25 @@ export class SseChannel implements Channel, ReplyEvents {
     this.#end(new HttpFailure("answer-invalid", this.#request, `names ${where} for messages, which is not its own`));
   }
 
-  #post(body: string): Promise<void> {
+  #post(message: Sendable, body: string): Promise<void> {
     const url = this.#endpoint;
     if (!url) throw new Error("a channel is connected before it is opened");
+    const id = "method" in message && "id" in message ? message.id : undefined;
+    const request = { method: "POST", url, headers: postHeaders, body, isFarewell: isCancellation(message) } as const;
     return new Promise((resolve, reject) => {
-      sendOneWay(this.#traffic, { method: "POST", url, headers: postHeaders, body }, (failure) =>
-        failure ? reject(failure) : resolve(),
-      );
+      const giveUp = sendOneWay(this.#traffic, request, (failure) => {
+        this.#posting.delete(id);
+        if (failure) reject(failure);
+        else resolve();
+      });
+      if (id !== undefined) this.#posting.set(id, giveUp);
     });
+  }
+
+  /** A request that is cancelled may wait for a login, which then nobody needs. */
+  #giveUp(id: unknown): void {
+    this.#posting.get(id)?.();
+    this.#posting.delete(id);
   }
 
   #receive(data: string): void {

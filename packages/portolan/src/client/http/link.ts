@@ -248,6 +248,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     this.#session = undefined;
     this.#older = undefined;
     traffic.close();
+    traffic.sender.giveUp(reason);
     await older?.close();
     for (const waiting of traffic.waiting.values()) waiting.fail(reason);
     traffic.events.lost(reason);

@@ -16,6 +16,8 @@ const maxChallengeChars = 65_536;
 export interface Sending extends HttpRequest {
   /** Whether it does no harm to send it twice: then it is, when the connection it was sent on turns out to be closed. */
   readonly mayRepeat?: () => boolean;
+  /** Only takes leave: nobody is asked who they are for it. */
+  readonly isFarewell?: boolean;
 }
 
 /** What a sender does besides sending. */
@@ -30,12 +32,34 @@ export interface SenderOptions extends Pick<HttpLinkOptions, "headers" | "auth">
 export class Sender {
   readonly transport: Transport;
   readonly options: SenderOptions;
+  /** What waits for somebody to say who they are. */
+  readonly #held = new Set<Delivery>();
   /** Where addresses have moved to for good. */
   readonly #moved = new Map<string, URL>();
 
   constructor(transport: Transport, options: SenderOptions) {
     this.transport = transport;
     this.options = options;
+  }
+
+  /** Whether somebody is being asked who they are, which takes the time that it takes. */
+  get isHeld(): boolean {
+    return this.#held.size > 0;
+  }
+
+  hold(delivery: Delivery): void {
+    this.#held.add(delivery);
+    this.options.held(true);
+  }
+
+  release(delivery: Delivery): void {
+    this.#held.delete(delivery);
+    this.options.held(false);
+  }
+
+  /** Nobody needs to say any more who they are. */
+  giveUp(reason: Error): void {
+    for (const delivery of this.#held) delivery.giveUp(reason);
   }
 
   /** Where a request to this address goes, after all that the server has said about it. */
@@ -101,6 +125,11 @@ class Delivery implements Receiver {
     this.#answering?.abort();
   }
 
+  giveUp(reason: Error): void {
+    this.#answering?.abort(reason);
+    this.#fail(reason);
+  }
+
   head(head: Head): void {
     const { status } = head;
     if (status > 300 && (status === 401 || status === 403 || redirects.has(status))) this.#kept = { head, body: "" };
@@ -139,7 +168,7 @@ class Delivery implements Receiver {
       this.#authorization = (await auth?.authorize(outgoing)) ?? noHeaders;
       if (!this.#isOver) this.#dispatch(own, this.#authorization);
     } catch (reason) {
-      this.#fail(toError(reason));
+      this.#fail(this.#hasRepeated ? toError(reason) : unsent(reason));
     }
   }
 
@@ -173,17 +202,20 @@ class Delivery implements Receiver {
   }
 
   async #answer(head: Head, body: string): Promise<void> {
-    const { auth, held } = this.#sender.options;
+    const mayAsk = this.#challenges < maxChallenges && !this.#sending.isFarewell;
+    const auth = mayAsk ? this.#sender.options.auth : undefined;
     const { answerChallenge } = await import("./detour.ts");
     this.#challenges += 1;
     this.#answering ??= new AbortController();
     const { signal } = this.#answering;
     const about = { request: this.#outgoing, sent: this.#authorization, operation: this, signal };
-    held(true);
+    this.#sender.hold(this);
     try {
-      await answerChallenge(about, head, body, this.#challenges <= maxChallenges ? auth : undefined);
+      await answerChallenge(about, head, body, auth);
+    } catch (reason) {
+      throw unsent(reason);
     } finally {
-      held(false);
+      this.#sender.release(this);
     }
   }
 
@@ -192,6 +224,12 @@ class Delivery implements Receiver {
     this.#isOver = true;
     this.#receiver.failed(reason);
   }
+}
+
+/** Why a request was not made, or not for one whom the server would have heard: it has not run. */
+function unsent(reason: unknown): Error {
+  const error: Error & { neverRan?: boolean } = toError(reason);
+  return error.neverRan === undefined && Object.isExtensible(error) ? Object.assign(error, { neverRan: true }) : error;
 }
 
 /** Header names differ by more than their capitals, and the later ones win. */

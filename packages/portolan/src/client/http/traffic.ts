@@ -96,7 +96,7 @@ export class Traffic implements ReadingRules {
   toPost(message: Message, body: string): Sending {
     const headers = "method" in message ? this.#headersFor(message) : this.#statefulHeaders();
     const mayRepeat = () => !("id" in message && "method" in message) || isHarmless(message.method);
-    return { method: "POST", url: this.url, headers, body, mayRepeat };
+    return { method: "POST", url: this.url, headers, body, mayRepeat, isFarewell: isCancellation(message) };
   }
 
   /** Sends what has no response. Throws a PortolanError "unserializable" before anything is sent. */
@@ -112,7 +112,7 @@ export class Traffic implements ReadingRules {
   }
 
   toDelete(): Sending {
-    return { method: "DELETE", url: this.url, headers: this.#identityHeaders(), body: undefined };
+    return { method: "DELETE", url: this.url, headers: this.#identityHeaders(), body: undefined, isFarewell: true };
   }
 
   /** Hands on what a body or an event holds, in order; `during` is the request it came in answer to. */
@@ -266,6 +266,11 @@ export function parseJson(text: string): unknown {
 export function isMessage(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0 && value.every(isMessage);
   return typeof value === "object" && value !== null && "jsonrpc" in value;
+}
+
+/** Whether a message only says that the answer to another one is not wanted any more. */
+export function isCancellation(message: object): boolean {
+  return "method" in message && message.method === "notifications/cancelled";
 }
 
 /** Whether a request only reads: a tool may do anything. */

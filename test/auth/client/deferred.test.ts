@@ -1,0 +1,155 @@
+import { deferred, LoginRequired, memoryStore, oauth } from "portolan/auth/client";
+import { describe, expect, test } from "vitest";
+import { comeBack } from "./kit/person.ts";
+import { RecordingStore } from "./kit/recording-store.ts";
+import { hour, reasonOf, until } from "./kit/site.ts";
+import { connectTo, startWorld, textOf, ways } from "./kit/world.ts";
+
+const redirect = deferred("https://app.example.com/callback");
+
+/** What a program does that cannot wait: it learns where the person must go, and sends them there. */
+async function beginLogin(world: Awaited<ReturnType<typeof startWorld>>) {
+  const reason = await reasonOf(world.connect());
+  const needed = reason instanceof LoginRequired ? reason : (reason.cause as LoginRequired);
+  expect(needed).toBeInstanceOf(LoginRequired);
+  return { reason, needed, callback: await comeBack(new URL(needed.authorizationUrl)) };
+}
+
+describe("a login that is left to others", () => {
+  test.each(ways)("ends a call to a server of %s with the address to go to, and goes on in finish()", async (way) => {
+    const world = await startWorld({ way, oauth: { redirect } });
+    const { reason, needed, callback } = await beginLogin(world);
+    expect(reason.code).toBe("login-required");
+    expect(new URL(needed.authorizationUrl).searchParams.get("state")).toBe(needed.state);
+    expect(world.authority.asked("token")).toEqual([]);
+    expect(await world.auth.finish(callback)).toEqual({ server: world.server.url });
+    const client = await world.connect();
+    expect(textOf(await client.callTool("whoami"))).toBe("ada by client-1");
+    expect(world.authority.asked("token")).toHaveLength(1);
+  });
+
+  test("can be finished by another process that shares the store", async () => {
+    const store = memoryStore();
+    const world = await startWorld({ oauth: { redirect, store } });
+    const { callback } = await beginLogin(world);
+    const other = oauth({ redirect, store });
+    await other.finish(callback.href);
+    const client = await connectTo(world.server.url, "stateless", { auth: other });
+    expect(textOf(await client.callTool("whoami"))).toBe("ada by client-1");
+  });
+
+  test("T48: is finished once", async () => {
+    const world = await startWorld({ oauth: { redirect } });
+    const { callback } = await beginLogin(world);
+    const both = await Promise.allSettled([world.auth.finish(callback), world.auth.finish(callback)]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect((await reasonOf(world.auth.finish(callback))).message).toContain("no login waits for this address");
+    expect(world.authority.asked("token")).toHaveLength(1);
+  });
+
+  test.each<[string, (callback: URL) => void]>([
+    ["of nobody", (callback) => callback.searchParams.set("state", "made-up")],
+    ["that is missing", (callback) => callback.searchParams.delete("state")],
+  ])("T48: is not finished by a state %s, and can still be finished", async (_, change) => {
+    const world = await startWorld({ oauth: { redirect } });
+    const { callback } = await beginLogin(world);
+    const changed = new URL(callback);
+    change(changed);
+    expect((await reasonOf(world.auth.finish(changed))).message).toContain("no login waits");
+    expect(world.authority.asked("token")).toEqual([]);
+    await world.auth.finish(callback);
+  });
+
+  test("T48: is not finished for another account", async () => {
+    const store = memoryStore();
+    const world = await startWorld({ oauth: { redirect, store, account: "ada" } });
+    const { callback } = await beginLogin(world);
+    expect((await reasonOf(oauth({ redirect, store, account: "eve" }).finish(callback))).message).toContain("no login");
+    await world.auth.finish(callback);
+  });
+
+  test("T43: is not finished by the answer of another issuer", async () => {
+    const world = await startWorld({ oauth: { redirect } });
+    const { callback } = await beginLogin(world);
+    callback.searchParams.set("iss", "https://evil.example.com");
+    await reasonOf(world.auth.finish(callback));
+    expect(world.authority.asked("token")).toEqual([]);
+  });
+
+  test("T48: is over after a while", async () => {
+    const store = memoryStore();
+    const world = await startWorld({ oauth: { redirect, store, loginMs: 1 } });
+    const { needed, callback } = await beginLogin(world);
+    await until(async () => (await store.get(JSON.stringify(["", "", "login", needed.state]))) === undefined);
+    expect((await reasonOf(world.auth.finish(callback))).message).toContain("took too long");
+    expect(world.authority.asked("token")).toEqual([]);
+  });
+
+  test("that was refused says so", async () => {
+    const world = await startWorld({ oauth: { redirect } });
+    const { callback } = await beginLogin(world);
+    callback.searchParams.delete("code");
+    callback.searchParams.set("error", "access_denied");
+    const reason = await reasonOf(world.auth.finish(callback));
+    expect([reason.error, reason.message]).toEqual(["access_denied", expect.stringContaining("access_denied")]);
+  });
+
+  test("is begun anew for every call, each with a state of its own", async () => {
+    const world = await startWorld({ oauth: { redirect } });
+    const one = await beginLogin(world);
+    const two = await beginLogin(world);
+    expect(one.needed.state).not.toBe(two.needed.state);
+    await world.auth.finish(one.callback);
+    expect(world.authority.asked("register")).toHaveLength(1);
+  });
+});
+
+describe("a logout", () => {
+  test("forgets the tokens, has them revoked, and asks for a login the next time", async () => {
+    const store = new RecordingStore();
+    const world = await startWorld({ oauth: { store } });
+    const client = await world.connect();
+    const [token] = store.kept("token");
+    await world.auth.logout(world.server.url);
+    expect(world.authority.revoked).toEqual([token?.["refreshToken"]]);
+    expect(store.kept("token")).toEqual([]);
+    expect(store.kept("client")).toHaveLength(1);
+    expect(world.events.at(-1)?.kind).toBe("signed-out");
+    await client.callTool("whoami");
+    expect(world.person.visits).toHaveLength(2);
+  });
+
+  test("revokes the token itself where there is none to renew it", async () => {
+    const world = await startWorld();
+    world.authority.givesRefreshTokens = false;
+    await world.connect();
+    await world.auth.logout(world.server.url);
+    expect(world.authority.revoked).toEqual(world.authority.accessTokens);
+  });
+
+  test("forgets the tokens although the authorization server is out of reach, and says that they were not revoked", async () => {
+    const store = new RecordingStore();
+    const world = await startWorld({ oauth: { store } });
+    await world.connect();
+    await world.authority.site.stop();
+    expect((await reasonOf(world.auth.logout(world.server.url))).message).toContain("failed");
+    expect(store.kept("token")).toEqual([]);
+  });
+
+  test("where nobody is signed in does nothing", async () => {
+    const world = await startWorld();
+    await world.auth.logout(world.server.url);
+    expect(world.authority.site.asked).toEqual([]);
+  });
+
+  test("is of one server: the others stay signed in", async () => {
+    const one = await startWorld();
+    await one.connect();
+    const two = await startWorld();
+    const client = await connectTo(two.server.url, "stateless", { auth: one.auth });
+    await one.auth.logout(one.server.url);
+    two.clock.pass(hour / 2);
+    await client.callTool("whoami");
+    expect(one.person.visits).toHaveLength(2);
+  });
+});

@@ -1,0 +1,34 @@
+import { type CredentialStore, memoryStore } from "portolan/auth/client";
+
+/** A store that a test can look into, and that fails when told to. */
+export class RecordingStore implements CredentialStore {
+  readonly rows = new Map<string, string>();
+  /** Thrown by every write, once it is set. */
+  broken: Error | undefined;
+  /** How many wait for their turn. */
+  waiting = 0;
+  readonly #turns = memoryStore();
+
+  async get(key: string): Promise<string | undefined> {
+    return this.rows.get(key);
+  }
+
+  async set(key: string, value: string | undefined): Promise<void> {
+    if (this.broken) throw this.broken;
+    if (value === undefined) this.rows.delete(key);
+    else this.rows.set(key, value);
+  }
+
+  exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    this.waiting += 1;
+    return this.#turns.exclusive(key, () => {
+      this.waiting -= 1;
+      return work();
+    });
+  }
+
+  /** What is kept of one kind: `"token"`, `"client"`, `"login"` or `"bound"`. */
+  kept(kind: string): { [member: string]: unknown }[] {
+    return [...this.rows].flatMap(([key, value]) => (JSON.parse(key)[2] === kind ? [JSON.parse(value)] : []));
+  }
+}

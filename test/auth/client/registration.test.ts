@@ -1,0 +1,227 @@
+import { type KnownClient, memoryStore, type OAuthOptions, oauth } from "portolan/auth/client";
+import { describe, expect, test } from "vitest";
+import { TestAuthority } from "./kit/authority.ts";
+import { comeBackWith, Person } from "./kit/person.ts";
+import { hour, reasonOf } from "./kit/site.ts";
+import { startWorld, type World } from "./kit/world.ts";
+
+const connectWith = ({ connect, person, clock }: World, options: OAuthOptions) =>
+  connect({}, { auth: oauth({ redirect: person, now: clock.now, ...options }) });
+const redirectUris = ["http://127.0.0.1:3000/callback"];
+const registrationOf = ({ authority }: World) => JSON.parse(authority.asked("register")[0]!.body);
+
+describe("a client that registers itself", () => {
+  test("says what it is: a native program with a code and a token to renew, and no secret", async () => {
+    const world = await startWorld({ protect: { scopes: ["read"] } });
+    await world.connect();
+    expect(registrationOf(world)).toEqual({
+      client_name: "Portolan",
+      application_type: "native",
+      redirect_uris: redirectUris,
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+      scope: "read",
+    });
+    const [form] = world.authority.grants("authorization_code");
+    expect([form?.get("client_id"), form?.has("client_secret")]).toEqual(["client-1", false]);
+  });
+
+  test("is a web program with a secret where people come back to a web page", async () => {
+    const world = await startWorld();
+    await connectWith(world, { redirect: new Person("https://app.example.com/callback"), clientName: "App" });
+    expect(registrationOf(world)).toMatchObject({
+      client_name: "App",
+      application_type: "web",
+      token_endpoint_auth_method: "client_secret_basic",
+    });
+    const [{ headers } = { headers: {} }] = world.authority.asked("token");
+    expect(headers).toMatchObject({ authorization: `Basic ${btoa("client-1:secret+client-1")}` });
+  });
+
+  test("says more where the program does, though not about what the login depends on", async () => {
+    const world = await startWorld();
+    const clientMetadata = { client_uri: "https://app.example.com", redirect_uris: ["https://evil.example.com"] };
+    await connectWith(world, { clientMetadata });
+    expect(registrationOf(world)).toMatchObject({ client_uri: "https://app.example.com", redirect_uris: redirectUris });
+  });
+
+  test.each([
+    [["none", "client_secret_basic"], "none"],
+    [["client_secret_post"], "client_secret_post"],
+    [["client_secret_basic", "client_secret_post"], "client_secret_basic"],
+    [["private_key_jwt"], "none"],
+  ])("authenticates, where the authorization server knows %j, by %s", async (offered, method) => {
+    const world = await startWorld();
+    world.authority.metadata["token_endpoint_auth_methods_supported"] = offered;
+    await world.connect();
+    expect(registrationOf(world).token_endpoint_auth_method).toBe(method);
+    const [{ form, headers } = { form: new URLSearchParams(), headers: {} }] = world.authority.asked("token");
+    expect(form.has("client_secret")).toBe(method === "client_secret_post");
+    expect("authorization" in headers).toBe(method === "client_secret_basic");
+  });
+
+  test("tells why it was refused, with the error as OAuth names it", async () => {
+    const { authority, person, connect } = await startWorld();
+    const body = { error: "invalid_redirect_uri", error_description: "no loopback here" };
+    authority.answer("register", { status: 400, body });
+    const reason = await reasonOf(connect());
+    expect(reason.message).toContain("has not registered this client: invalid_redirect_uri: no loopback here");
+    expect([reason.code, reason.cause ?? reason]).toMatchObject(["unauthorized", { error: "invalid_redirect_uri" }]);
+    expect(person.visits).toEqual([]);
+    expect(authority.asked("register")).toHaveLength(1);
+  });
+
+  test("registers once for all servers of an authorization server, and for every program that shares the store", async () => {
+    const world = await startWorld();
+    const store = memoryStore();
+    await connectWith(world, { store });
+    await connectWith(world, { store, account: "" });
+    expect(world.authority.asked("register")).toHaveLength(1);
+  });
+
+  test.each([
+    [true, ["read", "read write"], ["client-1", "client-1", "client-2"]],
+    [false, ["read"], ["client-1", "client-1"]],
+  ])("registers again for more scopes, where it is held to those it has named: %s", async (isStrict, named, used) => {
+    const scopesFor = ({ name }: { name: string | undefined }) => (name === "write" ? ["write"] : []);
+    const world = await startWorld({ protect: { scopes: ["read"], scopesFor } });
+    world.authority.isStrict = isStrict;
+    const client = await world.connect();
+    await client.callTool("write");
+    await client.callTool("whoami");
+    expect(world.authority.asked("register").map(({ body }) => JSON.parse(body).scope)).toEqual(named);
+    expect(world.person.visits.map((page) => page.searchParams.get("client_id"))).toEqual(used);
+  });
+
+  test("registers again for more scopes once, where it does not get them even so", async () => {
+    const world = await startWorld({ protect: { scopes: ["read"] } });
+    await world.connect();
+    world.server.protect({ scopes: ["read", "write"] });
+    world.authority.isStrict = true;
+    world.person.does = comeBackWith((answer) => {
+      answer.delete("code");
+      answer.set("error", "invalid_scope");
+    });
+    expect((await reasonOf(world.connect())).message).toContain("invalid_scope");
+    expect([world.authority.asked("register").length, world.person.visits.length]).toEqual([2, 3]);
+  });
+
+  test("registers again when its secret has expired, or people come back elsewhere", async () => {
+    const world = await startWorld();
+    const store = memoryStore();
+    const expires = Math.floor(world.clock.now() / 1_000) + 60;
+    world.authority.clients.set("short", { redirectUris, secret: "s" });
+    const body = { client_id: "short", client_secret: "s", client_secret_expires_at: expires };
+    world.authority.answer("register", { status: 201, body }, 1);
+    world.authority.givesRefreshTokens = false;
+    await connectWith(world, { store });
+    world.clock.pass(2 * hour);
+    await connectWith(world, { store });
+    expect(world.authority.asked("register")).toHaveLength(2);
+    world.clock.pass(2 * hour);
+    await connectWith(world, { store, redirect: new Person("http://127.0.0.1:4000/callback") });
+    expect(world.authority.asked("register")).toHaveLength(3);
+  });
+});
+
+describe("a client with a document of its own", () => {
+  const clientMetadataUrl = "https://app.example.com/client.json";
+
+  test("is known by its address where such documents are read", async () => {
+    const world = await startWorld();
+    world.authority.metadata["client_id_metadata_document_supported"] = true;
+    await connectWith(world, { clientMetadataUrl });
+    expect(world.authority.asked("register")).toEqual([]);
+    expect(world.person.visits[0]?.searchParams.get("client_id")).toBe(clientMetadataUrl);
+    expect(world.authority.grants("authorization_code")[0]?.get("client_id")).toBe(clientMetadataUrl);
+  });
+
+  test("registers itself where they are not", async () => {
+    const world = await startWorld();
+    await connectWith(world, { clientMetadataUrl });
+    expect(world.person.visits[0]?.searchParams.get("client_id")).toBe("client-1");
+  });
+});
+
+describe("a client that was registered beforehand", () => {
+  const client: KnownClient = { clientId: "known", clientSecret: "s:cret %" };
+  const register = ({ authority }: World, method = "client_secret_basic") =>
+    authority.clients.set("known", { redirectUris, secret: "s:cret %", method });
+
+  test("goes before a document and before registration", async () => {
+    const world = await startWorld();
+    register(world);
+    world.authority.metadata["client_id_metadata_document_supported"] = true;
+    await connectWith(world, { client, clientMetadataUrl: "https://app.example.com/client.json" });
+    expect(world.authority.asked("register")).toEqual([]);
+    expect(world.person.visits[0]?.searchParams.get("client_id")).toBe("known");
+    expect(world.authority.asked("token")[0]?.headers.authorization).toBe(`Basic ${btoa("known:s%3Acret+%25")}`);
+  });
+
+  test("sends its secret as it is told to, or as the authorization server can read it", async () => {
+    const told = await startWorld();
+    register(told, "client_secret_post");
+    await connectWith(told, { client: { ...client, method: "client_secret_post" } });
+    const offered = await startWorld();
+    register(offered, "client_secret_post");
+    offered.authority.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
+    await connectWith(offered, { client });
+    for (const { authority } of [told, offered]) {
+      expect(authority.asked("token")[0]?.form.get("client_secret")).toBe("s:cret %");
+      expect(authority.asked("token")[0]?.headers.authorization).toBeUndefined();
+    }
+  });
+
+  test("T44: is not shown to an authorization server that it does not belong to", async () => {
+    const world = await startWorld();
+    register(world);
+    const reason = await reasonOf(connectWith(world, { client: { ...client, issuer: "https://auth.example.com" } }));
+    expect(reason.message).toContain("The client known is registered with https://auth.example.com");
+    expect([world.person.visits, world.authority.asked("token")]).toEqual([[], []]);
+  });
+
+  test("T44: belongs to the first authorization server that it is used with", async () => {
+    const world = await startWorld();
+    register(world);
+    const store = memoryStore();
+    await connectWith(world, { client, store });
+    const other = await TestAuthority.start();
+    world.server.protect({ issuers: [other.issuer] });
+    const reason = await reasonOf(connectWith(world, { client, store }));
+    expect(reason.message).toContain(`is registered with ${world.authority.issuer}`);
+    expect(other.site.asked.filter(({ path }) => !path.startsWith("/.well-known/") && path !== "/keys")).toEqual([]);
+  });
+});
+
+describe("where nobody registers by himself", () => {
+  test("a person is asked for what they have registered, once", async () => {
+    const world = await startWorld();
+    delete world.authority.metadata["registration_endpoint"];
+    world.authority.clients.set("by-hand", { redirectUris, secret: "s" });
+    const store = memoryStore();
+    const asked: string[] = [];
+    const askClient = async (issuer: string) => {
+      asked.push(issuer);
+      return { clientId: "by-hand", clientSecret: "s" };
+    };
+    await connectWith(world, { store, askClient });
+    world.clock.pass(2 * hour);
+    world.authority.forget();
+    await connectWith(world, { store, askClient });
+    expect(asked).toEqual([world.authority.issuer]);
+    expect(world.person.visits.map((page) => page.searchParams.get("client_id"))).toEqual(["by-hand", "by-hand"]);
+  });
+
+  test.each<[string, OAuthOptions]>([
+    ["nobody can be asked", {}],
+    ["nobody knows", { askClient: async () => undefined }],
+    ["its document is not read", { clientMetadataUrl: "https://app.example.com/client.json" }],
+  ])("and %s, it says what to do", async (_, options) => {
+    const world = await startWorld();
+    delete world.authority.metadata["registration_endpoint"];
+    const reason = await reasonOf(connectWith(world, options));
+    expect(reason.message).toContain("register one by hand and give it as client");
+    expect(world.person.visits).toEqual([]);
+  });
+});
