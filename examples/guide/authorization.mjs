@@ -68,13 +68,12 @@ export const asItself = (privateKey) => oauth({ grant: clientCredentials({ clien
 /** @param {() => Promise<string>} assertion the token that the platform gives to this workload */
 export const asWorkload = (assertion) => oauth({ grant: workloadIdentity({ clientId: "nightly-job", assertion }) });
 
-/** @param {string} clientSecret @param {() => Promise<string>} idToken of the person who has signed in */
-export const asEmployee = (clientSecret, idToken) =>
+/** @param {string} sso where the person has signed in @param {() => Promise<string>} idToken what shows that */
+export const asEmployee = (sso, idToken) =>
   oauth({
     grant: enterpriseManaged({
       clientId: "notes-app",
-      clientSecret,
-      identityProvider: { issuer: "https://sso.example.com", clientId: "desktop", idToken },
+      identityProvider: { issuer: sso, clientId: "desktop", idToken },
     }),
   });
 // endregion
