@@ -16,15 +16,15 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function startProgram(name: string, ...args: (string | number)[]): Promise<void> {
-  const child = spawn(process.execPath, [pathTo(`examples/authorization/${name}.mjs`), ...args.map(String)]);
+async function startProgram(file: string, ...args: (string | number)[]): Promise<void> {
+  const child = spawn(process.execPath, [pathTo(file), ...args.map(String)]);
   const exited = once(child, "exit");
   onTestFinished(async () => {
     child.kill();
     await exited;
   });
   const printed = once(child.stdout, "data");
-  const left = exited.then(([code]) => Promise.reject(new Error(`${name} left with code ${code}`)));
+  const left = exited.then(([code]) => Promise.reject(new Error(`${file} left with code ${code}`)));
   await Promise.race([printed, left]);
 }
 
@@ -37,8 +37,8 @@ async function startAll() {
   // It writes beside its place and moves there, so that nobody reads half an address.
   writeFileSync(opener, `#!/bin/sh\nprintf %s "$1" > "${opened}.part" && mv "${opened}.part" "${opened}"\n`);
   chmodSync(opener, 0o755);
-  await startProgram("upstream", company, `http://localhost:${notes}`);
-  await startProgram("server", notes, `http://localhost:${company}`);
+  await startProgram("examples/authorization/upstream.mjs", company, `http://localhost:${notes}`);
+  await startProgram("examples/authorization/server.mjs", notes, `http://localhost:${company}`);
   const store = join(folder, "credentials.json");
   const run = () => {
     const env = { ...process.env, PATH: `${folder}:${process.env["PATH"]}`, CREDENTIALS: store };
