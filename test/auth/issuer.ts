@@ -7,6 +7,7 @@ import {
   exportJWK,
   exportSPKI,
   generateKeyPair,
+  importJWK,
   type JWK,
   type JWTHeaderParameters,
   SignJWT,
@@ -86,7 +87,7 @@ export class TestIssuer {
 
   /** Its public key as a shared secret, which is what an attacker would sign with. */
   async publicKeyAsSecret(): Promise<Uint8Array> {
-    const { publicKey } = await generateKeyPair("RS256", { extractable: true });
+    const publicKey = (await importJWK(this.#keys[0] as JWK, "ES256")) as CryptoKey;
     return new TextEncoder().encode(await exportSPKI(publicKey));
   }
 }
