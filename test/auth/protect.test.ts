@@ -223,10 +223,11 @@ describe("tokens that say nothing themselves", () => {
     expect((await call(url, "opaque")).status).toBe(401);
   });
 
-  test("are refused when they are not in use, or were made for another server", async () => {
+  test("are refused when they are not in use, or were made for another server or by another issuer", async () => {
     const { issuer, url } = await inspecting();
     issuer.opaque.set("foreign", { active: true, ...issuer.claims({ aud: "https://other.example.com" }) });
-    for (const token of ["unknown", "foreign"]) expect((await call(url, token)).status).toBe(401);
+    issuer.opaque.set("passed-on", { active: true, ...issuer.claims({ iss: "https://other.example.com" }) });
+    for (const token of ["unknown", "foreign", "passed-on"]) expect((await call(url, token)).status).toBe(401);
   });
 });
 
