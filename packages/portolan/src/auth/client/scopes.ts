@@ -17,8 +17,10 @@ export function scopesFor(sources: ScopeSources, { scopes = [], offline = true, 
   const { refused, resource, previous, authority } = sources;
   const wanted = refused.scopes ?? resource?.scopes ?? [];
   const isOffered = offline && !grant && authority.metadata.scopes_supported?.includes("offline_access");
-  const later = isOffered ? ["offline_access"] : [];
-  return [...new Set([...(previous?.scopes ?? []), ...wanted, ...scopes, ...later])];
+  const named = [...(previous?.scopes ?? []), ...wanted, ...scopes];
+  // Alone it would say that nothing else is wanted, where saying nothing leaves the choice to the authorization server.
+  const later = isOffered && named.length > 0 ? ["offline_access"] : [];
+  return [...new Set([...named, ...later])];
 }
 
 /** Throws where a server asks for scopes that a person was asked for already: another question would not help. */

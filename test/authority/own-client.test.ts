@@ -1,0 +1,90 @@
+import { type OAuthEvent, oauth } from "portolan/auth/client";
+import { protect } from "portolan/auth/server";
+import { connect } from "portolan/client";
+import { createServer } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
+import { createAuthority, upstream } from "portolan-authority";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { Browser } from "./browser.ts";
+import { serve } from "./kit.ts";
+import { UpstreamProvider } from "./upstream-provider.ts";
+
+const redirectUri = "http://127.0.0.1:9999/callback";
+
+/** A person at a browser, who allows everything. */
+function somebody() {
+  const visits: string[] = [];
+  const browser = new Browser((url) => url.href.startsWith(redirectUri));
+  const begin = async () => ({
+    redirectUri,
+    async visit(page: URL) {
+      visits.push(page.href);
+      const consent = await browser.open(page.href);
+      return new URL((await browser.press(consent, "allow")).url);
+    },
+    close: async () => {},
+  });
+  return { visits, redirect: { begin } };
+}
+
+/** A server of ours, behind an authority of ours, which lets people sign in elsewhere. */
+async function startServer() {
+  let remote: UpstreamProvider | undefined;
+  const signIn = upstream({ issuer: "http://127.0.0.1:1", clientId: "authority", clientSecret: "between-the-two" });
+  const late = {
+    ...signIn,
+    get issuer() {
+      return remote?.issuer ?? "http://127.0.0.1:1";
+    },
+  };
+  const server = createServer({ name: "notes", version: "1.0.0" }).tool("whoami", {
+    run: (_, { principal }) => String(principal.subject),
+  });
+  const origin = await serve(async (origin) => {
+    const resource = `${origin}/mcp`;
+    const resources = [{ resource, scopes: { read: "Read your notes" } }];
+    const authority = await createAuthority({
+      ...{ issuer: origin, name: "Acme", resources, signIn: late, registration: { dynamic: true } },
+      onError: () => {},
+    });
+    const serving = serveHttp(server, {
+      auth: protect({ resource, issuers: [authority.protection], onError: () => {} }),
+    });
+    onTestFinished(() => serving.close(0));
+    return (request, response) => authority.handle(request, response, () => serving.node(request, response));
+  });
+  remote = await UpstreamProvider.start({ redirectUri: `${origin}/callback` });
+  return { url: `${origin}/mcp`, remote };
+}
+
+afterEach(() => vi.useRealTimers());
+
+test("what is ended upstream ends here, and our client has the person sign in again, once", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const { url, remote } = await startServer();
+  const { visits, redirect } = somebody();
+  const events: OAuthEvent["kind"][] = [];
+  const client = await connect(url, { auth: oauth({ redirect, onEvent: ({ kind }) => events.push(kind) }) });
+  onTestFinished(() => client.close());
+  const whoami = async () => (await client.callTool("whoami")).content;
+  expect(await whoami()).toEqual([{ type: "text", text: "zoe" }]);
+  await remote.endAll();
+  vi.setSystemTime(Date.now() + 2.5 * 60_000);
+  expect(await whoami()).toEqual([{ type: "text", text: "zoe" }]);
+  expect(visits).toHaveLength(2);
+  expect(events).toEqual(["registered", "visiting", "signed-in", "expired", "visiting", "signed-in"]);
+});
+
+test("what cannot be asked upstream now is an error that passes, and opens no page", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const { url, remote } = await startServer();
+  const { visits, redirect } = somebody();
+  const client = await connect(url, { auth: oauth({ redirect }) });
+  onTestFinished(() => client.close());
+  remote.isDown = true;
+  vi.setSystemTime(Date.now() + 2.5 * 60_000);
+  await expect(client.callTool("whoami")).rejects.toThrow("cannot be checked now");
+  remote.isDown = false;
+  expect(await client.callTool("whoami")).toMatchObject({ content: [{ text: "zoe" }] });
+  expect(visits).toHaveLength(1);
+});
