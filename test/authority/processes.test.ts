@@ -1,19 +1,10 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { decodeJwt } from "jose";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { createAuthority } from "portolan-authority";
 import { describe, expect, test } from "vitest";
+import { freePort } from "../kit/free-port.ts";
 import { startProcess } from "./in-process.ts";
 import { App, calledBack, introspect, people, resource, type Started, start } from "./kit.ts";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  await once(server.close(), "close");
-  return port;
-}
 
 /** Two processes with an authority of one issuer over one storage; the first listens at the issuer. */
 async function startTwo(accessTokens: "jwt" | "opaque" = "jwt") {

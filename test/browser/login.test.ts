@@ -1,20 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { makeFolder, pathTo } from "../examples/example.ts";
+import { freePort } from "../kit/free-port.ts";
 import { shoot, startChromium } from "./chromium.ts";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  await once(server.close(), "close");
-  return port;
-}
 
 async function startProgram(file: string, ...args: (string | number)[]): Promise<void> {
   const child = spawn(process.execPath, [pathTo(file), ...args.map(String)]);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { root, run } from "../examples/example.ts";
+import { freePort } from "../kit/free-port.ts";
 import {
   beyond,
   type Check,
@@ -186,13 +187,3 @@ describe("counting is strict", () => {
     }
   });
 });
-
-async function freePort(): Promise<number> {
-  const { createServer } = await import("node:net");
-  const probe = createServer().listen(0, "localhost");
-  await once(probe, "listening");
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, "close");
-  return port;
-}

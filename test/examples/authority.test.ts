@@ -1,19 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { connect } from "portolan/client";
 import { http } from "portolan/client/http";
 import { expect, onTestFinished, test } from "vitest";
 import { App, calledBack } from "../authority/kit.ts";
+import { freePort } from "../kit/free-port.ts";
 import { pathTo } from "./example.ts";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  await once(server.close(), "close");
-  return port;
-}
 
 async function startServer(): Promise<string> {
   const port = await freePort();
