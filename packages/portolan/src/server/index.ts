@@ -1,3 +1,4 @@
+export { RpcError } from "../jsonrpc/errors.ts";
 export type { Complete, Extended, InputRequired, Outcome, PreparedResult } from "../protocol/outcome.ts";
 export type { Peer, Question, Revision } from "../protocol/revision.ts";
 export type { AddTool, NoTools, ToolTypes } from "../protocol/typed-tools.ts";

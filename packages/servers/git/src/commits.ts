@@ -1,0 +1,89 @@
+import type { JsonSchema } from "portolan/server";
+import type { Repository } from "./repository.ts";
+import { commit, list, object, text } from "./schema.ts";
+
+/** A commit, as tools and resources tell it. */
+export interface Commit {
+  commit: string;
+  parents: string[];
+  author: { name: string; email: string; date: string };
+  committed: string;
+  subject: string;
+  body: string;
+  /** Branches and tags that point to it. */
+  refs: string[];
+}
+
+/** A commit as a schema. */
+export const commitSchema: JsonSchema = object({
+  commit,
+  parents: list(commit, "None for the first commit, several for a merge"),
+  author: object({ name: text("As committed"), email: text("As committed"), date: text("ISO 8601") }),
+  committed: text("When it was committed, ISO 8601"),
+  subject: text("The first line of the message"),
+  body: text("The rest of the message"),
+  refs: list({ type: "string" }, "Branches and tags that point to it"),
+});
+
+const fields = ["%H", "%P", "%an", "%ae", "%aI", "%cI", "%s", "%b", "%D"];
+/** For log and show. Messages hold no NUL, so that the fields cannot be forged by one. */
+export const commitFormat: readonly string[] = [
+  "-z",
+  `--format=tformat:${fields.join("%x00")}`,
+  "--decorate=short",
+  "--no-show-signature",
+  "--no-notes",
+  "--no-mailmap",
+  "--encoding=UTF-8",
+  "--no-color",
+];
+
+/** Reads what `commitFormat` had git say. */
+export function parseCommits(parts: readonly string[]): Commit[] {
+  const commits: Commit[] = [];
+  for (let at = 0; at + fields.length <= parts.length; at += fields.length) {
+    const [
+      hash = "",
+      parents = "",
+      name = "",
+      email = "",
+      date = "",
+      committed = "",
+      subject = "",
+      body = "",
+      refs = "",
+    ] = parts.slice(at, at + fields.length);
+    commits.push({
+      commit: hash.trim(),
+      parents: words(parents, " "),
+      author: { name, email, date },
+      committed,
+      subject,
+      body: body.trimEnd(),
+      refs: words(refs, ", "),
+    });
+  }
+  return commits;
+}
+
+function words(text: string, separator: string): string[] {
+  return text === "" ? [] : text.split(separator);
+}
+
+/** One commit, by its hash. */
+export async function readCommit(repository: Repository, hash: string): Promise<Commit> {
+  const parts = await repository.parts(["log", "-1", ...commitFormat, hash, "--"]);
+  const [found] = parseCommits(parts);
+  if (found === undefined) throw new Error(`git log said nothing about ${hash}`);
+  return found;
+}
+
+/** A hash as people write it. */
+export function short(hash: string): string {
+  return hash.slice(0, 10);
+}
+
+/** A commit in one line. */
+export function titleOf({ commit, author, subject }: Commit): string {
+  return `${short(commit)} ${author.date.slice(0, 10)} ${author.name}: ${subject}`;
+}

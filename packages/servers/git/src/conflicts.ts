@@ -1,0 +1,112 @@
+import { isUtf8 } from "node:buffer";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readBlob } from "./objects.ts";
+import type { Repository } from "./repository.ts";
+
+/** One side of a conflicting file. */
+export interface Side {
+  readonly mode: string;
+  readonly hash: string;
+}
+
+/** The sides of a conflicting file; a side that deleted it, or that never had it, is absent. */
+export interface Sides {
+  base?: Side;
+  ours?: Side;
+  theirs?: Side;
+}
+
+/** A part of a merged file: agreed, or to be decided. */
+export type Piece =
+  | { readonly kind: "agreed"; readonly text: string }
+  | { readonly kind: "conflict"; readonly ours: string; readonly base: string; readonly theirs: string };
+
+/** The conflicting files by path. */
+export async function unmergedFiles(repository: Repository): Promise<Map<string, Sides>> {
+  const files = new Map<string, Sides>();
+  for (const part of await repository.parts(["ls-files", "-z", "--unmerged"])) {
+    const [, mode, hash, stage, path] = /^(\d+) ([0-9a-f]+) ([123])\t(.*)$/s.exec(part) ?? [];
+    if (mode === undefined || hash === undefined || stage === undefined || path === undefined) continue;
+    const sides = files.get(path) ?? {};
+    const side = { mode, hash };
+    files.set(path, {
+      ...sides,
+      ...(stage === "1" ? { base: side } : stage === "2" ? { ours: side } : { theirs: side }),
+    });
+  }
+  return files;
+}
+
+/** What happened to a conflicting file, by the sides that have it. */
+export function kindOf({ base, ours, theirs }: Sides): string {
+  if (ours && theirs) return base ? "both modified" : "both added";
+  if (ours) return base ? "deleted by them" : "added by us";
+  if (theirs) return base ? "deleted by us" : "added by them";
+  return "both deleted";
+}
+
+/** Merges a file anew; undefined for what has no lines: binary, too long, a link, a submodule, or gone on one side. */
+export async function mergeLines(repository: Repository, sides: Sides): Promise<Piece[] | undefined> {
+  const { base, ours, theirs } = sides;
+  if (!ours || !theirs) return undefined;
+  const texts: string[] = [];
+  for (const side of [ours, base, theirs]) {
+    const text = side === undefined ? "" : await readText(repository, side);
+    if (text === undefined) return undefined;
+    texts.push(text);
+  }
+  // No line of the files can be taken for a marker.
+  let size = 20;
+  while (texts.some((text) => text.includes("<".repeat(size)) || text.includes("=".repeat(size)))) size *= 2;
+  return parsePieces(await runMerge(repository, texts, size), size);
+}
+
+async function readText(repository: Repository, { mode, hash }: Side): Promise<string | undefined> {
+  if (!mode.startsWith("100")) return undefined;
+  const { bytes, isCut } = await readBlob(repository, hash);
+  return isCut || bytes.includes(0) || !isUtf8(bytes) ? undefined : bytes.toString();
+}
+
+const names = ["ours", "base", "theirs"] as const;
+
+async function runMerge(repository: Repository, texts: readonly string[], size: number): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "portolan-git-"));
+  try {
+    const files = names.map((name) => join(folder, name));
+    await Promise.all(files.map((file, index) => writeFile(file, texts[index] ?? "", { flag: "wx", mode: 0o600 })));
+    const labels = names.flatMap((name) => ["-L", name]);
+    const args = ["merge-file", "--stdout", "--diff3", "--quiet", `--marker-size=${size}`, ...labels, "--", ...files];
+    // Its exit code is the number of conflicts.
+    const { stdout } = await repository.run(args);
+    return stdout.toString();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Reads a merged file with markers of this size. */
+function parsePieces(merged: string, size: number): Piece[] {
+  const pieces: Piece[] = [];
+  const marks = { ours: "<".repeat(size), base: "|".repeat(size), theirs: "=".repeat(size), end: ">".repeat(size) };
+  let agreed = "";
+  let sides = { ours: "", base: "", theirs: "" };
+  let inside: keyof typeof sides | undefined;
+  for (const line of merged.split(/(?<=\n)/)) {
+    if (inside === undefined && line.startsWith(marks.ours)) {
+      if (agreed !== "") pieces.push({ kind: "agreed", text: agreed });
+      agreed = "";
+      sides = { ours: "", base: "", theirs: "" };
+      inside = "ours";
+    } else if (inside === "ours" && line.startsWith(marks.base)) inside = "base";
+    else if (inside === "base" && line.startsWith(marks.theirs)) inside = "theirs";
+    else if (inside === "theirs" && line.startsWith(marks.end)) {
+      pieces.push({ kind: "conflict", ...sides });
+      inside = undefined;
+    } else if (inside === undefined) agreed += line;
+    else sides[inside] += line;
+  }
+  if (agreed !== "") pieces.push({ kind: "agreed", text: agreed });
+  return pieces;
+}

@@ -1,0 +1,101 @@
+import type { JsonSchema } from "portolan/server";
+import type { GitRun, Repository } from "./repository.ts";
+import { count, flag, object, path, text } from "./schema.ts";
+
+/** A file that differs. */
+export interface ChangedFile {
+  path: string;
+  from?: string;
+  change: string;
+  added?: number;
+  removed?: number;
+  isBinary: boolean;
+}
+
+/** A changed file as a schema. */
+export const changedFileSchema: JsonSchema = object(
+  {
+    path,
+    from: text("The path it had before, if it was renamed or copied"),
+    change: text("What happened to it", {
+      enum: ["added", "copied", "deleted", "modified", "renamed", "type changed", "conflict", "unknown"],
+    }),
+    added: count("Lines"),
+    removed: count("Lines"),
+    isBinary: flag("Its lines cannot be counted"),
+  },
+  ["from", "added", "removed"],
+);
+
+const changes: { readonly [letter: string]: string } = {
+  A: "added",
+  C: "copied",
+  D: "deleted",
+  M: "modified",
+  R: "renamed",
+  T: "type changed",
+  U: "conflict",
+};
+
+/** The word for a letter of git. */
+export function changeOf(letter: string): string {
+  return changes[letter] ?? "unknown";
+}
+
+/** What every comparison is told: nothing of the repository is run, and its output has one form. */
+export const diffFlags: readonly string[] = [
+  "--no-ext-diff",
+  "--no-textconv",
+  "--no-color",
+  "--no-relative",
+  "--ignore-submodules=dirty",
+  "--submodule=short",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+  "--find-renames",
+];
+
+/** Reads what `--raw --numstat -z` had git say. */
+export function parseChanges(parts: readonly string[]): ChangedFile[] {
+  const files = new Map<string, ChangedFile>();
+  const rest = parts[Symbol.iterator]();
+  const next = () => rest.next().value ?? "";
+  for (let part = next(); part !== ""; part = next()) {
+    const raw = /^:+[0-7 ]+ [0-9a-f. ]+ ([A-Z])[A-Z\d]*$/.exec(part);
+    if (raw) {
+      const change = changeOf(raw[1] ?? "");
+      const first = next();
+      const isMoved = change === "renamed" || change === "copied";
+      const file = isMoved ? next() : first;
+      files.set(file, { path: file, ...(isMoved && { from: first }), change, isBinary: false });
+      continue;
+    }
+    const [, added, removed, named = ""] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(part) ?? [];
+    if (added === undefined) continue;
+    // A renamed file has its two names in parts of their own.
+    if (named === "") next();
+    const file = files.get(named === "" ? next() : named);
+    if (file === undefined) continue;
+    if (added === "-") file.isBinary = true;
+    else Object.assign(file, { added: Number(added), removed: Number(removed) });
+  }
+  return [...files.values()];
+}
+
+/** A patch, as far as it may be told. */
+export async function readPatch(
+  repository: Repository,
+  args: readonly string[],
+  options: GitRun = {},
+): Promise<{ patch: string; isCut: boolean }> {
+  const { bytes, isCut } = await repository.atMost(repository.limits.maxBytes, args, options);
+  // Whole lines only.
+  const shown = isCut ? bytes.subarray(0, bytes.lastIndexOf(10) + 1) : bytes;
+  return { patch: shown.toString(), isCut };
+}
+
+/** One line for a changed file. */
+export function lineOf({ path, from, change, added, removed, isBinary }: ChangedFile): string {
+  const counts = isBinary ? " (binary)" : added === undefined ? "" : ` (+${added} −${removed})`;
+  return `${change} ${from === undefined ? path : `${from} → ${path}`}${counts}`;
+}

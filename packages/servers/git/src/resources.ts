@@ -1,0 +1,158 @@
+import { isUtf8 } from "node:buffer";
+import {
+  type Context,
+  type ReadReturn,
+  type RequestContext,
+  RpcError,
+  type Server,
+  type TemplateDefinition,
+  type TemplateValues,
+  ToolError,
+} from "portolan/server";
+import { commitFormat, parseCommits, readCommit, titleOf } from "./commits.ts";
+import { completeFolder, completePath, completeRef } from "./completion.ts";
+import type { Git } from "./git.ts";
+import { readBlob, readTree, typeAt } from "./objects.ts";
+import type { Repository } from "./repository.ts";
+import { describe, showChange } from "./tools/show.ts";
+
+type Read = TemplateDefinition<undefined>["read"];
+
+const recentCommits = 20;
+/** A hash never means anything else later. */
+const forever = { ttlMs: 24 * 60 * 60 * 1000, cacheScope: "private" } as const;
+
+/** Commits, folders and files of repositories as resources. */
+export function addResources<T>(server: Server<undefined, T>, git: Git): Server<undefined, T> {
+  const repo = [...git.names];
+  const ref = completeRef(git);
+  return server
+    .template("git://{repo}/commit/{sha}", {
+      name: "commit",
+      title: "Commit",
+      description: "A commit and its change; sha is a full hash, or any branch or tag",
+      mimeType: "text/plain",
+      list: (ctx) => listCommits(git, ctx),
+      complete: { repo, sha: ref },
+      read: reader(git, "sha", async (repository, commit) => {
+        const about = await readCommit(repository, commit);
+        return describe(await showChange(repository, about, false));
+      }),
+    })
+    .template("git://{repo}/tree/{ref}", {
+      name: "tree",
+      title: "All files of a commit",
+      description: "What is in the outermost folder of a commit",
+      mimeType: "application/json",
+      complete: { repo, ref },
+      read: reader(git, "ref", readFolder),
+    })
+    .template("git://{repo}/tree/{ref}/{+path}", {
+      name: "folder",
+      title: "A folder of a commit",
+      description: "What is in a folder, with the addresses of its files and folders",
+      mimeType: "application/json",
+      complete: { repo, ref, path: completeFolder(git) },
+      read: reader(git, "ref", readFolder),
+    })
+    .template("git://{repo}/blob/{ref}/{+path}", {
+      name: "file",
+      title: "A file of a commit",
+      description: "A file as of a commit, branch or tag",
+      complete: { repo, ref, path: completePath(git) },
+      read: reader(git, "ref", readFile),
+    });
+}
+
+/** Reads at a commit that a variable of the URI names; what is cached for ever is named by its hash. */
+function reader(
+  git: Git,
+  variable: string,
+  read: (repository: Repository, commit: string, values: TemplateValues, uri: string) => Promise<ReadReturn>,
+): Read {
+  return (values: TemplateValues, ctx: Context, uri: string) =>
+    inWords(async () => {
+      const named = String(values[variable]);
+      const repository = await git.open(String(values["repo"]), ctx.signal);
+      const commit = await repository.commit(named);
+      const found = await read(repository, commit, values, uri);
+      return found !== undefined && named === commit ? cached(uri, found) : found;
+    });
+}
+
+function cached(uri: string, found: Exclude<ReadReturn, undefined>): ReadReturn {
+  if (typeof found === "string") return { contents: [{ uri, mimeType: "text/plain", text: found }], ...forever };
+  return Array.isArray(found) || found instanceof Uint8Array || !("uri" in found)
+    ? found
+    : { contents: [found], ...forever };
+}
+
+/** What a tool would tell the model is told to the client. */
+async function inWords<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (reason) {
+    if (reason instanceof ToolError) throw new RpcError(invalidParams, reason.message, { cause: reason });
+    throw reason;
+  }
+}
+
+const invalidParams = -32602;
+
+async function readFolder(
+  repository: Repository,
+  commit: string,
+  { path = ".", ref }: TemplateValues,
+  uri: string,
+): Promise<ReadReturn> {
+  const folder = repository.path(String(path));
+  const found = await typeAt(repository, commit, folder);
+  if (found?.type !== "tree") return undefined;
+  const { entries, isCut } = await readTree(repository, found.hash);
+  const below = folder === "." ? "" : `${folder}/`;
+  const listed = entries.map((entry) => ({
+    ...entry,
+    ...(entry.type !== "commit" && { uri: uriOf(repository.name, entry.type, String(ref), below + entry.path) }),
+  }));
+  return { uri, mimeType: "application/json", text: JSON.stringify({ commit, entries: listed, isCut }, null, 2) };
+}
+
+async function readFile(
+  repository: Repository,
+  commit: string,
+  { path = "" }: TemplateValues,
+  uri: string,
+): Promise<ReadReturn> {
+  const file = repository.path(String(path));
+  const found = await typeAt(repository, commit, file);
+  if (found?.type !== "blob") return undefined;
+  const { bytes, isCut } = await readBlob(repository, found.hash);
+  if (isCut)
+    throw new ToolError(`${file} is longer than ${repository.limits.maxBytes} bytes; show tells its beginning`);
+  if (isUtf8(bytes) && !bytes.includes(0)) return { uri, mimeType: "text/plain", text: bytes.toString() };
+  return { uri, mimeType: "application/octet-stream", blob: bytes.toString("base64") };
+}
+
+async function listCommits(git: Git, ctx: RequestContext<undefined>) {
+  const resources = [];
+  for (const name of git.names) {
+    const repository = await git.open(name, ctx.signal);
+    const head = await repository.head();
+    if (head === undefined) continue;
+    const parts = await repository.parts(["log", `--max-count=${recentCommits}`, ...commitFormat, head, "--"]);
+    for (const commit of parseCommits(parts)) {
+      resources.push({
+        uri: uriOf(name, "commit", commit.commit),
+        name: commit.commit,
+        title: titleOf(commit),
+        description: commit.subject,
+      });
+    }
+  }
+  return resources;
+}
+
+function uriOf(name: string, kind: string, ref: string, path?: string): string {
+  const below = path === undefined ? "" : `/${path.split("/").map(encodeURIComponent).join("/")}`;
+  return `git://${encodeURIComponent(name)}/${kind}/${encodeURIComponent(ref)}${below}`;
+}

@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from "node:child_process";
+
+/** How a program is run, and how much it may say. */
+export interface RunOptions {
+  readonly cwd: string;
+  readonly env: { readonly [name: string]: string };
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  readonly input?: string | Uint8Array;
+  readonly signal?: AbortSignal;
+}
+
+/** What a program said before it ended. */
+export interface Ran {
+  /** None for a program that was ended. */
+  readonly code: number | undefined;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+  /** It had more to say than was allowed, and was ended. */
+  readonly isCut: boolean;
+  readonly isTimedOut: boolean;
+}
+
+const maxErrorBytes = 16 * 1024;
+/** Long enough for git to remove its locks. */
+const graceMs = 2_000;
+
+/** Runs a program without a shell, in a process group of its own that ends with it. */
+export function run(file: string, args: readonly string[], options: RunOptions): Promise<Ran> {
+  const { cwd, env, maxBytes, timeoutMs, input, signal } = options;
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const child = spawn(file, args, { cwd, env, detached: hasGroups, stdio: ["pipe", "pipe", "pipe"] });
+    const stopGroup = trackGroup(child);
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    let said = 0;
+    let complained = 0;
+    let isCut = false;
+    let isTimedOut = false;
+    let grace: NodeJS.Timeout | undefined;
+
+    const end = () => {
+      grace ??= setTimeout(() => stopGroup("SIGKILL"), graceMs);
+      stopGroup("SIGTERM");
+    };
+    const timer = setTimeout(() => {
+      isTimedOut = true;
+      end();
+    }, timeoutMs);
+    signal?.addEventListener("abort", end, { once: true });
+    const settle = () => {
+      clearTimeout(timer);
+      clearTimeout(grace);
+      signal?.removeEventListener("abort", end);
+    };
+
+    child.stdout.on("data", (chunk: Buffer) => {
+      const room = maxBytes - said;
+      if (room > 0) stdout.push(chunk.subarray(0, room));
+      said += chunk.length;
+      if (said <= maxBytes || isCut) return;
+      isCut = true;
+      end();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      if (complained < maxErrorBytes) stderr.push(chunk);
+      complained += chunk.length;
+    });
+    // A program that ends without reading all of its input says why by its exit code.
+    child.stdin.on("error", () => {});
+    child.stdin.end(input);
+    child.once("error", (reason) => {
+      settle();
+      stopGroup(undefined);
+      reject(reason);
+    });
+    child.once("close", (code) => {
+      settle();
+      stopGroup(undefined);
+      if (signal?.aborted) reject(signal.reason);
+      else
+        resolve({ code: code ?? undefined, stdout: Buffer.concat(stdout), stderr: textOf(stderr), isCut, isTimedOut });
+    });
+  });
+}
+
+const hasGroups = process.platform !== "win32";
+
+function textOf(chunks: readonly Buffer[]): string {
+  return Buffer.concat(chunks).subarray(0, maxErrorBytes).toString();
+}
+
+const running = new Set<ChildProcess>();
+
+/** Remembers a child for as long as it runs, so that it does not outlive this process. */
+function trackGroup(child: ChildProcess): (signal: NodeJS.Signals | undefined) => void {
+  if (running.size === 0) process.on("exit", endAll);
+  running.add(child);
+  return (signal) => {
+    if (signal !== undefined) {
+      endGroup(child, signal);
+      return;
+    }
+    running.delete(child);
+    if (running.size === 0) process.off("exit", endAll);
+  };
+}
+
+function endAll(): void {
+  for (const child of running) endGroup(child, "SIGKILL");
+}
+
+function endGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    if (hasGroups) process.kill(-child.pid, signal);
+    else child.kill(signal);
+  } catch {
+    // It has ended by itself.
+  }
+}

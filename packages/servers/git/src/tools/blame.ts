@@ -1,0 +1,120 @@
+import { type ToolDefinition, ToolError } from "portolan/server";
+import { short } from "../commits.ts";
+import type { Git } from "../git.ts";
+import { annotations, commit, count, input, isCut, list, object, path, revision, text } from "../schema.ts";
+
+interface BlameArguments {
+  repository?: string;
+  path: string;
+  ref?: string;
+  from?: number;
+  to?: number;
+}
+
+interface Section {
+  commit: string;
+  author: string;
+  date: string;
+  subject: string;
+  from: number;
+  lines: string[];
+}
+
+interface Blame {
+  sections: Section[];
+  isCut: boolean;
+}
+
+const defaultLines = 200;
+
+/** Tells who changed which lines. */
+export function blameTool(git: Git): ToolDefinition<BlameArguments, Blame, undefined> {
+  const { maxLines } = git.limits;
+  return {
+    title: "Blame",
+    description: "Which commit last changed each line of a file",
+    input: input(
+      git,
+      {
+        path,
+        ref: { ...revision, description: `As of which commit, HEAD unless said otherwise. ${revision["description"]}` },
+        from: count("The first line, 1 unless said otherwise", { minimum: 1 }),
+        to: count(`The last line; ${defaultLines} lines unless said otherwise, at most ${maxLines}`, { minimum: 1 }),
+      },
+      ["path"],
+    ),
+    output: object({
+      sections: list(
+        object({
+          commit,
+          author: text("Their name"),
+          date: text("When it was written, ISO 8601"),
+          subject: text("The first line of the commit's message"),
+          from: count("The number of the first line"),
+          lines: list({ type: "string" }, "Lines that follow each other"),
+        }),
+        "Lines of the same commit together",
+      ),
+      isCut,
+    }),
+    annotations: annotations.reads,
+    async run(args, ctx) {
+      const repository = await git.open(args.repository, ctx.signal);
+      const file = repository.path(args.path);
+      const { from = 1, to = from + Math.min(defaultLines, maxLines) - 1 } = args;
+      if (to < from) throw new ToolError(`to: expected ${from} or more, got ${to}`);
+      const last = Math.min(to, from + maxLines - 1);
+      const hash = await repository.commit(args.ref ?? "HEAD");
+      // One line more says whether there are more.
+      const range = `-L${from},${last + 1}`;
+      // The last one forgets files of a configuration, whose lines git would tell when they are no hashes.
+      const flags = ["--porcelain", "--no-textconv", "--no-ignore-revs-file"];
+      const said = await repository.text(["blame", ...flags, range, hash, "--", file]);
+      const all = parseBlame(said);
+      const sections = all.map((section) => upTo(section, last)).filter(({ lines }) => lines.length > 0);
+      const isCut = all.some((section) => section.from + section.lines.length - 1 > last);
+      return {
+        content: [{ type: "text", text: sections.map(describe).join("\n") + (isCut ? "\n… and more lines" : "") }],
+        structuredContent: { sections, isCut },
+      };
+    },
+  };
+}
+
+/** Reads the porcelain format: what is known of a commit is said only where it first appears. */
+function parseBlame(said: string): Section[] {
+  const known = new Map<string, { [key: string]: string }>();
+  const sections: Section[] = [];
+  let commit = "";
+  let number = 0;
+  for (const line of said.split("\n")) {
+    const [, hash, final] = /^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$/.exec(line) ?? [];
+    if (line.startsWith("\t")) {
+      const { author = "", "author-time": time = "0", summary: subject = "" } = known.get(commit) ?? {};
+      const last = sections.at(-1);
+      if (last?.commit === commit && last.from + last.lines.length === number) last.lines.push(line.slice(1));
+      else {
+        const date = new Date(Number(time) * 1000).toISOString();
+        sections.push({ commit, author, date, subject, from: number, lines: [line.slice(1)] });
+      }
+    } else if (hash !== undefined) {
+      commit = hash;
+      number = Number(final);
+      if (!known.has(hash)) known.set(hash, {});
+    } else {
+      const [, key, value = ""] = /^([a-z-]+)(?: (.*))?$/.exec(line) ?? [];
+      const facts = known.get(commit);
+      if (key !== undefined && facts !== undefined) facts[key] = value;
+    }
+  }
+  return sections;
+}
+
+function upTo(section: Section, last: number): Section {
+  return { ...section, lines: section.lines.slice(0, Math.max(0, last - section.from + 1)) };
+}
+
+function describe({ commit, author, date, from, lines }: Section): string {
+  const about = `${short(commit)} ${date.slice(0, 10)} ${author}`;
+  return lines.map((line, index) => `${about} ${from + index}: ${line}`).join("\n");
+}

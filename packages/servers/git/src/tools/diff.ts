@@ -1,0 +1,100 @@
+import { type ToolDefinition, ToolError } from "portolan/server";
+import type { Git } from "../git.ts";
+import { withOwnIndex } from "../own-index.ts";
+import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
+import type { Repository } from "../repository.ts";
+import { annotations, count, flag, input, isCut, list, object, path, revision, text } from "../schema.ts";
+
+interface DiffArguments {
+  repository?: string;
+  staged?: boolean;
+  from?: string;
+  to?: string;
+  since_fork?: boolean;
+  paths?: string[];
+  stat?: boolean;
+  context?: number;
+}
+
+interface Diff {
+  files: ChangedFile[];
+  patch?: string;
+  isCut: boolean;
+}
+
+/** Compares the work tree, what is staged, and commits. */
+export function diffTool(git: Git): ToolDefinition<DiffArguments, Diff, undefined> {
+  return {
+    title: "Diff",
+    description:
+      "What differs: the work tree from what is staged (no arguments), what is staged from the last commit (staged), the work tree from a commit (from), or a commit from another (from and to)",
+    input: input(git, {
+      staged: flag("Compare what is staged, instead of the work tree"),
+      from: { ...revision, description: `The older side. ${revision["description"]}` },
+      to: { ...revision, description: `The newer side. ${revision["description"]}` },
+      since_fork: flag("Compare `to` with the commit at which it left `from`: what a branch has added"),
+      paths: { type: "array", items: path, maxItems: 100, description: "Only these files and folders" },
+      stat: flag("Only which files, and how many lines"),
+      context: count("Unchanged lines around each change, 3 unless said otherwise", { maximum: 100 }),
+    }),
+    output: object(
+      {
+        files: list(changedFileSchema, "Every file that differs"),
+        patch: text("A unified diff; absent if only stat was asked"),
+        isCut,
+      },
+      ["patch"],
+    ),
+    annotations: annotations.reads,
+    async run(args, ctx) {
+      const repository = await git.open(args.repository, ctx.signal);
+      const sides = await sidesOf(args, repository);
+      const paths = (args.paths ?? []).map((path) => repository.path(path));
+      const what = { flags: args.stat === true ? undefined : [`--unified=${args.context ?? 3}`], sides, paths };
+      const isOfWorkTree = args.to === undefined && args.staged !== true;
+      const diff = isOfWorkTree
+        ? await withOwnIndex(repository, (env) => compare(repository, what, env))
+        : await compare(repository, what);
+      return { content: [{ type: "text", text: describe(diff) }], structuredContent: diff };
+    },
+  };
+}
+
+interface Comparison {
+  /** For the patch; none if it is not wanted. */
+  readonly flags: readonly string[] | undefined;
+  readonly sides: readonly string[];
+  readonly paths: readonly string[];
+}
+
+async function compare(
+  repository: Repository,
+  { flags, sides, paths }: Comparison,
+  env: { readonly [name: string]: string } = {},
+): Promise<Diff> {
+  const what = [...sides, "--", ...paths];
+  const listed = await repository.parts(["diff", ...diffFlags, "--raw", "--numstat", "-z", ...what], { env });
+  const all = parseChanges(listed);
+  const files = all.slice(0, repository.limits.maxEntries);
+  const isListCut = all.length > files.length;
+  if (flags === undefined || files.length === 0) return { files, isCut: isListCut };
+  const { patch, isCut } = await readPatch(repository, ["diff", ...diffFlags, "--patch", ...flags, ...what], { env });
+  return { files, patch, isCut: isCut || isListCut };
+}
+
+function describe({ files, patch, isCut }: Diff): string {
+  const summary = files.map(lineOf).join("\n") || "No differences";
+  if (patch === undefined) return isCut ? `${summary}\n… and more` : summary;
+  return isCut ? `${summary}\n\n${patch}… cut` : patch;
+}
+
+async function sidesOf(args: DiffArguments, repository: Repository): Promise<string[]> {
+  const { staged = false, from, to, since_fork = false } = args;
+  if (to !== undefined && (from === undefined || staged))
+    throw new ToolError("to: expected from with it, and not staged");
+  if (since_fork && to === undefined) throw new ToolError("since_fork: expected from and to with it");
+  if (to === undefined) await repository.expectWorkTree();
+  const older = from === undefined ? [] : [await repository.commit(from)];
+  const newer = to === undefined ? [] : [await repository.commit(to)];
+  return [...(staged ? ["--cached"] : []), ...(since_fork ? ["--merge-base"] : []), ...older, ...newer];
+}

@@ -1,0 +1,96 @@
+import { type ToolDefinition, ToolError } from "portolan/server";
+import { type Commit, commitFormat, commitSchema, parseCommits, titleOf } from "../commits.ts";
+import type { Git } from "../git.ts";
+import { quote } from "../names.ts";
+import { annotations, count, input, list, object, path, revision, text } from "../schema.ts";
+
+interface LogArguments {
+  repository?: string;
+  ref?: string;
+  path?: string;
+  author?: string;
+  since?: string;
+  until?: string;
+  grep?: string;
+  limit?: number;
+  cursor?: string;
+}
+
+interface Log {
+  commits: Commit[];
+  cursor?: string;
+}
+
+const defaultLimit = 20;
+const date = text("A date such as 2026-01-31 or 2026-01-31T12:00:00Z, or as 2 weeks ago", {
+  pattern: "^[A-Za-z0-9][A-Za-z0-9 :.+/-]*$",
+  maxLength: 64,
+});
+const words = { minLength: 1, maxLength: 200 };
+
+/** Tells the history, in pages. */
+export function logTool(git: Git): ToolDefinition<LogArguments, Log, undefined> {
+  const { maxCommits } = git.limits;
+  return {
+    title: "Log",
+    description: "The commits before and including one, newest first, perhaps only those that match; in pages",
+    input: input(git, {
+      ref: { ...revision, description: `${revision["description"]}; HEAD unless said otherwise` },
+      path: { ...path, description: "Only commits that touched this file or folder" },
+      author: text("Only commits whose author's name or address contains this", words),
+      since: { ...date, description: `Only commits after this. ${date["description"]}` },
+      until: { ...date, description: `Only commits before this. ${date["description"]}` },
+      grep: text("Only commits whose message contains this", words),
+      limit: count(`How many, ${defaultLimit} unless said otherwise`, { minimum: 1, maximum: maxCommits }),
+      cursor: text("Goes on where an earlier page ended; leave ref as it was", { maxLength: 100 }),
+    }),
+    output: object(
+      {
+        commits: list(commitSchema, "Newest first"),
+        cursor: text("There may be more: give it to log with the same arguments"),
+      },
+      ["cursor"],
+    ),
+    annotations: annotations.reads,
+    async run(args, ctx) {
+      const repository = await git.open(args.repository, ctx.signal);
+      const limit = Math.min(args.limit ?? defaultLimit, maxCommits);
+      const { start, skip } = args.cursor === undefined ? { start: args.ref, skip: 0 } : parseCursor(args.cursor);
+      if (start === undefined && (await repository.head()) === undefined) return { commits: [] };
+      // The page after this one begins at the same commit, whatever is committed in between.
+      const from = await repository.commit(start ?? "HEAD");
+      const filters = [
+        ...(args.author === undefined ? [] : [`--author=${oneLine(args.author)}`]),
+        ...(args.grep === undefined ? [] : [`--grep=${oneLine(args.grep)}`]),
+        ...(args.since === undefined ? [] : [`--since=${args.since}`]),
+        ...(args.until === undefined ? [] : [`--until=${args.until}`]),
+      ];
+      const paths = args.path === undefined ? [] : [repository.path(args.path)];
+      const page = [`--max-count=${limit + 1}`, `--skip=${skip}`, "--fixed-strings", "--regexp-ignore-case"];
+      const parts = await repository.parts(["log", ...page, ...commitFormat, ...filters, from, "--", ...paths]);
+      const found = parseCommits(parts);
+      const commits = found.slice(0, limit);
+      const more: { cursor?: string } = found.length > limit ? { cursor: `${from}:${skip + limit}` } : {};
+      const lines = [
+        ...commits.map(titleOf),
+        ...(more.cursor === undefined ? [] : [`More with cursor ${more.cursor}`]),
+      ];
+      return {
+        content: [{ type: "text", text: lines.join("\n") || "No commits match" }],
+        structuredContent: { commits, ...more },
+      };
+    },
+  };
+}
+
+function parseCursor(cursor: string): { start: string; skip: number } {
+  const [, start, skip] = /^([0-9a-f]{40,64}):(\d{1,9})$/.exec(cursor) ?? [];
+  if (start === undefined) throw new ToolError(`cursor: expected one that log gave, got ${quote(cursor)}`);
+  return { start, skip: Number(skip) };
+}
+
+/** git takes each line for a pattern of its own. */
+function oneLine(pattern: string): string {
+  if (/[\0\r\n]/.test(pattern)) throw new ToolError(`${quote(pattern)}: expected one line`);
+  return pattern;
+}

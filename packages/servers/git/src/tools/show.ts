@@ -1,0 +1,105 @@
+import { isUtf8 } from "node:buffer";
+import { type ToolDefinition, ToolError } from "portolan/server";
+import { type Commit, commitSchema, readCommit, titleOf } from "../commits.ts";
+import type { Git } from "../git.ts";
+import { quote } from "../names.ts";
+import { readBlob, readTree, type TreeEntry, treeEntrySchema, typeAt } from "../objects.ts";
+import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
+import type { Repository } from "../repository.ts";
+import { annotations, flag, input, isCut, list, object, path, revision, text } from "../schema.ts";
+
+interface ShowArguments {
+  repository?: string;
+  ref: string;
+  path?: string;
+  stat?: boolean;
+}
+
+interface Shown {
+  commit: Commit;
+  files?: ChangedFile[];
+  patch?: string;
+  text?: string;
+  entries?: TreeEntry[];
+  isCut: boolean;
+}
+
+/** Tells a commit, or a file or folder as of one. */
+export function showTool(git: Git): ToolDefinition<ShowArguments, Shown, undefined> {
+  return {
+    title: "Show",
+    description:
+      "A commit and what it changed compared with its first parent; with a path: that file, or what is in that folder, as of that commit",
+    input: input(
+      git,
+      {
+        ref: revision,
+        path: { ...path, description: "A file or folder as of this commit; . is the whole tree" },
+        stat: flag("Without a path: only which files were changed, and how many lines"),
+      },
+      ["ref"],
+    ),
+    output: object(
+      {
+        commit: commitSchema,
+        files: list(changedFileSchema, "Without a path: what the commit changed"),
+        patch: text("Without a path: the change as a unified diff"),
+        text: text("With the path of a file: what is in it"),
+        entries: list(treeEntrySchema, "With the path of a folder: what is in it"),
+        isCut,
+      },
+      ["files", "patch", "text", "entries"],
+    ),
+    annotations: annotations.reads,
+    async run(args, ctx) {
+      const repository = await git.open(args.repository, ctx.signal);
+      const commit = await readCommit(repository, await repository.commit(args.ref));
+      const shown =
+        args.path === undefined
+          ? await showChange(repository, commit, args.stat === true)
+          : await showPath(repository, commit, repository.path(args.path));
+      return { content: [{ type: "text", text: describe(shown) }], structuredContent: shown };
+    },
+  };
+}
+
+/** The change of a commit: compared with its first parent, or with nothing. */
+export async function showChange(repository: Repository, commit: Commit, isShort: boolean): Promise<Shown> {
+  const { maxEntries } = repository.limits;
+  const sides = ["-r", "--no-commit-id", "--root", ...commit.parents.slice(0, 1), commit.commit, "--"];
+  const all = parseChanges(await repository.parts(["diff-tree", ...diffFlags, "--raw", "--numstat", "-z", ...sides]));
+  const files = all.slice(0, maxEntries);
+  const isListCut = all.length > files.length;
+  if (isShort) return { commit, files, isCut: isListCut };
+  const { patch, isCut } = await readPatch(repository, ["diff-tree", ...diffFlags, "--patch", ...sides]);
+  return { commit, files, patch, isCut: isCut || isListCut };
+}
+
+async function showPath(repository: Repository, commit: Commit, path: string): Promise<Shown> {
+  const found = await typeAt(repository, commit.commit, path);
+  if (found?.type === "tree") return { commit, ...(await readTree(repository, found.hash)) };
+  if (found?.type !== "blob") {
+    throw new ToolError(`There is no ${quote(path)} in ${commit.commit}; show its folder to see what there is`);
+  }
+  const { bytes, isCut } = await readBlob(repository, found.hash);
+  if (!isText(bytes, isCut)) throw new ToolError(`${quote(path)} is binary; read its blob as a resource instead`);
+  return { commit, text: bytes.toString(), isCut };
+}
+
+function isText(bytes: Buffer, isCut: boolean): boolean {
+  // A cut may have gone through the middle of a character.
+  const whole = isCut ? bytes.subarray(0, bytes.lastIndexOf(10) + 1) : bytes;
+  return isUtf8(whole) && !whole.includes(0);
+}
+
+/** A commit and what was asked of it, as text. */
+export function describe({ commit, files = [], patch, text, entries, isCut }: Shown): string {
+  const cut = isCut ? "\n… cut" : "";
+  if (text !== undefined) return `${text}${cut}`;
+  if (entries !== undefined) return entries.map(({ type, path }) => `${type} ${path}`).join("\n") + cut;
+  const { author, body } = commit;
+  const head = [titleOf(commit), `commit ${commit.commit}`, `Author: ${author.name} <${author.email}> ${author.date}`];
+  return (
+    [...head, "", ...(body === "" ? [] : [body, ""]), ...files.map(lineOf), "", patch ?? ""].join("\n").trimEnd() + cut
+  );
+}
