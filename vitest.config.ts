@@ -9,7 +9,7 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: ["default", "./scripts/closing-line.mjs"],
     projects: [
-      { test: { name: "unit", include: ["packages/*/src/**/*.test.ts", ...quick], testTimeout: 60_000 } },
+      { test: { name: "unit", include: ["packages/{*,servers/*}/src/**/*.test.ts", ...quick], testTimeout: 60_000 } },
       {
         test: {
           name: "system",

@@ -162,6 +162,24 @@ describe("watch", () => {
     expect(log).toEqual(["begin x:a", "end x:a", "begin x:a"]);
   });
 
+  test.each(eras)("that returns nothing means that there is no such resource ($revision)", async (era) => {
+    const errors: unknown[] = [];
+    const server = createServer(info, { onError: (error) => errors.push(error) })
+      .resource("x:a", { read: () => "a", watch: () => () => {} })
+      .template("x:b/{id}", { read: () => undefined, watch: () => undefined });
+    const peer = await connect(server, era);
+    if (era === stateless) {
+      const acknowledged = await listen(peer, { resourceSubscriptions: ["x:a", "x:b/1"] });
+      expect(acknowledged).toEqual({ resourceSubscriptions: ["x:a"] });
+    } else {
+      const { error } = await peer.request("resources/subscribe", { uri: "x:b/1" });
+      expect(error).toMatchObject({ message: expect.stringContaining("x:b/1") });
+      expect(error?.code).not.toBe(-32603);
+      expect(await peer.request("resources/subscribe", { uri: "x:a" })).toMatchObject({ result: {} });
+    }
+    expect(errors).toEqual([]);
+  });
+
   test("that fails is reported once, and the subscriber lives", async () => {
     const errors: PortolanError[] = [];
     const onError = (error: unknown) => errors.push(error as PortolanError);

@@ -63,8 +63,15 @@ export type ReadReturn =
   | ExplicitQuestions
   | undefined;
 
-/** Starts watching a resource and returns how to stop; `values` are what a template found in the URI. */
-export type Watch = (uri: string, changed: (uri?: string) => void, values: TemplateValues) => MaybePromise<() => void>;
+/**
+ * Starts watching a resource and returns how to stop; undefined means that there is no such resource. `values` are what
+ * a template found in the URI.
+ */
+export type Watch = (
+  uri: string,
+  changed: (uri?: string) => void,
+  values: TemplateValues,
+) => MaybePromise<(() => void) | undefined>;
 
 interface ReadableDefinition extends Described {
   name?: string;

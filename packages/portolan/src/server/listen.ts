@@ -5,6 +5,7 @@ import { metaKeys } from "../protocol/meta.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
+import { whenDone } from "./maybe-promise.ts";
 import { findResource } from "./resources.ts";
 import type { Runtime } from "./runtime.ts";
 import { covers, maxSubscriptions } from "./subscriptions.ts";
@@ -98,7 +99,14 @@ export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string)
   const found = findResource(runtime, exchange, uri);
   if (!found) throw resourceNotFound(uri);
   const { watch } = found.readable.definition;
-  return watch && ((changed) => watch(uri, changed, found.values ?? {}));
+  return (
+    watch &&
+    ((changed) =>
+      whenDone(watch(uri, changed, found.values ?? {}), (stop) => {
+        if (!stop) throw resourceNotFound(uri);
+        return stop;
+      }))
+  );
 }
 
 /** The part of a filter that this server can keep to. */

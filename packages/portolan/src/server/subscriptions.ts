@@ -1,4 +1,5 @@
 import { PortolanError } from "../errors.ts";
+import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ErrorReport } from "./definition.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
@@ -77,6 +78,8 @@ export class Hub {
       await held.stop;
     } catch (cause) {
       this.#watched.delete(uri);
+      // Such as that there is no such resource: the peer may know.
+      if (cause instanceof RpcError) throw cause;
       throw new PortolanError("invalid-definition", `Watching ${uri} failed`, { cause });
     }
     return () => this.#release(uri, held);

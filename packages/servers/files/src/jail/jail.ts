@@ -1,0 +1,260 @@
+import { constants as flags, fstatSync, lstatSync, type Stats } from "node:fs";
+import { type FileHandle, lstat, mkdir, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ToolError } from "portolan/server";
+import { bestHolding, Changed, type Folder, type Holding, openByPath, openFolder } from "./folder.ts";
+import { nameProblem, pathProblem } from "./names.ts";
+import { deepest, leadsOutside, withName } from "./resolve.ts";
+import { isSpecial, type Root, segmentsBelow } from "./roots.ts";
+
+/** Where a path leads: real as far as it exists, and inside a root. */
+export interface Place {
+  readonly root: Root;
+  /** Without links. */
+  readonly real: string;
+  /** The names at its end that are not there yet. */
+  readonly missing: readonly string[];
+  /** How it is called in answers. */
+  readonly path: string;
+}
+
+/** The real path that a place has, or will have. */
+export function fullPath({ real, missing }: Place): string {
+  return join(real, ...missing);
+}
+
+/** A file that is open, and proven to be the one that was named. */
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly stats: Stats;
+  readonly place: Place;
+}
+
+export interface JailOptions {
+  readonly hidden: boolean;
+  readonly holding?: Holding;
+}
+
+/** Thrown where a file was expected. */
+export class IsFolder extends ToolError {}
+
+const attempts = 8;
+
+/** The folders that exist for a caller, and the only way to what is in them. */
+export class Jail {
+  readonly roots: readonly Root[];
+  readonly #hidden: boolean;
+  readonly #holding: Holding;
+
+  constructor(roots: readonly Root[], { hidden, holding = bestHolding }: JailOptions) {
+    this.roots = roots;
+    this.#hidden = hidden;
+    this.#holding = holding;
+  }
+
+  /** Whether a path means all roots together rather than something in one of them. */
+  isTop(path: string): boolean {
+    return this.roots.length !== 1 && ["", ".", "/"].includes(path);
+  }
+
+  isNameShown(name: string): boolean {
+    return nameProblem(name, this.#hidden, process.platform) === undefined;
+  }
+
+  /** The name of a place below a root in answers: what callers may give back. */
+  pathOf(root: Root, real: string): string {
+    const segments = segmentsBelow(root.real, real) ?? [];
+    return [...(this.roots.length > 1 ? [root.name] : []), ...segments].join("/") || ".";
+  }
+
+  /** Finds where a path leads, following links; the last one too unless told otherwise. */
+  async locate(path: string, { follow = true }: { follow?: boolean } = {}): Promise<Place> {
+    const { root, segments } = this.#parse(path);
+    const lexical = join(root.real, ...segments);
+    if (segments.length === 0 && !follow) throw new ToolError(`${path}: the served folder itself stays where it is`);
+    const { real, missing } = follow
+      ? await deepest(path, lexical)
+      : await deepest(path, dirname(lexical)).then((found) => withName(path, found, basename(lexical)));
+    const inside = this.#rootOf(real);
+    if (!inside) throw leadsOutside(path);
+    for (const name of [...inside.segments, ...missing]) this.#checkName(path, name);
+    return { root: inside.root, real, missing, path: this.pathOf(inside.root, join(real, ...missing)) };
+  }
+
+  /** Holds an existing folder while `use` runs. */
+  async inFolder<T>(path: string, use: (folder: Folder, place: Place) => Promise<T>): Promise<T> {
+    const [folder, place] = await steadily(path, async () => {
+      const found = await this.locate(path);
+      if (found.missing.length > 0) throw notThere(found.path);
+      return [await openFolder(found.real, this.#holding), found] as const;
+    });
+    return use(folder, place).finally(() => folder.close());
+  }
+
+  /** Holds the folder that an entry is in, or is to be in, while `use` runs; `make` makes folders that are missing. */
+  async atEntry<T>(
+    path: string,
+    { follow = true, make = false }: { follow?: boolean; make?: boolean },
+    use: (folder: Folder, name: string, place: Place) => Promise<T>,
+  ): Promise<T> {
+    const [folder, name, place] = await steadily(path, () => this.#openEntry(path, follow, make));
+    return use(folder, name, place).finally(() => folder.close());
+  }
+
+  async #openEntry(path: string, follow: boolean, make: boolean): Promise<readonly [Folder, string, Place]> {
+    const place = await this.locate(path, { follow });
+    const { real, missing, root } = place;
+    if (missing.length === 0) {
+      if (real === root.real) throw new ToolError(`${path}: expected something in the served folder, not itself`);
+      return [await openFolder(dirname(real), this.#holding), basename(real), place];
+    }
+    const name = missing.at(-1) ?? "";
+    if (missing.length > 1 && !make) throw notThere(place.path);
+    let folder = await openFolder(real, this.#holding);
+    for (const next of missing.slice(0, -1)) {
+      const parent = folder;
+      try {
+        folder = await makeFolder(parent, next);
+      } finally {
+        await parent.close();
+      }
+    }
+    return [folder, name, place];
+  }
+
+  /** Opens a regular file and nothing else; the caller closes it. */
+  openFile(path: string): Promise<OpenFile> {
+    return steadily(path, async () => {
+      const place = await this.locate(path);
+      const { real, missing } = place;
+      if (missing.length > 0) throw notThere(place.path);
+      // The kernel has just walked this path: it answers at once, and two trips less make a read much faster.
+      expectRegular(lstatSync(real), place.path);
+      return { ...(await provenRegular(await openByPath(real, this.#holding), place.path)), place };
+    });
+  }
+
+  #parse(path: string): { root: Root; segments: string[] } {
+    const problem = pathProblem(path);
+    if (problem) throw new ToolError(`The path ${problem}`);
+    if (this.roots.length === 0) throw new ToolError("No folder is served to this client; ask the user to open one");
+    const named = path.startsWith("file:") ? pathOfUri(path) : path;
+    if (isAbsolute(named)) {
+      const found = this.#rootOf(normalize(named), true);
+      if (!found) throw this.#outside(path);
+      return this.#checked(path, found);
+    }
+    const separator = process.platform === "win32" ? /[/\\]/ : "/";
+    const parts = normalize(named)
+      .split(separator)
+      .filter((name) => name !== "" && name !== ".");
+    if (parts[0] === "..") throw this.#outside(path);
+    const [only, ...others] = this.roots;
+    if (only && others.length === 0) return this.#checked(path, { root: only, segments: parts });
+    const root = this.roots.find(({ name }) => name === parts[0]);
+    if (!root) throw this.#outside(path);
+    return this.#checked(path, { root, segments: parts.slice(1) });
+  }
+
+  #checked(path: string, found: { root: Root; segments: string[] }): { root: Root; segments: string[] } {
+    for (const name of found.segments) this.#checkName(path, name);
+    return found;
+  }
+
+  #checkName(path: string, name: string): void {
+    const problem = nameProblem(name, this.#hidden, process.platform);
+    if (problem) throw new ToolError(`${path}: ${JSON.stringify(name)} ${problem}`);
+  }
+
+  /** The innermost root that a path is in. */
+  #rootOf(path: string, asGiven = false): { root: Root; segments: string[] } | undefined {
+    if (isSpecial(path)) return undefined;
+    const found = this.roots.flatMap((root) => {
+      const segments = segmentsBelow(root.real, path) ?? (asGiven ? segmentsBelow(root.given, path) : undefined);
+      return segments ? [{ root, segments }] : [];
+    });
+    return found.sort((a, b) => a.segments.length - b.segments.length)[0];
+  }
+
+  #outside(path: string): ToolError {
+    const [only, ...others] = this.roots;
+    const names = this.roots.map(({ name, real }) => `${name} (${real})`).join(", ");
+    const advice =
+      only && others.length === 0
+        ? `paths are relative to ${only.real}`
+        : `paths begin with one of the folders: ${names}`;
+    return new ToolError(`${path} is outside what is served; ${advice}`);
+  }
+}
+
+/** Opens a regular file in a held folder; pipes, sockets and devices are refused before they are opened. */
+export async function openRegular(
+  folder: Folder,
+  name: string,
+  path: string,
+): Promise<{ handle: FileHandle; stats: Stats }> {
+  expectRegular(await lstat(folder.at(name)), path);
+  return provenRegular(await folder.openFile(name, flags.O_RDONLY), path);
+}
+
+/** What was opened may be another thing than what was looked at before. */
+async function provenRegular(handle: FileHandle, path: string): Promise<{ handle: FileHandle; stats: Stats }> {
+  try {
+    const stats = fstatSync(handle.fd);
+    expectRegular(stats, path);
+    if (stats.dev === (await kernelDevice)) throw new ToolError(`${path}: expected a file, found one of the kernel's`);
+    return { handle, stats };
+  } catch (reason) {
+    await handle.close();
+    throw reason;
+  }
+}
+
+/** The file system in which the kernel shows itself, wherever it is mounted. */
+const kernelDevice: Promise<number | undefined> = stat("/proc/self").then(
+  ({ dev }) => dev,
+  () => undefined,
+);
+
+function expectRegular(stats: Stats, path: string): void {
+  if (stats.isFile()) return;
+  if (stats.isDirectory()) throw new IsFolder(`${path} is a folder; list shows what is in it`);
+  // It was no link when it was found.
+  if (stats.isSymbolicLink()) throw new Changed(path);
+  throw new ToolError(`${path} is neither a file nor a folder (a pipe, socket or device); it cannot be used`);
+}
+
+/** Makes one folder, unless it is there, and opens it. */
+async function makeFolder(parent: Folder, name: string): Promise<Folder> {
+  await parent.check();
+  await mkdir(parent.at(name)).catch((reason) => {
+    if (reason.code !== "EEXIST") throw reason;
+  });
+  return parent.openFolder(name);
+}
+
+/** Tries again when the way changed while it was walked, a few times. */
+async function steadily<T>(path: string, attempt: () => Promise<T>): Promise<T> {
+  for (let left = attempts; ; left -= 1) {
+    try {
+      return await attempt();
+    } catch (reason) {
+      const hasChanged = reason instanceof Changed || (reason as NodeJS.ErrnoException).code === "ELOOP";
+      if (!hasChanged) throw reason;
+      if (left === 1) throw new ToolError(`${path} changes while it is being opened; try again later`);
+    }
+  }
+}
+
+function pathOfUri(uri: string): string {
+  try {
+    return fileURLToPath(uri);
+  } catch (cause) {
+    throw new ToolError(`${uri}: expected a path, or a file URI of this machine`, { cause });
+  }
+}
+
+export function notThere(path: string): ToolError {
+  return new ToolError(`There is no ${path}; list or find shows what there is`);
+}

@@ -1,0 +1,110 @@
+import type { FileHandle } from "node:fs/promises";
+import { decode, encodingOf, sampleBytes } from "./encoding.ts";
+import type { Matcher } from "./matcher.ts";
+import { readBytes } from "./range.ts";
+
+/** A line that fits. */
+export interface Match {
+  readonly line: number;
+  readonly text: string;
+  readonly before: string[];
+  readonly after: string[];
+}
+
+export interface ScanOptions {
+  readonly matcher: Matcher;
+  /** Of the file. */
+  readonly size: number;
+  /** Bytes without which nothing can fit, so that most of a large file need not be made into text. */
+  readonly needle: Buffer | undefined;
+  /** Lines to show before and after. */
+  readonly context: number;
+  readonly most: number;
+  /** Whether it is time to stop. */
+  readonly isOver: () => boolean;
+}
+
+const chunkBytes = 256 * 1024;
+const maxLineBytes = 1024 * 1024;
+const newline = 10;
+const shown = 300;
+
+/** Looks through a file of any size, a piece at a time; undefined where it is no text. */
+export async function scan(handle: FileHandle, options: ScanOptions): Promise<Match[] | undefined> {
+  const { matcher, size, needle, context, most, isOver } = options;
+  const matches: Match[] = [];
+  let last: string[] = [];
+  let number = 1;
+  let offset = 0;
+  let carry: Buffer = Buffer.alloc(0);
+  for (let isAtEnd = false; !isAtEnd; ) {
+    const chunk = await readBytes(handle, offset, chunkBytes, size);
+    if (offset === 0 && !isSearchable(chunk)) return undefined;
+    offset += chunk.length;
+    isAtEnd = chunk.length < chunkBytes;
+    const data = carry.length === 0 ? chunk : Buffer.concat([carry, chunk]);
+    const end = isAtEnd || data.length > maxLineBytes ? data.length : data.lastIndexOf(newline) + 1;
+    carry = data.subarray(end);
+    const piece = data.subarray(0, end);
+    const isAwaited = matches.some(({ after }) => after.length < context);
+    if (needle && !isAwaited && !piece.includes(needle)) {
+      last = context === 0 ? [] : linesIn(lastLines(piece, context));
+      number += countLines(piece);
+      if (isOver()) break;
+      continue;
+    }
+    const lines = linesIn(piece);
+    for (const match of matches.filter(({ after }) => after.length < context)) {
+      match.after.push(...lines.slice(0, context - match.after.length).map(clipped));
+    }
+    for (const [index, at] of matcher(lines)) {
+      if (matches.length === most) return matches;
+      const known = [...last, ...lines.slice(0, index)];
+      matches.push({
+        line: number + index,
+        text: around(lines[index] ?? "", at),
+        before: context === 0 ? [] : known.slice(-context).map(clipped),
+        after: lines.slice(index + 1, index + 1 + context).map(clipped),
+      });
+    }
+    number += countLines(piece);
+    last = context === 0 ? [] : lines.slice(-context);
+    if (isOver()) break;
+  }
+  return matches;
+}
+
+function isSearchable(start: Uint8Array): boolean {
+  const encoding = encodingOf(start.subarray(0, sampleBytes));
+  return encoding === "utf-8" || encoding === "windows-1252";
+}
+
+function linesIn(bytes: Uint8Array): string[] {
+  if (bytes.length === 0) return [];
+  const lines = decode(bytes, "utf-8").split("\n");
+  if (bytes.at(-1) === newline) lines.pop();
+  return lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+}
+
+function countLines(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) count += 1;
+  return count;
+}
+
+function lastLines(bytes: Uint8Array, count: number): Uint8Array {
+  let start = bytes.length;
+  for (let line = 0; line <= count && start > 0; line += 1) start = bytes.lastIndexOf(newline, start - 1);
+  return bytes.subarray(Math.max(0, start + 1));
+}
+
+/** A long line, cut to what is around a place in it. */
+function around(line: string, at: number): string {
+  if (line.length <= shown) return line;
+  const start = Math.max(0, Math.min(at - shown / 3, line.length - shown));
+  return `${start > 0 ? "…" : ""}${line.slice(start, start + shown)}${start + shown < line.length ? "…" : ""}`;
+}
+
+function clipped(line: string): string {
+  return around(line, 0);
+}

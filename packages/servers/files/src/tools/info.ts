@@ -1,0 +1,102 @@
+import type { Stats } from "node:fs";
+import { lstat } from "node:fs/promises";
+import { basename } from "node:path";
+import { ToolError } from "portolan/server";
+import { withReasons } from "../failures.ts";
+import { notThere } from "../jail/jail.ts";
+import { uriOf } from "../jail/roots.ts";
+import { typeOfName } from "../mime.ts";
+import { count, flag, kindSchema, list, object, pathSchema, text } from "../schema.ts";
+import { type Kind, kindOf } from "../walk.ts";
+import { inBytes, type MakeTool, readsOnly, says } from "./common.ts";
+
+interface Input {
+  path?: string;
+}
+
+interface Output {
+  path: string;
+  kind: Kind;
+  uri?: string;
+  size?: number;
+  mimeType?: string;
+  modified?: string;
+  created?: string;
+  permissions?: string;
+  target?: string;
+  folders?: string[];
+  readOnly?: boolean;
+}
+
+export const infoTool: MakeTool<Input, Output> = (desk) => ({
+  title: "Tell about a file",
+  description: "Size, times, kind and permissions of a file or folder. Without a path: which folders are served.",
+  input: object({ path: pathSchema }, { optional: ["path"] }),
+  output: object(
+    {
+      path: text("What to pass to other tools"),
+      kind: kindSchema,
+      uri: text("Its address as a resource"),
+      size: count("Bytes"),
+      mimeType: text("What its name suggests"),
+      modified: text("ISO 8601"),
+      created: text("ISO 8601"),
+      permissions: text("Octal, such as 644"),
+      target: text("Where a link leads, if that is served"),
+      folders: list(text("A real path"), "The folders that are served"),
+      readOnly: flag("Nothing can be written here"),
+    },
+    {
+      optional: ["uri", "size", "mimeType", "modified", "created", "permissions", "target", "folders", "readOnly"],
+    },
+  ),
+  annotations: readsOnly,
+  run({ path = "." }, ctx) {
+    return withReasons(path, async () => {
+      const jail = await desk.jailFor(ctx);
+      const served = { folders: jail.roots.map(({ real }) => real), readOnly: desk.settings.readOnly };
+      if (jail.isTop(path)) return answer({ path: ".", kind: "folder", ...served });
+      const whole = await jail.locate(path).catch((reason) => {
+        if (reason instanceof ToolError) return undefined;
+        throw reason;
+      });
+      if (whole && whole.missing.length === 0 && whole.real === whole.root.real) {
+        return jail.inFolder(path, async (folder, place) =>
+          answer({ ...describe(await lstat(folder.at(".")), place.path, folder.real), ...served }),
+        );
+      }
+      return jail.atEntry(path, { follow: false }, async (folder, name, place) => {
+        if (place.missing.length > 0) throw notThere(place.path);
+        const about = describe(await lstat(folder.at(name)), place.path, place.real);
+        return answer({ ...about, ...(about.kind === "link" && whole && { target: whole.path }) });
+      });
+    });
+  },
+});
+
+function describe(stats: Stats, path: string, real: string): Output {
+  const kind = kindOf(stats);
+  const mimeType = kind === "file" ? typeOfName(basename(real)) : undefined;
+  return {
+    path,
+    kind,
+    uri: uriOf(real),
+    ...(kind === "file" && { size: stats.size }),
+    ...(mimeType !== undefined && { mimeType }),
+    modified: stats.mtime.toISOString(),
+    created: stats.birthtime.toISOString(),
+    permissions: (stats.mode & 0o777).toString(8),
+  };
+}
+
+function answer(about: Output) {
+  const { path, kind, size, modified, target, folders, readOnly } = about;
+  const parts = [
+    `${path}: ${kind}`,
+    ...(size === undefined ? [] : [inBytes(size)]),
+    ...(modified === undefined ? [] : [`changed ${modified}`]),
+    ...(target === undefined ? [] : [`leads to ${target}`]),
+    ...(folders === undefined ? [] : [`serving ${folders.join(", ") || "nothing"}${readOnly ? ", read only" : ""}`]),
+  ];
+  return says(parts.join(", "), about);
+}

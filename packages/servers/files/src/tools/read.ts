@@ -1,0 +1,189 @@
+import { basename } from "node:path";
+import { ToolError } from "portolan/server";
+import { withReasons } from "../failures.ts";
+import type { OpenFile } from "../jail/jail.ts";
+import { uriOf } from "../jail/roots.ts";
+import { typeOfName } from "../mime.ts";
+import type { Limits } from "../options.ts";
+import { count, object, pathSchema, text } from "../schema.ts";
+import { decode, type Encoding, encodingOf, sampleBytes, withoutRest } from "../text/encoding.ts";
+import { linesOf } from "../text/lines.ts";
+import { createReader, type Range, readBytes, readFromLine, readFromOffset, readLastLines } from "../text/range.ts";
+import { inBytes, type MakeTool, readsOnly } from "./common.ts";
+
+interface Input {
+  path: string;
+  from?: number;
+  lines?: number;
+  offset?: number;
+  bytes?: number;
+  as?: "text" | "bytes";
+}
+
+interface Output {
+  path: string;
+  mimeType: string;
+  size: number;
+  offset: number;
+  text?: string;
+  encoding?: Encoding;
+  from?: number;
+  lines?: number;
+  bytes?: number;
+  nextFrom?: number;
+  nextOffset?: number;
+}
+
+const usualLines = 1_000;
+
+export const readTool: MakeTool<Input, Output> = (desk) => ({
+  title: "Read a file",
+  description: `Reads a text, ${usualLines} lines unless told otherwise: from line \`from\` (negative: from the end) or from byte \`offset\`. Images, sound and other bytes are given as such. What is longer comes in parts: pass nextOffset as offset.`,
+  input: object(
+    {
+      path: pathSchema,
+      from: { type: "integer", description: "First line, from 1; -20 gives the last 20 lines" },
+      lines: count(`How many lines, ${usualLines} unless given`, 1),
+      offset: count("Begin at this byte instead of a line"),
+      bytes: count("At most so many bytes", 1, desk.settings.limits.blobBytes),
+      as: { enum: ["text", "bytes"], description: "What it is, if not as it looks" },
+    },
+    { optional: ["from", "lines", "offset", "bytes", "as"] },
+  ),
+  output: object(
+    {
+      path: text("The file"),
+      mimeType: text("What it is"),
+      size: count("Bytes of the whole file"),
+      offset: count("Where this part begins, in bytes"),
+      text: text("The text; bytes are in the content instead"),
+      encoding: text("How the text is kept in the file"),
+      from: count("The number of the first line, where it is known", 1),
+      lines: count("How many lines are here"),
+      bytes: count("How many bytes are here"),
+      nextFrom: count("The file goes on with this line"),
+      nextOffset: count("The file goes on at this byte: pass it as offset"),
+    },
+    { optional: ["text", "encoding", "from", "lines", "bytes", "nextFrom", "nextOffset"] },
+  ),
+  annotations: readsOnly,
+  run(input, ctx) {
+    const { path, from, offset } = input;
+    return withReasons(path, async () => {
+      if (from !== undefined && offset !== undefined) throw new ToolError("Give from or offset, not both");
+      const file = await (await desk.jailFor(ctx)).openFile(path);
+      try {
+        return await readOpen(file, input, desk.settings.limits, ctx.signal);
+      } finally {
+        await file.handle.close();
+      }
+    });
+  },
+});
+
+async function readOpen(file: OpenFile, input: Input, limits: Limits, signal: AbortSignal) {
+  const { handle, stats, place } = file;
+  const read = createReader(handle, stats.size);
+  const sample = await read(0, sampleBytes);
+  const found = encodingOf(sample);
+  const isWide = found?.startsWith("utf-16") ?? false;
+  const guessed = isWide && stats.size > limits.readBytes ? undefined : found;
+  const encoding = input.as === "bytes" ? undefined : (guessed ?? (input.as === "text" ? "windows-1252" : undefined));
+  const name = basename(place.real);
+  const type = typeOfName(name) ?? (encoding ? "text/plain" : "application/octet-stream");
+  const about = { path: place.path, mimeType: type, size: stats.size };
+  if (!encoding) return bytesOf(file, input, limits, about);
+  if (isWide) return wideText(await read(0, limits.readBytes), input, encoding, about);
+  const { from = 1, lines = usualLines, offset } = input;
+  const options = {
+    lines,
+    maxBytes: Math.min(limits.readBytes, input.bytes ?? limits.readBytes),
+    size: stats.size,
+    signal,
+  };
+  if (offset !== undefined)
+    return textOf(trimmed(await readFromOffset(read, offset, options), encoding), encoding, about);
+  if (from < 0) {
+    const last = await readLastLines(read, { ...options, lines: Math.min(-from, lines) });
+    return textOf(trimmed(last, encoding), encoding, about);
+  }
+  const range = await readFromLine(read, Math.max(1, from), options);
+  if (range.lines === 0 && from > 1 && (range.from ?? 1) < from + 1 && range.bytes.length === 0) {
+    throw new ToolError(`${place.path} ends before line ${from}; from: -${usualLines} reads its end`);
+  }
+  return textOf(range, encoding, about);
+}
+
+/** A range that begins in the middle of a character begins after it. */
+function trimmed(range: Range, encoding: Encoding): Range {
+  if (encoding !== "utf-8") return range;
+  const bytes = withoutRest(range.bytes);
+  return { ...range, bytes, offset: range.offset + range.bytes.length - bytes.length };
+}
+
+type About = Pick<Output, "path" | "mimeType" | "size">;
+
+function textOf({ offset, bytes, from, lines, isAtEnd }: Range, encoding: Encoding, about: About) {
+  const text = decode(bytes, encoding);
+  const goesOn = !isAtEnd && { nextOffset: offset + bytes.length };
+  const isWhole = bytes.at(-1) === 10;
+  const nextFrom = !isAtEnd && from !== undefined && { nextFrom: from + lines - (isWhole ? 0 : 1) };
+  const known = from !== undefined && { from };
+  return withText(text, {
+    ...about,
+    offset,
+    text,
+    encoding,
+    ...known,
+    lines,
+    bytes: bytes.length,
+    ...nextFrom,
+    ...goesOn,
+  });
+}
+
+/** Text of two bytes a character is read as a whole: its lines are counted in memory. */
+function wideText(bytes: Uint8Array, { from = 1, lines = usualLines }: Input, encoding: Encoding, about: About) {
+  const all = linesOf(decode(bytes, encoding));
+  const start = from < 0 ? Math.max(0, all.length + from) : Math.max(0, from - 1);
+  const some = all.slice(start, start + lines);
+  const text = some.join("");
+  const next = start + some.length;
+  const nextFrom = next < all.length && { nextFrom: next + 1 };
+  return withText(text, { ...about, offset: 0, text, encoding, from: start + 1, lines: some.length, ...nextFrom });
+}
+
+function withText(text: string, output: Output) {
+  const { from, lines = 0, nextFrom, nextOffset, size } = output;
+  const isMore = nextFrom !== undefined || nextOffset !== undefined;
+  const which = from === undefined ? `${lines} lines` : `lines ${from}–${from + lines - 1}`;
+  const how = nextOffset === undefined ? `from: ${nextFrom}` : `offset: ${nextOffset}`;
+  const note = { type: "text" as const, text: `[${which} of ${inBytes(size)}; go on with ${how}]` };
+  return { content: [{ type: "text" as const, text }, ...(isMore ? [note] : [])], structuredContent: output };
+}
+
+async function bytesOf({ handle, stats, place }: OpenFile, input: Input, limits: Limits, about: About) {
+  if (input.from !== undefined) {
+    throw new ToolError(`${about.path} is no text, so it has no lines; leave from out, or give offset and bytes`);
+  }
+  const { offset = 0, bytes: wanted = limits.blobBytes } = input;
+  const bytes = await readBytes(
+    handle,
+    offset,
+    Math.max(0, Math.min(wanted, limits.blobBytes, stats.size - offset)),
+    stats.size,
+  );
+  const end = offset + bytes.length;
+  const isWhole = offset === 0 && end >= stats.size;
+  const data = bytes.toString("base64");
+  const { mimeType } = about;
+  const kind = isWhole && /^(image|audio)\//.exec(mimeType)?.[1];
+  const blob = { type: "resource" as const, resource: { uri: uriOf(place.real), mimeType, blob: data } };
+  const block = kind ? { type: kind as "image" | "audio", data, mimeType } : blob;
+  const output = { ...about, offset, bytes: bytes.length, ...(end < stats.size && { nextOffset: end }) };
+  const range = isWhole ? inBytes(stats.size) : `bytes ${offset}–${end} of ${stats.size}`;
+  return {
+    content: [{ type: "text" as const, text: `${about.path}: ${mimeType}, ${range}` }, block],
+    structuredContent: output,
+  };
+}

@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { ToolError } from "portolan/server";
+import { withReasons } from "../failures.ts";
+import { fullPath } from "../jail/jail.ts";
+import { uriOf } from "../jail/roots.ts";
+import { alreadyThere, put, statOf } from "../put.ts";
+import { count, flag, object, pathSchema, text } from "../schema.ts";
+import { inBytes, isAgreed, type MakeTool, says } from "./common.ts";
+
+interface Input {
+  path: string;
+  text?: string;
+  base64?: string;
+  overwrite?: boolean;
+}
+
+interface Output {
+  path: string;
+  uri: string;
+  bytes: number;
+  replaced: boolean;
+}
+
+export const writeTool: MakeTool<Input, Output> = (desk) => ({
+  title: "Write a file",
+  description:
+    "Writes a whole file, with the folders it needs. A file that exists is replaced only with overwrite: true; to change a part of it use edit.",
+  input: object(
+    {
+      path: pathSchema,
+      text: text("The text of the file"),
+      base64: { ...text("The bytes of the file, instead of text"), contentEncoding: "base64" },
+      overwrite: flag("Replace the file if it exists"),
+    },
+    { optional: ["text", "base64", "overwrite"] },
+  ),
+  output: object({
+    path: text("The file"),
+    uri: text("Its address as a resource"),
+    bytes: count("How many were written"),
+    replaced: flag("There was a file before"),
+  }),
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  run(input, ctx) {
+    const { path, overwrite = false } = input;
+    return withReasons(path, async () => {
+      const bytes = bytesOf(input);
+      const { writeBytes } = desk.settings.limits;
+      if (bytes.length > writeBytes) throw new ToolError(`${path}: expected at most ${inBytes(writeBytes)}`);
+      const jail = await desk.jailFor(ctx);
+      const target = await jail.locate(path);
+      const old = target.missing.length > 0 ? undefined : await jail.atEntry(path, {}, statOf);
+      if (old && !old.isFile()) throw new ToolError(`${target.path} is not a file; choose another name`);
+      if (old && !overwrite) throw alreadyThere(target.path);
+      if (old) {
+        const question = `Replace ${target.path} (${inBytes(old.size)}) by ${inBytes(bytes.length)}?`;
+        if (!(await isAgreed(desk, ctx, question))) return ctx.cancelled(`${target.path} stays as it is.`);
+      }
+      return desk.turns.take(fullPath(target), () =>
+        jail.atEntry(path, { make: true }, async (folder, name, place) => {
+          await put(folder, name, place.path, old, (handle) => handle.writeFile(bytes));
+          const uri = uriOf(join(folder.real, name));
+          const output = { path: place.path, uri, bytes: bytes.length, replaced: old !== undefined };
+          return says(`${old ? "Replaced" : "Wrote"} ${place.path} (${inBytes(bytes.length)})`, output);
+        }),
+      );
+    });
+  },
+});
+
+function bytesOf({ path, text, base64 }: Input): Buffer {
+  if (text !== undefined && base64 === undefined) return Buffer.from(text);
+  if (base64 === undefined || text !== undefined) throw new ToolError(`${path}: give text or base64`);
+  const bytes = Buffer.from(base64, "base64");
+  // Decoding skips what is none; written back it shows.
+  const isSame = bytes.toString("base64").replace(/=+$/, "") === base64.replace(/\s/g, "").replace(/=+$/, "");
+  if (!isSame) throw new ToolError(`${path}: base64: expected base64 with + and /, without other characters`);
+  return bytes;
+}

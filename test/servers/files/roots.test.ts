@@ -1,0 +1,77 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, test } from "vitest";
+import { revisions } from "../../kit/revisions.ts";
+import { ask, makeFolder, refused, serve, textOf } from "./kit.ts";
+
+async function makeWork() {
+  const base = await makeFolder();
+  for (const name of ["one", "two", "away"]) {
+    await mkdir(join(base, "work", name), { recursive: true });
+    await mkdir(join(base, name));
+    await writeFile(join(base, "work", name, "file.txt"), `work ${name}`);
+    await writeFile(join(base, name, "file.txt"), name);
+  }
+  const root = (...path: string[]) => ({ uri: pathToFileURL(join(base, ...path)).href });
+  return { base, work: join(base, "work"), root };
+}
+
+describe.each(revisions)("on %s", (revision) => {
+  test("the client's roots narrow what is served, and are followed when they change", async () => {
+    const { work, root } = await makeWork();
+    let roots = [root("work", "one"), root("away")];
+    const client = await serve({ folders: [work] }, { revision, answers: { roots: () => roots } });
+    const say = async (tool: string, args: Record<string, unknown>) => textOf(await client.callTool(tool, args));
+    expect(await say("read", { path: "file.txt" })).toBe("work one");
+    expect(await say("info", {})).toContain(`serving ${join(work, "one")}`);
+    expect(await refused(client, "read", { path: join(work, "two", "file.txt") })).toContain("outside");
+    roots = [root("work", "one"), root("work", "two")];
+    if (revision !== "2026-07-28") await client.rootsChanged();
+    expect(await say("read", { path: "two/file.txt" })).toBe("work two");
+    expect(await say("list", {})).toBe("one/\ntwo/");
+    roots = [root("away")];
+    expect(await refused(client, "read", { path: "file.txt" })).toContain("No folder is served to this client");
+    roots = [root()];
+    expect(await say("read", { path: "one/file.txt" })).toBe("work one");
+  });
+
+  test("they provide folders where the server was told so, and keep to real paths", async () => {
+    const { base, work, root } = await makeWork();
+    await symlink(join(base, "away"), join(base, "one", "door"));
+    const answers = { roots: [root("one")] };
+    const client = await serve({ folders: [work], clientRoots: "provide" }, { revision, answers });
+    expect(textOf(await client.callTool("read", { path: "one/file.txt" }))).toBe("one");
+    expect(textOf(await client.callTool("read", { path: "work/two/file.txt" }))).toBe("work two");
+    expect(await refused(client, "read", { path: "one/door/file.txt" })).toContain("leads outside");
+    expect(await refused(client, "read", { path: join(base, "two", "file.txt") })).toContain("outside");
+  });
+
+  test("they do nothing where they are ignored", async () => {
+    const { work, root } = await makeWork();
+    const answers = { roots: [root("one")] };
+    const client = await serve({ folders: [work], clientRoots: "ignore" }, { revision, answers });
+    expect(textOf(await client.callTool("read", { path: "one/file.txt" }))).toBe("work one");
+  });
+
+  test("somebody who comes over a network provides none", async () => {
+    const { work } = await makeWork();
+    const roots = [{ uri: "file:///" }];
+    const client = await serve(
+      { folders: [work], clientRoots: "provide" },
+      { revision, answers: { roots }, serve: { principal: { key: "anonymous" } } },
+    );
+    expect(await refused(client, "read", { path: "/etc/passwd" })).toContain("outside");
+  });
+});
+
+test("without any folder a server is refused, unless the client is to provide them", async () => {
+  await expect(serve({ folders: [] })).rejects.toThrow("at least one folder");
+  await expect(serve({ folders: ["/not-there"] })).rejects.toThrow("/not-there: expected a folder that exists");
+  const { root } = await makeWork();
+  const client = await serve({ clientRoots: "provide" }, { answers: { roots: [root("one")] } });
+  expect(await ask(client, "read", { path: "file.txt" })).toMatchObject({ text: "one" });
+  const { uri } = root("one", "file.txt");
+  expect((await client.readResource(uri)).contents).toMatchObject([{ text: "one" }]);
+  expect(await client.listResources()).toMatchObject([{ uri, name: "file.txt" }]);
+});
