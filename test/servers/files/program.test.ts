@@ -63,7 +63,7 @@ describe("over standard input and output", () => {
   });
 
   test("the entry for a host works as it is printed in the README", async () => {
-    const entry = await readFile(join(import.meta.dirname, "../../..", "examples/servers/files.mcp.json"), "utf8");
+    const entry = await readFile(join(import.meta.dirname, "../../..", "examples/servers/files.json"), "utf8");
     const { mcpServers } = JSON.parse(entry);
     const { command, args } = mcpServers.files as { command: string; args: string[] };
     expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", "portolan-files"]);

@@ -4,6 +4,10 @@ export interface Carrier {
   addressesOf(host: string): Promise<readonly string[] | undefined>;
   /** Sends one request and follows no redirect; `addresses` are the only ones it may connect to. */
   send(request: CarrierRequest, addresses: readonly string[]): Promise<Answer>;
+  /** The content encodings that `decode` undoes, where bodies come as they were sent. */
+  readonly encodings?: readonly string[];
+  /** Undoes one of them while the body comes: whoever stops reading stops the work. */
+  decode?(encoding: string, body: Answer["body"]): Answer["body"];
 }
 
 /** One request, as it goes out. */

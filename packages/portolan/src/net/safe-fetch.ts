@@ -8,7 +8,7 @@ import type { FetchPolicy, SafeFetch, SafeFetchInit } from "./policy.ts";
 const defaultMaxBytes = 256 * 1024;
 const defaultTimeoutMs = 5_000;
 const longestTimerMs = 2 ** 31 - 1;
-const maxRedirects = 3;
+const defaultMaxRedirects = 3;
 const redirectStatus: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const bodilessStatus: ReadonlySet<number> = new Set([204, 205, 304]);
 /** They belong to the connection: a caller who set them could reach another host than the one that was checked. */
@@ -90,7 +90,7 @@ function reasonOf(cause: unknown): string {
   return String(message || code || "no reason given");
 }
 
-function toHeaders({ headers: given = {} }: SafeFetchInit): Headers {
+function toHeaders({ headers: given = {} }: SafeFetchInit, encodings: readonly string[]): Headers {
   let headers: Headers;
   try {
     headers = new Headers(given);
@@ -99,7 +99,7 @@ function toHeaders({ headers: given = {} }: SafeFetchInit): Headers {
     throw new PortolanError("invalid-argument", "headers: expected names and values that can be sent");
   }
   for (const name of connectionHeaders) headers.delete(name);
-  headers.set("accept-encoding", "identity");
+  headers.set("accept-encoding", encodings.join(", ") || "identity");
   return headers;
 }
 
@@ -110,6 +110,8 @@ class Visit {
   readonly #signal: AbortSignal;
   readonly #method: string;
   readonly #body: string | undefined;
+  /** Which content encodings may come. */
+  readonly #encodings: readonly string[];
   #headers: Headers;
 
   constructor(carrier: Carrier, policy: FetchPolicy, signal: AbortSignal, method: string, init: SafeFetchInit) {
@@ -118,10 +120,12 @@ class Visit {
     this.#signal = signal;
     this.#method = method;
     this.#body = init.body?.toString();
-    this.#headers = toHeaders(init);
+    this.#encodings = policy.decode ? (carrier.encodings ?? []) : [];
+    this.#headers = toHeaders(init, this.#encodings);
   }
 
   async start(first: URL): Promise<Response> {
+    const { maxRedirects = defaultMaxRedirects } = this.#policy;
     let url = first;
     for (let redirects = 0; ; redirects += 1) {
       const answer = await this.#send(url);
@@ -147,7 +151,8 @@ class Visit {
 
   async #send(url: URL): Promise<Answer> {
     const addresses = await this.check(url);
-    if (this.#policy.allow?.(new URL(url), addresses ?? []) === false) throw refused(describe(url), "`allow` said no");
+    const isAllowed = await this.#policy.allow?.(new URL(url), addresses ?? []);
+    if (isAllowed === false) throw refused(describe(url), "`allow` said no");
     // What was asked for in vain while the host was looked up must not go out any more.
     this.#signal.throwIfAborted();
     const request: CarrierRequest = {
@@ -195,19 +200,32 @@ class Visit {
     const place = `${this.#method} ${describe(url)}`;
     const { status, headers } = answer;
     try {
-      const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
-      if (encoding !== "identity" && encoding !== "") {
-        throw new PortolanError("answer-invalid", `${place}: expected an answer that is not encoded, as was asked for`);
-      }
       if (status < 200 || status > 599) {
         throw new PortolanError("http-status", `${place}: expected a status from 200 to 599, got ${status}`);
       }
-      const body = await this.#read(place, answer);
-      return new Response(bodilessStatus.has(status) ? null : body, { status, headers });
+      const body = await this.#read(place, this.#decoded(place, answer));
+      const response = new Response(bodilessStatus.has(status) ? null : body, { status, headers });
+      // A response of one's own making has no address, and this one came from somewhere.
+      return Object.defineProperty(response, "url", { value: url.href });
     } catch (reason) {
       answer.drop();
       throw reason;
     }
+  }
+
+  /** The answer as it was before it was encoded, if it was. */
+  #decoded(place: string, answer: Answer): Answer {
+    const { headers } = answer;
+    const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+    if (encoding === "" || encoding === "identity") return answer;
+    if (!this.#carrier.decode || !this.#encodings.includes(encoding)) {
+      const offered = this.#encodings.join(" or ") || "no content encoding";
+      throw new PortolanError("answer-invalid", `${place}: expected ${offered}, as was asked for`);
+    }
+    const hasBody = this.#method !== "HEAD" && !bodilessStatus.has(answer.status);
+    // They tell of bytes that nobody sees.
+    for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+    return hasBody ? { ...answer, body: this.#carrier.decode(encoding, answer.body) } : answer;
   }
 
   /** Counts what really comes: a content-length can lie. */

@@ -2,7 +2,11 @@ import * as dns from "node:dns/promises";
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
+import { pipeline, Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip } from "node:zlib";
 import type { Answer, Carrier, CarrierRequest } from "../carrier.ts";
+
+const decoders = { gzip: createGunzip, br: createBrotliDecompress };
 
 /** Sends by `node:http`, one connection for each request, to addresses that were checked. */
 export function createNodeCarrier(): Carrier {
@@ -11,6 +15,8 @@ export function createNodeCarrier(): Carrier {
       return (await dns.lookup(host, { all: true })).map(({ address }) => address);
     },
     send,
+    encodings: Object.keys(decoders),
+    decode,
   };
 }
 
@@ -33,6 +39,13 @@ function send({ url, method, headers, body, signal }: CarrierRequest, addresses:
     sent.on("close", () => reject(new Error("the connection was closed before the answer")));
     sent.end(body);
   });
+}
+
+/** By a pipeline: the decoder asks for no more than is read, and both end when either does. */
+function decode(encoding: string, body: Answer["body"]): Answer["body"] {
+  const decoder = decoders[encoding as keyof typeof decoders]();
+  // Whoever reads the decoder hears of errors there.
+  return pipeline(Readable.from(body, { objectMode: false }), decoder, () => {});
 }
 
 /** Resolves every host to the addresses that were checked, so that a second answer of the resolver changes nothing. */

@@ -2,10 +2,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { PortolanError } from "../../../errors.ts";
+import { holdFileLock, type LockLimits } from "../../../storage/node/file-lock.ts";
 import type { CredentialStore, ExclusiveOptions } from "../store.ts";
 import { Turns } from "../turns.ts";
 import { type Content, checkTtl, parseContent, withEntry } from "./file-content.ts";
-import { holdFileLock, type LockLimits } from "./file-lock.ts";
 import { readPrivate } from "./private-file.ts";
 
 /** A temporary file that is older belongs to nobody any more. */

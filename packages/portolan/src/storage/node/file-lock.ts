@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { PortolanError } from "../../../errors.ts";
+import { PortolanError } from "../../errors.ts";
 
 /** How often a holder shows that it lives, when it counts as dead, and how long others wait for it. */
 export interface LockLimits {

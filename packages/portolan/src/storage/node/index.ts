@@ -1,0 +1,1 @@
+export { holdFileLock, type LockLimits } from "./file-lock.ts";

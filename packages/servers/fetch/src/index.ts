@@ -1,0 +1,2 @@
+export type { FetchOptions } from "./options.ts";
+export { createFetch } from "./server.ts";

@@ -1,0 +1,265 @@
+import { type Server, ToolError } from "portolan/server";
+import type { Entity, Graph, Relation } from "./graph.ts";
+import { exportLines } from "./interchange.ts";
+import type { Kit } from "./kit.ts";
+import { damageOut, entitiesOut, moreRelationsOut, object, relationsOut, text, whole } from "./schemas.ts";
+import { search } from "./search.ts";
+
+const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+/** How many observations a list shows of one entity. */
+const briefObservations = 50;
+
+interface In {
+  readonly namespace?: string;
+}
+
+interface ShownEntity {
+  readonly name: string;
+  readonly entityType: string;
+  readonly observations: readonly string[];
+  readonly moreObservations?: number;
+}
+
+/** Adds the tools that only look. */
+export function addReadTools(server: Server, kit: Kit): Server {
+  const { limits, schemas, store } = kit;
+  const { namespace, name, listOf } = schemas;
+  const limit = { ...whole(`How many entities; at most ${limits.maxPage}`), minimum: 1, maximum: limits.maxPage };
+  const page = { entities: entitiesOut, relations: relationsOut, moreRelations: moreRelationsOut, damaged: damageOut };
+  const graphOf = ({ namespace: wanted = kit.namespace }: In) => store.read(wanted);
+  return server
+    .tool("read_graph", {
+      title: "Read the memory",
+      description: "All entities with their relations, in pages ordered by name",
+      input: object(
+        { after: { ...name, description: "Goes on after this name: `next` of the page before" }, limit, namespace },
+        ["after", "limit", "namespace"],
+      ),
+      output: object(
+        {
+          ...page,
+          total: whole("How many entities there are"),
+          next: text("Give it as `after` to go on; absent at the end"),
+        },
+        ["next", "moreRelations", "damaged"],
+      ),
+      annotations,
+      run({ after, limit: most = limits.maxPage, ...args }: In & { after?: string; limit?: number }) {
+        const graph = graphOf(args);
+        const from = after === undefined ? 0 : firstAfter(graph.names, after);
+        const wanted = graph.names.slice(from, from + most).flatMap((one) => graph.entities.get(one) ?? []);
+        const { entities, ...related } = show(graph, wanted, limits.maxResultLength);
+        const isMore = from + entities.length < graph.names.length;
+        const next = isMore ? entities.at(-1)?.name : undefined;
+        const total = graph.names.length;
+        const more = isMore ? `; more: call again with after ${JSON.stringify(next)}` : "";
+        const says = `${entities.length} of ${total} entities${more}\n${write(entities, related)}`;
+        return kit.answer({ entities, ...related, total, ...(next !== undefined && { next }) }, says);
+      },
+    })
+    .tool("search_nodes", {
+      title: "Search the memory",
+      description: "Finds entities by words, or beginnings of words, in names, types and observations; the best first",
+      input: object(
+        {
+          query: text("Words; those that fit all come before those that fit some", { minLength: 1, maxLength: 1_000 }),
+          entityType: text("Only entities of this type", { minLength: 1, maxLength: limits.maxNameLength }),
+          from: whole("How many of the best to skip: `next` of the page before"),
+          limit: { ...limit, description: "How many; 20 unless given" },
+          namespace,
+        },
+        ["entityType", "from", "limit", "namespace"],
+      ),
+      output: object(
+        { ...page, total: whole("How many fit"), next: whole("Give it as `from` to go on; absent at the end") },
+        ["next", "moreRelations", "damaged"],
+      ),
+      annotations,
+      run(args: In & { query: string; entityType?: string; from?: number; limit?: number }) {
+        const { query, entityType, from = 0, limit: most = Math.min(20, limits.maxPage) } = args;
+        const graph = graphOf(args);
+        const hits = search(graph, query, entityType);
+        const wanted = hits.slice(from, from + most).map(({ entity }) => entity);
+        const { entities, ...related } = show(graph, wanted, limits.maxResultLength);
+        const next = from + entities.length < hits.length && entities.length > 0 ? from + entities.length : undefined;
+        const says = `${hits.length} entities fit\n${write(entities, related)}`;
+        return kit.answer({ entities, ...related, total: hits.length, ...(next !== undefined && { next }) }, says);
+      },
+    })
+    .tool("open_nodes", {
+      title: "Open entities",
+      description: "Entities by their names, with all observations and relations",
+      input: object(
+        {
+          names: listOf(name, "Their names"),
+          observationsFrom: whole("How many observations of each to skip, where some were left out before"),
+          namespace,
+        },
+        ["observationsFrom", "namespace"],
+      ),
+      output: object(
+        { ...page, missing: { type: "array", items: { type: "string" }, description: "Names that nothing has" } },
+        ["moreRelations", "damaged"],
+      ),
+      annotations,
+      run({ names, observationsFrom = 0, ...args }: In & { names: string[]; observationsFrom?: number }) {
+        const graph = graphOf(args);
+        const wanted = [...new Set(names)];
+        const found = wanted.flatMap((one) => graph.entities.get(one) ?? []);
+        const missing = wanted.filter((one) => !graph.entities.has(one));
+        const full = { from: observationsFrom, most: limits.maxItems };
+        const { entities, ...related } = show(graph, found, limits.maxResultLength, full);
+        if (entities.length < found.length) {
+          throw new ToolError(`Too much for one result; open at most ${entities.length} of these at once`);
+        }
+        const also = missing.length === 0 ? "" : `Not there: ${missing.join(", ")}\n`;
+        return kit.answer({ entities, ...related, missing }, also + write(entities, related));
+      },
+    })
+    .tool("export_graph", {
+      title: "Export",
+      description: "A namespace as JSON Lines, in the format of the official memory server, in pages",
+      input: object({ from: whole("How many lines to skip: `next` of the page before"), namespace }, [
+        "from",
+        "namespace",
+      ]),
+      output: object(
+        {
+          lines: text("JSON Lines"),
+          total: whole("How many lines there are"),
+          next: whole("Give it as `from` to go on; absent at the end"),
+          damaged: damageOut,
+        },
+        ["next", "damaged"],
+      ),
+      annotations,
+      run({ from = 0, ...args }: In & { from?: number }) {
+        const graph = graphOf(args);
+        const total = graph.entities.size + graph.relations.size;
+        const { lines, end } = cut(exportLines(graph), from, limits.maxResultLength);
+        return kit.answer({ lines, total, ...(end < total && { next: end }) }, lines);
+      },
+    })
+    .tool("describe_memory", {
+      title: "Describe the memory",
+      description: "The namespaces with what is in them, and the state of the file",
+      input: object({}),
+      output: object(
+        {
+          namespaces: {
+            type: "array",
+            description: "Those that have something in them",
+            items: object({
+              name: text("Its name"),
+              entities: whole("How many entities"),
+              relations: whole("How many relations"),
+            }),
+          },
+          bytes: whole("The size of the file"),
+          damage: {
+            type: "array",
+            description: "Where the file is not as it was written",
+            items: object({ line: whole("Which line"), byte: whole("Where it begins"), why: text("What is wrong") }),
+          },
+          damaged: damageOut,
+        },
+        ["damaged"],
+      ),
+      annotations,
+      run() {
+        const namespaces = [...store.namespaces()].map(([one, graph]) => {
+          return { name: one, entities: graph.entities.size, relations: graph.relations.size };
+        });
+        const { bytes, damage } = store.state();
+        const rows = namespaces.map(
+          ({ name: one, entities, relations }) => `${one}: ${entities} entities, ${relations} relations`,
+        );
+        const result = { namespaces: namespaces.slice(0, limits.maxItems), bytes, damage: damage.slice(0, 100) };
+        return kit.answer(result, rows.join("\n") || "The memory is empty");
+      },
+    });
+}
+
+/** Relations as they are shown. */
+interface ShownRelations {
+  readonly relations: readonly Relation[];
+  readonly moreRelations?: number;
+}
+
+/** Entities as they are shown, as many as fit, with the relations that touch them. */
+function show(
+  graph: Graph,
+  wanted: readonly Entity[],
+  maxLength: number,
+  part = { from: 0, most: briefObservations },
+): ShownRelations & { readonly entities: readonly ShownEntity[] } {
+  const entities: ShownEntity[] = [];
+  const relations = new Set<Relation>();
+  let length = 0;
+  let more = 0;
+  for (const entity of wanted) {
+    const shown = showOne(entity, part, maxLength);
+    length += JSON.stringify(shown).length;
+    if (length > maxLength && entities.length > 0) break;
+    entities.push(shown);
+    for (const relation of graph.relationsOf(entity.name)) {
+      if (relations.has(relation)) continue;
+      length += JSON.stringify(relation).length;
+      if (length > maxLength) more += 1;
+      else relations.add(relation);
+    }
+  }
+  return { entities, relations: [...relations], ...(more > 0 && { moreRelations: more }) };
+}
+
+function showOne(entity: Entity, { from, most }: { from: number; most: number }, maxLength: number): ShownEntity {
+  const { name, entityType } = entity;
+  const observations: string[] = [];
+  let length = 0;
+  let index = 0;
+  for (const text of entity.observations) {
+    index += 1;
+    if (index <= from) continue;
+    length += text.length;
+    if (observations.length === most || (length > maxLength && observations.length > 0)) break;
+    observations.push(text);
+  }
+  const more = entity.observations.size - from - observations.length;
+  return { name, entityType, observations, ...(more > 0 && { moreObservations: more }) };
+}
+
+function write(entities: readonly ShownEntity[], { relations, moreRelations = 0 }: ShownRelations): string {
+  const rows = entities.flatMap(({ name, entityType, observations, moreObservations = 0 }) => [
+    `${name} (${entityType})`,
+    ...observations.map((observation) => `- ${observation}`),
+    ...(moreObservations > 0 ? [`- and ${moreObservations} more`] : []),
+  ]);
+  const lines = relations.map(({ from, to, relationType }) => `${from} ${relationType} ${to}`);
+  return [...rows, ...lines, ...(moreRelations > 0 ? [`and ${moreRelations} more relations`] : [])].join("\n");
+}
+
+/** The lines from one on that fit into a result, at least one. */
+function cut(all: Iterable<string>, from: number, maxLength: number): { lines: string; end: number } {
+  const lines: string[] = [];
+  let length = 0;
+  let index = 0;
+  for (const line of all) {
+    index += 1;
+    if (index <= from) continue;
+    length += line.length + 1;
+    if (length > maxLength && lines.length > 0) break;
+    lines.push(line);
+  }
+  return { lines: lines.join("\n"), end: from + lines.length };
+}
+
+/** The place of the first name that comes after another, which need not be there any more. */
+function firstAfter(names: readonly string[], name: string): number {
+  let [low, high] = [0, names.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((names[middle] ?? "") <= name) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

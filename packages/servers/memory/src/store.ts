@@ -1,0 +1,254 @@
+import { unwatchFile, watch, watchFile } from "node:fs";
+import { basename, dirname } from "node:path";
+import { holdFileLock } from "portolan/storage/node";
+import type { Graph } from "./graph.ts";
+import type { Entry } from "./line.ts";
+import { LogFile } from "./log-file.ts";
+import { type StoreOptions, toStoreOptions } from "./options.ts";
+import { type Changes, compare, type Damage, Replica, rewrite } from "./replica.ts";
+
+/** A change that somebody wants: looks at the graph as it is now, and says what to do and what to answer. */
+export type Work<T> = (graph: Graph) => { readonly ops: Entry["ops"]; readonly result: T };
+
+/** A memory in a file, which any number of processes may have open. */
+export interface MemoryStore extends AsyncDisposable {
+  /** A namespace as it is now, with what others have written. */
+  read(namespace: string): Graph;
+  /** Changes a namespace; resolves when the change is on the disk. */
+  change<T>(namespace: string, work: Work<T>, signal?: AbortSignal): Promise<T>;
+  /** The namespaces that have something in them. */
+  namespaces(): ReadonlyMap<string, Graph>;
+  state(): { readonly bytes: number; readonly lines: number; readonly damage: readonly Damage[] };
+  /** Writes the file anew without what has been replaced; `repair` puts damaged lines aside into a file of their own. */
+  compact(options?: { repair?: boolean }): Promise<void>;
+  /** Hears every change, of this process and of others; the function it returns stops that. */
+  onChange(hear: (changes: Changes) => void): () => void;
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  readonly namespace: string;
+  readonly work: Work<unknown>;
+  readonly signal: AbortSignal | undefined;
+  resolve(result: unknown): void;
+  reject(reason: unknown): void;
+}
+
+/** Opens a memory; throws when the file is something else. */
+export function openStore(options: Partial<StoreOptions> = {}): MemoryStore {
+  return new Store(toStoreOptions(options));
+}
+
+class Store implements MemoryStore {
+  readonly #options: StoreOptions;
+  readonly #log: LogFile;
+  readonly #hearers = new Set<(changes: Changes) => void>();
+  #replica = new Replica();
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> = Promise.resolve();
+  #unwatch: (() => void) | undefined;
+  #isLooking = false;
+  #isClosed = false;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    this.#log = new LogFile(options.file);
+    this.#refresh();
+  }
+
+  read(namespace: string): Graph {
+    this.#refresh();
+    return this.#replica.graph(namespace);
+  }
+
+  namespaces(): ReadonlyMap<string, Graph> {
+    this.#refresh();
+    return this.#replica.graphs;
+  }
+
+  state(): { readonly bytes: number; readonly lines: number; readonly damage: readonly Damage[] } {
+    const { size: bytes, lines, damage } = this.#replica;
+    return { bytes, lines, damage };
+  }
+
+  change<T>(namespace: string, work: Work<T>, signal?: AbortSignal): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ namespace, work, signal, resolve: resolve as (result: unknown) => void, reject });
+      // Who comes while others wait for the lock is served under the same one.
+      if (this.#waiting.length === 1) this.#enqueue(() => this.#serveWaiting()).catch(() => {});
+    });
+  }
+
+  compact({ repair = false }: { repair?: boolean } = {}): Promise<void> {
+    return this.#enqueue(() => this.#locked(() => this.#rewrite(repair)));
+  }
+
+  onChange(hear: (changes: Changes) => void): () => void {
+    this.#hearers.add(hear);
+    this.#watch();
+    return () => this.#hearers.delete(hear);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#unwatch?.();
+    this.#hearers.clear();
+    await this.#writing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    const done = this.#writing.then(work);
+    this.#writing = done.catch(() => {});
+    return done;
+  }
+
+  async #locked<T>(work: () => T): Promise<T> {
+    const release = await holdFileLock(this.#log.lock, { patienceMs: this.#options.lockWaitMs });
+    try {
+      return work();
+    } finally {
+      release();
+    }
+  }
+
+  async #serveWaiting(): Promise<void> {
+    try {
+      await this.#locked(() => {
+        const served = this.#waiting;
+        this.#waiting = [];
+        this.#serve(served);
+      });
+    } catch (reason) {
+      const refused = this.#waiting;
+      this.#waiting = [];
+      for (const { reject } of refused) reject(reason);
+    }
+  }
+
+  /** Under the lock, and without waiting: nothing may come between looking, writing and making sure. */
+  #serve(served: readonly Waiting[]): void {
+    const answers: (() => void)[] = [];
+    try {
+      this.#log.mend();
+      this.#refresh();
+      const changed = new Map<string, Set<string>>();
+      const namesBefore = this.#names();
+      const entries: Entry[] = [];
+      for (const { namespace, work, signal, resolve, reject } of served) {
+        try {
+          signal?.throwIfAborted();
+          const { ops, result } = work(this.#replica.graph(namespace));
+          if (ops.length > 0) {
+            entries.push({ in: namespace, ops });
+            this.#replica.apply({ in: namespace, ops }, changed);
+          }
+          answers.push(() => resolve(result));
+        } catch (reason) {
+          answers.push(() => reject(reason));
+        }
+      }
+      if (entries.length > 0) this.#log.append(this.#replica, entries, this.#options.maxFileBytes);
+      this.#tell(changed, namesBefore);
+    } catch (reason) {
+      // What was applied here is not in the file: read it anew.
+      this.#replica = new Replica();
+      for (const { reject } of served) reject(reason);
+      return;
+    }
+    for (const answer of answers) answer();
+    this.#compactIfLarge();
+  }
+
+  #compactIfLarge(): void {
+    const { size, base, damage } = this.#replica;
+    if (damage.length > 0 || size - base < Math.max(this.#options.compactBytes, base)) return;
+    try {
+      this.#rewrite(false);
+    } catch (reason) {
+      // The changes are on the disk; the file is only larger than it need be.
+      this.#options.onProblem(`Could not compact: ${(reason as Error).message}`);
+    }
+  }
+
+  #rewrite(repair: boolean): void {
+    this.#log.mend();
+    this.#refresh();
+    if (this.#replica.damage.length > 0 && !repair) {
+      throw new Error("The memory file is damaged; start once with --repair before it is compacted");
+    }
+    if (this.#replica.damage.length > 0) this.#log.keepCopy();
+    this.#replica = this.#log.replace((generation) => rewrite(this.#replica, generation));
+  }
+
+  /** Follows what others have written since. */
+  #refresh(): void {
+    const known = this.#replica.damage.length;
+    const namesBefore = this.#names();
+    const changed = new Map<string, Set<string>>();
+    if (!this.#log.follow(this.#replica, changed)) {
+      const before = this.#replica;
+      this.#replica = this.#log.readAll();
+      for (const [namespace, names] of compare(before, this.#replica)) changed.set(namespace, names);
+    }
+    for (const { line, byte, why } of this.#replica.damage.slice(known)) {
+      this.#options.onProblem(`The memory file is damaged: line ${line} (byte ${byte}): ${why}`);
+    }
+    this.#tell(changed, namesBefore);
+  }
+
+  #names(): number {
+    let count = 0;
+    for (const { entities } of this.#replica.graphs.values()) count += entities.size;
+    return count;
+  }
+
+  #tell(entities: ReadonlyMap<string, ReadonlySet<string>>, namesBefore: number): void {
+    if (entities.size === 0 || this.#hearers.size === 0) return;
+    const isListChanged =
+      namesBefore !== this.#names() || [...entities].some(([namespace, names]) => this.#isGone(namespace, names));
+    for (const hear of this.#hearers) hear({ entities, isListChanged });
+  }
+
+  #isGone(namespace: string, names: ReadonlySet<string>): boolean {
+    const { entities } = this.#replica.graph(namespace);
+    return [...names].some((name) => !entities.has(name));
+  }
+
+  #watch(): void {
+    if (this.#unwatch || this.#isClosed) return;
+    const { file } = this.#log;
+    const name = basename(file);
+    try {
+      // The folder, because the file is another one after it was compacted.
+      const watcher = watch(dirname(file), { persistent: false }, (_, changed) => {
+        if (changed === null || changed === name) this.#lookSoon();
+      });
+      watcher.on("error", (reason) => this.#options.onProblem(`Changes of others come late: ${reason.message}`));
+      this.#unwatch = () => watcher.close();
+    } catch {
+      // The system lets nobody watch more than so many folders; looking now and then is always possible.
+      const look = () => this.#lookSoon();
+      watchFile(file, { persistent: false, interval: 1_000 }, look);
+      this.#unwatch = () => unwatchFile(file, look);
+    }
+  }
+
+  /** Once for all that is told in one turn. */
+  #lookSoon(): void {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setImmediate(() => {
+      this.#isLooking = false;
+      if (this.#isClosed) return;
+      try {
+        this.#refresh();
+      } catch (reason) {
+        this.#options.onProblem((reason as Error).message);
+      }
+    });
+  }
+}

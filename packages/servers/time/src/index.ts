@@ -1,0 +1,1 @@
+export { createTime, type TimeOptions } from "./server.ts";

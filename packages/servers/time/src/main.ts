@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+import { runMain, Usage } from "portolan/server/main";
+import { findZone } from "./names.ts";
+import { createTime } from "./server.ts";
+
+await runMain({
+  name: "portolan-time",
+  version: "0.1.0",
+  about: "An MCP server for the time in every zone.",
+  flags: {
+    zone: {
+      type: "string",
+      value: "<zone>",
+      says: "the zone that is meant where none is named; the machine's unless given",
+    },
+  },
+  create(line) {
+    const zone = line.text("zone");
+    if (zone === undefined) return createTime();
+    if (findZone(zone) === undefined)
+      throw new Usage(`--zone: expected an IANA name such as Europe/Berlin, got ${zone}`);
+    return createTime({ zone });
+  },
+});

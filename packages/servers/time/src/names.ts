@@ -1,0 +1,114 @@
+/** Zones that the runtime lists under a name of old, and what IANA calls them now. */
+const renamed: { readonly [old: string]: string } = {
+  "Africa/Asmera": "Africa/Asmara",
+  "America/Buenos_Aires": "America/Argentina/Buenos_Aires",
+  "America/Catamarca": "America/Argentina/Catamarca",
+  "America/Coral_Harbour": "America/Atikokan",
+  "America/Cordoba": "America/Argentina/Cordoba",
+  "America/Godthab": "America/Nuuk",
+  "America/Indianapolis": "America/Indiana/Indianapolis",
+  "America/Jujuy": "America/Argentina/Jujuy",
+  "America/Louisville": "America/Kentucky/Louisville",
+  "America/Mendoza": "America/Argentina/Mendoza",
+  "Asia/Calcutta": "Asia/Kolkata",
+  "Asia/Katmandu": "Asia/Kathmandu",
+  "Asia/Rangoon": "Asia/Yangon",
+  "Asia/Saigon": "Asia/Ho_Chi_Minh",
+  "Atlantic/Faeroe": "Atlantic/Faroe",
+  "Europe/Kiev": "Europe/Kyiv",
+  "Pacific/Enderbury": "Pacific/Kanton",
+  "Pacific/Ponape": "Pacific/Pohnpei",
+  "Pacific/Truk": "Pacific/Chuuk",
+};
+
+let known: readonly string[] | undefined;
+
+/** All zones by their present names, sorted. */
+export function zoneNames(): readonly string[] {
+  known ??= [...new Set(["UTC", ...Intl.supportedValuesOf("timeZone").map(presentName)])].sort();
+  return known;
+}
+
+/** The zone of a name in any case, also of an older name; undefined where there is none. */
+export function findZone(text: string): string | undefined {
+  // The runtime may also know offsets such as +02:00, which are no zones.
+  if (!/^[a-z][\w+/-]{0,63}$/i.test(text)) return undefined;
+  const wanted = text.toLowerCase();
+  const listed = zoneNames().find((name) => name.toLowerCase() === wanted);
+  if (listed !== undefined) return listed;
+  try {
+    return presentName(new Intl.DateTimeFormat("en-US", { timeZone: text }).resolvedOptions().timeZone);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Zone names for what somebody has begun to type: those that start so first, then those that have it anywhere. */
+export function completeZone(typed: string): string[] {
+  const wanted = plain(typed);
+  const rank = (name: string) => {
+    const [whole, city] = [plain(name), plain(cityOf(name))];
+    return whole.startsWith(wanted) ? 0 : city.startsWith(wanted) ? 1 : whole.includes(wanted) ? 2 : 3;
+  };
+  const ranked = zoneNames().map((name) => ({ name, rank: rank(name) }));
+  const fitting = ranked.filter((one) => one.rank < 3);
+  return fitting.sort((a, b) => a.rank - b.rank).map(({ name }) => name);
+}
+
+/** The city of a zone, as people write it. */
+export function cityOf(zone: string): string {
+  return zone.slice(zone.lastIndexOf("/") + 1).replaceAll("_", " ");
+}
+
+/** The zones of a country, given by its two letters or by (a part of) its English name. */
+export function zonesOfCountry(country: string): string[] {
+  const wanted = plain(country);
+  const exact = countries().filter(({ code, name }) => code.toLowerCase() === wanted || plain(name) === wanted);
+  const found =
+    exact.length > 0 ? exact : countries().filter(({ name }) => wanted.length > 2 && plain(name).includes(wanted));
+  return [...new Set(found.flatMap(({ code }) => zonesOfCode(code)))];
+}
+
+/** A text without case, accents and what stands for spaces, so that spellings can be compared. */
+export function plain(text: string): string {
+  const bare = text.normalize("NFD").replace(/\p{M}/gu, "");
+  return bare
+    .replace(/[_\s]+/g, " ")
+    .trim()
+    .toLowerCase();
+}
+
+interface Country {
+  readonly code: string;
+  readonly name: string;
+}
+
+let listed: readonly Country[] | undefined;
+
+function countries(): readonly Country[] {
+  listed ??= readCountries();
+  return listed;
+}
+
+function readCountries(): Country[] {
+  const names = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
+  const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+  const codes = letters.flatMap((first) => letters.map((second) => first + second));
+  return codes.flatMap((code) => {
+    const name = names.of(code);
+    return name === undefined ? [] : [{ code, name }];
+  });
+}
+
+/** Newer runtimes have a function where older ones have a property. */
+function zonesOfCode(code: string): string[] {
+  const locale = new Intl.Locale(`und-${code}`) as Intl.Locale & {
+    readonly timeZones?: readonly string[];
+    getTimeZones?(): readonly string[] | undefined;
+  };
+  return (locale.getTimeZones?.() ?? locale.timeZones ?? []).map(presentName);
+}
+
+function presentName(name: string): string {
+  return renamed[name] ?? name;
+}

@@ -1,0 +1,181 @@
+import { createServer, type JsonSchema, type Server, ToolError } from "portolan/server";
+import { type Change, type Moment, momentOf, nextChange } from "./moment.ts";
+import { completeZone, findZone } from "./names.ts";
+import { type Reading, readTime, readWall } from "./reading.ts";
+import * as schemas from "./schemas.ts";
+import { needZone, quote, searchZones, type Wanted } from "./search.ts";
+
+/** What a time server is told. */
+export interface TimeOptions {
+  /** The zone that is meant where none is named; that of the machine unless given. */
+  readonly zone?: string;
+  /** The most zones in one call; 50 unless said otherwise. */
+  readonly maxZones?: number;
+  /** Tells the time, in milliseconds; the machine's clock unless given. */
+  readonly now?: () => number;
+}
+
+const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+
+/** A server that knows the time in every zone. */
+export function createTime(options: TimeOptions = {}): Server {
+  const { maxZones = 50, now = Date.now } = options;
+  const home = homeOf(options.zone);
+  const zoneList = (description: string): JsonSchema => ({
+    ...{ type: "array", items: schemas.zone, minItems: 1, maxItems: maxZones, description },
+  });
+  return createServer(
+    { name: "portolan-time", version: "0.1.0", title: "Time" },
+    { instructions: `Times without a zone are those of ${home}. The tool zones finds the names of zones.` },
+  )
+    .tool("now", {
+      title: "Current time",
+      description: "The time now, in one or more zones, and when their clocks are next changed",
+      input: {
+        type: "object",
+        properties: { zones: zoneList(`Names of zones; ${home} unless given`) },
+        additionalProperties: false,
+      },
+      output: schemas.nowOutput,
+      annotations,
+      run({ zones = [home] }: { zones?: string[] }) {
+        const at = now();
+        const times = zones.map((name) => withChange(needZone(name), at));
+        return { content: [{ type: "text", text: times.map(describe).join("\n") }], structuredContent: { times } };
+      },
+    })
+    .tool("convert", {
+      title: "Convert a time",
+      description:
+        "What a time in one zone is in others. Says so where summer time makes clocks show it twice or never, and gives both meanings",
+      input: {
+        type: "object",
+        properties: {
+          time: {
+            type: "string",
+            maxLength: 40,
+            description: "14:30 (today), 2026-03-29T14:30, or with an offset: 2026-03-29T14:30:00+02:00",
+          },
+          from: { ...schemas.zone, description: `The zone of the time; ${home} unless given` },
+          to: zoneList("The zones to convert to"),
+        },
+        required: ["time", "to"],
+        additionalProperties: false,
+      },
+      output: schemas.convertOutput,
+      annotations,
+      run({ time, from = home, to }: { time: string; from?: string; to: string[] }) {
+        const zone = needZone(from);
+        const targets = to.map(needZone);
+        const { shown, moments } = readIn(zone, time, now());
+        const readings = moments.map(({ at, means }) => ({
+          means,
+          from: momentOf(zone, at),
+          to: targets.map((target) => momentOf(target, at)),
+        }));
+        const note = noteOn(shown, time, zone);
+        const lines = readings.flatMap((reading) => [
+          ...(readings.length > 1 ? [`${reading.means}:`] : []),
+          `${describe(reading.from)} is`,
+          ...reading.to.map(describe),
+        ]);
+        const text = [...(note === undefined ? [] : [note]), ...lines].join("\n");
+        return {
+          content: [{ type: "text", text }],
+          structuredContent: { shown, ...(note !== undefined && { note }), readings },
+        };
+      },
+    })
+    .tool("zones", {
+      title: "Find time zones",
+      description: "Finds IANA zone names by text, country, city or offset; all that is given must fit",
+      input: {
+        type: "object",
+        properties: {
+          text: { type: "string", maxLength: 100, description: "Words in the name of the zone, or a country" },
+          country: { type: "string", maxLength: 100, description: "Two letters (DE) or the English name (Germany)" },
+          city: {
+            type: "string",
+            maxLength: 100,
+            description: "The city of the zone's name: only one or a few per zone",
+          },
+          offset: { type: "string", maxLength: 12, description: "What is added to UTC: +05:30, -8, Z" },
+          at: {
+            type: "string",
+            maxLength: 40,
+            description: "The time at which the offset holds, in UTC unless it has an offset; now unless given",
+          },
+          from: { type: "integer", minimum: 0, description: "How many to skip: `next` of the page before" },
+          limit: { type: "integer", minimum: 1, maximum: maxZones, description: "How many to show; 20 unless given" },
+        },
+        additionalProperties: false,
+      },
+      output: schemas.zonesOutput,
+      annotations,
+      run({ at: when, from = 0, limit = Math.min(20, maxZones), ...wanted }: ZonesInput) {
+        const at = when === undefined ? now() : (readIn("UTC", when, now()).moments[0]?.at ?? now());
+        const found = searchZones(wanted, at);
+        if (found.length === 0) {
+          throw new ToolError("No zone fits; leave something out, or search by country: few cities name a zone");
+        }
+        const zones = found.slice(from, from + limit).map((zone) => momentOf(zone, at));
+        const next = from + zones.length < found.length ? from + zones.length : undefined;
+        const more = next === undefined ? [] : [`${found.length - next} more: call again with from ${next}`];
+        return {
+          content: [{ type: "text", text: [...zones.map(describe), ...more].join("\n") || "No more zones" }],
+          structuredContent: { zones, total: found.length, ...(next !== undefined && { next }) },
+        };
+      },
+    })
+    .template("time://{+zone}", {
+      name: "time",
+      title: "Time in a zone",
+      description: "The time now in a zone, as JSON",
+      mimeType: "application/json",
+      list: () => [...new Set([home, "UTC"])].map((zone) => ({ uri: `time://${zone}`, name: zone })),
+      complete: { zone: (typed) => completeZone(typed) },
+      read({ zone }) {
+        const known = findZone(String(zone));
+        return known === undefined ? undefined : JSON.stringify(withChange(known, now()));
+      },
+    });
+}
+
+interface ZonesInput extends Wanted {
+  readonly at?: string;
+  readonly from?: number;
+  readonly limit?: number;
+}
+
+function homeOf(given: string | undefined): string {
+  const home = findZone(given ?? new Intl.DateTimeFormat().resolvedOptions().timeZone);
+  if (home !== undefined) return home;
+  if (given === undefined) return "UTC";
+  throw new RangeError(`zone: expected an IANA name such as Europe/Berlin, got ${quote(given)}`);
+}
+
+function withChange(zone: string, at: number): Moment & { nextChange?: Change } {
+  const change = nextChange(zone, at);
+  return { ...momentOf(zone, at), ...(change && { nextChange: change }) };
+}
+
+/** The moments a written time may mean; a time with an offset means one, whatever the zone. */
+function readIn(zone: string, text: string, now: number): Reading {
+  const written = readTime(text, momentOf(zone, now).time.slice(0, 10));
+  if (written === undefined) {
+    throw new ToolError(`time: expected 14:30, 2026-03-29T14:30 or 2026-03-29T14:30:00+02:00, got ${quote(text)}`);
+  }
+  if ("wall" in written) return readWall(zone, written.wall);
+  return { shown: "once", moments: [{ at: written.at, means: "the only one" }] };
+}
+
+function noteOn(shown: Reading["shown"], time: string, zone: string): string | undefined {
+  if (shown === "once") return undefined;
+  return shown === "twice"
+    ? `The clocks of ${zone} show ${time} twice, because they are set back; ask which one is meant if it matters`
+    : `The clocks of ${zone} never show ${time}, because they are set forward over it; ask what is meant if it matters`;
+}
+
+function describe({ zone, time, weekday, name }: Moment): string {
+  return `${weekday} ${time} ${zone}${name === undefined ? "" : ` (${name})`}`;
+}

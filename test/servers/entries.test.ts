@@ -1,0 +1,58 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { connect } from "portolan/client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const entries = readdirSync(join(root, "examples/servers"));
+const servers = readdirSync(join(root, "packages/servers"));
+let folder = "";
+
+/** Unpacks a package as it would be published, where npx finds its program. */
+function install(name: string, from: string): void {
+  const args = ["pack", "--silent", "--pack-destination", folder];
+  const packed = execFileSync("npm", args, { cwd: join(root, from), encoding: "utf8" })
+    .trim()
+    .split("\n")
+    .at(-1)!;
+  const target = join(folder, "node_modules", name);
+  mkdirSync(target, { recursive: true });
+  execFileSync("tar", ["xzf", join(folder, packed), "-C", target, "--strip-components=1"]);
+  const { bin = {} } = JSON.parse(readFileSync(join(target, "package.json"), "utf8"));
+  for (const [command, file] of Object.entries<string>(bin)) {
+    chmodSync(join(target, file), 0o755);
+    symlinkSync(join(target, file), join(folder, "node_modules/.bin", command));
+  }
+}
+
+// Below the project, so that what the packages depend on is found, and nothing has to be fetched.
+beforeAll(() => {
+  const cache = join(root, "node_modules/.cache/portolan");
+  mkdirSync(cache, { recursive: true });
+  folder = mkdtempSync(join(cache, "entries-"));
+  mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
+  install("portolan", "packages/portolan");
+  for (const name of servers) install(`portolan-${name}`, `packages/servers/${name}`);
+  execFileSync("git", ["init", "-q", folder]);
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("every server has an entry", () => {
+  expect(entries.map((file) => file.replace(".json", "")).sort()).toEqual([...servers].sort());
+});
+
+test.each(entries)("%s, as its README prints it, starts the installed server", async (file) => {
+  const { mcpServers } = JSON.parse(readFileSync(join(root, "examples/servers", file), "utf8"));
+  const [[name, entry]] = Object.entries(mcpServers) as [[string, { command: string; args: string[] }]];
+  const { command, args } = entry;
+  expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", `portolan-${name}`]);
+  // The folder of whoever reads the README is another one.
+  const given = args.map((one) => (one.startsWith("/") ? folder : one));
+  const env = { XDG_DATA_HOME: join(folder, "data"), npm_config_offline: "true" };
+  const client = await connect({ command, args: given, cwd: folder, env });
+  expect(client.server.info?.name).toBe(`portolan-${name}`);
+  expect((await client.listTools()).length).toBeGreaterThan(0);
+  await client.close();
+});

@@ -1,0 +1,239 @@
+import { once } from "node:events";
+import { createGzip } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { otherLoopback, startServer } from "../../net/kit.ts";
+import { call, failureOf } from "../kit/tools.ts";
+import { article, html, open, startSite } from "./kit.ts";
+
+describe("addresses that are not public", () => {
+  const hidden = "may not be fetched";
+
+  test.each([
+    "http://127.0.0.1/",
+    "https://127.0.0.1/",
+    "https://[::1]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://10.0.0.1/",
+    "https://169.254.169.254/latest/meta-data/",
+    "https://0x7f000001/",
+    "https://2130706433/",
+    "https://metadata.google.internal/",
+    "https://printer.local/",
+    "https://user:secret@example.com/",
+    "https://example.com./",
+  ])("%s is refused", async (url) => {
+    expect(await failureOf(await open({ privateHosts: [] }), "fetch", { url })).toContain(hidden);
+  });
+
+  test.each([
+    "file:///etc/passwd",
+    "ftp://example.com/",
+    "data:text/html,x",
+    "javascript:alert(1)",
+    "gopher://x",
+    "/etc/passwd",
+    "",
+  ])("%j is no address of a page", async (url) => {
+    expect(await failureOf(await open(), "fetch", { url })).toContain("url");
+  });
+
+  test("a name that resolves to a private address is refused, no connection is made, and the address is not told", async () => {
+    const inside = await startServer((_, response) => response.end("secret"));
+    const client = await open({ privateHosts: [], lookup: async () => ["127.0.0.1"] });
+    const why = await failureOf(client, "fetch", { url: `https://example.com:${inside.port}/` });
+    expect(why).toContain(hidden);
+    expect(why).not.toContain("127.0.0.1");
+    expect(inside.connections.count).toBe(0);
+  });
+
+  test("a name with a public and a private address is refused", async () => {
+    const client = await open({ privateHosts: [], lookup: async () => ["93.184.216.34", "10.0.0.1"] });
+    expect(await failureOf(client, "fetch", { url: "https://example.com/" })).toContain(hidden);
+  });
+
+  test("a name that leads elsewhere when it is asked again leads where it was checked", async () => {
+    const checked = await startServer((_, response) => response.end("checked"));
+    const other = await startServer((_, response) => response.end("secret"), otherLoopback, checked.port);
+    let asked = 0;
+    const lookup = async () => {
+      asked += 1;
+      return [asked % 2 === 1 ? "127.0.0.1" : otherLoopback];
+    };
+    // A name that only the lookup knows: asking anybody else leads nowhere.
+    const client = await open({ privateHosts: ["flip.localhost"], lookup, ignoreRobots: true });
+    for (let round = 1; round <= 2; round += 1) {
+      asked = 0;
+      expect((await call(client, "fetch", { url: checked.url.replace("localhost", "flip.localhost") })).text).toBe(
+        "checked",
+      );
+      expect(asked).toBe(1);
+    }
+    expect(other.connections.count).toBe(0);
+  });
+
+  test.each([
+    (port: number) => `http://127.0.0.1:${port}/`,
+    (port: number) => `https://127.0.0.1:${port}/`,
+    (port: number) => `https://inside.example:${port}/`,
+    (port: number) => `http://inside.example:${port}/`,
+    () => "file:///etc/passwd",
+    () => "https://169.254.169.254/",
+  ])("a redirect to what may not be fetched is not followed (%#)", async (toTarget) => {
+    const inside = await startServer((_, response) => response.end("secret"));
+    const site = await startSite((_, response) => response.writeHead(302, { location: toTarget(inside.port) }).end());
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toContain(hidden);
+    expect(inside.connections.count).toBe(0);
+  });
+
+  test("a redirect of robots.txt is checked in the same way", async () => {
+    const inside = await startServer((_, response) => response.end("User-agent: *\nAllow: /"));
+    const site = await startSite(
+      (_, response) => response.end("page"),
+      (response) => response.writeHead(302, { location: `http://127.0.0.1:${inside.port}/robots.txt` }).end(),
+    );
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toContain(hidden);
+    expect([inside.connections.count, site.seen.map(({ path }) => path)]).toEqual([0, ["/robots.txt"]]);
+  });
+
+  test("http never leaves this machine: it is taken for https, and refused where a flag names a host elsewhere", async () => {
+    expect(await failureOf(await open({ privateHosts: [] }), "fetch", { url: "http://10.0.0.1/a" })).toContain(
+      "https://10.0.0.1/a",
+    );
+    const inside = await startServer((_, response) => response.end("plain"));
+    const client = await open({ privateHosts: ["inside.example"] });
+    expect(await failureOf(client, "fetch", { url: `http://inside.example:${inside.port}/` })).toContain(hidden);
+    expect(inside.connections.count).toBe(0);
+  });
+});
+
+describe("robots.txt", () => {
+  const page = (_: unknown, response: { end(text: string): unknown }) => response.end("page");
+
+  test.each<[string, number, string, boolean]>([
+    ["none", 404, "", true],
+    ["a forbidden one", 403, "", true],
+    ["one that allows", 200, "User-agent: *\nDisallow: /other", true],
+    ["one that forbids", 200, "User-agent: *\nDisallow: /", false],
+    ["one that forbids us", 200, "User-agent: portolan-fetch\nDisallow: /page\n\nUser-agent: *\nAllow: /", false],
+    ["a failing one", 500, "User-agent: *\nAllow: /", false],
+    ["a busy one", 503, "", false],
+    ["too many requests", 429, "", false],
+    ["one without end", 200, `User-agent: *\nAllow: /\n${"#".repeat(600_000)}`, false],
+  ])("%s", async (_, status, text, isAllowed) => {
+    const site = await startSite(page, (response) => response.writeHead(status).end(text));
+    const client = await open();
+    const url = `${site.url}/page`;
+    if (isAllowed) expect((await call(client, "fetch", { url })).text).toBe("page");
+    else expect(await failureOf(client, "fetch", { url })).toContain("robots.txt");
+    expect(site.seen.filter(({ path }) => path === "/page").length).toBe(isAllowed ? 1 : 0);
+    expect((await call(await open({ ignoreRobots: true }), "fetch", { url })).text).toBe("page");
+  });
+
+  test("that breaks off forbids", async () => {
+    const site = await startSite(page, (response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write("User-agent: *", () => response.destroy());
+    });
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toContain("robots.txt");
+  });
+
+  test("of the place that a redirect leads to is asked too, before the page", async () => {
+    const forbidding = await startSite(page, (response) => response.end("User-agent: *\nDisallow: /"));
+    const site = await startSite((_, response) =>
+      response.writeHead(302, { location: `${forbidding.url}/page` }).end(),
+    );
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toContain("robots.txt");
+    expect(forbidding.seen.map(({ path }) => path)).toEqual(["/robots.txt"]);
+  });
+
+  test("is asked once for several pages", async () => {
+    const site = await startSite(page);
+    const client = await open();
+    for (const path of ["/a", "/b"]) await call(client, "fetch", { url: site.url + path });
+    expect(site.seen.map(({ path }) => path)).toEqual(["/robots.txt", "/a", "/b"]);
+  });
+});
+
+describe("sites that would keep us busy", () => {
+  test("a body without end is left at the limit", async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const site = await startSite((_, response) => {
+      closed = once(response, "close");
+      const more = () => {
+        if (!response.destroyed && response.write("x".repeat(10_000))) setImmediate(more);
+      };
+      response.on("drain", more);
+      more();
+    });
+    expect(await failureOf(await open({ maxBytes: 100_000 }), "fetch", { url: site.url })).toContain(
+      "larger than 100000 bytes",
+    );
+    await closed;
+  });
+
+  test("a bomb is left at the limit of what comes out of it", async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const site = await startSite((_, response) => {
+      closed = once(response, "close");
+      const zip = createGzip();
+      response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" });
+      zip.pipe(response);
+      const zeros = Buffer.alloc(1024 * 1024);
+      const more = () => {
+        if (!response.destroyed) zip.write(zeros, more);
+      };
+      more();
+    });
+    expect(await failureOf(await open({ maxBytes: 1_000_000 }), "fetch", { url: site.url })).toContain("larger than");
+    await closed;
+  });
+
+  test("a body that comes drop by drop ends with the time", async () => {
+    const site = await startSite((_, response) => {
+      const drops = setInterval(() => response.write("x"), 10);
+      response.on("close", () => clearInterval(drops));
+    });
+    expect(await failureOf(await open({ timeoutMs: 200 }), "fetch", { url: site.url })).toContain(
+      "did not answer within 200 ms",
+    );
+  });
+
+  test("huge headers are refused", async () => {
+    const site = await startSite((_, response) => response.setHeader("x-huge", "x".repeat(100_000)).end("page"));
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toContain("could not be reached");
+  });
+
+  test("redirects without end are left", async () => {
+    const site = await startSite(({ path }, response) => response.writeHead(302, { location: `${path}x` }).end());
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toContain("redirects too often");
+  });
+
+  test("markup that no converter survives fails alone, and its source can be had", async () => {
+    const site = await startSite((_, response) => html(response, "<div>".repeat(200_000)));
+    const client = await open({ convertMs: 4_000 });
+    expect(await failureOf(client, "fetch", { url: site.url })).toContain('format "raw"');
+    expect((await call(client, "fetch", { url: site.url, format: "raw", length: 5 })).text).toBe("<div>");
+    const other = await startSite((_, response) => html(response, article("")));
+    expect((await call(client, "fetch", { url: other.url })).title).toBe("A page");
+  });
+
+  test("a conversion that takes too long is ended", async () => {
+    const site = await startSite((_, response) => html(response, article("")));
+    expect(await failureOf(await open({ convertMs: 1 }), "fetch", { url: site.url })).toContain(
+      "could not be converted",
+    );
+  });
+
+  test("who cancels is not kept waiting, and the connection is closed", async () => {
+    const leaving = new AbortController();
+    let closed: Promise<unknown> = Promise.resolve();
+    const site = await startSite((_, response) => {
+      closed = once(response, "close");
+      response.write("begun");
+      leaving.abort(new Error("enough"));
+    });
+    const client = await open();
+    await expect(client.callTool("fetch", { url: site.url }, { signal: leaving.signal })).rejects.toThrow("enough");
+    await closed;
+  });
+});

@@ -1,0 +1,21 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { grade } from "../../packages/check/src/index.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "portolan-grade-"));
+const main = (name: string) => join(import.meta.dirname, `../../packages/servers/${name}/dist/main.js`);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test.each([
+  ["fetch", []],
+  ["memory", ["--file", join(folder, "memory.log")]],
+  ["time", []],
+])("the wire of the %s server has no fault on any revision", async (name, flags) => {
+  const { isPassed, totals, verdicts } = await grade({ command: process.execPath, args: [main(name), ...flags] });
+  expect(verdicts.filter((verdict) => verdict.grade === "fail")).toEqual([]);
+  expect(totals.filter(({ isSpoken }) => isSpoken).length).toBe(5);
+  expect(isPassed).toBe(true);
+});

@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { seeded } from "portolan/testing";
+import { expect, test } from "vitest";
+import { add, freshFile, namesIn, openTestStore } from "./kit.ts";
+
+const writer = fileURLToPath(new URL("./writer.mjs", import.meta.url));
+
+interface Writing {
+  readonly child: ChildProcess;
+  /** What was acknowledged until it ended. */
+  readonly acknowledged: Promise<string[]>;
+  /** Resolves when that many were acknowledged, or when it ended. */
+  until(count: number): Promise<void>;
+}
+
+function startWriter(file: string, prefix: string, count: number, compactBytes: number): Writing {
+  const child = spawn(process.execPath, [writer, file, prefix, String(count), String(compactBytes)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let seen = "";
+  const exited = once(child, "exit");
+  const complained = text(child.stderr);
+  child.stdout.setEncoding("utf8").on("data", (more: string) => {
+    seen += more;
+  });
+  const acknowledged = once(child, "close").then(async () => {
+    expect(await complained).toBe("");
+    return seen.split("\n").filter((line) => line !== "");
+  });
+  const until = async (wanted: number) => {
+    while (seen.split("\n").length <= wanted && child.exitCode === null && child.signalCode === null) {
+      await Promise.race([once(child.stdout, "data"), exited]);
+    }
+  };
+  return { child, acknowledged, until };
+}
+
+test("ten processes that write at once lose nothing, also while the file is compacted", async () => {
+  const file = freshFile();
+  const writers = Array.from({ length: 10 }, (_, index) => startWriter(file, `w${index}`, 30, 4_000));
+  const acknowledged = (await Promise.all(writers.map((one) => one.acknowledged))).flat();
+  expect(acknowledged.length).toBe(300);
+  const store = openTestStore(file);
+  const graph = store.read("default");
+  expect([...graph.names].sort()).toEqual([...acknowledged].sort());
+  expect([...graph.entities.values()].every(({ observations }) => observations.size === 1)).toBe(true);
+  expect(store.state().damage).toEqual([]);
+  // The number of the first line says that the file is not the one that was begun.
+  expect(Number.parseInt(readFileSync(file, "utf8"), 10)).toBeGreaterThan(0);
+  expect(readdirSync(dirname(file)).filter((name) => name.endsWith(".new"))).toEqual([]);
+}, 60_000);
+
+test("writers that are killed at random moments leave a file with all that was acknowledged", async () => {
+  const file = freshFile();
+  const random = seeded(7);
+  const acknowledged: string[] = [];
+  for (let round = 0; round < 15; round += 1) {
+    const writers = [0, 1].map((index) => startWriter(file, `r${round}-${index}`, 1_000, 3_000));
+    // Some writes on, and some turns of the loop later: whatever each of them is doing then.
+    await writers[0]!.until(1 + Math.floor(random() * 8));
+    for (let turns = Math.floor(random() * 30); turns > 0; turns -= 1) await new Promise(setImmediate);
+    for (const { child } of writers) child.kill("SIGKILL");
+    for (const one of writers) acknowledged.push(...(await one.acknowledged));
+    const store = openTestStore(file);
+    const known = new Set(namesIn(store));
+    expect(acknowledged.filter((name) => !known.has(name))).toEqual([]);
+    expect(store.state().damage).toEqual([]);
+    await add(store, `after-${round}`);
+    acknowledged.push(`after-${round}`);
+    await store.close();
+  }
+  expect(acknowledged.length).toBeGreaterThan(30);
+}, 120_000);
+
+test("what another process writes is seen at once, and followers are told of it", async () => {
+  const file = freshFile();
+  const store = openTestStore(file);
+  const heard: string[] = [];
+  let wake = () => {};
+  store.onChange(({ entities }) => {
+    for (const names of entities.values()) heard.push(...names);
+    wake();
+  });
+  const { acknowledged } = startWriter(file, "other", 5, 1e9);
+  while (new Set(heard).size < 5) await new Promise<void>((resolve) => (wake = resolve));
+  expect([...new Set(heard)].sort()).toEqual(await acknowledged);
+  expect(namesIn(store)).toEqual(await acknowledged);
+});
+
+test("a writer that waits is let in when the one before it was killed under the lock", async () => {
+  const file = freshFile();
+  const store = openTestStore(file);
+  await add(store, "first");
+  const holder = spawn(process.execPath, [
+    ...["--input-type=module", "-e"],
+    `import { holdFileLock } from "portolan/storage/node"; await holdFileLock(${JSON.stringify(`${file}.lock`)}); console.log("held"); setInterval(() => {}, 1e6)`,
+  ]);
+  await once(holder.stdout, "data");
+  const added = add(store, "second");
+  holder.kill("SIGKILL");
+  await added;
+  expect(namesIn(store)).toEqual(["first", "second"]);
+  expect(existsSync(`${file}.lock`)).toBe(false);
+});
