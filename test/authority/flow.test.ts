@@ -102,16 +102,19 @@ describe("a login", () => {
     expect(JSON.stringify(started.events)).not.toContain(body["refresh_token"]);
   });
 
-  test("asks about all scopes of the only server when the client names neither", async () => {
-    const { issuer } = await start();
-    const app = await App.register(issuer);
-    const consent = await app.signIn("ada", { scope: undefined, resource: undefined });
-    expect(consent.text).toContain("Read your notes");
-    expect(consent.text).toContain("Change your notes");
-    const { body } = await app.redeem(calledBack(await app.browser.press(consent, "allow")).get("code") ?? "");
-    expect(body["scope"]).toBe("notes:read notes:write");
-    expect(decodeJwt(body["access_token"]).aud).toBe(resource);
-  });
+  test.each([undefined, "", "offline_access"])(
+    "asks about all scopes of the only server for the scope %j",
+    async (scope) => {
+      const { issuer } = await start();
+      const app = await App.register(issuer);
+      const consent = await app.signIn("ada", { scope, resource: undefined });
+      expect(consent.text).toContain("Read your notes");
+      expect(consent.text).toContain("Change your notes");
+      const { body } = await app.redeem(calledBack(await app.browser.press(consent, "allow")).get("code") ?? "");
+      expect(body["scope"]).toContain("notes:read notes:write");
+      expect(decodeJwt(body["access_token"]).aud).toBe(resource);
+    },
+  );
 
   test("may name a server at the root of its host with a slash, and gets tokens for it as it is", async () => {
     const bare = "http://localhost:3000";

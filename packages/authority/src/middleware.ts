@@ -30,14 +30,16 @@ export function authorizing(settings: Settings) {
     if (!(await isWithin(settings.rows, "authorize", settings.addressOf(context.req), begunByAddress))) {
       return refuse(429, "There were too many requests from your network. Try again in ten minutes.");
     }
-    if (scope === undefined || scope === "") {
+    const asked = [scope ?? []].flat().flatMap((one) => one.split(" ").filter((part) => part !== ""));
+    // That access is to last says nothing of what it is access to.
+    if (asked.every((one) => one === "offline_access")) {
       const [only, ...others] = settings.options.resources;
       const named = resource === undefined ? (others.length === 0 && only ? [only.resource] : []) : [resource].flat();
       const scopes = named.flatMap((one) => {
         const known = settings.resourceOf(one);
         return known?.defaultScopes ?? Object.keys(known?.scopes ?? {});
       });
-      if (scopes.length > 0) context.query = { ...context.query, scope: [...new Set(scopes)].join(" ") };
+      if (scopes.length > 0) context.query = { ...context.query, scope: [...new Set([...scopes, ...asked])].join(" ") };
     }
     await next();
   };

@@ -136,6 +136,23 @@ describe("a logout", () => {
     expect(store.kept("token")).toEqual([]);
   });
 
+  test("and a renewal show the secret that is configured, which the store does not hold", async () => {
+    const store = new RecordingStore();
+    const client = { clientId: "known", clientSecret: "configured-secret" };
+    const world = await startWorld({ oauth: { store, client } });
+    const redirectUris = [world.person.redirectUri];
+    world.authority.clients.set("known", { redirectUris, secret: client.clientSecret, method: "client_secret_basic" });
+    const connected = await world.connect();
+    world.clock.pass(2 * hour);
+    await connected.callTool("whoami");
+    await world.auth.logout(world.server.url);
+    const shown = [...world.authority.asked("token"), ...world.authority.asked("revoke")];
+    const basic = `Basic ${btoa("known:configured-secret")}`;
+    expect(shown.map(({ headers }) => headers.authorization)).toEqual([basic, basic, basic]);
+    expect([world.authority.revoked.length, world.person.visits.length]).toEqual([1, 1]);
+    expect(JSON.stringify([...store.rows])).not.toContain("configured-secret");
+  });
+
   test("where nobody is signed in does nothing", async () => {
     const world = await startWorld();
     await world.auth.logout(world.server.url);

@@ -72,7 +72,8 @@ async function start(format: "jwt" | "opaque", way: Way = "stateless", options: 
   const { issuer } = provider;
   const issuers = [format === "jwt" ? issuer : { issuer, endpoint: `${issuer}/token/introspection`, ...server }];
   const clock = new TestClock();
-  const guarded = await startProtected({ issuer } as TestAuthority, { way, issuers, now: clock.now, ...options });
+  const given = { way, issuers, now: clock.now, scopes: ["read"], ...options };
+  const guarded = await startProtected({ issuer } as TestAuthority, given);
   const person = new Person();
   const browser = new Browser();
   person.does = (page) => browser.signIn(page, person.redirectUri, { login: "ada", password: "any" });

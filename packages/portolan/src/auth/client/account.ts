@@ -6,6 +6,7 @@ import { AuthFailure, plain } from "./failure.ts";
 import { Flight } from "./flight.ts";
 import { type Need, type Obtained, Obtaining } from "./obtaining.ts";
 import { loadKey, type ProofKey } from "./proof.ts";
+import { withSecret } from "./registration.ts";
 import type { OAuthOptions } from "./settings.ts";
 import { revokeToken } from "./tokens.ts";
 
@@ -127,12 +128,14 @@ export class Account {
     this.#credential = undefined;
     if (!credential) return;
     this.#obtaining.tell("signed-out", credential);
+    // What a program gets in its own name it can get again: there is nothing to take back.
+    if (this.#options.grant) return;
     const authority = credential.isGuessed
       ? await guessAuthority(new URL(this.#server), this.#fetch)
       : await findAuthority(credential.issuer, this.#fetch);
-    const { client, key, refreshToken, accessToken } = credential;
-    const request = { authority, client, key, fetch: this.#fetch };
-    await revokeToken(request, refreshToken ?? accessToken);
+    const { key, refreshToken, accessToken } = credential;
+    const client = withSecret(credential.client, this.#options);
+    await revokeToken({ authority, client, key, fetch: this.#fetch }, refreshToken ?? accessToken);
   }
 
   /** Goes on with a login that was left to others. */
@@ -186,6 +189,8 @@ export class Account {
   /** Another token in time; the present one where that fails, because the server may see it otherwise. */
   async #renew(credential: Credential): Promise<Credential | undefined> {
     if (credential.refreshToken === undefined && !this.#options.grant) return credential;
+    // Somebody is signing in, for more than this needs: the present token does until then.
+    if (this.#flight?.isQuiet === false) return credential;
     const { accessToken: stale } = credential;
     const need = { stale, refused: readRefusal(undefined), isStepUp: false, mayRenew: true, mayLogin: false };
     await this.#obtain(need, new AbortController().signal).catch((reason: Error & { code?: unknown }) => {

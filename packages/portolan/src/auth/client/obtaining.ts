@@ -8,7 +8,7 @@ import { beginLogin, checkPkce, completeLogin, type LoginRequest } from "./login
 import { addressPolicy } from "./policy.ts";
 import { createKey } from "./proof.ts";
 import type { Redirect } from "./redirect.ts";
-import { isTooNarrow, knownClient, register } from "./registration.ts";
+import { isTooNarrow, knownClient, register, withSecret } from "./registration.ts";
 import { checkStepUp, scopesFor } from "./scopes.ts";
 import type { OAuthEvent, OAuthOptions } from "./settings.ts";
 import { type GrantedToken, requestToken } from "./tokens.ts";
@@ -126,7 +126,7 @@ export class Obtaining {
   async #renew(kept: Credential, signal: AbortSignal): Promise<Credential | undefined> {
     const { refreshToken, issuer, key, resource } = kept;
     if (refreshToken === undefined) return undefined;
-    const client = this.#withSecret(kept.client);
+    const client = withSecret(kept.client, this.#options);
     const authority = await this.#authorityOf(kept);
     try {
       // Not given up once it is sent: the token that comes with the answer is the only one that renews the next time.
@@ -275,12 +275,6 @@ export class Obtaining {
       renewAt: now + Math.max(expiresInMs - renewalMs, expiresInMs * 0.9),
       scopes: [...new Set([...base.scopes, ...scopes])],
     };
-  }
-
-  /** A secret that is configured stays where it is configured. */
-  #withSecret(client: RegisteredClient): RegisteredClient {
-    const { clientSecret } = this.#options.client ?? {};
-    return clientSecret === undefined ? client : { ...client, clientSecret };
   }
 
   #keep(credential: Credential): Promise<void> {

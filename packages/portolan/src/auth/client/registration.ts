@@ -77,6 +77,11 @@ export function isTooNarrow({ isDynamic, scopes: named }: RegisteredClient, scop
   return isDynamic && named !== undefined && scopes.some((scope) => !named.includes(scope));
 }
 
+/** A client as it was kept, with the secret that is configured, for that is where it stays. */
+export function withSecret(kept: RegisteredClient, { client }: RegistrationOptions): RegisteredClient {
+  return client?.clientSecret === undefined ? kept : { ...kept, clientSecret: client.clientSecret };
+}
+
 /** Registers this program, or has a person say what they have registered; what comes of it is kept. */
 export async function register(
   { issuer, metadata, isGuessed }: Authority,

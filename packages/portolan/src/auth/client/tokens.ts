@@ -10,6 +10,7 @@ import {
   isDPoPNonceError,
   None,
   processGenericTokenEndpointResponse,
+  processRevocationResponse,
   revocationRequest,
   type TokenEndpointResponse,
 } from "oauth4webapi";
@@ -79,7 +80,12 @@ export async function revokeToken(request: TokenRequest, token: string): Promise
   if (authority.metadata.revocation_endpoint === undefined) return;
   const options = { [customFetch]: fetch, [allowInsecureRequests]: true };
   const sender = { client_id: client.clientId };
-  await revocationRequest(authority.metadata, sender, request.clientAuth ?? authOf(client), token, options);
+  const clientAuth = request.clientAuth ?? authOf(client);
+  try {
+    await processRevocationResponse(await revocationRequest(authority.metadata, sender, clientAuth, token, options));
+  } catch (reason) {
+    throw toAuthFailure(`The tokens are forgotten here, but ${plain(authority.issuer)} has not revoked them`, reason);
+  }
 }
 
 /** What is meant where a status is all that is said. */
