@@ -6,11 +6,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
 const entries = [
+  "examples/servers/everything.json",
   "examples/servers/fetch.json",
   "examples/servers/files.json",
   "examples/servers/git.json",
   "examples/servers/memory.json",
   "examples/servers/time.json",
+  "examples/servers/travel.json",
 ];
 const servers = readdirSync(join(root, "packages/servers")).filter((name) =>
   existsSync(join(root, "packages/servers", name, "package.json")),

@@ -1,0 +1,1 @@
+export { createEverything, type EverythingOptions } from "./server.ts";

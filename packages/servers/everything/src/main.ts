@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+import { runMain } from "portolan/server/main";
+import { createEverything } from "./server.ts";
+
+await runMain({
+  name: "portolan-everything",
+  version: "0.1.0",
+  about: "An MCP server with every feature of every revision, to learn and to test with.",
+  flags: {
+    "page-size": {
+      type: "string",
+      value: "<count>",
+      says: "how many features a page of a list holds; 40 unless given",
+    },
+  },
+  create(line) {
+    const pageSize = line.count("page-size");
+    return createEverything(pageSize === undefined ? {} : { pageSize: Math.max(1, pageSize) });
+  },
+});

@@ -1,0 +1,56 @@
+import type { PromptMessage } from "portolan";
+import { form, type Server } from "portolan/server";
+import { blocks, icons } from "./samples.ts";
+import { object, text } from "./schemas.ts";
+
+const topic = form<{ topic: string }>(object({ topic: text("What it is about", { minLength: 1 }) }, ["topic"]));
+
+/** Prompts: plain, with arguments, with all kinds of content, and one that asks. */
+export function withPrompts(server: Server): Server {
+  return (
+    server
+      // A text is one message of the user.
+      .prompt("plain", { title: "Plain", description: "One message", get: () => "Say hello." })
+      .prompt("arguments", {
+        title: "With arguments",
+        description: "Two messages made from arguments",
+        icons,
+        arguments: {
+          // Values are strings; those that are required are there.
+          language: {
+            title: "Language",
+            description: "Of the code",
+            required: true,
+            complete: ["go", "python", "rust"],
+          },
+          style: {
+            title: "Style",
+            description: "How to review",
+            // What is proposed may depend on what is known.
+            complete: (typed, { language }) =>
+              (language === "rust" ? ["strict", "pedantic"] : ["strict", "friendly"]).filter((style) =>
+                style.startsWith(typed),
+              ),
+          },
+        },
+        get: ({ language, style = "friendly" }) => [
+          { role: "user", content: { type: "text", text: `Give my ${language} a ${style} review.` } },
+          { role: "assistant", content: { type: "text", text: "Show me the code." } },
+        ],
+      })
+      .prompt("content", {
+        title: "With content",
+        description: "A message for each type of content, embedded resources among them",
+        get: () => Object.values(blocks).map((content): PromptMessage => ({ role: "user", content })),
+      })
+      .prompt("asking", {
+        title: "A prompt that asks",
+        description: "Asks the user for a topic, where that is possible",
+        async get(_, ctx) {
+          if (!ctx.mayAsk("elicitation.form")) return "Write about anything.";
+          const answer = await ctx.elicit("topic", { message: "About what?", form: topic });
+          return answer.action === "accept" ? `Write about ${answer.content.topic}.` : "Write about anything.";
+        },
+      })
+  );
+}

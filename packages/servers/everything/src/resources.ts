@@ -1,0 +1,122 @@
+import type { Server } from "portolan/server";
+import { icons, png } from "./samples.ts";
+import type { World } from "./world.ts";
+
+const readme = "# Everything\n\nA resource with a fixed address.";
+const capitals: { readonly [country: string]: readonly string[] } = {
+  Iceland: ["Reykjavik"],
+  Norway: ["Oslo", "Bergen"],
+  Portugal: ["Lisbon", "Porto"],
+};
+const squares = 60;
+
+/** Resources: text, bytes, several at once, those that ask, templates, and those that can be followed. */
+export function withResources(server: Server, world: World): Server {
+  return server
+    .resource("everything://readme", {
+      name: "readme",
+      title: "Read me",
+      description: "Text with everything that can be said of a resource",
+      mimeType: "text/markdown",
+      size: readme.length,
+      icons,
+      annotations: { audience: ["user"], priority: 0.5, lastModified: "2026-07-28T00:00:00Z" },
+      // Clients of 2026-07-28 may keep it for a minute and share it.
+      cache: { ttlMs: 60_000, cacheScope: "public" },
+      read: () => readme,
+    })
+    .resource("everything://pixel", {
+      name: "pixel",
+      title: "Bytes",
+      description: "A picture of one pixel",
+      mimeType: "image/png",
+      // Bytes travel as base64.
+      read: () => Buffer.from(png, "base64"),
+    })
+    .resource("everything://folder", {
+      name: "folder",
+      title: "Several contents",
+      description: "One read that gives two texts, each with an address of its own",
+      mimeType: "text/plain",
+      read: () => [
+        { uri: "everything://folder/a", mimeType: "text/plain", text: "a" },
+        { uri: "everything://folder/b", mimeType: "text/plain", text: "b" },
+      ],
+    })
+    .resource("everything://gone", {
+      name: "gone",
+      title: "Not found",
+      description: "Is listed and cannot be read: -32002 before 2026-07-28, -32602 since",
+      read: () => undefined,
+    })
+    .resource("everything://private", {
+      name: "private",
+      title: "A resource that asks",
+      description: "Can be read after a yes; resources and prompts may ask like tools",
+      mimeType: "text/plain",
+      async read(ctx) {
+        return (await ctx.confirm("show", "Show the private resource?")) ? "The secret is 7" : "Not shown";
+      },
+    })
+    .resource("everything://note", {
+      name: "note",
+      title: "A resource that changes",
+      description: "Changed by the tool write-note",
+      mimeType: "text/plain",
+      // May be followed; the server says itself when it has changed, by `publish`.
+      subscribe: true,
+      read: () => world.note,
+    })
+    .resource("everything://waits", {
+      name: "waits",
+      title: "A resource that is watched",
+      description: "How many calls of the tool wait run, and were cancelled; and how often roots have changed",
+      mimeType: "application/json",
+      read: () =>
+        JSON.stringify({ waiting: world.waiting, cancelled: world.cancelled, rootChanges: world.rootChanges }),
+      // Called for the first who follows; what it returns is called after the last has left.
+      watch(_uri, changed) {
+        const hear = () => changed();
+        world.watchers.add(hear);
+        return () => world.watchers.delete(hear);
+      },
+    })
+    .template("everything://squares/{number}", {
+      name: "square",
+      title: "Template",
+      description: `The square of a number from 1 to ${squares}`,
+      mimeType: "text/plain",
+      icons,
+      // What is listed of a template; so many that the list has pages.
+      list: () =>
+        Array.from({ length: squares }, (_, index) => ({
+          uri: `everything://squares/${index + 1}`,
+          name: `square-${String(index + 1).padStart(2, "0")}`,
+        })),
+      // A list is filtered by what was typed.
+      complete: { number: Array.from({ length: squares }, (_, index) => String(index + 1)) },
+      read({ number }) {
+        // Values are whatever the client wrote: check them.
+        const root = /^\d{1,2}$/.test(String(number)) ? Number(number) : 0;
+        return root >= 1 && root <= squares ? String(root ** 2) : undefined;
+      },
+    })
+    .template("everything://cities/{country}/{city}", {
+      name: "city",
+      title: "Template with two variables",
+      description: "A city of a country; which cities are proposed depends on the country",
+      mimeType: "text/plain",
+      complete: {
+        country: Object.keys(capitals),
+        // What is filled in already is known since 2025-06-18.
+        city: (typed, { country }) => citiesOf(country).filter((city) => city.startsWith(typed)),
+      },
+      read: ({ country, city }) =>
+        citiesOf(String(country)).includes(String(city)) ? `${city} is in ${country}` : undefined,
+    });
+}
+
+function citiesOf(country: string | undefined): readonly string[] {
+  if (country === undefined) return Object.values(capitals).flat();
+  return Object.hasOwn(capitals, country) ? (capitals[country] ?? []) : [];
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { type Context, type FullResult, ToolError } from "portolan/server";
+import { describe, type Flight } from "./flights.ts";
+import { type Booking, fullLedger, type Ledger } from "./ledger.ts";
+import { faultOf, type Passenger, passengerForm } from "./passenger.ts";
+
+export interface BookInput {
+  readonly flight: string;
+  readonly date: string;
+  readonly passenger?: Passenger;
+  readonly confirmation?: string;
+}
+
+/** What `book` tells. */
+export interface Booked {
+  readonly status: "booked" | "needs-confirmation";
+  readonly flight: Flight;
+  readonly booking?: string;
+  readonly passenger?: string;
+  readonly confirmation?: string;
+}
+
+export interface Desk {
+  readonly ledger: Ledger;
+  /** Takes the time of a step, or ends early with the reason of the signal. */
+  readonly pause: (signal: AbortSignal) => Promise<void>;
+  /** Called when somebody's bookings have changed. */
+  readonly changed: (owner: string) => void;
+}
+
+type Result = FullResult<Booked>;
+type Refusal = FullResult<never>;
+
+/** Books a flight: with a form where the client can show one, in two calls elsewhere. */
+export async function book(desk: Desk, flight: Flight, input: BookInput, ctx: Context): Promise<Result | Refusal> {
+  if (!desk.ledger.hasRoom(ctx.principal.key)) throw fullLedger();
+  return ctx.mayAsk("elicitation.form") ? bookByForm(desk, flight, ctx) : bookInTwoCalls(desk, flight, input, ctx);
+}
+
+async function bookByForm(desk: Desk, flight: Flight, ctx: Context): Promise<Result | Refusal> {
+  // The handler runs again after each answer, and a client may send the last one twice: the key stays the same.
+  const key = await ctx.once("key", () => randomUUID());
+  const offer = `Book ${describe(flight)}?`;
+  let message = offer;
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    const answer = await ctx.elicit(`passenger-${attempt}`, { message, form: passengerForm });
+    if (answer.action === "decline") return ctx.cancelled("The user declined: nothing was booked and nothing charged.");
+    if (answer.action === "cancel") {
+      return ctx.cancelled("The user closed the form: nothing was booked. Ask whether to try again or look further.");
+    }
+    const fault = faultOf(answer.content, flight.date);
+    if (fault === undefined) return pay(desk, key, flight, answer.content, ctx);
+    message = `${fault} ${offer}`;
+  }
+  return ctx.cancelled("The passenger's data were wrong three times: nothing was booked. Ask the user for them first.");
+}
+
+/** A client that shows no forms: the model asks the user itself, and a code shows that an offer came first. */
+async function bookInTwoCalls(
+  desk: Desk,
+  flight: Flight,
+  { passenger, confirmation }: BookInput,
+  ctx: Context,
+): Promise<Result> {
+  if (confirmation === undefined) {
+    const code = desk.ledger.quote(ctx.principal.key, flight);
+    const structuredContent = { status: "needs-confirmation", flight, confirmation: code } as const;
+    const todo = `Nothing is booked yet. Ask the user to confirm ${describe(flight)}, and for name, e-mail, date of birth and seat; then call book again with passenger and confirmation ${code}.`;
+    return { content: [{ type: "text", text: todo }], structuredContent };
+  }
+  if (passenger === undefined) throw new ToolError("passenger: expected who flies; ask the user, then call book again");
+  const fault = faultOf(passenger, flight.date);
+  if (fault !== undefined) throw new ToolError(`passenger: ${fault} Ask the user, then call book again`);
+  if (!desk.ledger.redeem(ctx.principal.key, confirmation, flight)) {
+    throw new ToolError("confirmation: it is not for this flight, was used, or is too old; call book without it");
+  }
+  return pay(desk, confirmation, flight, passenger, ctx);
+}
+
+/** Charges and issues the ticket; who cancels before it is out has paid nothing. */
+async function pay(desk: Desk, key: string, flight: Flight, passenger: Passenger, ctx: Context): Promise<Result> {
+  const { ledger, pause, changed } = desk;
+  const owner = ctx.principal.key;
+  const step = async (done: number, what: string) => {
+    ctx.progress(done, 4, what);
+    await pause(ctx.signal);
+  };
+  await step(1, "Holding a seat");
+  await step(2, "Charging");
+  const booking: Booking = await ctx.once("charge", () => ledger.charge(owner, key, flight, passenger));
+  try {
+    await step(3, "Issuing the ticket");
+  } catch (reason) {
+    ledger.refund(owner, key);
+    throw reason;
+  }
+  ledger.issue(owner, key);
+  changed(owner);
+  const { code } = booking;
+  const text = `Booked as ${code} for ${passenger.name}: ${describe(flight)}`;
+  const structuredContent = { status: "booked", flight, booking: code, passenger: passenger.name } as const;
+  return { content: [{ type: "text", text }], structuredContent };
+}

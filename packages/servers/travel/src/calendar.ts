@@ -1,0 +1,31 @@
+import { addDays } from "./days.ts";
+import { describe } from "./flights.ts";
+import type { Booking } from "./ledger.ts";
+
+/** Something on a day; busy days are no days to travel. */
+export interface CalendarEvent {
+  readonly date: string;
+  readonly title: string;
+  readonly kind: "holiday" | "appointment" | "flight";
+}
+
+/** What is in the calendar of somebody in the year from a day on, in order. */
+export function calendarOf(today: string, bookings: readonly Booking[]): CalendarEvent[] {
+  const year = Number(today.slice(0, 4));
+  const holidays = [year, year + 1].flatMap((year): CalendarEvent[] => [
+    { date: `${year}-01-01`, title: "New Year", kind: "holiday" },
+    { date: `${year}-05-01`, title: "Labour Day", kind: "holiday" },
+    { date: `${year}-12-25`, title: "Christmas", kind: "holiday" },
+  ]);
+  const appointments: CalendarEvent[] = [
+    { date: addDays(today, 3), title: "Dentist", kind: "appointment" },
+    { date: addDays(today, 10), title: "Meeting of the team", kind: "appointment" },
+    { date: addDays(today, 11), title: "Meeting of the team", kind: "appointment" },
+  ];
+  const flights = bookings.map(
+    ({ code, flight }): CalendarEvent => ({ date: flight.date, title: `${code}: ${describe(flight)}`, kind: "flight" }),
+  );
+  return [...holidays, ...appointments, ...flights]
+    .filter(({ date }) => date >= today && date <= addDays(today, 365))
+    .sort((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0));
+}

@@ -1,0 +1,65 @@
+import { cities, pick } from "./cities.ts";
+
+/** A flight on a day. */
+export interface Flight {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  readonly date: string;
+  /** On the clocks of the place it leaves from. */
+  readonly departs: string;
+  readonly minutes: number;
+  readonly stops: number;
+  /** In euros. */
+  readonly price: number;
+}
+
+interface Route {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  readonly departs: string;
+  readonly minutes: number;
+  readonly stops: number;
+}
+
+/** Three flights a day each way between any two cities: early, at noon and in the evening. */
+const routes: readonly Route[] = cities.flatMap((from, row) =>
+  cities.flatMap((to, column) => (from === to ? [] : timetable(row, from.name, column, to.name))),
+);
+
+function timetable(row: number, from: string, column: number, to: string): Route[] {
+  const isFar = from === "New York" || to === "New York";
+  return ["06:10", "12:45", "19:30"].map((departs, index) => ({
+    id: `PT${row + 1}${column + 1}${index + 1}`,
+    from,
+    to,
+    departs,
+    minutes: (isFar ? 450 : 120) + pick(`${from} ${to}`, 60) + (index === 1 ? 95 : 0),
+    stops: index === 1 ? 1 : 0,
+  }));
+}
+
+const byId = new Map(routes.map((route) => [route.id, route]));
+
+export function flightsBetween(from: string, to: string, date: string): Flight[] {
+  return routes.filter((route) => route.from === from && route.to === to).map((route) => onDay(route, date));
+}
+
+export function findFlight(id: string, date: string): Flight | undefined {
+  const route = byId.get(id.trim().toUpperCase());
+  return route && onDay(route, date);
+}
+
+function onDay(route: Route, date: string): Flight {
+  const base = route.minutes > 400 ? 240 : 69;
+  const price = base + pick(`${route.id} ${date}`, 120) - route.stops * 25;
+  return { ...route, date, price };
+}
+
+/** A flight in a line. */
+export function describe({ id, from, to, date, departs, minutes, stops, price }: Flight): string {
+  const via = stops === 0 ? "direct" : `${stops} stop`;
+  const lasts = `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${id} ${from} to ${to}, ${date} ${departs}, ${lasts}, ${via}: ${price} euros`;
+}

@@ -1,0 +1,1 @@
+export { createTravel, type TravelOptions } from "./server.ts";

@@ -1,0 +1,45 @@
+import { connectInMemory } from "portolan/testing";
+import { createEverything } from "portolan-everything";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { revisions } from "../../kit/revisions.ts";
+import { connectTo, scriptOf, serveHttp } from "../kit/programs.ts";
+import { offers } from "./steps/offers.ts";
+import { questions } from "./steps/questions.ts";
+import { tools } from "./steps/tools.ts";
+import { type Data, everyAnswer, type Step, type Walk } from "./walk.ts";
+
+const script = scriptOf("everything");
+
+const transports = {
+  async memory(options: Data) {
+    const client = await connectInMemory(createEverything({ onError() {} }), options);
+    onTestFinished(() => client.close());
+    return client;
+  },
+  stdio: (options: Data) => connectTo({ command: process.execPath, args: [script], onStderr() {} }, options),
+  http: async (options: Data) => connectTo(await serveHttp(script), options),
+};
+
+const isThere = ({ since = revisions[0] }: Step, { revision }: Walk) => revision >= since;
+
+describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {
+  test.each(revisions)("the whole list holds on %s", async (revision) => {
+    const [asked, logged, script]: Data[][] = [[], [], []];
+    const client = await transports[transport]({
+      ...everyAnswer(asked!, logged!, script!),
+      era: revision,
+      ...(transport === "memory" && { revision }),
+    });
+    const walk: Walk = {
+      ...{ client, revision, transport, asked: asked!, logged: logged!, script: script! },
+      call: (tool, args = {}, options = {}) => client.callTool(tool as never, args as never, options),
+    };
+    const failed: string[] = [];
+    for (const step of [...tools, ...questions, ...offers]) {
+      const check = isThere(step, walk) ? step.check : step.before;
+      await check?.(walk).catch((reason: Error) => failed.push(`${step.name}: ${reason.stack}`));
+      expect(script, `${step.name}: answers that nobody asked for`).toEqual([]);
+    }
+    expect(failed.join("\n\n")).toBe("");
+  });
+});

@@ -1,0 +1,60 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { grade } from "../../../packages/check/src/index.ts";
+import { connectTo, entryOf, forOfficialClients, scriptOf, serveHttp } from "../kit/programs.ts";
+
+const script = scriptOf("travel");
+const date = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
+const passenger = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "aisle" };
+
+test("the entry for a host works as printed", async () => {
+  const client = await connectTo(entryOf("examples/servers/travel.json"));
+  const tools = await client.listTools();
+  expect(tools.map(({ name }) => name)).toEqual(["book", "choose-flight", "forecast", "search-flights"]);
+  for (const { name, title, description, outputSchema, annotations, inputSchema } of tools) {
+    expect([typeof title, typeof description, outputSchema?.["type"]], name).toEqual(["string", "string", "object"]);
+    expect(Object.keys(annotations ?? {}), name).toHaveLength(4);
+    for (const property of Object.values(inputSchema.properties ?? {})) expect(property).toHaveProperty("description");
+  }
+});
+
+test("a step that would take too long is refused", () => {
+  const { status, stderr } = spawnSync(process.execPath, [script, "--step-ms", "600001"], { encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining("expected at most 600000") });
+});
+
+test("a booking goes through over HTTP, on both eras", async () => {
+  const url = await serveHttp(script, ["--step-ms", "0"]);
+  for (const era of ["stateful", "stateless"]) {
+    const client = await connectTo(url, { era, answers: { elicit: () => ({ action: "accept", content: passenger }) } });
+    const result = await client.callTool("book", { flight: "PT521", date });
+    expect(result.structuredContent).toMatchObject({ status: "booked", passenger: "Ada Lovelace" });
+  }
+});
+
+test("the wire has no fault on any revision", async () => {
+  const { isPassed, totals, verdicts } = await grade({ command: process.execPath, args: [script] });
+  expect(verdicts.filter((verdict) => verdict.grade === "fail")).toEqual([]);
+  expect(totals.filter(({ isSpoken }) => isSpoken)).toHaveLength(5);
+  expect(isPassed).toBe(true);
+});
+
+forOfficialClients(script, "plans and books a journey", async (client) => {
+  client.answers.elicit = () => ({ action: "accept", content: passenger });
+  client.answers.sample = () => ({ role: "assistant", model: "tiny", content: { type: "text", text: "PT523" } });
+  const journey = { from: "Oslo", to: "Lisbon", date };
+  const chosen = await client.callTool("choose-flight", { ...journey, wish: "late" });
+  expect(chosen.structuredContent).toMatchObject({ chosenBy: "model", flight: { id: "PT523" } });
+  const seen: number[] = [];
+  const onProgress = ({ progress }: { progress: number }) => seen.push(progress);
+  const booked = await client.callTool("book", { flight: "PT523", date }, { onProgress });
+  expect(booked.structuredContent).toMatchObject({ status: "booked", booking: "BK-0001" });
+  expect(seen.slice(-3)).toEqual([1, 2, 3]);
+  const { contents } = await client.readResource("travel://calendar");
+  expect(contents[0].text).toContain("BK-0001");
+  const ref = { type: "ref/prompt", name: "plan-vacation" };
+  const { completion } = await client.complete({ ref, argument: { name: "destination", value: "lis" } });
+  expect(completion.values).toEqual(["Lisbon"]);
+  const { messages } = await client.getPrompt("plan-vacation", { destination: "Lisbon" });
+  expect(messages).toHaveLength(3);
+});
