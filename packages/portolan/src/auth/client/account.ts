@@ -1,7 +1,6 @@
 import type { SafeFetch } from "../../net/policy.ts";
 import { type Refused, readRefusal } from "./challenge.ts";
 import type { Credential, Vault } from "./credential.ts";
-import { findAuthority, guessAuthority } from "./discovery.ts";
 import { AuthFailure, plain } from "./failure.ts";
 import { Flight } from "./flight.ts";
 import { type Need, type Obtained, Obtaining } from "./obtaining.ts";
@@ -130,9 +129,7 @@ export class Account {
     this.#obtaining.tell("signed-out", credential);
     // What a program gets in its own name it can get again: there is nothing to take back.
     if (this.#options.grant) return;
-    const authority = credential.isGuessed
-      ? await guessAuthority(new URL(this.#server), this.#fetch)
-      : await findAuthority(credential.issuer, this.#fetch);
+    const authority = await this.#obtaining.authorityOf(credential);
     const { key, refreshToken, accessToken } = credential;
     const client = withSecret(credential.client, this.#options);
     await revokeToken({ authority, client, key, fetch: this.#fetch }, refreshToken ?? accessToken);
@@ -147,8 +144,9 @@ export class Account {
   /** What the server says to somebody without a token; a server that cannot be asked has its metadata where it should be. */
   async #challenge(signal: AbortSignal): Promise<Refused> {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 0, method: "ping" });
-    const asked = await this.#fetch(this.#server, { method: "POST", headers, body, signal }).catch(() => undefined);
+    const asked = await this.#fetch(this.#server, { method: "POST", headers, body: "{}", signal }).catch(
+      () => undefined,
+    );
     const challenge = asked?.status === 401 ? asked.headers.get("www-authenticate") : null;
     return readRefusal(challenge ?? undefined);
   }

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { PortolanError } from "../../errors.ts";
 import type { SafeFetch } from "../../net/policy.ts";
+import { metadataPlaces } from "../well-known.ts";
 import { AuthFailure, plain } from "./failure.ts";
 
 /** What a server says about who authorizes its callers. */
@@ -23,8 +24,6 @@ export interface Authority {
 type Document = { readonly [member: string]: unknown };
 
 const resourcePath = "/.well-known/oauth-protected-resource";
-const oauthPath = "/.well-known/oauth-authorization-server";
-const openidPath = "/.well-known/openid-configuration";
 
 /**
  * The metadata of a protected server: where it says (`named`), else where it should be; undefined when there is none.
@@ -88,11 +87,8 @@ export async function findAuthority(issuer: string, fetch: SafeFetch): Promise<A
       code: "address-refused",
     });
   }
-  const path = url.pathname.replace(/\/$/, "");
-  const places = [`${url.origin}${oauthPath}${path}`, `${url.origin}${openidPath}${path}`];
-  if (path !== "") places.push(`${url.origin}${path}${openidPath}`);
   let other: string | undefined;
-  for (const place of places) {
+  for (const place of metadataPlaces(url)) {
     const found = await read(place, fetch);
     if (found === undefined) continue;
     if (found["issuer"] === issuer) return { issuer, metadata: toMetadata(found, place), isGuessed: false };
@@ -105,11 +101,9 @@ export async function findAuthority(issuer: string, fetch: SafeFetch): Promise<A
 /** The server's own origin as authorization server, for servers that name none: by its metadata, or by custom. */
 export async function guessAuthority(server: URL, fetch: SafeFetch): Promise<Authority> {
   const issuer = server.origin;
-  for (const path of [oauthPath, openidPath]) {
-    const found = await read(`${issuer}${path}`, fetch);
-    if (found === undefined) continue;
-    const metadata = toMetadata(found, `${issuer}${path}`);
-    return { issuer, metadata, isGuessed: true };
+  for (const place of metadataPlaces(new URL(issuer))) {
+    const found = await read(place, fetch);
+    if (found !== undefined) return { issuer, metadata: toMetadata(found, place), isGuessed: true };
   }
   // The revision that knows these endpoints wants PKCE of everybody.
   const metadata = {

@@ -82,12 +82,14 @@ export class Obtaining {
 
   /** Takes up a login where it was left. */
   async finish(pending: PendingLogin, callback: URL): Promise<Credential> {
-    return this.#complete(pending, callback, await this.#authorityOf(pending));
+    return this.#complete(pending, callback, await this.authorityOf(pending));
   }
 
   tell(kind: OAuthEvent["kind"], { issuer, scopes }: { issuer: string; scopes: readonly string[] }): void {
     try {
-      this.#options.onEvent?.({ kind, server: this.#server.href, issuer, scopes });
+      // Without its query, which may hold what is secret.
+      const server = this.#server.origin + this.#server.pathname;
+      this.#options.onEvent?.({ kind, server, issuer, scopes });
     } catch {
       // A listener that throws spoils nothing.
     }
@@ -110,7 +112,8 @@ export class Obtaining {
     return findAuthority(issuer, this.#fetch);
   }
 
-  #authorityOf({ issuer, isGuessed }: Pick<Credential, "issuer" | "isGuessed">): Promise<Authority> {
+  /** Whoever gave a token, or is about to. */
+  authorityOf({ issuer, isGuessed }: Pick<Credential, "issuer" | "isGuessed">): Promise<Authority> {
     return isGuessed ? guessAuthority(this.#server, this.#fetch) : this.#lookUp(issuer);
   }
 
@@ -118,7 +121,7 @@ export class Obtaining {
   async #repeat(kept: Credential, signal: AbortSignal): Promise<Obtained> {
     if (!this.#options.grant) return { how: "renewed", credential: await this.#renew(kept, signal) };
     const { resource, scopes, key } = kept;
-    const situation = { authority: await this.#authorityOf(kept), resource, scopes, key };
+    const situation = { authority: await this.authorityOf(kept), resource, scopes, key };
     return { how: "granted", credential: await this.#grant(situation, signal) };
   }
 
@@ -127,7 +130,7 @@ export class Obtaining {
     const { refreshToken, issuer, key, resource } = kept;
     if (refreshToken === undefined) return undefined;
     const client = withSecret(kept.client, this.#options);
-    const authority = await this.#authorityOf(kept);
+    const authority = await this.authorityOf(kept);
     try {
       // Not given up once it is sent: the token that comes with the answer is the only one that renews the next time.
       signal.throwIfAborted();
@@ -159,8 +162,7 @@ export class Obtaining {
     if (!grant) return this.#login(situation, signal);
     const { authority, resource, scopes, key } = situation;
     const { issuer, isGuessed } = authority;
-    const { clientId = "" } = grant;
-    const bound = grant.issuer ?? (clientId === "" ? issuer : await this.#vault.bind(clientId, issuer));
+    const bound = grant.issuer ?? (await this.#vault.bind(grant.clientId, issuer));
     if (bound !== issuer) {
       throw new AuthFailure(
         `The grant is for ${plain(bound)}, but the server names ${plain(issuer)}; ` +

@@ -18,7 +18,7 @@ import type { SafeFetch } from "../../net/policy.ts";
 import type { RegisteredClient } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
 import { AuthFailure, plain, toAuthFailure } from "./failure.ts";
-import { loadKey, type ProofKey } from "./proof.ts";
+import { loadKey } from "./proof.ts";
 
 /** What the token endpoint gave. */
 export interface GrantedToken {
@@ -121,7 +121,7 @@ async function converse(
     [customFetch]: watchedFetch,
     // Whether an address is safe enough is decided by the fetch, for every address.
     [allowInsecureRequests]: true,
-    ...(proofKey && { DPoP: proofOf(proofKey) }),
+    ...(proofKey && { DPoP: DPoP({}, proofKey.pair) }),
     ...(signal && { signal }),
   };
   const attempt = async () => {
@@ -139,10 +139,6 @@ async function converse(
   } catch (reason) {
     throw toAuthFailure(`${plain(authority.issuer)} gave no token`, reason, secrets);
   }
-}
-
-function proofOf({ pair }: ProofKey): ReturnType<typeof DPoP> {
-  return DPoP({}, pair);
 }
 
 /** Throws where a failure is not explained as OAuth explains them: by its status, which says whether it is worth another try. */

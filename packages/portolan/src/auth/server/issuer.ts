@@ -1,5 +1,6 @@
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet, type JWSHeaderParameters } from "jose";
 import { PortolanError } from "../../errors.ts";
+import { metadataPlaces } from "../well-known.ts";
 import { type Claims, TokenProblem } from "./claims.ts";
 import { fetchJson } from "./fetch-json.ts";
 
@@ -94,15 +95,8 @@ export class IssuerKeys {
 }
 
 async function findJwksUri(issuer: string): Promise<string> {
-  const { origin, pathname } = new URL(issuer);
-  const path = pathname.replace(/\/$/, "");
-  const places = [
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-    `${origin}/.well-known/openid-configuration${path}`,
-    ...(path === "" ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
-  ];
   let last: unknown;
-  for (const place of places) {
+  for (const place of metadataPlaces(new URL(issuer))) {
     try {
       const metadata = await fetchJson(place);
       if (metadata["issuer"] === issuer && typeof metadata["jwks_uri"] === "string") return metadata["jwks_uri"];
