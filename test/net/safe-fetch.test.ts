@@ -41,7 +41,7 @@ describe("an address that may be fetched", () => {
     });
   });
 
-  test.skipIf(!hasIpv6)("is reached over IPv6 too", async () => {
+  test.skipIf(!hasIpv6)("is reached over IPv6 too (needs IPv6)", async () => {
     const server = await startServer((_, response) => response.end("six"), "::1");
     const literal = createSafeFetch({ privateHosts: ["::1"] });
     expect(await (await literal(`http://[::1]:${server.port}/`)).text()).toBe("six");

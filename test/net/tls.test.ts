@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:https";
@@ -10,9 +10,8 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 
 const program = join(import.meta.dirname, "fixtures/fetch-named.mjs");
-const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
 
-test.skipIf(!hasOpenssl)("a certificate must be for the name that was asked for, wherever it leads", async () => {
+test("a certificate must be for the name that was asked for, wherever it leads", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-tls-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];

@@ -19,7 +19,7 @@ function fakeOpener(then: string): {
   return { env: { PATH: `${folder}:${process.env["PATH"]}` }, folder, noted };
 }
 
-describe.skipIf(process.platform !== "linux")("the system's browser", () => {
+describe.skipIf(process.platform !== "linux")("the system's browser (as Linux opens it)", () => {
   test("gets the address as one argument, whatever is in it", async () => {
     const { env, folder, noted } = fakeOpener("exit 0");
     const address = new URL(`https://idp.example/a;touch ${folder}/x?a=1&b=$(touch+${folder}/y)&c='"|\`id\`&d=%20*`);

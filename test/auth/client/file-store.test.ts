@@ -107,7 +107,7 @@ describe("a file is refused and left as it is", () => {
     expect([readFileSync(path, "utf8"), modeOf(path)]).toEqual([text, mode]);
   });
 
-  test.skipIf(process.getuid?.() !== 0)("when it is another user's", async () => {
+  test.skipIf(process.getuid?.() !== 0)("when it is another user's (needs root)", async () => {
     const path = `${temporaryFolder()}/credentials.json`;
     writeFileSync(path, text, { mode: 0o600 });
     chownSync(path, 12_345, 12_345);

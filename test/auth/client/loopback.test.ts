@@ -87,16 +87,19 @@ describe("where it is found", () => {
     async (path) => await expect(begin({ path })).rejects.toThrow("path: expected"),
   );
 
-  test.skipIf(!hasIpv6)("localhost is found by IPv4 and by IPv6", async () => {
+  test.skipIf(!hasIpv6)("localhost is found by IPv4 and by IPv6 (needs IPv6)", async () => {
     const { redirectUri } = await begin({ host: "localhost" });
     for (const address of ["127.0.0.1", "::1"]) expect((await ask(redirectUri, { address })).status).toBe(400);
   });
 
-  test.skipIf(!hasIpv6)("localhost is not shared with somebody who listens at its other address", async () => {
-    const port = await takePort("::1");
-    await expect(begin({ host: "localhost", port })).rejects.toThrow(`port ${port}`);
-    expect((await begin({ port })).redirectUri).toContain(`http://127.0.0.1:${port}/`);
-  });
+  test.skipIf(!hasIpv6)(
+    "localhost is not shared with somebody who listens at its other address (needs IPv6)",
+    async () => {
+      const port = await takePort("::1");
+      await expect(begin({ host: "localhost", port })).rejects.toThrow(`port ${port}`);
+      expect((await begin({ port })).redirectUri).toContain(`http://127.0.0.1:${port}/`);
+    },
+  );
 });
 
 describe("the way back", () => {
