@@ -1,0 +1,20 @@
+// @ts-check
+// A provider of this machine, to see how a program takes its failures.
+import { complete, openaiCompatible } from "portolan/models";
+import { startFakeProvider } from "portolan/models/fake";
+
+/** Asks a provider that is busy twice, and breaks its answer into single bytes. */
+export async function askBusyProvider() {
+  const provider = await startFakeProvider({
+    dialect: "openai",
+    turns: [{ when: { user: "Hello" }, say: "Hello yourself" }],
+    faults: [{ status: { code: 429, retryAfter: "0" }, times: 2 }, { pieceBytes: 1 }],
+  });
+  const model = openaiCompatible({ baseUrl: provider.url, model: "any" });
+  const reply = await complete(model, {
+    messages: [{ role: "user", content: { type: "text", text: "Hello" } }],
+    maxTokens: 100,
+  });
+  await provider.close();
+  return { content: reply.content, requests: provider.requests.length };
+}

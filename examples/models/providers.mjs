@@ -1,0 +1,27 @@
+// @ts-check
+// Models of providers, on this machine or elsewhere.
+import { anthropic, openaiCompatible } from "portolan/models";
+
+// region local
+/** A server of this machine, such as Ollama, llama.cpp or LM Studio; no key is needed. */
+export const local = () => openaiCompatible({ baseUrl: "http://127.0.0.1:11434/v1", model: "llama3.2" });
+// endregion
+
+// region hosted
+/** @param {{ [name: string]: string | undefined }} env */
+export function hosted(env) {
+  return [
+    anthropic({
+      model: "claude-sonnet-4-5",
+      apiKey: env["ANTHROPIC_API_KEY"],
+      traits: { cost: 0.4, speed: 0.6, intelligence: 0.9 },
+    }),
+    openaiCompatible({
+      baseUrl: "https://api.openai.com/v1",
+      model: "gpt-5-mini",
+      apiKey: env["OPENAI_API_KEY"],
+      traits: { cost: 0.9, speed: 0.8, intelligence: 0.6 },
+    }),
+  ];
+}
+// endregion

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { parseRecordings, type Recording, record, replay } from "./cassette.ts";
+import { complete } from "./complete.ts";
+import { scripted } from "./scripted.ts";
+
+const asking = (text: string, more: object = {}) => ({
+  messages: [{ role: "user" as const, content: { type: "text" as const, text } }],
+  maxTokens: 100,
+  ...more,
+});
+
+async function recorded(...texts: string[]): Promise<Recording[]> {
+  const kept: Recording[] = [];
+  const model = record(
+    scripted(texts.map((text, index) => ({ say: `${text} ${index}` }))),
+    (one) => void kept.push(one),
+  );
+  for (const text of texts) await complete(model, asking(text, { signal: new AbortController().signal }));
+  return kept;
+}
+
+test("what was recorded is said again, through lines of JSON, whatever the order of members", async () => {
+  const kept = await recorded("a", "b");
+  const lines = kept.map((one) => `${JSON.stringify(one)}\n`).join("\n");
+  expect(lines).not.toContain("signal");
+  const model = replay(parseRecordings(lines));
+  const { messages, maxTokens } = asking("b");
+  const reply = await complete(model, { maxTokens, system: undefined, messages });
+  expect(reply).toMatchObject({ content: [{ text: "b 1" }], stopReason: "endTurn", model: "scripted" });
+  expect(model).toMatchObject({ id: "scripted", notice: "recorded" });
+});
+
+test("equal requests get their turns in order, and the last one from then on", async () => {
+  const model = replay(await recorded("a", "a"));
+  const said = [];
+  for (let turn = 0; turn < 3; turn += 1) said.push((await complete(model, asking("a"))).content[0]);
+  expect(said).toMatchObject([{ text: "a 0" }, { text: "a 1" }, { text: "a 1" }]);
+});
+
+test("a request that was not recorded fails and names what differs from the closest", async () => {
+  const model = replay(await recorded("b", "Tell me a story", "c"));
+  await expect(complete(model, asking("Tell me a joke", { temperature: 1 }))).rejects.toMatchObject({
+    code: "model-failed",
+    message: expect.stringMatching(
+      /None of 3 recordings has this request: the closest one differs in messages\[0\]\.content\.text: recorded "Tell me a story", got "Tell me a joke"; temperature: recorded nothing, got 1\./,
+    ),
+  });
+  await expect(complete(replay([]), asking("a"))).rejects.toThrow(
+    "None of 0 recordings has this request: there are none",
+  );
+});
+
+test("the request is kept as it was when it was asked, and only once the turn is over", async () => {
+  const kept: Recording[] = [];
+  const model = record(scripted([{ say: "one two" }, { say: "one two" }]), (one) => void kept.push(one));
+  const request = asking("a");
+  for await (const event of model.stream(request)) {
+    request.messages.push(...asking("later").messages);
+    if (event.type === "text") expect(kept).toEqual([]);
+  }
+  expect(kept[0]?.request["messages"]).toHaveLength(1);
+  for await (const _ of model.stream(asking("b"))) break;
+  expect(kept).toHaveLength(1);
+});
+
+test("a line that is no recording is named", async () => {
+  const [line] = (await recorded("a")).map((one) => JSON.stringify(one));
+  for (const bad of ["{", "null", "{}", line!.replace('"end"', '"text"')]) {
+    expect(() => parseRecordings(`${line}\n${bad}`)).toThrow(/Line 2 of the recordings: expected a JSON object/);
+  }
+});

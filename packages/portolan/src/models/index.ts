@@ -1,0 +1,36 @@
+export { type AnthropicOptions, anthropic } from "./anthropic/anthropic.ts";
+export { parseRecordings, type Recording, type ReplayOptions, record, replay } from "./cassette.ts";
+export { chooseModel } from "./choose.ts";
+export { complete } from "./complete.ts";
+export { demo } from "./demo/demo.ts";
+export { echo } from "./echo.ts";
+export { ModelFailure, type ModelFailureOptions } from "./failure.ts";
+export type { ModelLimits, ProviderOptions, Retry, RetryClock } from "./http/options.ts";
+export type {
+  EndEvent,
+  Model,
+  ModelCapabilities,
+  ModelEvent,
+  ModelReply,
+  ModelRequest,
+  ModelTool,
+  ModelTraits,
+  TextEvent,
+  ThinkingEvent,
+  ToolEvent,
+  UnreadableToolEvent,
+  Usage,
+} from "./model.ts";
+export { type ModelNeeds, needsOf } from "./needs.ts";
+export { type OpenAiOptions, openaiCompatible } from "./openai/openai.ts";
+export type { OpenAiQuirks } from "./openai/quirks.ts";
+export { type AnswerSamplingOptions, answerSampling, toModelRequest } from "./sampling.ts";
+export {
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedOptions,
+  scripted,
+  type Turn,
+  type TurnMatch,
+} from "./scripted.ts";
+export { type CountTokens, type Estimable, estimateTokens } from "./tokens.ts";

@@ -1,0 +1,37 @@
+import { demo, type Model, type Recording, record, replay, scripted } from "portolan/models";
+import { modelContract } from "./contract.ts";
+import { asking, assistant, gather, result, use, user, weather } from "./conversation.ts";
+import { connected } from "./providers.ts";
+
+const turns = [
+  { when: { user: "Oslo" }, call: { name: "weather", input: { city: "Oslo" } } },
+  { when: { tool: "weather" }, say: "It says: Snow ❄ and 北風, 🥶" },
+];
+
+async function recorded(): Promise<Model> {
+  const recordings: Recording[] = [];
+  const model = record(scripted(turns), (one) => void recordings.push(one));
+  await gather(model.stream(asking("weather in Oslo", { tools: [weather] })));
+  const told = [
+    user("weather in Oslo"),
+    assistant(use("a", "weather", { city: "Oslo" })),
+    user(result("a", "Snow ❄ and 北風, 🥶")),
+  ];
+  await gather(model.stream(asking(told)));
+  return replay(recordings);
+}
+
+modelContract("scripted", () => scripted(turns));
+modelContract("demo", () => demo());
+modelContract("record", () => record(scripted(turns), () => {}));
+modelContract("replay", recorded);
+modelContract("openaiCompatible", async () => (await connected({ dialect: "openai", turns })).model);
+modelContract("anthropic", async () => (await connected({ dialect: "anthropic", turns })).model);
+modelContract("openaiCompatible, byte by byte", async () => {
+  const faults = [{ pieceBytes: 1, splitTools: true, times: 9 }];
+  return (await connected({ dialect: "openai", turns, faults })).model;
+});
+modelContract("anthropic, byte by byte", async () => {
+  const faults = [{ pieceBytes: 1, splitTools: true, times: 9 }];
+  return (await connected({ dialect: "anthropic", turns, faults })).model;
+});

@@ -1,0 +1,282 @@
+import { createServer } from "node:http";
+import { ModelFailure, type Retry } from "portolan/models";
+import type { Faults } from "portolan/models/fake";
+import { createClock } from "portolan/testing";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { freePort } from "../kit/free-port.ts";
+import { asking, failing, gather, joined, weather } from "./conversation.ts";
+import { adapterOf, apiKey, connected, dialects, impatient } from "./providers.ts";
+
+const turns = [{ say: "Grüße aus 東京 🗼 today", call: { name: "weather", input: { city: "東京 🗼" } } }];
+const request = asking("weather", { tools: [weather] });
+const whole = [
+  { type: "text", delta: "Grüße aus 東京 🗼 today" },
+  { type: "tool", id: "call_1", name: "weather", input: { city: "東京 🗼" } },
+  {
+    type: "end",
+    stopReason: "toolUse",
+    model: "test-model",
+    usage: { inputTokens: expect.any(Number), outputTokens: expect.any(Number) },
+  },
+];
+
+describe.each(dialects)("%s", (dialect) => {
+  const open = (faults: readonly Faults[], options: object = {}) =>
+    connected({ dialect, turns, faults }, { clock: impatient(), ...options });
+
+  test.each<[string, Faults]>([
+    ["429 with Retry-After, three times", { status: { code: 429, retryAfter: "2" }, times: 3 }],
+    ["500", { status: { code: 500 } }],
+    ["503 with a page of a proxy", { status: { code: 503, message: "<html>" } }],
+    ["529", { status: { code: 529, type: "overloaded_error" } }],
+    ["a reset before the headers", { reset: "before-headers", times: 2 }],
+    ["a reset before the first event", { reset: { afterEvents: 0 } }],
+    ["an error as the first event", { error: { afterEvents: 0, type: "overloaded_error", message: "busy" } }],
+    ["a stream that ends with nothing in it", { cut: { afterEvents: 1 } }],
+  ])("is asked again after %s", async (_, fault) => {
+    const { provider, model } = await open([fault]);
+    expect(joined(await gather(model.stream(request)))).toEqual(whole);
+    expect(provider.requests).toHaveLength(1 + (fault.times ?? 1));
+    expect(new Set(provider.requests.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+  });
+
+  test.each<[string, Faults]>([
+    ["its bytes come one by one", { pieceBytes: 1 }],
+    ["its bytes come in threes", { pieceBytes: 3 }],
+    ["its tool calls come character by character", { splitTools: true }],
+    ["it is slow to begin", { waitFor: Promise.resolve() }],
+    ["it does not say when it is done", { noDone: true }],
+    ["it answers with one body", { plain: true }],
+  ])("is understood when %s", async (_, fault) => {
+    const { model } = await open([fault]);
+    expect(joined(await gather(model.stream(request)))).toEqual(whole);
+  });
+
+  test("is understood when it gives no usage", async () => {
+    const { model } = await open([{ noUsage: true }]);
+    const end = (await gather(model.stream(request))).at(-1);
+    expect(end).toMatchObject({ type: "end", stopReason: "toolUse" });
+    expect(end).not.toHaveProperty("usage.outputTokens");
+  });
+
+  test("is asked again as often as said and no more, with growing pauses and what it asks for", async () => {
+    const clock = impatient();
+    const retries: Retry[] = [];
+    const options = { clock, retries: 2, onRetry: (retry: Retry) => retries.push(retry) };
+    const { provider, model } = await open([{ status: { code: 429, retryAfter: "7" }, times: 9 }], options);
+    const { error } = await failing(model, request);
+    expect(provider.requests).toHaveLength(3);
+    expect(retries.map(({ attempt, delayMs }) => [attempt, delayMs])).toEqual([
+      [1, 7_000],
+      [2, 7_000],
+    ]);
+    expect(clock.waited).toEqual([7_000, 7_000]);
+    expect(error).toBeInstanceOf(ModelFailure);
+    expect(error).toMatchObject({ code: "model-failed", status: 429, retryAfterMs: 7_000 });
+    expect(error.message).toMatch(
+      /^test-model at 127\.0\.0\.1:\d+ answered 429: Fault 429\. It asks to wait 7 s\. .* Tried 3 times\.$/,
+    );
+  });
+
+  test("has pauses that grow when it asks for none", async () => {
+    const clock = impatient();
+    const { model } = await open([{ status: { code: 500 }, times: 3 }], { clock });
+    await gather(model.stream(request));
+    const [first, second, third] = clock.waited as [number, number, number];
+    expect(first).toBeGreaterThanOrEqual(500);
+    expect(second).toBeGreaterThanOrEqual(1_000);
+    expect(third).toBeGreaterThanOrEqual(2_000);
+    expect(third).toBeLessThanOrEqual(2_500);
+  });
+
+  test("has failed at once when it asks for a longer pause than is granted", async () => {
+    const { provider, model } = await open([{ status: { code: 429, retryAfter: "3600" } }]);
+    const { error } = await failing(model, request);
+    expect(error).toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
+    expect(provider.requests).toHaveLength(1);
+  });
+
+  test("takes a date for the pause", async () => {
+    const retryAfter = new Date(Date.now() + 40_000).toUTCString();
+    const { model } = await open([{ status: { code: 503, retryAfter }, times: 9 }], { retries: 0 });
+    const { error } = await failing(model, request);
+    expect(error.retryAfterMs).toBeGreaterThan(30_000);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(40_000);
+  });
+
+  test.each([
+    [400, "Check the request"],
+    [401, "Check the API key"],
+    [403, "Check what the API key may do"],
+    [404, "Check the name of the model"],
+    [413, "Make the conversation shorter"],
+  ])("is not asked again after %i, and the error says what to do", async (code, advice) => {
+    const { provider, model } = await open([{ status: { code, message: "No.\u001b[31m\nNot so" } }]);
+    const { error } = await failing(model, request);
+    expect(error).toMatchObject({ code: "model-failed", status: code });
+    expect(error.message).toContain(`answered ${code}: No. [31m Not so. ${advice}`);
+    expect(provider.requests).toHaveLength(1);
+  });
+
+  test("is not asked again when the account is empty", async () => {
+    const { provider, model } = await open([{ status: { code: 429, type: "insufficient_quota" } }]);
+    const { error } = await failing(model, request);
+    expect(error.message).toContain("Check the plan and the balance");
+    expect(provider.requests).toHaveLength(1);
+  });
+
+  test.each<[string, Faults, RegExp]>([
+    ["is reset", { reset: { afterEvents: 5 } }, /was not reached or broke off/],
+    ["holds what is no JSON", { malformed: { afterEvents: 5 } }, /with what is no JSON/],
+    [
+      "holds an error",
+      { error: { afterEvents: 5, type: "overloaded_error", message: "busy" } },
+      /sent an error: overloaded_error.*busy/,
+    ],
+    ["ends too early", { cut: { afterEvents: 5 } }, /ended its stream before the turn was over/],
+  ])("fails when a stream that has begun %s, gives what came, and is not asked again", async (_, fault, message) => {
+    const { provider, model } = await open([fault]);
+    const { events, error } = await failing(model, request);
+    expect(error).toMatchObject({ code: "model-failed" });
+    expect(error.message).toMatch(message);
+    const text = events.map((event) => (event.type === "text" ? event.delta : "")).join("");
+    expect("Grüße aus 東京 🗼 today".startsWith(text)).toBe(true);
+    // A reset may overtake what was sent before it.
+    if (fault.reset === undefined) {
+      expect(text).not.toBe("");
+      expect(error.message).toContain(`Before that came ${text.length} characters`);
+    }
+    if (text !== "") expect(provider.requests).toHaveLength(1);
+  });
+
+  test("fails when it is silent for too long, before and in a stream, and hangs up", async () => {
+    const clock = createClock();
+    const never = new Promise(() => {});
+    const faults = [{ waitFor: never }, { silent: { afterEvents: 5 } }];
+    const { provider, model } = await open(faults, { clock, idleMs: 1_000 });
+    for (const when of [0, 1]) {
+      const failed = failing(model, request);
+      await vi.waitFor(() => expect(provider.requests).toHaveLength(when + 1));
+      let isOver = false;
+      const ended = failed.finally(() => {
+        isOver = true;
+      });
+      await vi.waitFor(async () => {
+        await clock.advance(1_000);
+        expect(isOver).toBe(true);
+      });
+      expect((await ended).error).toMatchObject({
+        code: "model-failed",
+        message: expect.stringContaining("was silent for 1000 ms"),
+      });
+      expect(await provider.requests[when]!.ended).toBe("cut");
+    }
+    expect(clock.pending).toBe(0);
+  });
+
+  test("fails when a turn takes too long, though it is never silent", async () => {
+    const clock = createClock();
+    const say = Array.from({ length: 2_000 }, (_, word) => `w${word}`).join(" ");
+    const { provider, model } = await connected(
+      { dialect, turns: [{ say }] },
+      { clock, idleMs: 1_000, totalMs: 5_000 },
+    );
+    let heard = 0;
+    const listen = async () => {
+      for await (const event of model.stream(request)) {
+        heard += event.type === "text" ? 1 : 0;
+        await clock.advance(100);
+      }
+    };
+    await expect(listen()).rejects.toMatchObject({ message: expect.stringContaining("was not done after 5000 ms") });
+    expect(heard).toBeGreaterThan(0);
+    expect(heard).toBeLessThan(2_000);
+    expect(await provider.requests[0]!.ended).toBeDefined();
+    expect(clock.pending).toBe(0);
+  });
+
+  test("hears the end of a request whose caller gives up, before and in a stream", async () => {
+    const never = new Promise(() => {});
+    const { provider, model } = await open([{ waitFor: never }, { silent: { afterEvents: 5 } }]);
+    for (const when of [0, 1]) {
+      const controller = new AbortController();
+      const failed = failing(model, { ...request, signal: controller.signal });
+      await vi.waitFor(() => expect(provider.requests).toHaveLength(when + 1));
+      const reason = new Error("never mind");
+      controller.abort(reason);
+      expect((await failed).error).toBe(reason);
+      expect(await provider.requests[when]!.ended).toBe("cut");
+    }
+  });
+
+  test("hears the end of a request whose stream is left", async () => {
+    const { provider, model } = await open([{ silent: { afterEvents: 5 } }]);
+    for await (const event of model.stream(request)) if (event.type === "text") break;
+    expect(await provider.requests[0]!.ended).toBe("cut");
+  });
+
+  test("is not waited for any longer when the caller gives up in a pause", async () => {
+    const clock = createClock();
+    const controller = new AbortController();
+    const reason = new Error("no time");
+    const onRetry = () => controller.abort(reason);
+    const { model } = await open([{ status: { code: 500 }, times: 9 }], { clock, onRetry });
+    expect((await failing(model, { ...request, signal: controller.signal })).error).toBe(reason);
+    expect(clock.pending).toBe(0);
+  });
+
+  test("keeps its connection from turn to turn", async () => {
+    const { provider, model } = await connected({ dialect, turns: [{ say: "again", repeat: true }] });
+    for (let turn = 0; turn < 8; turn += 1) await gather(model.stream(asking("again")));
+    // Not always the same one: it may be free again only a moment after the next turn was asked for.
+    expect(new Set(provider.requests.map(({ connection }) => connection)).size).toBeLessThan(5);
+  });
+
+  test("is said to be out of reach where nothing listens, after it was tried again", async () => {
+    const clock = impatient();
+    const model = adapterOf(dialect, `http://127.0.0.1:${await freePort()}/v1`, { clock });
+    const { error } = await failing(model, request);
+    expect(error.message).toMatch(
+      /was not reached or broke off: .*ECONNREFUSED.*Check that the provider runs there.*Tried 4 times/,
+    );
+    expect(clock.waited).toHaveLength(3);
+  });
+
+  test("is understood as no provider when it serves something else", async () => {
+    let hangUp = () => {};
+    const hungUp = new Promise<void>((resolve) => {
+      hangUp = resolve;
+    });
+    const server = createServer((_, response) => {
+      response.once("close", () => hangUp());
+      // A page without an end.
+      response.writeHead(200, { "content-type": "text/html" }).write("<html>Welcome");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as { port: number };
+    const { error } = await failing(adapterOf(dialect, `http://127.0.0.1:${port}/v1`), request);
+    expect(error.message).toContain("answered 200 with a web page. Check that the baseUrl leads to its API");
+    await hungUp;
+  });
+
+  test("never sees its key in an error, an event or a recorded request", async () => {
+    const wrong = "sk-wrong-key-that-is-quoted-0123456789";
+    const { provider, model } = await open([], { apiKey: wrong });
+    const { error } = await failing(model, request);
+    expect(error.message).toContain("answered 401: Incorrect API key provided: ***. Check the API key");
+    const shown = [error.stack, JSON.stringify(error), JSON.stringify(provider.requests), JSON.stringify(model)].join();
+    expect(shown).not.toContain(wrong);
+    expect(shown).not.toContain(apiKey);
+  });
+
+  test("does not get the key when another host redirects to it", async () => {
+    const other = await connected({ dialect, turns });
+    const { model } = await open([{ redirectTo: `${other.provider.url}/elsewhere` }]);
+    const { error } = await failing(model, request);
+    expect(error.message).toMatch(
+      /answered 307: it sends on to http:\/\/127\.0\.0\.1:\d+, where the key .* not taken along/,
+    );
+    expect(other.provider.requests).toEqual([]);
+  });
+});

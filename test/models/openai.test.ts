@@ -1,0 +1,373 @@
+import type { OpenAiOptions } from "portolan/models";
+import { openaiCompatible } from "portolan/models";
+import { describe, expect, test } from "vitest";
+import { asking, assistant, failing, gather, image, joined, result, use, user, weather } from "./conversation.ts";
+import { answering, apiKey, connected, eventsOf } from "./providers.ts";
+
+const baseUrl = "https://api.example.com/v1";
+const open = (fetch: typeof globalThis.fetch, more: Partial<OpenAiOptions> = {}) =>
+  openaiCompatible({ baseUrl, model: "m", apiKey, fetch, ...more });
+const delta = (members: object, reason: string | null = null) => ({
+  choices: [{ index: 0, delta: members, finish_reason: reason }],
+});
+const calls = (...pieces: object[]) => delta({ tool_calls: pieces });
+const done = delta({}, "tool_calls");
+/** What comes of a stream, with the text of neighbours put together. */
+const heard = async (...data: unknown[]) =>
+  joined(await gather(open(answering([eventsOf(...data)])).stream(asking("hi"))));
+const toolsIn = async (...data: unknown[]) =>
+  (await heard(...data)).flatMap((event) =>
+    event.type === "tool" ? [[event.id, event.name, event.input ?? event.unreadable]] : [],
+  );
+
+/** The body that a request is sent with. */
+async function sent(request = asking("hi"), more: Partial<OpenAiOptions> = {}) {
+  const seen: { url: string; body: Record<string, unknown>; headers: Headers }[] = [];
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    seen.push({ url: String(url), body: JSON.parse(String(init?.body)), headers: new Headers(init?.headers) });
+    return answering([eventsOf(delta({ content: "ok" }, "stop"))])(url);
+  };
+  await gather(open(fetch, more).stream(request));
+  return seen[0]!;
+}
+
+describe("a tool call is put together", () => {
+  test("from pieces by their index, in any mixture", async () => {
+    const tools = await toolsIn(
+      calls({ index: 0, id: "a", function: { name: "one", arguments: "" } }),
+      calls({ index: 1, id: "b", function: { name: "two", arguments: '{"y"' } }),
+      calls({ index: 0, function: { arguments: '{"x":' } }, { index: 1, function: { arguments: ":2}" } }),
+      calls({ index: 0, function: { arguments: "1}" } }),
+      done,
+    );
+    expect(tools).toEqual([
+      ["a", "one", { x: 1 }],
+      ["b", "two", { y: 2 }],
+    ]);
+  });
+
+  test("without ids, and with ids that are empty or taken", async () => {
+    const tools = await toolsIn(
+      calls({ index: 0, function: { name: "one", arguments: "{}" } }),
+      calls({ index: 1, id: "", function: { name: "two", arguments: "{}" } }),
+      calls({ index: 2, id: "call_1", function: { name: "three", arguments: "{}" } }),
+      done,
+    );
+    expect(tools).toEqual([
+      ["call_1", "one", {}],
+      ["call_2", "two", {}],
+      ["call_3", "three", {}],
+    ]);
+  });
+
+  test("with an id that the conversation has not had", async () => {
+    const messages = [
+      user("x"),
+      assistant(use("call_1", "one"), use("call_2", "one")),
+      user(result("call_1", "1"), result("call_2", "2")),
+    ];
+    const fetch = answering([eventsOf(calls({ index: 0, function: { name: "one", arguments: "{}" } }), done)]);
+    const events = await gather(open(fetch).stream(asking(messages)));
+    expect(events[0]).toMatchObject({ id: "call_3" });
+  });
+
+  test("without an index", async () => {
+    const tools = await toolsIn(
+      calls({ id: "a", function: { name: "one", arguments: '{"x":' } }),
+      calls({ function: { arguments: "1}" } }),
+      calls({ function: { name: "two", arguments: "{" } }),
+      calls({ function: { arguments: "}" } }),
+      done,
+    );
+    expect(tools).toEqual([
+      ["a", "one", { x: 1 }],
+      ["call_1", "two", {}],
+    ]);
+  });
+
+  test("when all calls have the same index and ids of their own", async () => {
+    const tools = await toolsIn(
+      calls({ index: 0, id: "a", function: { name: "one", arguments: "{}" } }),
+      calls({ index: 0, id: "b", function: { name: "two", arguments: "" } }),
+      calls({ index: 0, id: "c", function: { name: "three", arguments: '{"z":' } }),
+      calls({ index: 0, id: "c", function: { arguments: "1}" } }),
+      done,
+    );
+    expect(tools).toEqual([
+      ["a", "one", {}],
+      ["b", "two", {}],
+      ["c", "three", { z: 1 }],
+    ]);
+  });
+
+  test("when all calls have the same index and no ids", async () => {
+    const tools = await toolsIn(
+      calls({ index: 0, function: { name: "one", arguments: '{"x":1}' } }),
+      calls({ index: 0, function: { name: "one", arguments: '{"x":2}' } }),
+      calls({ index: 0, function: { name: "two", arguments: { y: 3 } } }),
+      done,
+    );
+    expect(tools).toEqual([
+      ["call_1", "one", { x: 1 }],
+      ["call_2", "one", { x: 2 }],
+      ["call_3", "two", { y: 3 }],
+    ]);
+  });
+
+  test("when id and name are repeated with each piece, or the name is split", async () => {
+    const tools = await toolsIn(
+      calls({ index: 0, id: "a", function: { name: "one", arguments: '{"x"' } }),
+      calls({ index: 0, id: "a", function: { name: "one", arguments: ":1}" } }),
+      calls({ index: 1, id: "b", function: { name: "get_" } }),
+      calls({ index: 1, function: { name: "weather" } }),
+      calls({ index: 1, function: { arguments: "{}" } }),
+      done,
+    );
+    expect(tools).toEqual([
+      ["a", "one", { x: 1 }],
+      ["b", "get_weather", {}],
+    ]);
+  });
+
+  test("when its arguments are an object, missing, or no object at all", async () => {
+    const tools = await toolsIn(
+      calls({ index: 0, id: "a", function: { name: "one", arguments: { x: 1 } } }),
+      calls({ index: 1, id: "b", function: { name: "two" } }),
+      calls({ index: 2, id: "c", function: { name: "three", arguments: '{"x": ' } }),
+      calls({ index: 3, id: "d", function: { name: "four", arguments: "[1]" } }),
+      done,
+    );
+    expect(tools).toEqual([
+      ["a", "one", { x: 1 }],
+      ["b", "two", {}],
+      ["c", "three", '{"x": '],
+      ["d", "four", "[1]"],
+    ]);
+  });
+});
+
+describe("a turn ends", () => {
+  test.each([
+    ["stop", "endTurn"],
+    ["length", "maxTokens"],
+    ["tool_calls", "toolUse"],
+    ["function_call", "toolUse"],
+    ["content_filter", "refusal"],
+    ["insufficient_system_resource", "insufficient_system_resource"],
+  ])("with %s as %s", async (reason, stopReason) => {
+    expect((await heard(delta({ content: "a" }, reason), "[DONE]")).at(-1)).toMatchObject({ type: "end", stopReason });
+  });
+
+  test("as a call when there are calls, whatever the provider says", async () => {
+    const piece = { index: 0, id: "a", function: { name: "one", arguments: "{}" } };
+    expect((await heard(calls(piece), delta({}, "stop"))).at(-1)).toMatchObject({ stopReason: "toolUse" });
+    expect((await heard(calls(piece), "[DONE]")).at(-1)).toMatchObject({ stopReason: "toolUse" });
+  });
+
+  test("with usage and the model's full name, where they come", async () => {
+    const usage = { prompt_tokens: 12, completion_tokens: 3 };
+    const events = await heard(
+      { ...delta({ content: "a" }, "stop"), model: "m-2026" },
+      { choices: [], usage },
+      "[DONE]",
+    );
+    expect(events.at(-1)).toEqual({
+      type: "end",
+      stopReason: "endTurn",
+      model: "m-2026",
+      usage: { inputTokens: 12, outputTokens: 3 },
+    });
+  });
+
+  test("as a refusal, whose words are its text", async () => {
+    expect(await heard(delta({ refusal: "I will " }), delta({ refusal: "not" }, "stop"))).toEqual([
+      { type: "text", delta: "I will not" },
+      { type: "end", stopReason: "refusal", model: "m" },
+    ]);
+  });
+
+  test("also when the last event has no blank line after it, and nothing says that it is the last", async () => {
+    const text = eventsOf(delta({ content: "a" }), delta({}, "stop")).trimEnd();
+    const events = await gather(open(answering([text])).stream(asking("hi")));
+    expect(events.map(({ type }) => type)).toEqual(["text", "end"]);
+  });
+});
+
+test("what it thinks is thinking, under either name, and once when it comes under both", async () => {
+  const events = await heard(
+    delta({ reasoning_content: "Let me " }),
+    delta({ reasoning: "see" }),
+    delta({ reasoning_content: "!", reasoning: "!" }),
+    delta({ content: [{ type: "text", text: "Yes" }] }, "stop"),
+  );
+  expect(events.slice(0, 2)).toEqual([
+    { type: "thinking", delta: "Let me see!" },
+    { type: "text", delta: "Yes" },
+  ]);
+});
+
+test("comments, empty events, other choices and unknown members are passed over", async () => {
+  const text = `: PROCESSING\n\ndata:\n\n${eventsOf(
+    { choices: [{ index: 1, delta: { content: "other" } }] },
+    { choices: null, x: 1 },
+    { ...delta({ content: "a" }, "stop"), obfuscation: "xyz" },
+  )}`;
+  const events = await gather(open(answering([text])).stream(asking("hi")));
+  expect(joined(events)[0]).toEqual({ type: "text", delta: "a" });
+});
+
+describe("a request is sent", () => {
+  test("with all that was asked for", async () => {
+    const { url, body, headers } = await sent(
+      asking("hi", {
+        system: "Be brief",
+        tools: [weather],
+        toolChoice: { mode: "required" },
+        temperature: 0.5,
+        stopSequences: ["END"],
+      }),
+      { headers: { "x-team": "blue" }, extra: { reasoning_effort: "low", model: "ignored" } },
+    );
+    expect(url).toBe("https://api.example.com/v1/chat/completions");
+    expect(headers.get("authorization")).toBe(`Bearer ${apiKey}`);
+    expect(headers.get("x-team")).toBe("blue");
+    expect(body).toEqual({
+      model: "m",
+      reasoning_effort: "low",
+      messages: [
+        { role: "system", content: "Be brief" },
+        { role: "user", content: "hi" },
+      ],
+      max_tokens: 1_000,
+      stream: true,
+      stream_options: { include_usage: true },
+      temperature: 0.5,
+      stop: ["END"],
+      tools: [
+        {
+          type: "function",
+          function: { name: "weather", description: weather.description, parameters: weather.inputSchema },
+        },
+      ],
+      tool_choice: "required",
+    });
+  });
+
+  test.each([
+    ["https://api.openai.com/v1", {}, "max_completion_tokens"],
+    ["https://mine.openai.azure.com/openai/v1?api-version=preview", {}, "max_completion_tokens"],
+    ["https://api.example.com/v1/", {}, "max_tokens"],
+    ["https://api.openai.com/v1", { maxTokens: "max_tokens" as const }, "max_tokens"],
+  ])("to %s with the words that it knows (%o)", async (address, quirks, member) => {
+    const { url, body } = await sent(asking("hi"), { baseUrl: address, quirks });
+    expect(body).toHaveProperty(member, 1_000);
+    expect(Object.keys(body).filter((name) => name.startsWith("max_"))).toEqual([member]);
+    expect(new URL(url).pathname).toMatch(/[^/]\/chat\/completions$/);
+    expect(new URL(url).search).toBe(new URL(address).search);
+  });
+
+  test("without what a provider refuses", async () => {
+    const { body } = await sent(asking("hi", { system: "x", tools: [weather], toolChoice: { mode: "required" } }), {
+      quirks: { streamUsage: false, systemRole: "developer", requiredTools: false },
+    });
+    expect(body).not.toHaveProperty("stream_options");
+    expect(body).toMatchObject({ messages: [{ role: "developer" }, {}], tool_choice: "auto" });
+  });
+
+  test("with the metadata of a server only if the application passes it on", async () => {
+    const request = asking("hi", { metadata: { user: "eve", model: "expensive" } });
+    const { body } = await sent(request);
+    expect(JSON.stringify(body)).not.toContain("eve");
+    const passed = await sent(request, { passMetadata: (metadata) => metadata });
+    expect(passed.body).toMatchObject({ user: "eve", model: "m" });
+  });
+
+  test("with results before anything else the user says, and their images after them", async () => {
+    const messages = [
+      user("look", image),
+      assistant("I will", use("a", "shot"), use("b", "fail")),
+      user("by the way", { type: "tool_result", toolUseId: "a", content: [{ type: "text", text: "here" }, image] }),
+      user(result("b", "no camera", { isError: true })),
+    ];
+    const { body } = await sent(asking(messages));
+    const url = `data:image/png;base64,${image.data}`;
+    expect(body["messages"]).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "look" },
+          { type: "image_url", image_url: { url } },
+        ],
+      },
+      {
+        role: "assistant",
+        content: "I will",
+        tool_calls: [
+          { id: "a", type: "function", function: { name: "shot", arguments: "{}" } },
+          { id: "b", type: "function", function: { name: "fail", arguments: "{}" } },
+        ],
+      },
+      { role: "tool", tool_call_id: "a", content: "here\n[image 1: see the next message]" },
+      { role: "tool", tool_call_id: "b", content: "The tool failed: no camera" },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "What the tools answered with, in this order: image 1" },
+          { type: "image_url", image_url: { url } },
+        ],
+      },
+      { role: "user", content: "by the way" },
+    ]);
+  });
+
+  test("with words for what the model does not take, and not at all when the user says it", async () => {
+    const blind = { capabilities: { images: false } };
+    const shown = { type: "tool_result" as const, toolUseId: "a", content: [image] };
+    const { body } = await sent(asking([user("x"), assistant(use("a", "shot")), user(shown)]), blind);
+    expect(JSON.stringify(body)).not.toContain(image.data);
+    expect(JSON.stringify(body)).toContain("image left out");
+    await expect(sent(asking([user(image)]), blind)).rejects.toMatchObject({ code: "capability-missing" });
+  });
+
+  test("that the strict fake provider takes, calls and images and all", async () => {
+    const { model } = await connected({ dialect: "openai", turns: [{ say: "fine" }] });
+    const messages = [
+      user("look", image),
+      assistant(use("a", "shot"), use("b", "shot")),
+      user({ type: "tool_result", toolUseId: "a", content: [image] }),
+      user(result("b", "text")),
+    ];
+    const events = await gather(model.stream(asking(messages, { tools: [weather], system: "s" })));
+    expect(joined(events)[0]).toEqual({ type: "text", delta: "fine" });
+  });
+});
+
+test("an answer that is one body may hold calls, thoughts and an error", async () => {
+  const json = { headers: { "content-type": "application/json; charset=utf-8" } };
+  const message = {
+    reasoning: "hm",
+    content: "a",
+    tool_calls: [{ id: "x", function: { name: "one", arguments: "{}" } }],
+  };
+  const body = JSON.stringify({ choices: [{ message, finish_reason: "tool_calls" }] });
+  const events = await gather(open(answering([body], json)).stream(asking("hi")));
+  expect(events.map(({ type }) => type)).toEqual(["thinking", "text", "tool", "end"]);
+  const broken = open(answering([JSON.stringify({ error: { message: "no such thing", type: "invalid" } })], json));
+  expect((await failing(broken, asking("hi"))).error.message).toContain("sent an error: invalid: no such thing");
+  const odd = open(answering(["[]"], json));
+  expect((await failing(odd, asking("hi"))).error.message).toContain("an array where an object was expected");
+});
+
+test.each([
+  ["a list", [{ error: { message: "bad key" } }], "bad key"],
+  ["a text", { error: "model not found" }, "model not found"],
+  [
+    "details",
+    { message: { detail: [{ loc: ["body", "stop"], msg: "too many" }] } },
+    '"loc":["body","stop"],"msg":"too many"',
+  ],
+  ["nothing known", { oops: true }, "answered 422. Check the request"],
+])("an error that is %s is told as it is", async (_, body, expected) => {
+  const fetch = answering([JSON.stringify(body)], { status: 422, headers: { "content-type": "application/json" } });
+  expect((await failing(open(fetch), asking("hi"))).error.message).toContain(expected);
+});
