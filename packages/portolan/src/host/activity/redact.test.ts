@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { openActivity } from "./log.ts";
+import { memorySink } from "./memory-sink.ts";
+import { createRedactor, redact } from "./redact.ts";
+
+/** Put together here, so that nobody who looks for keys in sources finds one. */
+const key = (...parts: string[]) => parts.join("");
+const jwt = key("eyJ", "hbGciOiJIUzI1NiJ9", ".", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", ".", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9");
+const pem = key("-----BEGIN RSA ", "PRIVATE KEY-----\nMIIEow\nabc=\n-----END RSA ", "PRIVATE KEY-----");
+
+const secrets: [string, unknown, unknown][] = [
+  ["a password", { user: "ada", password: "hunter2" }, { user: "ada", password: "[redacted]" }],
+  ["short names", { pwd: "a", pass: "b", auth: "c", jwt: "d", cookie: "e", sessionId: "f", userPin: 7 }, "all"],
+  ["a number", { pin: 1234 }, { pin: "[redacted]" }],
+  ["a whole object", { credentials: { a: 1 } }, { credentials: "[redacted]" }],
+  ["other spellings", { apiKey: "x", "api-key": "y", API_KEY: "z" }, "all"],
+  ["headers", { Authorization: "abc", "Set-Cookie": "a=b", "x-auth-token": "c" }, "all"],
+  ["deep", { a: [{ b: { client_secret: "x" } }] }, { a: [{ b: { client_secret: "[redacted]" } }] }],
+  ["pairs", [{ name: "X-Api-Key", value: "x" }], [{ name: "X-Api-Key", value: "[redacted]" }]],
+  ["flags", ["--token", "abc", "--port", "80"], ["--token", "[redacted]", "--port", "80"]],
+  ["flags with =", ["--api-key=abc"], ["--api-key=[redacted]"]],
+  ["variables", "PGPASSWORD=abc psql", "PGPASSWORD=[redacted] psql"],
+  ["a bearer", "sent Bearer abc.def-123 away", "sent Bearer [redacted] away"],
+  ["basic", "Basic dXNlcjpwYXNz", "Basic [redacted]"],
+  ["a JWT", `it is ${jwt}!`, "it is [redacted]!"],
+  ["an OpenAI key", key("sk-", "proj-abcdefghijklmnopqrst"), "[redacted]"],
+  ["a GitHub token", `use ${key("ghp", "_abcdefghijklmnopqrstuvwxyz0123456789")}.`, "use [redacted]."],
+  ["an AWS key", key("AKIA", "IOSFODNN7EXAMPLE"), "[redacted]"],
+  ["a Slack token", key("xox", "b-1234567890-abcdefghij"), "[redacted]"],
+  ["a private key", `key:\n${pem}\nend`, "key:\n[redacted]\nend"],
+  ["a private key without end", pem.slice(0, 50), "[redacted]"],
+  ["userinfo", "postgres://ada:hunter2@db/x", "postgres://[redacted]@db/x"],
+  ["parameters", "https://a.example/?q=1&access_token=abc&n=2", "https://a.example/?q=1&access_token=[redacted]&n=2"],
+  ["a code", "https://a.example/cb?code=abc&state=x", "https://a.example/cb?code=[redacted]&state=x"],
+  ["JSON in a text", '{"password": "hunter2", "n": 1}', '{"password": "[redacted]", "n": 1}'],
+  ["a header in a text", "Cookie: a=b; c=d\nHost: x", "Cookie: [redacted]\nHost: x"],
+];
+
+describe("what looks like a secret is replaced", () => {
+  test.each(secrets)("%s", (_, given, expected) => {
+    const cleaned = redact(given);
+    if (expected !== "all") expect(cleaned).toEqual(expected);
+    else for (const value of Object.values(cleaned as object)) expect(value).toBe("[redacted]");
+  });
+
+  test.each(secrets)("and is not in a log: %s", async (_, given) => {
+    const sink = memorySink();
+    const log = openActivity(sink);
+    log.record({ kind: "call", given });
+    await log.close();
+    expect(JSON.parse(sink.text.split("\n")[0]!)).toMatchObject({ given: redact(given) });
+    expect(sink.text).toContain("[redacted]");
+  });
+});
+
+describe("what does not stays, as the very same value", () => {
+  test.each<[unknown]>([
+    [{ path: "/home/ada/passwords.txt", n: 1 }],
+    [{ usage: { inputTokens: 5, maxTokens: 100, tokens: 7 } }],
+    [{ progressToken: "a1", nextPageToken: "b" }],
+    [{ token: "", password: null, secret: true }],
+    [{ author: "Ada", keyboard: "de", spinner: "x" }],
+    ["https://a.example/path?q=token#top"],
+    ["mail ada@example.com about the secret garden"],
+    ["task-list, disk-full, risk-free"],
+    [[1, "two", { three: null }]],
+  ])("%j", (value) => {
+    expect(redact(value)).toBe(value);
+  });
+});
+
+test("texts that the caller names are secrets wherever they stand, the longest first", () => {
+  const redactor = createRedactor(["hunter2", "hunter2-and-more", "ab", 'quo"te\n']);
+  expect(redactor.redact({ a: "hunter2-and-more, hunter2", hunter2: ["xhunter2x"], b: "ab" })).toEqual({
+    a: "[redacted], [redacted]",
+    "[redacted]": ["x[redacted]x"],
+    b: "ab",
+  });
+  expect(redactor.mayConcern(JSON.stringify({ a: 'quo"te\n' }))).toBe(true);
+  expect(redactor.redact('quo"te\n')).toBe("[redacted]");
+});
+
+test("values that are endless or hostile are not followed for ever", () => {
+  const cycle: { next?: unknown } = {};
+  cycle.next = cycle;
+  expect(JSON.stringify(redact({ password: "x", cycle }))).toContain("[redacted]");
+  expect(redact(JSON.parse('{"__proto__":{"password":"x"}}'))).toEqual(
+    JSON.parse('{"__proto__":{"password":"[redacted]"}}'),
+  );
+});
+
+describe("a log holds no secret", () => {
+  test.each<[string, unknown]>([
+    ["in a small entry", { password: "hunter2" }],
+    ["named by the caller", { text: "it is hunter2" }],
+    ["in a large entry", { texts: Array.from({ length: 2_000 }, () => "x".repeat(50)), password: "hunter2" }],
+    ["at the beginning of a long text", { text: `hunter2 ${"x".repeat(100_000)}` }],
+    ["where a long text is cut", { text: `${"x".repeat(253)}hunter2${"x".repeat(100_000)}` }],
+    ["as a name", { hunter2: 1 }],
+    ["where a long name is cut", { [`${"x".repeat(253)}hunter2${"x".repeat(100_000)}`]: 1 }],
+  ])("%s", async (_, data) => {
+    const sink = memorySink();
+    const log = openActivity(sink, { secrets: ["hunter2"] });
+    log.record({ kind: "call", data });
+    await log.flush();
+    expect(sink.text).toContain('"kind":"call"');
+    expect(sink.text).not.toContain("hun");
+    await log.close();
+  });
+
+  test("that is named later", async () => {
+    const sink = memorySink();
+    const log = openActivity(sink);
+    log.addSecret("swordfish");
+    log.record({ kind: "call", text: "swordfish" });
+    await log.close();
+    expect(sink.text).toContain("[redacted]");
+    expect(sink.text).not.toContain("swordfish");
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import { createMemoryStorage } from "../../storage/memory.ts";
+import type { ActivityEntry } from "./entry.ts";
+import { openActivity } from "./log.ts";
+import { storageSink } from "./storage-sink.ts";
+import { verifyActivity } from "./verify.ts";
+
+async function collect(entries: AsyncIterable<ActivityEntry>): Promise<ActivityEntry[]> {
+  const all: ActivityEntry[] = [];
+  for await (const entry of entries) all.push(entry);
+  return all;
+}
+
+const readText = (text: string) => ({
+  async *[Symbol.asyncIterator]() {
+    yield { part: "log", text };
+  },
+});
+
+describe("over a storage", () => {
+  test("goes on where another process has ended", async () => {
+    const { log: store } = createMemoryStorage();
+    for (const name of ["one", "two"]) {
+      const log = openActivity(storageSink(store, "activity"));
+      log.record({ kind: "call", name });
+      await log.close();
+    }
+    const log = openActivity(storageSink(store, "activity"));
+    expect(await log.verify()).toMatchObject({ ok: true, entries: 2, blocks: 2 });
+    expect((await collect(log.query({ newestFirst: true }))).map(({ seq, name }) => [seq, name])).toEqual([
+      [2, "two"],
+      [1, "one"],
+    ]);
+  });
+
+  test("stays whole when two write at once, and a changed block is found", async () => {
+    const storage = createMemoryStorage();
+    const logs = [1, 2, 3].map(() => openActivity(storageSink(storage.log, "activity")));
+    for (let count = 0; count < 10; count++) {
+      for (const log of logs) log.record({ kind: "call", count });
+      await Promise.all(logs.map((log) => log.flush()));
+    }
+    expect(await logs[0]!.verify()).toMatchObject({ ok: true, entries: 30 });
+    const blocks: string[] = [];
+    for await (const { value } of storage.log.after("activity", "")) blocks.push(value);
+    const texts = readText(blocks.join("").replace('"count":4', '"count":5'));
+    expect(await verifyActivity({ texts }, false)).toMatchObject({ ok: false });
+    const builtOn = blocks.findIndex((block) =>
+      blocks.some((other) => other.includes(`"previous":"${sealOf(block)}"`)),
+    );
+    const doubled = readText([...blocks, blocks.at(-1)].join(""));
+    expect(await verifyActivity({ texts: doubled }, false)).toMatchObject({ ok: false });
+    const shorter = readText(blocks.toSpliced(builtOn, 1).join(""));
+    expect(await verifyActivity({ texts: shorter }, false)).toMatchObject({ ok: false });
+  });
+
+  test("a block whose append failed although it arrived is not written twice", async () => {
+    const { log: store } = createMemoryStorage();
+    let isCut = true;
+    const flaky = {
+      ...store,
+      after: store.after.bind(store),
+      append: async (key: string, value: string) => {
+        const id = await store.append(key, value);
+        if (isCut) throw new Error("the answer was lost");
+        return id;
+      },
+    };
+    const log = openActivity(storageSink(flaky, "activity"));
+    log.record({ kind: "call", name: "one" });
+    await expect(log.flush()).rejects.toMatchObject({ code: "store-failed" });
+    isCut = false;
+    log.record({ kind: "call", name: "two" });
+    await log.flush();
+    expect((await collect(log.query())).map(({ name }) => name)).toEqual(["one", "two"]);
+    expect(await log.verify()).toMatchObject({ ok: true });
+  });
+});
+
+const sealOf = (block: string) => block.match(/"seal":"([\w-]+)"/)![1]!;

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "vitest";
+import { sealBody } from "./chain.ts";
+import { openActivity } from "./log.ts";
+import { memorySink } from "./memory-sink.ts";
+import { emptyHead } from "./sink.ts";
+import { verifyActivity } from "./verify.ts";
+
+const readText = (text: string) => ({
+  async *[Symbol.asyncIterator]() {
+    yield { part: "log", text };
+  },
+});
+
+async function smallLog() {
+  const sink = memorySink();
+  const log = openActivity(sink, { now: () => 0 });
+  log.record({ kind: "server", server: "files", name: "started" });
+  log.record({ kind: "call", server: "files", name: "read", args: { path: "/tmp/ä" } });
+  await log.flush();
+  log.record({ kind: "decision", effect: "allow", name: "öffnen �" });
+  await log.flush();
+  const { head } = await sink.read(false);
+  return { text: sink.text, head: head! };
+}
+
+describe("verifying", () => {
+  test("what was written is whole, and its head can be asked for later", async () => {
+    const log = openActivity(memorySink());
+    expect(await log.verify()).toEqual({ ok: true, entries: 0, blocks: 0, head: "" });
+    log.record({ kind: "call" });
+    const first = await log.verify();
+    expect(first).toMatchObject({ ok: true, entries: 1, blocks: 1, head: expect.stringMatching(/^[\w-]{43}$/) });
+    log.record({ kind: "call" });
+    if (!first.ok) throw new Error(first.reason);
+    expect(await log.verify({ contains: first.head })).toMatchObject({ ok: true, blocks: 2 });
+    expect(await log.verify({ contains: "another" })).toMatchObject({ ok: false });
+  });
+
+  test("every change of one byte is found", async () => {
+    const { text, head } = await smallLog();
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at++) {
+      for (const mask of [1, 0x20, 0x80]) {
+        bytes[at]! ^= mask;
+        const changed = new TextDecoder("latin1").decode(bytes);
+        const decoded = isUtf8(bytes) ? bytes.toString("utf8") : changed;
+        expect(await verifyActivity({ head, texts: readText(decoded) }, true), `byte ${at}`).toMatchObject({
+          ok: false,
+        });
+        bytes[at]! ^= mask;
+      }
+    }
+    expect(await verifyActivity({ head, texts: readText(bytes.toString("utf8")) }, true)).toMatchObject({ ok: true });
+  });
+
+  test("lines that are taken away, doubled or exchanged are found", async () => {
+    const { text, head } = await smallLog();
+    const lines = text.trimEnd().split("\n");
+    const check = (changed: readonly string[]) =>
+      verifyActivity({ head, texts: readText(changed.map((line) => `${line}\n`).join("")) }, true);
+    expect(await check(lines)).toMatchObject({ ok: true });
+    for (const index of lines.keys()) {
+      expect(await check(lines.toSpliced(index, 1))).toMatchObject({ ok: false });
+      expect(await check(lines.toSpliced(index, 0, lines[index]!))).toMatchObject({ ok: false });
+      expect(await check(lines.toSpliced(index, 0, ""))).toMatchObject({ ok: false });
+      const other = (index + 1) % lines.length;
+      expect(await check(lines.with(index, lines[other]!).with(other, lines[index]!))).toMatchObject({ ok: false });
+    }
+  });
+
+  test("every cut is found, and one inside a block is called torn", async () => {
+    const { text, head } = await smallLog();
+    for (let length = 0; length < text.length; length++) {
+      const verdict = await verifyActivity({ head, texts: readText(text.slice(0, length)) }, true);
+      expect(verdict, `after ${length} characters`).toMatchObject({ ok: false });
+      const isAtSeal = length === 0 || /"by":"\w+"\}\n$/.test(text.slice(0, length));
+      expect(verdict, `after ${length} characters`).toMatchObject({ isTorn: !isAtSeal });
+    }
+  });
+
+  test("a block that was sealed anew does not fit into the chain, whatever the next one is made to say", async () => {
+    const { text, head } = await smallLog();
+    const lines = text.trimEnd().split("\n");
+    const body = `${lines.slice(0, 2).join("\n")}\n`.replace("/tmp/ä", "/tmp/a");
+    const forged = await sealBody(body, 2, emptyHead, "forger");
+    const rest = `${lines.slice(3).join("\n")}\n`;
+    const relinked = rest.replace(sealOf(text), forged.head.seal);
+    expect(relinked).not.toBe(rest);
+    for (const tail of [rest, relinked]) {
+      const texts = readText(`${forged.text}${tail}`);
+      expect(await verifyActivity({ head, texts }, true)).toMatchObject({ ok: false });
+      expect(await verifyActivity({ texts: readText(`${forged.text}${tail}`) }, false)).toMatchObject({ ok: false });
+    }
+  });
+
+  test("a seal in another spelling is found", async () => {
+    const { text, head } = await smallLog();
+    const texts = readText(text.replace('"block":1,', '"block":01,'));
+    expect(await verifyActivity({ head, texts }, true)).toMatchObject({ ok: false });
+  });
+
+  test("a line that is missing is called so", async () => {
+    const { text, head } = await smallLog();
+    const texts = readText(text.slice(text.indexOf("\n") + 1));
+    expect(await verifyActivity({ head, texts }, true)).toMatchObject({ reason: "entries were added or taken away" });
+  });
+
+  test("the place of the damage is named", async () => {
+    const { text, head } = await smallLog();
+    const changed = text.replace("öffnen", "sehen");
+    expect(await verifyActivity({ head, texts: readText(changed) }, true)).toEqual({
+      ok: false,
+      at: { part: "log", line: 5 },
+      reason: "the block is not the one that was sealed",
+      isTorn: false,
+    });
+  });
+
+  test("a line or a block without an end is not read for ever", async () => {
+    const line = { head: "missing" as const, texts: readText("x".repeat(2 * 1024 * 1024)) };
+    expect(await verifyActivity(line, true)).toMatchObject({ reason: "a line is longer than any entry" });
+    const block = { head: "missing" as const, texts: readText(`${"x".repeat(1_000)}\n`.repeat(70_000)) };
+    expect(await verifyActivity(block, true)).toMatchObject({ reason: "a block is longer than any that was sealed" });
+  });
+});
+
+const sealOf = (block: string) => block.match(/"seal":"([\w-]+)"/)![1]!;
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,115 @@
+import { isSealOf, parseSeal, type Seal } from "./chain.ts";
+import type { ActivityDamage, ActivityVerdict } from "./entry.ts";
+import { type ActivityHead, type ActivityReading, emptyHead } from "./sink.ts";
+
+const maxLineChars = 1024 * 1024;
+const maxBlockChars = 64 * 1024 * 1024;
+
+/** Reads a whole log and says whether it is, to the last byte, what was written. */
+export async function verifyActivity(
+  reading: ActivityReading,
+  isLinear: boolean,
+  contains?: string,
+): Promise<ActivityVerdict> {
+  const verifier = new Verifier(isLinear, reading.head, contains);
+  for await (const { part, text } of reading.texts) {
+    const damage = await verifier.take(part, text);
+    if (damage) return damage;
+  }
+  return verifier.finish();
+}
+
+class Verifier {
+  readonly #isLinear: boolean;
+  readonly #kept: ActivityReading["head"];
+  readonly #contains: string | undefined;
+  #last: ActivityHead = emptyHead;
+  /** All seals so far, where the chain may fork. */
+  readonly #seen = new Map<string, ActivityHead>([["", emptyHead]]);
+  #entries = 0;
+  #blocks = 0;
+  #hasKept: boolean;
+  #hasWanted: boolean;
+  #part = "";
+  #line = 0;
+  /** The lines since the last seal. */
+  #body = "";
+  #bodyLines = 0;
+  #rest = "";
+
+  constructor(isLinear: boolean, kept: ActivityReading["head"], contains: string | undefined) {
+    this.#isLinear = isLinear;
+    this.#kept = kept;
+    this.#contains = contains;
+    this.#hasKept = typeof kept !== "object" || kept.block === 0;
+    this.#hasWanted = contains === undefined || contains === "";
+  }
+
+  async take(part: string, text: string): Promise<ActivityVerdict | undefined> {
+    if (part !== this.#part) {
+      if (this.#body !== "" || this.#rest !== "") return this.#bad("a block goes on in another part");
+      this.#part = part;
+      this.#line = 0;
+    }
+    const lines = `${this.#rest}${text}`.split("\n");
+    this.#rest = lines.pop() ?? "";
+    if (this.#rest.length > maxLineChars) return this.#bad("a line is longer than any entry");
+    for (const line of lines) {
+      this.#line += 1;
+      const seal = parseSeal(line);
+      if (seal === undefined) {
+        this.#body += `${line}\n`;
+        this.#bodyLines += 1;
+        if (this.#body.length > maxBlockChars) return this.#bad("a block is longer than any that was sealed");
+        continue;
+      }
+      const reason = await this.#close(line, seal);
+      if (reason !== undefined) return this.#bad(reason);
+    }
+    return undefined;
+  }
+
+  finish(): ActivityVerdict {
+    if (this.#body !== "" || this.#rest !== "") {
+      return this.#bad("the last block has no seal: its writer ended before it was written", true);
+    }
+    const kept = this.#kept;
+    if (kept === "unreadable") return this.#bad("the head that is kept beside the log cannot be read");
+    // Between the first block and its head a writer may have been killed.
+    if (kept === "missing" && this.#blocks > 1) return this.#bad("the head that is kept beside the log is missing");
+    if (!this.#hasKept) return this.#bad("the log ends before, or is not, the one that its head was kept of");
+    if (typeof kept === "object" && this.#last.block > kept.block + 1) {
+      return this.#bad("the head that is kept beside the log is older than it can be");
+    }
+    if (!this.#hasWanted) return this.#bad("the head that it should contain is not in it");
+    return { ok: true, entries: this.#entries, blocks: this.#blocks, head: this.#last.seal };
+  }
+
+  /** Checks one block; the reason when it is not what was written here. */
+  async #close(line: string, seal: Seal): Promise<string | undefined> {
+    const before = this.#isLinear ? this.#last : this.#seen.get(seal.previous);
+    if (before === undefined || before.seal !== seal.previous) return "the block does not follow the one before it";
+    if (seal.block !== before.block + 1 || seal.seq !== before.seq + seal.entries || seal.entries !== this.#bodyLines) {
+      return "entries were added or taken away";
+    }
+    if (!(await isSealOf(line, seal, this.#body))) return "the block is not the one that was sealed";
+    if (!this.#isLinear && this.#seen.has(seal.seal)) return "the block is there twice";
+    this.#body = "";
+    this.#bodyLines = 0;
+    this.#blocks += 1;
+    this.#entries += seal.entries;
+    this.#last = { seal: seal.seal, block: seal.block, seq: seal.seq };
+    if (!this.#isLinear) this.#seen.set(seal.seal, this.#last);
+    const kept = this.#kept;
+    if (typeof kept === "object" && kept.seal === seal.seal) {
+      this.#hasKept = kept.block === seal.block && kept.seq === seal.seq;
+    }
+    this.#hasWanted ||= this.#contains === seal.seal;
+    return undefined;
+  }
+
+  #bad(reason: string, isTorn = false): ActivityVerdict {
+    const at: ActivityDamage = { part: this.#part, line: Math.max(1, this.#line) };
+    return { ok: false, at, reason, isTorn };
+  }
+}

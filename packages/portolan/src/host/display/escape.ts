@@ -1,0 +1,65 @@
+/** How `display` shows a text. */
+export interface DisplayOptions {
+  /** Shows at most so much of the text and says how much is left out; all of it unless given. */
+  readonly maxChars?: number;
+  /** `keep` leaves line ends and tabs, for descriptions and results; `escape`, the default, is for names and values. */
+  readonly lines?: "keep" | "escape";
+}
+
+/**
+ * The one way to show what a server wrote: whatever is invisible, moves the cursor, turns the direction of writing or
+ * has no agreed look becomes a visible escape such as `\u{1b}`; all else stays. No two texts look the same afterwards
+ * because of what cannot be seen.
+ */
+export function display(text: string, options: DisplayOptions = {}): string {
+  const { maxChars, lines = "escape" } = options;
+  if (maxChars === undefined || text.length <= maxChars) return escapeText(text, lines);
+  const end = isBetweenHalves(text, maxChars) ? maxChars - 1 : maxChars;
+  return `${escapeText(text.slice(0, end), lines)}… (${text.length - end} more characters)`;
+}
+
+/** Like `display` for text in which a backslash already stands for itself only when doubled, as in JSON. */
+export function escapeHidden(text: string, lines: "keep" | "escape"): string {
+  if (!odd.test(text)) return text;
+  const joined = lines === "keep" ? text.replace(/\r\n/g, "\n") : text;
+  return joined.replace(lines === "keep" ? hiddenButLines : hidden, (found, at: number) =>
+    escapeOne(found, at, joined),
+  );
+}
+
+function escapeText(text: string, lines: "keep" | "escape"): string {
+  // A written escape must not pass for one of ours.
+  const plain = text.includes("\\u{") ? text.replaceAll("\\u{", "\\u{5c}u{") : text;
+  return escapeHidden(plain, lines);
+}
+
+/** Anything that may have to be escaped, to let ordinary text go fast. */
+const odd =
+  /[^\x20-\x7e\xa1-\xac\xae-\u02ff\u03a3-\u03ff\u0400-\u0482\u048a-\u052f\u3041-\u3096\u309b-\u30ff\u4e00-\u9fff]/;
+/**
+ * Controls, separators, surrogates alone, private use, what is unassigned, what may be ignored (zero-width, bidi, tags,
+ * variation selectors, fillers), the blank that is no space, and marks heaped on one letter.
+ */
+const never = String.raw`[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}\p{DI}\u2800]|(?<=\p{M}{6})\p{M}`;
+const hidden = new RegExp(never, "gu");
+const hiddenButLines = new RegExp(String.raw`(?![\n\t])(?:${never})`, "gu");
+
+function escapeOne(found: string, at: number, text: string): string {
+  if (isPartOfEmoji(found, at, text)) return found;
+  return `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+const emojiBefore = /(?:\p{Extended_Pictographic}|[#*0-9])$/u;
+const joinedBefore = /(?:\p{Extended_Pictographic}|\p{EMod})\ufe0f?$/u;
+const emojiAfter = /^\p{Extended_Pictographic}/u;
+
+/** A selector right behind the sign that it colours, and a joiner between two pictures, hide nothing. */
+function isPartOfEmoji(found: string, at: number, text: string): boolean {
+  if (found === "\ufe0f") return emojiBefore.test(text.slice(Math.max(0, at - 2), at));
+  if (found !== "\u200d") return false;
+  return joinedBefore.test(text.slice(Math.max(0, at - 3), at)) && emojiAfter.test(text.slice(at + 1, at + 3));
+}
+
+function isBetweenHalves(text: string, at: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
+}

@@ -1,0 +1,268 @@
+import { describe, expect, test } from "vitest";
+import type { Tool, ToolAnnotations } from "../../protocol/types/index.ts";
+import { compilePolicy } from "./compile.ts";
+import { hintsOf } from "./hints.ts";
+import type { Effect, PolicyCall, Rule } from "./rule.ts";
+
+const definition: Tool = { name: "push", inputSchema: { type: "object" } };
+
+function call(more: Partial<PolicyCall> = {}): PolicyCall {
+  const { server = "git", tool = "push" } = more;
+  return {
+    server,
+    tool,
+    name: `${server}.${tool}`,
+    readOnly: false,
+    destructive: false,
+    idempotent: false,
+    openWorld: false,
+    trusted: true,
+    definition,
+    args: {},
+    contentFrom: [],
+    resourcesFrom: [],
+    ...more,
+  };
+}
+
+const decide = (rules: readonly Rule[], more?: Partial<PolicyCall>) => compilePolicy(rules).decide(call(more));
+const effect = (rules: readonly Rule[], more?: Partial<PolicyCall>) => decide(rules, more).effect;
+
+describe("rules", () => {
+  test("the first that matches decides, and says which it was and why", () => {
+    const rules: Rule[] = [
+      { match: "files.*", then: "allow" },
+      { match: ["git.pull", "git.push"], then: "deny", reason: "Nobody pushes on Fridays." },
+      { match: "git.*", then: "allow" },
+    ];
+    expect(decide(rules)).toEqual({ effect: "deny", rule: 1, reason: "Nobody pushes on Fridays.", cautions: [] });
+    expect(decide(rules, { tool: "log" })).toMatchObject({
+      effect: "allow",
+      rule: 2,
+      reason: "Rule 3 of the policy says allow.",
+    });
+  });
+
+  test("without one the user is asked", () => {
+    expect(decide([])).toEqual({ effect: "ask", reason: "No rule says otherwise.", cautions: [] });
+    expect(effect([{ match: "files.*", then: "allow" }])).toBe("ask");
+  });
+
+  test("the server alone can be meant where names have dots", () => {
+    const rules: Rule[] = [{ server: "a.b", then: "allow" }];
+    expect(effect(rules, { server: "a.b", tool: "c" })).toBe("allow");
+    expect(effect(rules, { server: "a", tool: "b.c" })).toBe("ask");
+  });
+
+  test.each([["readOnly"], ["destructive"], ["idempotent"], ["openWorld"]] as const)(
+    "%s can be asked for, both ways",
+    (hint) => {
+      const rules: Rule[] = [{ [hint]: true, then: "deny" }];
+      expect(effect(rules, { [hint]: true })).toBe("deny");
+      expect(effect(rules, { [hint]: false })).toBe("ask");
+      expect(effect([{ [hint]: false, then: "deny" }], { [hint]: false })).toBe("deny");
+    },
+  );
+
+  test("all that a rule says must hold", () => {
+    const rules: Rule[] = [{ match: "git.*", readOnly: true, when: ({ args }) => args["a"] === 1, then: "allow" }];
+    expect(effect(rules, { readOnly: true, args: { a: 1 } })).toBe("allow");
+    expect(effect(rules, { readOnly: false, args: { a: 1 } })).toBe("ask");
+    expect(effect(rules, { readOnly: true, args: { a: 2 } })).toBe("ask");
+    expect(effect(rules, { server: "x", readOnly: true, args: { a: 1 } })).toBe("ask");
+  });
+
+  test("a rule that fails denies, whatever it would have said", () => {
+    const throws = () => {
+      throw new Error("no such thing");
+    };
+    expect(decide([{ when: throws, then: "allow" }])).toEqual({
+      effect: "deny",
+      rule: 0,
+      reason: "Rule 1 of the policy failed: no such thing",
+      cautions: [],
+    });
+  });
+
+  test("a promise is no yes", () => {
+    const later = (async () => false) as unknown as () => boolean;
+    expect(effect([{ when: later, then: "allow" }])).toBe("deny");
+    const nothing = (() => undefined) as unknown as () => boolean;
+    expect(effect([{ when: nothing, then: "allow" }])).toBe("ask");
+  });
+
+  test("changing a rule later changes nothing", () => {
+    const rule: { match: string; then: Effect; readOnly: boolean } = { match: "git.*", then: "deny", readOnly: false };
+    const policy = compilePolicy([rule]);
+    rule.then = "allow";
+    rule.match = "x.*";
+    rule.readOnly = true;
+    expect(policy.decide(call()).effect).toBe("deny");
+  });
+
+  test("the same answer is the same object, and cannot be changed", () => {
+    const policy = compilePolicy([{ then: "allow" }]);
+    expect(policy.decide(call())).toBe(policy.decide(call({ tool: "other" })));
+    expect(Object.isFrozen(policy.decide(call()))).toBe(true);
+  });
+});
+
+describe("arguments", () => {
+  const allows = (args: Rule["args"], given: PolicyCall["args"]) =>
+    effect([{ args: args!, then: "allow" }], { args: given });
+  const denies = (args: Rule["args"], given: PolicyCall["args"]) =>
+    effect([{ args: args!, then: "deny" }], { args: given });
+
+  test.each<[Rule["args"], PolicyCall["args"], boolean]>([
+    [{ path: { startsWith: "/tmp/" } }, { path: "/tmp/a" }, true],
+    [{ path: { startsWith: "/tmp/" } }, { path: "/etc/a" }, false],
+    [{ path: { startsWith: "/tmp/" } }, { path: ["/tmp/a"] }, false],
+    [{ path: { startsWith: "/tmp/" } }, {}, false],
+    [{ path: { matches: "/tmp/*.md" } }, { path: "/tmp/a.md" }, true],
+    [{ path: { matches: "/tmp/*.md" } }, { path: "/tmp/a.sh" }, false],
+    [{ force: { equals: false } }, { force: false }, true],
+    [{ force: { equals: false } }, { force: 0 }, false],
+    [{ force: { equals: false } }, {}, false],
+    [{ at: { equals: { a: 1, b: [2] } } }, { at: { b: [2], a: 1 } }, true],
+    [{ at: { equals: { a: 1, b: [2] } } }, { at: { b: [2], a: 1, c: 3 } }, false],
+    [{ to: { oneOf: ["a", 2] } }, { to: 2 }, true],
+    [{ to: { oneOf: ["a", 2] } }, { to: "2" }, false],
+    [{ n: { min: 1, max: 10 } }, { n: 10 }, true],
+    [{ n: { min: 1, max: 10 } }, { n: 11 }, false],
+    [{ n: { min: 1, max: 10 } }, { n: "5" }, false],
+    [{ n: { max: 10 } }, { n: Number.NaN }, false],
+    [{ "options.force": { equals: true } }, { options: { force: true } }, true],
+    [{ "options.force": { equals: true } }, { options: "force" }, false],
+    [{ "list.1": { equals: "b" } }, { list: ["a", "b"] }, true],
+    [{ "constructor.name": { equals: "Object" } }, {}, false],
+    [JSON.parse('{"__proto__":{"equals":{}}}'), {}, false],
+    [JSON.parse('{"__proto__":{"equals":1}}'), JSON.parse('{"__proto__":1}'), true],
+    [{ a: { equals: 1 }, b: { equals: 2 } }, { a: 1, b: 3 }, false],
+  ])("%j of %j: %s", (tests, given, expected) => {
+    expect(allows(tests, given)).toBe(expected ? "allow" : "ask");
+    expect(denies(tests, given)).toBe(expected ? "deny" : "ask");
+  });
+
+  test.each([
+    ["/tmp/../etc/passwd"],
+    ["/tmp/a/.."],
+    ["/tmp/..\\x"],
+    ["/tmp/%2e%2E/etc"],
+    ["/tmp/%2f..%2fetc"],
+    ["/tmp/.%2e/etc"],
+  ])("a path that climbs out is not allowed by its beginning: %s", (path) => {
+    expect(allows({ path: { startsWith: "/tmp/" } }, { path })).toBe("ask");
+    expect(allows({ path: { matches: "/tmp/*" } }, { path })).toBe("ask");
+    expect(denies({ path: { startsWith: "/tmp/" } }, { path })).toBe("deny");
+  });
+
+  test("dots that do not climb are allowed", () => {
+    for (const path of ["/tmp/a..b", "/tmp/...", "/tmp/.git/x"]) {
+      expect(allows({ path: { startsWith: "/tmp/" } }, { path })).toBe("allow");
+    }
+  });
+
+  test("where several are meant, all must be harmless, and one is enough to deny", () => {
+    const tests = { "files.*.path": { startsWith: "/tmp/" } };
+    const files = (...paths: string[]) => ({ files: paths.map((path) => ({ path })) });
+    expect(allows(tests, files("/tmp/a", "/tmp/b"))).toBe("allow");
+    expect(allows(tests, files("/tmp/a", "/etc/b"))).toBe("ask");
+    expect(allows(tests, files())).toBe("ask");
+    expect(denies(tests, files("/tmp/a", "/etc/b"))).toBe("deny");
+    expect(denies(tests, files())).toBe("ask");
+  });
+});
+
+describe("after untrusted content", () => {
+  const after = { contentFrom: ["web"] };
+
+  test("writing and open-world tools that a rule allows are asked about", () => {
+    const expected = { effect: "ask", rule: 0, cautions: [{ kind: "untrusted-content", from: ["web"] }] };
+    expect(decide([{ then: "allow" }], after)).toMatchObject(expected);
+    expect(decide([{ then: "allow" }], { ...after, readOnly: true, openWorld: true })).toMatchObject(expected);
+  });
+
+  test("tools that only read within a closed world are not", () => {
+    expect(decide([{ then: "allow" }], { ...after, readOnly: true })).toMatchObject({ effect: "allow", cautions: [] });
+  });
+
+  test("a rule can say that it knows", () => {
+    expect(effect([{ then: "allow", evenAfterUntrusted: true }], after)).toBe("allow");
+  });
+
+  test("what is denied stays denied, and what is asked about is asked with the caution", () => {
+    expect(decide([{ then: "deny" }], after)).toMatchObject({ effect: "deny", cautions: [] });
+    expect(decide([], after)).toMatchObject({ effect: "ask", cautions: [{ kind: "untrusted-content" }] });
+  });
+});
+
+describe("resources of one server", () => {
+  test("go to another only after asking", () => {
+    const both = { readOnly: true, resourcesFrom: ["git", "mail"] };
+    expect(decide([{ then: "allow" }], both)).toMatchObject({
+      effect: "ask",
+      cautions: [{ kind: "data-flow", from: ["mail"] }],
+    });
+    expect(effect([{ then: "allow", evenAfterUntrusted: true }], both)).toBe("ask");
+    expect(effect([{ then: "allow", evenWithResources: true }], both)).toBe("allow");
+  });
+
+  test("go back to where they are from", () => {
+    expect(effect([{ then: "allow" }], { resourcesFrom: ["git"] })).toBe("allow");
+  });
+
+  test("and untrusted content are two cautions", () => {
+    const { cautions } = decide([{ then: "allow" }], { contentFrom: ["web"], resourcesFrom: ["mail"] });
+    expect(cautions.map(({ kind }) => kind)).toEqual(["untrusted-content", "data-flow"]);
+  });
+});
+
+describe("a rule that cannot be meant is refused with its place", () => {
+  test.each<[unknown, string]>([
+    [{ then: "alow" }, 'policy[1].then: expected allow, ask or deny, got "alow"'],
+    [{}, "policy[1].then: expected allow, ask or deny, got nothing"],
+    [{ then: "allow", mach: "x" }, "policy[1]: expected only"],
+    [{ then: "allow", match: "push" }, "policy[1].match: expected a name such as git.push"],
+    [{ then: "allow", match: [] }, "policy[1].match: expected at least one name, got none"],
+    [{ then: "allow", match: 7 }, "policy[1].match: expected a name such as git.push"],
+    [{ then: "allow", server: "" }, "policy[1].server: expected"],
+    [{ then: "allow", readOnly: "yes" }, 'policy[1].readOnly: expected a boolean, got "yes"'],
+    [{ then: "allow", when: "yes" }, 'policy[1].when: expected a function, got "yes"'],
+    [{ then: "allow", reason: 1 }, "policy[1].reason: expected a string"],
+    [{ then: "allow", args: [] }, "policy[1].args: expected an object"],
+    [{ then: "allow", args: { a: {} } }, 'policy[1].args["a"]: expected at least one of equals'],
+    [{ then: "allow", args: { a: 5 } }, 'policy[1].args["a"]: expected at least one of equals'],
+    [{ then: "allow", args: { a: { starts: "x" } } }, 'policy[1].args["a"].starts: expected one of equals'],
+    [{ then: "allow", args: { a: { max: "1" } } }, 'policy[1].args["a"].max: expected a number, got "1"'],
+    [{ then: "allow", args: { a: { oneOf: "x" } } }, 'policy[1].args["a"].oneOf: expected an array'],
+    [{ then: "allow", args: { "a..b": { equals: 1 } } }, "policy[1].args: expected paths such as options.force"],
+    ["allow", "policy[1]: expected a rule"],
+    [null, "policy[1]: expected a rule"],
+  ])("%j", (rule, message) => {
+    expect(() => compilePolicy([{ then: "ask" }, rule as Rule])).toThrow(message);
+  });
+
+  test("and so are rules that are no list", () => {
+    expect(() => compilePolicy({} as unknown as Rule[])).toThrow("policy: expected an array of rules, got an object");
+  });
+});
+
+describe("hints", () => {
+  const worst = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
+  const of = (annotations: ToolAnnotations | undefined, trusted = true) =>
+    hintsOf({ ...definition, ...(annotations && { annotations }) }, trusted);
+
+  test("of a server that is not trusted count for nothing", () => {
+    const best = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+    expect(of(best, false)).toEqual(worst);
+    expect(of(best)).toEqual({ readOnly: true, destructive: false, idempotent: true, openWorld: false });
+  });
+
+  test("that are missing or no booleans are the worst", () => {
+    expect(of(undefined)).toEqual(worst);
+    expect(of({})).toEqual(worst);
+    const odd = { readOnlyHint: "yes", destructiveHint: 0, idempotentHint: 1, openWorldHint: null };
+    expect(of(odd as unknown as ToolAnnotations)).toEqual(worst);
+    expect(of(7 as unknown as ToolAnnotations)).toEqual(worst);
+  });
+});

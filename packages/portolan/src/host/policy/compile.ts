@@ -1,0 +1,138 @@
+import { nameOf, PortolanError } from "../../errors.ts";
+import { compileArguments } from "./arguments.ts";
+import { compileGlob } from "./glob.ts";
+import type { Caution, Decision, Effect, Policy, PolicyCall, Rule } from "./rule.ts";
+
+/** Checks rules and makes them quick to ask; what is wrong with one is said with its place. */
+export function compilePolicy(rules: readonly Rule[]): Policy {
+  if (!Array.isArray(rules)) throw bad("policy", "an array of rules", nameOf(rules));
+  const kept = rules.map((rule: unknown, index) => {
+    if (typeof rule === "object" && rule !== null) return { ...(rule as Rule) };
+    throw bad(`policy[${index}]`, "a rule", nameOf(rule));
+  });
+  const compiled = kept.map(compileRule);
+  return { rules: kept, decide: (call) => decide(compiled, call) };
+}
+
+interface CompiledRule {
+  readonly decision: Decision;
+  readonly rule: Rule;
+  readonly name: ((name: string) => boolean) | undefined;
+  readonly server: ((server: string) => boolean) | undefined;
+  readonly args: ((args: unknown) => boolean) | undefined;
+}
+
+const noCautions: readonly Caution[] = Object.freeze([]);
+const undecided: Decision = freeze({ effect: "ask", reason: "No rule says otherwise.", cautions: noCautions });
+
+/** On the way of every call: nothing is made unless there is something to warn about. */
+function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
+  for (const compiled of rules) {
+    let isMatch: boolean;
+    try {
+      isMatch = matches(compiled, call);
+    } catch (error) {
+      return failed(compiled, error);
+    }
+    if (isMatch) return withCautions(compiled.decision, compiled.rule, call);
+  }
+  return withCautions(undecided, undefined, call);
+}
+
+function matches({ rule, name, server, args }: CompiledRule, call: PolicyCall): boolean {
+  if (name !== undefined && !name(call.name)) return false;
+  if (server !== undefined && !server(call.server)) return false;
+  if (rule.readOnly !== undefined && rule.readOnly !== call.readOnly) return false;
+  if (rule.destructive !== undefined && rule.destructive !== call.destructive) return false;
+  if (rule.idempotent !== undefined && rule.idempotent !== call.idempotent) return false;
+  if (rule.openWorld !== undefined && rule.openWorld !== call.openWorld) return false;
+  if (args !== undefined && !args(call.args)) return false;
+  if (rule.when === undefined) return true;
+  const said: unknown = rule.when(call);
+  // A promise is no answer, and taking it for a yes would open the door.
+  if (said && said !== true)
+    throw new PortolanError("invalid-definition", `expected true or false, got ${nameOf(said)}`);
+  return said === true;
+}
+
+/** A rule that cannot say whether it applies might have denied. */
+function failed({ decision }: CompiledRule, error: unknown): Decision {
+  const why = error instanceof Error ? error.message : String(error);
+  const reason = `Rule ${(decision.rule ?? 0) + 1} of the policy failed: ${why}`;
+  return { ...decision, effect: "deny", reason };
+}
+
+function withCautions(decision: Decision, rule: Rule | undefined, call: PolicyCall): Decision {
+  const { contentFrom, resourcesFrom } = call;
+  if (decision.effect === "deny" || (contentFrom.length === 0 && resourcesFrom.length === 0)) return decision;
+  const cautions: Caution[] = [];
+  const canHarm = !call.readOnly || call.openWorld;
+  if (canHarm && contentFrom.length > 0 && rule?.evenAfterUntrusted !== true) {
+    cautions.push({ kind: "untrusted-content", from: contentFrom });
+  }
+  if (rule?.evenWithResources !== true) {
+    const others = resourcesFrom.filter((server) => server !== call.server);
+    if (others.length > 0) cautions.push({ kind: "data-flow", from: others });
+  }
+  return cautions.length === 0 ? decision : { ...decision, effect: "ask", cautions };
+}
+
+const effects: readonly Effect[] = ["allow", "ask", "deny"];
+const flags = [
+  "readOnly",
+  "destructive",
+  "idempotent",
+  "openWorld",
+  "evenAfterUntrusted",
+  "evenWithResources",
+] as const;
+const known = new Set<string>([...flags, "match", "server", "when", "args", "then", "reason"]);
+
+function compileRule(rule: Rule, index: number): CompiledRule {
+  const where = `policy[${index}]`;
+  for (const member of Object.keys(rule)) {
+    if (!known.has(member)) throw bad(where, `only ${[...known].join(", ")}`, JSON.stringify(member));
+  }
+  if (!effects.includes(rule.then)) throw bad(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
+  for (const flag of flags) {
+    const value: unknown = rule[flag];
+    if (value !== undefined && typeof value !== "boolean") throw bad(`${where}.${flag}`, "a boolean", nameOf(value));
+  }
+  if (rule.when !== undefined && typeof rule.when !== "function") {
+    throw bad(`${where}.when`, "a function", nameOf(rule.when));
+  }
+  if (rule.reason !== undefined && typeof rule.reason !== "string") {
+    throw bad(`${where}.reason`, "a string", nameOf(rule.reason));
+  }
+  if (rule.args !== undefined && (typeof rule.args !== "object" || rule.args === null || Array.isArray(rule.args))) {
+    throw bad(`${where}.args`, "an object of tests by path", nameOf(rule.args));
+  }
+  const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
+  return {
+    decision: freeze({ effect: rule.then, rule: index, reason, cautions: noCautions }),
+    rule,
+    name: compilePatterns(rule.match, `${where}.match`, /[.*]/),
+    server: compilePatterns(rule.server, `${where}.server`, /./),
+    args: rule.args && compileArguments(rule.args, rule.then === "allow", `${where}.args`),
+  };
+}
+
+function compilePatterns(given: Rule["match"], where: string, shape: RegExp): CompiledRule["name"] {
+  if (given === undefined) return undefined;
+  const patterns: readonly unknown[] = Array.isArray(given) ? given : [given];
+  const globs = patterns.map((pattern) => {
+    if (typeof pattern === "string" && shape.test(pattern)) return compileGlob(pattern);
+    throw bad(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
+  });
+  if (globs.length === 0) throw bad(where, "at least one name", "none");
+  const [only, second] = globs;
+  return second === undefined ? only : (name) => globs.some((glob) => glob(name));
+}
+
+function freeze(decision: Decision): Decision {
+  return Object.freeze(decision);
+}
+
+function bad(where: string, expected: string, got: string): PortolanError {
+  return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
+}
