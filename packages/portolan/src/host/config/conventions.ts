@@ -1,0 +1,272 @@
+import type { Syntax } from "./placeholders.ts";
+import { type Shape, shapes } from "./shapes.ts";
+import { syntaxes } from "./syntaxes.ts";
+import { isTable, type Path, type Table, valueAt } from "./value.ts";
+import type { ConfigFormat } from "./written.ts";
+
+/** A folder that a place is looked for in; `appData` is where the system keeps the settings of applications. */
+export type PlaceFolder = "project" | "home" | "appData" | "xdg";
+
+/** Where a product keeps a file. */
+export interface Place {
+  readonly folder: PlaceFolder;
+  /** With `/` between names, on every system. */
+  readonly path: string;
+  readonly platforms?: readonly string[];
+}
+
+/** What one product's files are like. */
+export interface Convention {
+  readonly product: string;
+  readonly format: ConfigFormat;
+  readonly places: readonly Place[];
+  /** Where the servers are; the first is where they are written. */
+  readonly at: readonly Path[];
+  /** The servers are a list whose items have names. */
+  readonly isList?: boolean;
+  /** Where the servers of single projects are, below a member named by the project's path. */
+  readonly projectsAt?: { readonly projects: Path; readonly servers: Path };
+  /** Where the questions for `${input:…}` are. */
+  readonly inputsAt?: Path;
+  /** Not a list of servers but the description of one: read by a reader of its own, never written. */
+  readonly describes?: "package" | "bundle";
+  /** The content by which a file of any name is known. */
+  readonly isLike?: (content: Table) => boolean;
+  readonly shape: Shape;
+  readonly syntax: Syntax;
+  /** The placeholders that the product itself knows, where fewer than are read. */
+  readonly writes?: Syntax;
+}
+
+const mcpServers: Path = ["mcpServers"];
+const has = (path: Path) => (content: Table) => isTable(valueAt(content, path));
+const project = (path: string): Place => ({ folder: "project", path });
+const home = (path: string): Place => ({ folder: "home", path });
+const appData = (path: string): Place => ({ folder: "appData", path });
+const notWindows: readonly string[] = ["linux", "darwin"];
+
+/** Every convention that is read; where contents could be of several, the first counts. */
+export const conventions: readonly Convention[] = [
+  {
+    product: "bundle",
+    format: "json",
+    places: [],
+    at: [["server", "mcp_config"]],
+    describes: "bundle",
+    isLike: (content) =>
+      has(["server", "mcp_config"])(content) && ("manifest_version" in content || "dxt_version" in content),
+    shape: shapes.plain,
+    syntax: syntaxes.bundle,
+  },
+  {
+    product: "registry",
+    format: "json",
+    places: [],
+    at: [["packages"], ["remotes"]],
+    describes: "package",
+    isLike: (content) =>
+      typeof content["name"] === "string" && (Array.isArray(content["packages"]) || Array.isArray(content["remotes"])),
+    shape: shapes.plain,
+    syntax: syntaxes.registry,
+  },
+  {
+    product: "claude-code",
+    format: "json",
+    places: [project(".mcp.json"), home(".claude.json")],
+    at: [mcpServers],
+    projectsAt: { projects: ["projects"], servers: mcpServers },
+    isLike: (content) => has(mcpServers)(content) || has(["projects"])(content),
+    shape: shapes.portable,
+    syntax: syntaxes.portable,
+  },
+  {
+    product: "vscode",
+    format: "json",
+    places: [project(".vscode/mcp.json"), appData("Code/User/mcp.json"), appData("Code - Insiders/User/mcp.json")],
+    at: [["servers"]],
+    inputsAt: ["inputs"],
+    isLike: has(["servers"]),
+    shape: shapes.portable,
+    syntax: syntaxes.editor,
+  },
+  {
+    product: "vscode-settings",
+    format: "json",
+    places: [project(".vscode/settings.json"), appData("Code/User/settings.json")],
+    at: [["mcp", "servers"]],
+    inputsAt: ["mcp", "inputs"],
+    isLike: has(["mcp", "servers"]),
+    shape: shapes.portable,
+    syntax: syntaxes.editor,
+  },
+  {
+    product: "cursor",
+    format: "json",
+    places: [project(".cursor/mcp.json"), home(".cursor/mcp.json")],
+    at: [mcpServers],
+    shape: shapes.cursor,
+    syntax: syntaxes.editor,
+  },
+  {
+    product: "claude-desktop",
+    format: "json",
+    places: [appData("Claude/claude_desktop_config.json")],
+    at: [mcpServers],
+    shape: shapes.plain,
+    syntax: syntaxes.none,
+  },
+  {
+    product: "copilot",
+    format: "json",
+    places: [home(".copilot/mcp-config.json")],
+    at: [mcpServers],
+    shape: shapes.copilot,
+    syntax: syntaxes.both,
+  },
+  {
+    product: "codex",
+    format: "toml",
+    places: [project(".codex/config.toml"), home(".codex/config.toml")],
+    at: [["mcp_servers"]],
+    isLike: has(["mcp_servers"]),
+    shape: shapes.codex,
+    syntax: syntaxes.envColon,
+    writes: syntaxes.none,
+  },
+  {
+    product: "gemini",
+    format: "json",
+    places: [project(".gemini/settings.json"), home(".gemini/settings.json")],
+    at: [mcpServers],
+    shape: shapes.gemini,
+    syntax: syntaxes.gemini,
+  },
+  {
+    product: "goose",
+    format: "yaml",
+    places: [
+      { folder: "xdg", path: "goose/config.yaml", platforms: notWindows },
+      { folder: "appData", path: "Block/goose/config/config.yaml", platforms: ["win32"] },
+    ],
+    at: [["extensions"]],
+    isLike: has(["extensions"]),
+    shape: shapes.goose,
+    syntax: syntaxes.envColon,
+    writes: syntaxes.none,
+  },
+  {
+    product: "windsurf",
+    format: "json",
+    places: [home(".codeium/windsurf/mcp_config.json")],
+    at: [mcpServers],
+    shape: shapes.windsurf,
+    syntax: syntaxes.envColon,
+  },
+  {
+    product: "zed",
+    format: "json",
+    places: [
+      project(".zed/settings.json"),
+      { folder: "xdg", path: "zed/settings.json", platforms: notWindows },
+      { folder: "appData", path: "Zed/settings.json", platforms: ["win32"] },
+    ],
+    at: [["context_servers"]],
+    isLike: has(["context_servers"]),
+    shape: shapes.zed,
+    syntax: syntaxes.none,
+  },
+  {
+    product: "opencode",
+    format: "json",
+    places: [
+      project("opencode.json"),
+      project("opencode.jsonc"),
+      { folder: "xdg", path: "opencode/opencode.json" },
+      { folder: "xdg", path: "opencode/opencode.jsonc" },
+    ],
+    at: [["mcp"]],
+    isLike: has(["mcp"]),
+    shape: shapes.opencode,
+    syntax: syntaxes.opencode,
+  },
+  {
+    product: "cline",
+    format: "json",
+    places: [appData("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")],
+    at: [mcpServers],
+    shape: shapes.cline,
+    syntax: syntaxes.envColon,
+  },
+  {
+    product: "kiro",
+    format: "json",
+    places: [project(".kiro/settings/mcp.json"), home(".kiro/settings/mcp.json")],
+    at: [mcpServers],
+    shape: shapes.kiro,
+    syntax: syntaxes.both,
+  },
+  {
+    product: "inspector",
+    format: "json",
+    places: [home(".mcp-inspector/mcp.json")],
+    at: [mcpServers],
+    shape: shapes.inspector,
+    syntax: syntaxes.both,
+  },
+  {
+    product: "librechat",
+    format: "yaml",
+    places: [project("librechat.yaml")],
+    at: [mcpServers],
+    shape: shapes.librechat,
+    syntax: syntaxes.librechat,
+  },
+  {
+    product: "continue",
+    format: "yaml",
+    places: [home(".continue/config.yaml")],
+    at: [mcpServers],
+    isList: true,
+    isLike: (content) => Array.isArray(content["mcpServers"]),
+    shape: shapes.continue,
+    syntax: syntaxes.continue,
+  },
+  {
+    product: "mcphost",
+    format: "yaml",
+    places: [".mcphost.yml", ".mcphost.yaml", ".mcphost.json"].flatMap((name) => [project(name), home(name)]),
+    at: [mcpServers],
+    shape: shapes.mcphost,
+    syntax: syntaxes.mcphost,
+  },
+];
+
+/** The product that new files are written for; most others read them too. */
+export const portableProduct = "claude-code";
+
+/** The convention of this product. */
+export function conventionOf(product: string): Convention | undefined {
+  return conventions.find((convention) => convention.product === product);
+}
+
+interface Recognised {
+  readonly convention: Convention;
+  /** Absent where only the file's own name is that of a product. */
+  readonly place?: Place;
+}
+
+/** Whose file this is by its name: the longest place that fits, or a name that only one product uses. */
+export function recognise(file: string): Recognised | undefined {
+  const path = `/${file.replaceAll("\\", "/")}`;
+  let best: { readonly convention: Convention; readonly place: Place } | undefined;
+  const byName = new Set<Convention>();
+  for (const convention of conventions) {
+    for (const place of convention.places) {
+      const isLonger = place.path.length > (best?.place.path.length ?? 0);
+      if (isLonger && path.endsWith(`/${place.path}`)) best = { convention, place };
+      if (path.endsWith(`/${place.path.split("/").at(-1)}`)) byName.add(convention);
+    }
+  }
+  const [only, ...others] = byName;
+  return best ?? (only && others.length === 0 ? { convention: only } : undefined);
+}

@@ -1,0 +1,184 @@
+import type { ServerSettings } from "../entry.ts";
+import type { Convention } from "./conventions.ts";
+import { collectInputs, type FileInputs } from "./inputs.ts";
+import { limits } from "./limits.ts";
+import { Members } from "./members.ts";
+import { readHeaders, readOAuth, readRoots } from "./network-members.ts";
+import type { Names, Shape, TypeNames } from "./shapes.ts";
+import { isTable, kindOf, type Path, printPath } from "./value.ts";
+import type { ConfigLevel, RawEntry, WrittenWay } from "./written.ts";
+
+/** Whose entry it is, and where it was found. */
+export interface EntryOrigin {
+  readonly name: string;
+  readonly path: Path;
+  readonly file: string;
+  readonly scope: "project" | "user";
+  readonly level: ConfigLevel;
+  readonly convention: Convention;
+  readonly inputs: FileInputs;
+  /** Whether it, or something in it, is there more than once. */
+  readonly repeated?: Path;
+}
+
+/** One entry of a file; what is wrong with it is its problem and nobody else's. */
+export function readEntry(value: unknown, origin: EntryOrigin): RawEntry {
+  const { file, path, convention, repeated } = origin;
+  const shape: Shape = convention.shape;
+  const members = new Members(isTable(value) ? value : {}, path, file, shape.inside);
+  if (!isTable(value)) members.fail(path, `expected an object, got ${kindOf(value)}`);
+  if (repeated) members.fail(repeated, "expected once, got it again; products differ in which of them counts");
+  checkName(origin.name, path, members);
+  const written = readWay(members, shape, path);
+  for (const [member, reason] of Object.entries(shape.refused ?? {})) {
+    const found = members.find([member]);
+    if (found) members.fail(found.path, reason);
+  }
+  for (const [member, reason] of Object.entries(shape.ignored ?? {})) {
+    const found = members.find([member]);
+    const saysNothing = found?.value === false || (Array.isArray(found?.value) && found.value.length === 0);
+    if (found && !saysNothing) members.note(found.path, `not done: ${reason}`);
+  }
+  const settings = readSettings(members, shape);
+  const extras = readExtras(members, shape);
+  const inputs = collectInputs({ written, ...extras }, origin, members, shape);
+  return toRaw(origin, { written, settings, ...extras, inputs }, members);
+}
+
+/** An entry as the reader of its members leaves it. */
+export function toRaw(
+  { name, file, path, scope, level, convention }: EntryOrigin,
+  read: Pick<RawEntry, "written" | "settings" | "inputs" | "envFile" | "oauth" | "roots">,
+  members: Members,
+): RawEntry {
+  const source = { kind: "file", file, path: printPath(path), product: convention.product, scope } as const;
+  const { problem, notes } = members;
+  return { name, ...read, source, level, notes, ...(problem === undefined ? {} : { problem }) };
+}
+
+export function checkName(name: string, path: Path, members: Members): void {
+  if (name === "") members.fail(path, "expected a name for the server, got an empty one");
+  if (name.length > limits.nameChars) members.fail(path, `expected a name of at most ${limits.nameChars} characters`);
+}
+
+function readWay(members: Members, shape: Shape, path: Path): WrittenWay {
+  const command = readCommand(members, shape);
+  const url = members.text(shape.url);
+  const kind = kindOfWay(members, shape, path, command !== undefined, url !== undefined);
+  if (kind === "command" || (kind === undefined && url === undefined)) {
+    const cwd = members.text(shape.cwd);
+    const env = new Map(members.pairs(shape.env));
+    for (const name of passedOn(members, shape)) if (!env.has(name)) env.set(name, `\${env:${name}}`);
+    return {
+      command: command?.[0] ?? "",
+      ...(command && command.length > 1 ? { args: command.slice(1) } : {}),
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(env.size > 0 ? { env: toRecord(env) } : {}),
+    };
+  }
+  const headers = readHeaders(members, shape);
+  return {
+    url: url ?? "",
+    ...(headers.size > 0 ? { headers: toRecord(headers) } : {}),
+    ...(kind === "sse" ? { legacySse: true } : {}),
+  };
+}
+
+/** The command and its arguments; undefined where none is written. */
+function readCommand(members: Members, shape: Shape): readonly string[] | undefined {
+  const args = members.texts(shape.args) ?? [];
+  const isList = shape.commandIsList && Array.isArray(members.find(shape.command)?.value);
+  if (isList) return [...(members.texts(shape.command) ?? []), ...args];
+  const command = members.text(shape.command);
+  return command === undefined ? undefined : [command, ...args];
+}
+
+function kindOfWay(
+  members: Members,
+  shape: Shape,
+  path: Path,
+  hasCommand: boolean,
+  hasUrl: boolean,
+): "command" | "http" | "sse" | undefined {
+  const { type } = shape;
+  const said = members.find(type.member);
+  const kinds = said ? kindsOf(said.value, type) : (["command", "http"] as const);
+  if (said && kinds.length === 0) {
+    const foreign = typeof said.value === "string" ? type.foreign?.[said.value] : undefined;
+    const known = [...type.command, ...type.http, ...type.sse].join(", ");
+    members.fail(said.path, foreign ? `cannot be started here: ${foreign}` : `expected one of ${known}`);
+    return undefined;
+  }
+  const fitting = kinds.filter((kind) => (kind === "command" ? hasCommand : hasUrl));
+  if (fitting.length === 1) return fitting[0];
+  const command = nameFirst(shape.command);
+  const url = nameFirst(shape.url);
+  if (fitting.length > 1) members.fail(path, `expected ${command} or ${url}, got both`);
+  else if (!said) members.fail(path, `expected ${command} or ${url}, got neither`);
+  else members.fail(path, `expected ${kinds[0] === "command" ? command : url}, as its type says, got none`);
+  return undefined;
+}
+
+function kindsOf(said: unknown, type: TypeNames): readonly ("command" | "http" | "sse")[] {
+  if (typeof said !== "string") return [];
+  return (["command", "http", "sse"] as const).filter((kind) => type[kind].includes(said));
+}
+
+function nameFirst(names: Names): string {
+  return `"${names[0]}"`;
+}
+
+function passedOn(members: Members, shape: Shape): readonly string[] {
+  const names = members.texts(shape.passedOn) ?? [];
+  const odd = names.find((name) => !/^\w+$/.test(name));
+  const at = members.find(shape.passedOn);
+  if (odd !== undefined && at) members.fail(at.path, "expected names of variables");
+  return names.filter((name) => name !== odd);
+}
+
+function readSettings(members: Members, shape: Shape): ServerSettings {
+  const isOff = members.flag(shape.disabled) === true || members.flag(shape.enabled) === false;
+  const only = members.texts(shape.only);
+  const except = members.texts(shape.except);
+  const connectMs = members.duration(shape.connectMs?.names, shape.connectMs?.unitMs ?? 1);
+  const idleMs = members.duration(shape.idleMs?.names, shape.idleMs?.unitMs ?? 1);
+  const era = readEra(members, shape);
+  return {
+    ...(isOff ? { disabled: true } : {}),
+    ...(only && !only.includes("*") ? { only } : {}),
+    ...(except ? { except } : {}),
+    ...(connectMs === undefined ? {} : { connectMs }),
+    ...(idleMs === undefined ? {} : { idleMs }),
+    ...(era === undefined ? {} : { era }),
+  };
+}
+
+const eras: { readonly [written: string]: string } = {
+  auto: "auto",
+  modern: "stateless",
+  legacy: "stateful",
+  stateless: "stateless",
+  stateful: "stateful",
+};
+
+function readEra(members: Members, shape: Shape): string | undefined {
+  const said = members.text(shape.era);
+  const at = members.find(shape.era);
+  if (said === undefined || !at) return undefined;
+  if (Object.hasOwn(eras, said)) return eras[said];
+  if (/^\d{4}-\d\d-\d\d$/.test(said)) return said;
+  members.fail(at.path, `expected a revision or one of ${Object.keys(eras).join(", ")}`);
+  return undefined;
+}
+
+function readExtras(members: Members, shape: Shape): Pick<RawEntry, "envFile" | "oauth" | "roots"> {
+  const envFile = members.text(shape.envFile);
+  const oauth = readOAuth(members, shape);
+  const roots = readRoots(members, shape);
+  return { ...(envFile === undefined ? {} : { envFile }), ...(oauth ? { oauth } : {}), ...(roots ? { roots } : {}) };
+}
+
+/** An object of the pairs; `__proto__` is a name like any other. */
+function toRecord(pairs: Iterable<readonly [string, string]>): { readonly [name: string]: string } {
+  return Object.fromEntries(pairs);
+}

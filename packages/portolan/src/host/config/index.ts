@@ -1,0 +1,18 @@
+export { type EditOptions, editConfig } from "./edit.ts";
+export { type ExpandOptions, expandEntry } from "./expand.ts";
+export { type Merged, mergeEntries, type Shadowed } from "./merge.ts";
+export { type ParseOptions, parseConfig } from "./parse.ts";
+export { describeForTrust, type TrustLine, type TrustSubject, trustDigest } from "./trust.ts";
+export type {
+  ConfigFormat,
+  ConfigLevel,
+  ConfiguredServer,
+  InputRequest,
+  ParsedConfig,
+  RawEntry,
+  ReadEnvFile,
+  WrittenCommand,
+  WrittenHttp,
+  WrittenOAuth,
+  WrittenWay,
+} from "./written.ts";

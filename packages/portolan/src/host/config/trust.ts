@@ -1,0 +1,69 @@
+import { canonicalJson, sha256 } from "../../storage/digest.ts";
+import type { ServerEntry } from "../entry.ts";
+import { conventionOf } from "./conventions.ts";
+import { variablesOf } from "./inputs.ts";
+import type { Syntax } from "./placeholders.ts";
+import { type ConfiguredServer, isConfigured, type RawEntry } from "./written.ts";
+
+const noFile: Partial<ConfiguredServer> = {};
+
+/** One line of a question whether to trust a server; the value is as somebody else wrote it, whole and unescaped. */
+export interface TrustLine {
+  readonly label: string;
+  readonly value: string;
+}
+
+/** What a user has to see before a server from a file is started for the first time, or after it was changed. */
+export interface TrustSubject {
+  readonly name: string;
+  readonly source: ServerEntry["source"];
+  readonly lines: readonly TrustLine[];
+}
+
+/** A SHA-256 over exactly what is written and where: whatever of it changes, the server has to be trusted anew. */
+export async function trustDigest(entry: ServerEntry): Promise<string> {
+  const { written, source } = entry;
+  const way =
+    "command" in written
+      ? { command: written.command, args: written.args, cwd: written.cwd, env: written.env }
+      : "url" in written
+        ? { url: written.url, headers: written.headers, legacySse: written.legacySse }
+        : {};
+  const { envFile, raw } = isConfigured(entry) ? entry : noFile;
+  // A default or an option of a question becomes part of the command without another word in the entry.
+  return await sha256(
+    canonicalJson({ way, source, envFile: envFile ?? raw?.envFile, inputs: raw?.inputs, oauth: raw?.oauth }),
+  );
+}
+
+/** What the decision is about, line by line; to be shown through the host's display function. */
+export function describeForTrust(entry: ServerEntry): TrustSubject {
+  const { name, written, source } = entry;
+  const lines: TrustLine[] = [];
+  const add = (label: string, value: string | undefined) => value !== undefined && lines.push({ label, value });
+  if ("command" in written) {
+    add("Command", written.command);
+    for (const [index, arg] of (written.args ?? []).entries()) add(`Argument ${index + 1}`, arg);
+    add("Folder", written.cwd ?? ("command" in entry.way ? entry.way.cwd : undefined));
+    for (const variable of Object.keys(written.env ?? {})) add("Variable", variable);
+  } else if ("url" in written) {
+    add("Address", written.url);
+    for (const header of Object.keys(written.headers ?? {})) add("Header", header);
+  }
+  const { envFile, raw } = isConfigured(entry) ? entry : noFile;
+  add("Variables from", envFile?.path ?? raw?.envFile);
+  for (const variable of envFile?.names ?? []) add("Variable", variable);
+  // A header or an address can carry any of the user's secrets away.
+  for (const variable of raw ? variablesOf(raw, syntaxOf(raw)) : []) add("Takes your variable", variable);
+  for (const input of raw?.inputs ?? []) add("Asks for", input.id);
+  if (source.kind === "file") {
+    add("File", source.file);
+    add("Place", source.path);
+    add("Written for", source.product);
+  }
+  return { name, source, lines };
+}
+
+function syntaxOf({ source }: RawEntry): Syntax {
+  return conventionOf(source.product)?.syntax ?? [];
+}
