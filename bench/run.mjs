@@ -20,6 +20,8 @@ const workloads = {
   W7h: "./workloads/w7h-notify-http.mjs",
   W8: "./workloads/w8-many-tools.mjs",
   W9: "./workloads/w9-http-client.mjs",
+  W10: "./workloads/w10-host.mjs",
+  W11: "./workloads/w11-catalog.mjs",
   conversions: "./workloads/conversions.mjs",
   size: "./workloads/size.mjs",
   types: "./workloads/types.mjs",

@@ -30,7 +30,7 @@ async function bundleLibrary() {
   await build({
     input,
     platform: "neutral",
-    external: [/^node:/, "jose", "oauth4webapi"],
+    external: [/^node:/, "jose", "jsonc-parser", "oauth4webapi", "smol-toml", "yaml"],
     preserveEntrySignatures: "allow-extension",
     output: {
       dir: built,

@@ -50,8 +50,15 @@ test("ARCHITECTURE.md draws the layers as they are", () => {
   expect(readFileSync(join(root, "ARCHITECTURE.md"), "utf8")).toContain(drawLayers());
 });
 
-test("the library depends on what authorization is built on, and on nothing else", () => {
+test("the library depends on what authorization and configuration are built on, and on nothing else", () => {
   const { dependencies = {} } = JSON.parse(readFileSync(join(root, "packages/portolan/package.json"), "utf8"));
-  expect(Object.keys(dependencies)).toEqual(["jose", "oauth4webapi"]);
-  for (const file of files) if (!file.startsWith("auth/")) expect(read(file)).not.toMatch(/from "(jose|oauth4webapi)"/);
+  expect(Object.keys(dependencies)).toEqual(["jose", "jsonc-parser", "oauth4webapi", "smol-toml", "yaml"]);
+  for (const file of files) {
+    if (!file.startsWith("auth/")) expect(read(file)).not.toMatch(/from "(jose|oauth4webapi)"/);
+    if (!file.startsWith("host/config/")) expect(read(file)).not.toMatch(/"(jsonc-parser|smol-toml|yaml)"/);
+  }
+});
+
+test("the readers of configuration files are loaded only with the first file that needs them", () => {
+  for (const file of files) expect(read(file)).not.toMatch(/^import (?!type\b).*"(jsonc-parser|smol-toml|yaml)"/m);
 });

@@ -17,7 +17,11 @@ export type PortolanErrorCode =
   | "login-required"
   | "address-refused"
   | "store-failed"
-  | "http-status";
+  | "http-status"
+  | "server-unavailable"
+  | "denied"
+  | "unanswered"
+  | "model-failed";
 
 /** A failure on our own side: nothing of it is meant for the peer. */
 export class PortolanError extends Error {

@@ -12,7 +12,6 @@ const inputSchema = {
   required: ["pair"],
   additionalProperties: false,
   if: { properties: { kind: { const: "b" } }, required: ["kind"] },
-  // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
   then: { properties: { pair: { minItems: 2 } } },
   $defs: { count: { $anchor: "count", type: "integer", minimum: 0 } },
 };

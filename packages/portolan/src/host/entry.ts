@@ -1,6 +1,6 @@
 import type { HttpAuth, HttpHeaders } from "../client/http/options.ts";
-import type { EraPolicy } from "../client/options.ts";
 import type { Link } from "../client/link.ts";
+import type { EraPolicy } from "../client/options.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 
 /** A server to start as a child process. */
@@ -10,6 +10,8 @@ export interface CommandWay {
   readonly cwd?: string;
   /** Given to the child beside the few variables every program needs. */
   readonly env?: { readonly [name: string]: string };
+  /** How long each step of its shutdown may take: end of input, SIGTERM, SIGKILL. 2 s unless said. */
+  readonly graceMs?: number;
 }
 
 /** A server to reach over the network. */
@@ -35,6 +37,8 @@ export interface ServerSettings {
   readonly disabled?: boolean;
   /** Whether its hints about its tools (read-only, destructive…) count; by default those of servers named in code do. */
   readonly trustHints?: boolean;
+  /** Whether its results may be taken at their word: what others could have written there must not be. */
+  readonly trustContent?: boolean;
   /** Names of its tools, `*` for any characters: only these are visible to models. */
   readonly only?: readonly string[];
   /** Names of its tools, `*` for any characters: these are not visible to models. */

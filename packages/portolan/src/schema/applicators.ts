@@ -285,7 +285,6 @@ export const applicators: { readonly [name: string]: Keyword } = {
   oneOf: choice(true),
   not,
   if: condition,
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
   then: partOf((schema) => schema["if"] !== undefined),
   else: partOf((schema) => schema["if"] !== undefined),
 };

@@ -57,7 +57,6 @@ export const tools: Requirement[] = [
         $defs: { name: { $anchor: "name", type: "string", "x-hint": true } },
         properties: { who: { $ref: "#name" }, list: { prefixItems: [{ const: null }], items: false } },
         if: { required: ["who"] },
-        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
         then: { dependentRequired: { who: ["list"] } },
         allOf: [{ not: { required: ["z"] } }],
         additionalProperties: false,

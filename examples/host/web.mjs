@@ -1,0 +1,60 @@
+// @ts-check
+// A web back end: a run is a stream of server-sent events, and what must be answered is answered by another request.
+//   POST /runs      { "task": "…" }             → events
+//   POST /answers   { "id": "…", "answer": … }  → 204
+// Run: node web.mjs <.mcp.json> <port>
+import { createServer } from "node:http";
+import { json } from "node:stream/consumers";
+import { createHost } from "portolan/host";
+import { demo } from "portolan/models";
+
+/** @param {import("portolan/host").HostOptions} options */
+export async function serveAssistant(options, port = 0) {
+  const host = await createHost({
+    model: demo(),
+    // Answered by the page, whenever its user does.
+    answers: { approve: "later", elicit: "later", sample: "later" },
+    ...options,
+  });
+
+  const server = createServer(async (request, response) => {
+    try {
+      const body = /** @type {{ task?: string, id?: string, answer?: unknown }} */ (await json(request));
+      if (request.method === "POST" && request.url === "/answers") {
+        host.answer(String(body.id), body.answer);
+        response.writeHead(204).end();
+      } else if (request.method === "POST" && request.url === "/runs") {
+        response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+        const run = host.run(String(body.task));
+        // Who closes the page ends the run.
+        response.on("close", () => run.cancel());
+        for await (const event of run) {
+          const { state: _, ...shown } = { state: undefined, ...event };
+          response.write(`event: ${event.type}\ndata: ${JSON.stringify(shown)}\n\n`);
+        }
+        response.end();
+      } else response.writeHead(404).end();
+    } catch (error) {
+      if (!response.headersSent) response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: error instanceof Error ? error.message : String(error) }));
+    }
+  });
+
+  await new Promise((resolve) => server.listen(port, "127.0.0.1", () => resolve(undefined)));
+  const address = /** @type {import("node:net").AddressInfo} */ (server.address());
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    host,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await host.close();
+    },
+  };
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [, , config = ".mcp.json", port = "8080"] = process.argv;
+  const { url } = await serveAssistant({ servers: config }, Number(port));
+  console.log(url);
+}

@@ -1,0 +1,117 @@
+import { toError } from "../../client/failures.ts";
+import { PortolanError } from "../../errors.ts";
+import type { CallToolResult, ToolResultContent } from "../../protocol/types/index.ts";
+import type { Conversation, Host, HostCallOptions } from "../api.ts";
+import { type Presentation, toAttachment, toToolResult } from "./content.ts";
+import type { RunEvent, RunOptions, WantedCall } from "./run.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+const piece = 10_000;
+
+/** What calls are made with. */
+export interface CallRoom {
+  readonly host: Pick<Host, "callTool" | "readResource">;
+  readonly run: string;
+  readonly toolbox: Toolbox;
+  readonly conversation: Conversation;
+  readonly presentation: Presentation;
+  readonly options: RunOptions;
+  readonly signal: AbortSignal;
+  readonly tell: (event: RunEvent) => Promise<void>;
+}
+
+/** A call that must be approved before the run can go on. */
+export class Paused extends Error {}
+
+/** Makes one call that a model wishes for; whatever becomes of it is a result that the model sees. */
+export async function makeCall(call: WantedCall, room: CallRoom): Promise<ToolResultContent> {
+  const { toolbox, presentation, tell } = room;
+  const { id, name, input } = call;
+  const own = Object.hasOwn(ownCalls, name) ? ownCalls[name] : undefined;
+  if (own) return { type: "tool_result", toolUseId: id, ...(await own(call, room)) };
+  const tool = toolbox.find(name);
+  if (!tool) return fail(id, `There is no tool ${JSON.stringify(name)}. Use one of the tools that are listed.`);
+  const { server } = tool;
+  await tell({ type: "tool", stage: "call", id, server, tool: tool.name, args: input });
+  let result: CallToolResult;
+  try {
+    result = await room.host.callTool(server, tool.name, input, {
+      ...callOptions(call, room),
+      onProgress: (progress) => void tell({ type: "tool", stage: "progress", id, progress }),
+    });
+  } catch (thrown) {
+    result = { content: [{ type: "text", text: explain(thrown, room) }], isError: true };
+  }
+  await tell({ type: "tool", stage: "result", id, result });
+  return toToolResult(id, `tool ${tool.name} of server "${server}"`, result, presentation);
+}
+
+type OwnResult = Omit<ToolResultContent, "type" | "toolUseId">;
+
+/** The tools of the run itself. */
+const ownCalls: { readonly [name: string]: (call: WantedCall, room: CallRoom) => OwnResult | Promise<OwnResult> } = {
+  find_tools({ input }, { toolbox }) {
+    const found = toolbox.lookUp(String(input["query"] ?? ""), 8);
+    if (found.length === 0) return say("No tool fits. Try other words.");
+    return say(`You can call from now on: ${found.map(({ modelName }) => modelName).join(", ")}`);
+  },
+  find_resources({ input }, { toolbox }) {
+    const found = toolbox.resources(String(input["query"] ?? ""), 20);
+    return say(found.length === 0 ? "No resource fits. Try fewer words." : found.join("\n"));
+  },
+  read_more({ input }, { presentation }) {
+    const text = presentation.aside.get(String(input["name"]));
+    if (text === undefined) return say(`There is no result ${JSON.stringify(input["name"])} any more.`, true);
+    const from = Math.max(0, Math.floor(Number(input["from"]) || 0));
+    const to = Math.min(text.length, from + piece);
+    return say(`Characters ${from} to ${to} of ${text.length}:\n${text.slice(from, to)}`);
+  },
+  async read_resource(call, room) {
+    const [server, uri] = [String(call.input["server"]), String(call.input["uri"])];
+    try {
+      const contents = await room.host.readResource(server, uri, callOptions(call, room));
+      return { content: toAttachment(server, uri, contents, room.presentation) };
+    } catch (thrown) {
+      return say(explain(thrown, room), true);
+    }
+  },
+};
+
+function callOptions({ id }: WantedCall, room: CallRoom): HostCallOptions {
+  const { run, conversation, signal, options } = room;
+  const approve = options.approvals === "pause" ? pausing(id, options.decisions) : options.answers?.approve;
+  return {
+    by: "model",
+    run,
+    call: id,
+    conversation,
+    signal,
+    answers: { ...options.answers, ...(approve && { approve }) },
+  };
+}
+
+/** Takes a decision that was made meanwhile, or has the run pause. */
+function pausing(id: string, decisions: { readonly [call: string]: boolean } = {}) {
+  return (): boolean => {
+    const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined;
+    if (decision === undefined) throw new Paused("The call waits for an approval");
+    return decision;
+  };
+}
+
+/** What a model hears of a call that failed; what ends the run is no answer. */
+function explain(thrown: unknown, { signal }: CallRoom): string {
+  if (thrown instanceof Paused) throw thrown;
+  if (signal.aborted) throw toError(signal.reason);
+  const { message } = toError(thrown);
+  const isDenied = thrown instanceof PortolanError && thrown.code === "denied";
+  return isDenied ? `${message}. Do not try it again unless the user asks for it.` : message;
+}
+
+function fail(toolUseId: string, text: string): ToolResultContent {
+  return { type: "tool_result", toolUseId, ...say(text, true) };
+}
+
+function say(text: string, isError = false): OwnResult {
+  return { content: [{ type: "text", text }], ...(isError && { isError }) };
+}

@@ -1,0 +1,139 @@
+import type { Progress } from "../../client/options.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import type { Model, Usage } from "../../models/model.ts";
+import type { CallToolResult, SamplingMessage } from "../../protocol/types/index.ts";
+import type { ApprovalQuestion, HostAnswers, Question } from "../questions.ts";
+
+/** How a model works on something. */
+export interface RunOptions {
+  /** The host's first model unless said. */
+  readonly model?: Model;
+  /** Put before what the host itself tells the model. */
+  readonly system?: string;
+  /** Resources that the user chose for the model to see. */
+  readonly attach?: readonly { readonly server: string; readonly uri: string }[];
+  /** What was said before. */
+  readonly history?: readonly SamplingMessage[];
+  /** Only the tools and resources of these servers. */
+  readonly servers?: readonly string[];
+  /** Names as `server.tool`, `*` for any characters: only these tools, or all but these, beside what the host shows. */
+  readonly only?: readonly string[];
+  readonly except?: readonly string[];
+  /** Before those of the host. */
+  readonly answers?: HostAnswers;
+  /**
+   * What happens when something must be approved: the run waits for the answer; or it ends, and goes on with
+   * `host.run(state, { decisions })` when there is one.
+   */
+  readonly approvals?: "wait" | "pause";
+  /** Answers to what a paused run has asked, by the `call` of each question. */
+  readonly decisions?: { readonly [call: string]: boolean };
+  /** How often the model may speak; 20 unless said. */
+  readonly maxTurns?: number;
+  /** How many tools may be called in all; 100 unless said. */
+  readonly maxCalls?: number;
+  /** Of each turn; 4,096 unless said. */
+  readonly maxTokens?: number;
+  /** How much the conversation may hold; what the model says it can take, or 32,000. */
+  readonly contextTokens?: number;
+  /** Longer results are kept aside for the model to read in pieces; 20,000 unless said. */
+  readonly maxResultChars?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What a run works on: words, or a prompt of a server. */
+export type Task =
+  | string
+  | {
+      readonly server: string;
+      readonly prompt: string;
+      readonly args?: { [name: string]: string };
+      readonly text?: string;
+    };
+
+/** A call that a model wishes for. */
+export interface WantedCall {
+  readonly id: string;
+  /** As the model calls it. */
+  readonly name: string;
+  readonly input: JsonObject;
+}
+
+/** All that is needed to go on with a run, as JSON. */
+export interface RunState {
+  readonly id: string;
+  readonly messages: readonly SamplingMessage[];
+  /** Calls without a result: they wait for a decision. */
+  readonly pending: readonly WantedCall[];
+  /** Results of the same turn that wait for the others. */
+  readonly settled: readonly SamplingMessage[];
+  /** Servers whose words are in it. */
+  readonly contentFrom: readonly string[];
+  /** Servers whose resources are in it. */
+  readonly resourcesFrom: readonly string[];
+  /** Tools that the model has looked up. */
+  readonly found: readonly string[];
+  /** What was too long for the conversation, by name. */
+  readonly aside: { readonly [name: string]: string };
+  readonly turns: number;
+  readonly calls: number;
+}
+
+/** Why a run has ended. */
+export type RunEnd =
+  /** The model has said all it had to say. */
+  | "done"
+  /** Something must be approved before it can go on. */
+  | "approval"
+  | "max-turns"
+  | "max-calls"
+  | "max-tokens"
+  /** The conversation holds more than the model can take. */
+  | "context"
+  | "refusal"
+  | "cancelled"
+  | "failed";
+
+/** What happens in a run. */
+export type RunEvent =
+  | { readonly type: "text"; readonly delta: string }
+  | { readonly type: "thinking"; readonly delta: string }
+  | {
+      readonly type: "tool";
+      readonly stage: "call";
+      readonly id: string;
+      readonly server: string;
+      readonly tool: string;
+      readonly args: JsonObject;
+    }
+  | { readonly type: "tool"; readonly stage: "progress"; readonly id: string; readonly progress: Progress }
+  | { readonly type: "tool"; readonly stage: "result"; readonly id: string; readonly result: CallToolResult }
+  /** Something must be approved: by `answers.approve`, by `host.answer`, or, if the run pauses, by `decisions`. */
+  | { readonly type: "approval"; readonly question: ApprovalQuestion }
+  /** A server asks something; it is answered by `answers` or by `host.answer`. */
+  | { readonly type: "question"; readonly question: Question }
+  | { readonly type: "usage"; readonly model: string; readonly usage: Usage }
+  /** Something that the user should know. */
+  | { readonly type: "notice"; readonly text: string }
+  | RunDone;
+
+/** The last event. */
+export interface RunDone {
+  readonly type: "done";
+  readonly reason: RunEnd;
+  /** What the model said last. */
+  readonly text: string;
+  /** Why it failed. */
+  readonly error?: Error;
+  /** Of all turns together. */
+  readonly usage: Usage;
+  readonly state: RunState;
+}
+
+/** A model at work. It works whether or not anybody iterates; who leaves the iteration ends it. */
+export interface Run extends AsyncIterable<RunEvent> {
+  readonly id: string;
+  /** The last event; never rejects. */
+  readonly result: Promise<RunDone>;
+  cancel(reason?: string): void;
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { createClock } from "../../testing/clock.ts";
+import { Budget, createBudgets } from "./budget.ts";
+
+test("requests are counted by the minute and in all", async () => {
+  const clock = createClock();
+  const budget = new Budget({ requestsPerMinute: 2, requests: 3 }, clock);
+  expect([budget.take(1), budget.take(1), budget.take(1)]).toEqual([undefined, undefined, "2 requests in a minute"]);
+  await clock.advance(60_000);
+  expect([budget.take(1), budget.take(1)]).toEqual([undefined, "3 requests"]);
+  expect(budget.left.requests).toBe(0);
+});
+
+test("tokens are counted when they are asked for, and an answer gets no more than is left", () => {
+  const budget = new Budget({ tokens: 100, maxTokens: 50 }, createClock());
+  expect(budget.grant(1_000)).toBe(50);
+  expect(budget.take(30)).toBeUndefined();
+  budget.spend(40);
+  expect(budget.left.tokens).toBe(30);
+  expect(budget.grant(1_000)).toBe(30);
+  expect(budget.take(31)).toBe("100 tokens");
+  // What was refused was not counted.
+  expect(budget.take(30)).toBeUndefined();
+});
+
+test("each server has a budget of its own, and some have other limits", () => {
+  const budgetOf = createBudgets({ requests: 1, servers: { big: { requests: 5 } } }, createClock());
+  budgetOf("small").take(1);
+  expect([budgetOf("small").left.requests, budgetOf("other").left.requests, budgetOf("big").left.requests]).toEqual([
+    0, 1, 5,
+  ]);
+  expect(budgetOf("constructor").left.requests).toBe(1);
+});

@@ -1,0 +1,75 @@
+import type { Clock } from "../../client/clock.ts";
+
+/** What one server may use of the models. */
+export interface SamplingLimits {
+  /** Of one answer; what a server asks for beyond is not given. 4,096 unless said. */
+  readonly maxTokens?: number;
+  /** Of all its requests and answers together; 100,000 unless said. */
+  readonly tokens?: number;
+  /** Of requests in all; 1,000 unless said. */
+  readonly requests?: number;
+  /** 10 unless said. */
+  readonly requestsPerMinute?: number;
+}
+
+/** Counts what one server has used. */
+export class Budget {
+  readonly maxTokens: number;
+  readonly #limits: Required<SamplingLimits>;
+  readonly #clock: Clock;
+  #tokens = 0;
+  #requests = 0;
+  /** When the requests of the last minute were made. */
+  readonly #recent: number[] = [];
+
+  constructor(limits: SamplingLimits, clock: Clock) {
+    this.#limits = { maxTokens: 4_096, tokens: 100_000, requests: 1_000, requestsPerMinute: 10, ...limits };
+    this.maxTokens = this.#limits.maxTokens;
+    this.#clock = clock;
+  }
+
+  get left(): { tokens: number; requests: number } {
+    const { tokens, requests } = this.#limits;
+    return { tokens: Math.max(0, tokens - this.#tokens), requests: Math.max(0, requests - this.#requests) };
+  }
+
+  /** Counts a request of about so many tokens; says what it is too much for, and then counts nothing. */
+  take(inputTokens: number): string | undefined {
+    const { requestsPerMinute, requests, tokens } = this.#limits;
+    const now = this.#clock.now();
+    while (this.#recent[0] !== undefined && now - this.#recent[0] >= 60_000) this.#recent.shift();
+    if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests in a minute`;
+    if (this.#requests >= requests) return `${requests} requests`;
+    if (this.#tokens + inputTokens > tokens) return `${tokens} tokens`;
+    this.#recent.push(now);
+    this.#requests += 1;
+    // At once, not when the answer is there: requests made side by side count, too.
+    this.#tokens += inputTokens;
+    return undefined;
+  }
+
+  /** What an answer may still have of a wish for so many. */
+  grant(wanted: number): number {
+    return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens));
+  }
+
+  /** What a request was found to have used, beside what was counted for it. */
+  spend(tokens: number): void {
+    this.#tokens += Math.max(0, tokens);
+  }
+}
+
+/** Gives each server a budget of its own, the first time it is asked for. */
+export function createBudgets(
+  options: SamplingLimits & { readonly servers?: { readonly [server: string]: SamplingLimits } },
+  clock: Clock,
+): (server: string) => Budget {
+  const { servers = {}, ...limits } = options;
+  const budgets = new Map<string, Budget>();
+  return (server) => {
+    const own = Object.hasOwn(servers, server) ? servers[server] : {};
+    const budget = budgets.get(server) ?? new Budget({ ...limits, ...own }, clock);
+    budgets.set(server, budget);
+    return budget;
+  };
+}

@@ -1,0 +1,92 @@
+import type { QuestionContext } from "../../client/answers.ts";
+import { RpcError } from "../../jsonrpc/errors.ts";
+import { chooseModel } from "../../models/choose.ts";
+import type { Model, Usage } from "../../models/model.ts";
+import { needsOf } from "../../models/needs.ts";
+import { answerSampling } from "../../models/sampling.ts";
+import { estimateTokens } from "../../models/tokens.ts";
+import type { CreateMessageParams, CreateMessageResult } from "../../protocol/types/index.ts";
+import type { Asking } from "../asking.ts";
+import type { HostAnswers, ModelChoice, SamplingVerdict } from "../questions.ts";
+import type { Budget } from "./budget.ts";
+
+/** What a server's wish to use a model is answered with. */
+export interface Sampling {
+  readonly server: string;
+  readonly models: readonly Model[];
+  readonly budget: Budget;
+  readonly asking: Asking;
+  /** Whether the user looks at what is asked, and at what is answered. */
+  readonly reviews: { readonly request: boolean; readonly response: boolean };
+  /** Hears of each step. */
+  readonly note: (step: string, data: object) => void;
+  /** Hears what the user has decided, and for how long. */
+  readonly decided: (verdict: SamplingVerdict) => Promise<void>;
+}
+
+/** Has a model answer a server, if its user agrees to what is asked and to what is answered. */
+export async function sample(
+  sampling: Sampling,
+  wanted: CreateMessageParams,
+  { signal }: QuestionContext,
+  during: { readonly id?: string; readonly answers?: HostAnswers } = {},
+): Promise<CreateMessageResult> {
+  const { server, models, budget, asking, reviews, note } = sampling;
+  // A server sees nothing of the conversation, whatever it asks for.
+  const { includeContext: _, ...own } = wanted;
+  let params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens) };
+  let model = chooseModel(models, params.modelPreferences, needsOf(params));
+  if (!model) throw refused("no model here can take what it holds", note, { server });
+  const inputTokens = estimateTokens([params.systemPrompt ?? "", params.messages, params.tools ?? []]);
+  const excess = budget.take(inputTokens);
+  if (excess !== undefined) throw refused(`this server may use no more than ${excess}`, note, { limit: excess });
+
+  const options = { own: during.answers, signal };
+  const asked = { kind: "sample" as const, server, ...(during.id !== undefined && { run: during.id }) };
+  if (reviews.request) {
+    const verdict = await asking.ask<"sample">(
+      {
+        ...asked,
+        stage: "request",
+        params,
+        model: choiceOf(model),
+        alternatives: models.filter((other) => other !== model).map(choiceOf),
+        inputTokens,
+        left: budget.left,
+      },
+      options,
+    );
+    await sampling.decided(verdict);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", note, { stage: "request" });
+    if (verdict.params) params = { ...verdict.params, maxTokens: budget.grant(verdict.params.maxTokens) };
+    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
+  }
+  note("asked", { model: model.id, params });
+
+  let usage: Usage = {};
+  let result = await answerSampling(model, params, {
+    signal,
+    onUsage: (used) => {
+      usage = used;
+    },
+  });
+  const outputTokens = usage.outputTokens ?? estimateTokens(result);
+  budget.spend(outputTokens + (usage.inputTokens ?? inputTokens) - inputTokens);
+  if (reviews.response) {
+    const verdict = await asking.ask<"sample">({ ...asked, stage: "response", params, result }, options);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", note, { stage: "response" });
+    if (verdict.result) result = verdict.result;
+  }
+  note("answered", { model: result.model, result });
+  return result;
+}
+
+/** What the server hears; the code is the one that the specification gives for a user's no. */
+function refused(why: string, note: Sampling["note"], data: object): RpcError {
+  note("refused", { ...data, why });
+  return new RpcError(-1, `Sampling was refused: ${why}`);
+}
+
+function choiceOf({ id, capabilities, notice }: Model): ModelChoice {
+  return { id, capabilities, ...(notice !== undefined && { notice }) };
+}

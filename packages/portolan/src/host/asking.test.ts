@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { Asking, type Draft } from "./asking.ts";
+import type { HostAnswers, Question } from "./questions.ts";
+
+function createAsking(answers: HostAnswers) {
+  const settled: string[] = [];
+  const asked: Question[] = [];
+  const asking = new Asking(answers, {
+    asked: (question) => asked.push(question),
+    settled: ({ id }) => settled.push(id),
+  });
+  return { asking, asked, settled };
+}
+
+function approval(server = "s"): Draft<"approve"> {
+  return {
+    kind: "approve",
+    server,
+    action: { kind: "resource", uri: "x:y" },
+    reason: "",
+    cautions: [],
+    findings: [],
+  };
+}
+
+test("one server cannot fill the list of questions for the others", async () => {
+  const { asking } = createAsking({ approve: "later" });
+  const waiting = Array.from({ length: 20 }, () => asking.ask(approval("loud")));
+  await expect(asking.ask(approval("loud"))).rejects.toThrow("20 questions about loud wait already");
+  const other = asking.ask(approval("quiet"));
+  expect(asking.waiting).toHaveLength(21);
+  asking.answer(asking.waiting.at(-1)?.id ?? "", true);
+  expect(await other).toEqual({ allow: true });
+  asking.close();
+  for (const question of waiting) await expect(question).rejects.toThrow("The host is closed");
+  expect(asking.waiting).toEqual([]);
+});
+
+test("a question that nobody answers is not put", async () => {
+  const { asking, asked } = createAsking({});
+  expect(asking.answers("approve")).toBe(false);
+  await expect(asking.ask(approval())).rejects.toMatchObject({ code: "unanswered" });
+  expect(asked).toEqual([]);
+});
+
+test("answers of the one who asks come first", async () => {
+  const { asking } = createAsking({ approve: () => false });
+  expect(await asking.ask(approval(), { own: { approve: () => true } })).toEqual({ allow: true });
+});
+
+test.each([[undefined], ["yes"], [1], [{}], [{ allow: "yes" }], [null]])("%j is no answer", async (answer) => {
+  const { asking, settled } = createAsking({ approve: () => answer as never });
+  await expect(asking.ask(approval())).rejects.toThrow("answers.approve: expected true, false or { allow }");
+  expect(settled).toHaveLength(1);
+});
+
+test("what an answerer throws is why there is no answer", async () => {
+  const { asking } = createAsking({
+    approve: () => {
+      throw new Error("the dialog broke");
+    },
+  });
+  await expect(asking.ask(approval())).rejects.toThrow("the dialog broke");
+});
+
+test("an answerer that never answers is not waited for once the question is taken back", async () => {
+  const { asking, asked } = createAsking({ approve: () => new Promise(() => {}) });
+  const stop = new AbortController();
+  const waiting = asking.ask(approval(), { signal: stop.signal });
+  stop.abort(new Error("too late"));
+  await expect(waiting).rejects.toThrow("too late");
+  expect(asked[0]?.signal.aborted).toBe(true);
+  await expect(asking.ask(approval(), { signal: stop.signal })).rejects.toThrow("too late");
+});

@@ -1,0 +1,168 @@
+import type { Answers } from "../client/answers.ts";
+import type { Client } from "../client/api.ts";
+import type { Clock } from "../client/clock.ts";
+import { CallFailure, toError } from "../client/failures.ts";
+import type { CallOptions } from "../client/options.ts";
+import { PortolanError } from "../errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../protocol/types/index.ts";
+import type { HostCallOptions } from "./api.ts";
+import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
+import { type Consent, denied } from "./consent.ts";
+import { type Deed, type Diary, runOf } from "./diary.ts";
+import type { HostEvent } from "./events.ts";
+import type { Feed } from "./feed.ts";
+import type { HostedServer } from "./hosted-server.ts";
+
+/** Asks a server for something. */
+type Act<T> = (client: Client, options: CallOptions) => Promise<T>;
+
+/** What calls without wishes of their own are made with: nothing is made for them. */
+export const plain: HostCallOptions & CallOptions = {};
+
+/** What calls are made with. */
+export interface CallsOptions {
+  readonly catalog: Catalog;
+  readonly consent: Consent;
+  readonly diary: Diary;
+  readonly feed: Feed<HostEvent>;
+  readonly clock: Clock;
+  /** How a server's questions are answered in the course of some call. */
+  readonly answersFor: (server: HostedServer, options: HostCallOptions) => Answers;
+}
+
+/** Everything that is asked of servers on the user's behalf: agreed to, done, and written down. */
+export class Calls {
+  readonly #with: CallsOptions;
+  #count = 0;
+
+  constructor(options: CallsOptions) {
+    this.#with = options;
+  }
+
+  async callTool(
+    server: HostedServer,
+    name: string,
+    args: JsonObject,
+    options: HostCallOptions,
+  ): Promise<CallToolResult> {
+    const id = this.#begin();
+    const client = server.client ?? (await server.use(options.signal));
+    const tool = this.#find(server, name);
+    const asking = this.#with.consent.permitTool(id, server, tool, args, options);
+    if (asking) {
+      await asking;
+      // Looked at again: the user may have taken their time, and the server its chance.
+      if (this.#find(server, name).digest !== tool.digest) throw changed(server, name);
+    }
+    const act: Act<CallToolResult> = (running, call) => running.callTool(name, args, call);
+    const result = await this.#act({ kind: "call", id, server, name, args, options }, client, act);
+    if (server.entry.settings.trustContent !== true) options.conversation?.contentFrom.add(server.name);
+    return result;
+  }
+
+  async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
+    const id = this.#begin();
+    const client = server.client ?? (await server.use(options.signal));
+    await this.#with.consent.permitResource(id, server, uri, options);
+    const act: Act<ReadResourceResult> = (running, call) => running.readResource(uri, call);
+    const result = await this.#act({ kind: "resource", id, server, name: uri, options }, client, act);
+    options.conversation?.resourcesFrom.add(server.name);
+    if (server.entry.settings.trustContent !== true) options.conversation?.contentFrom.add(server.name);
+    return result;
+  }
+
+  async getPrompt(
+    server: HostedServer,
+    name: string,
+    args: { [name: string]: string },
+    options: HostCallOptions,
+  ): Promise<GetPromptResult> {
+    const id = this.#begin();
+    const client = server.client ?? (await server.use(options.signal));
+    const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
+    return this.#act({ kind: "prompt", id, server, name, args, options }, client, act);
+  }
+
+  /** Nothing is done that could not be written down, where that is required. */
+  #begin(): string {
+    this.#with.diary.ready();
+    this.#count += 1;
+    return `c${this.#count}`;
+  }
+
+  #find(server: HostedServer, name: string): CatalogTool {
+    const tool = this.#with.catalog.tool(server.name, name);
+    if (!tool) {
+      const known = this.#with.catalog.search(name, { server: server.name, limit: 3 }).map((near) => near.name);
+      const near = known.length === 0 ? "" : `; near to it are ${known.join(", ")}`;
+      throw new PortolanError("invalid-argument", `${server.name} has no tool ${JSON.stringify(name)}${near}`);
+    }
+    if (tool.isQuarantined) throw changed(server, name);
+    return tool;
+  }
+
+  /** Does it and writes down how it went. */
+  async #act<T extends object>(deed: Deed, client: Client, act: Act<T>): Promise<T> {
+    const { diary, feed, clock } = this.#with;
+    const { id, server, name, options } = deed;
+    const begun = clock.now();
+    diary.begin(deed);
+    if (feed.isHeard) feed.tell({ kind: "call", server: server.name, call: id, name, ...runOf(options) });
+    try {
+      const result = await this.#attempt(deed, client, act);
+      diary.end(deed, { ms: clock.now() - begun, result });
+      this.#tellEnd(deed, "done", begun);
+      return result;
+    } catch (thrown) {
+      const how = options.signal?.aborted ? "cancelled" : "failed";
+      diary.end(deed, { ms: clock.now() - begun, how, message: toError(thrown).message });
+      this.#tellEnd(deed, how, begun);
+      throw thrown;
+    }
+  }
+
+  /** A call that certainly did not reach its server is made once more. */
+  async #attempt<T>(deed: Deed, client: Client, act: Act<T>): Promise<T> {
+    const call = this.#callOptions(deed);
+    try {
+      return await act(client, call);
+    } catch (thrown) {
+      const neverRan =
+        thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
+      if (!neverRan) throw thrown;
+      return act(await deed.server.use(deed.options.signal), call);
+    }
+  }
+
+  #callOptions({ id, server, name, options }: Deed): CallOptions {
+    const { feed, answersFor } = this.#with;
+    if (options === plain && !feed.isHeard) return plain;
+    const { signal, idleMs, totalMs, meta, onProgress, answers, run } = options;
+    const hears = onProgress !== undefined || feed.isHeard;
+    return {
+      ...(signal && { signal }),
+      ...(idleMs !== undefined && { idleMs }),
+      ...(totalMs !== undefined && { totalMs }),
+      ...(meta && { meta }),
+      ...(hears && {
+        onProgress: (progress) => {
+          feed.tell({ kind: "progress", server: server.name, call: id, name, progress });
+          onProgress?.(progress);
+        },
+      }),
+      ...((answers || run !== undefined) && { answers: answersFor(server, options) }),
+    };
+  }
+
+  #tellEnd({ id, server, name }: Deed, how: "done" | "failed" | "cancelled", begun: number): void {
+    const { feed, clock } = this.#with;
+    if (feed.isHeard) feed.tell({ kind: "ended", server: server.name, call: id, name, how, ms: clock.now() - begun });
+  }
+}
+
+function changed(server: HostedServer, name: string): PortolanError {
+  return denied(
+    `${server.name}.${name} is not the tool that was accepted: its definition has changed; look at it (changedDefinitions) and accept it first`,
+  );
+}

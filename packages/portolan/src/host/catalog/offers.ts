@@ -1,0 +1,77 @@
+import type { Client } from "../../client/api.ts";
+import { toError } from "../../client/failures.ts";
+import type { Prompt, Resource, ResourceTemplate, Tool } from "../../protocol/types/index.ts";
+
+/** What one server offers, as it says. */
+export interface Offers {
+  readonly tools: readonly Tool[];
+  readonly prompts: readonly Prompt[];
+  readonly resources: readonly Resource[];
+  readonly templates: readonly ResourceTemplate[];
+  readonly instructions?: string;
+}
+
+/** The lists that change together. */
+export type OfferKind = "tools" | "prompts" | "resources";
+
+/** How much of what a server offers is looked at. */
+export interface OfferLimits {
+  /** Of each list; 2,000 unless said. */
+  readonly maxItems?: number;
+  /** Characters of JSON of each list; 4 Mi unless said. */
+  readonly maxChars?: number;
+}
+
+export const nothing: Offers = { tools: [], prompts: [], resources: [], templates: [] };
+
+/** Reads the lists of one kind. `warn` hears what was left out, and why. */
+export async function readOffers(
+  client: Client,
+  kind: OfferKind,
+  limits: OfferLimits,
+  warn: (what: string) => void,
+): Promise<Partial<Offers>> {
+  if (client.server.capabilities[kind] === undefined) return {};
+  const read = <T>(what: string, items: AsyncIterable<T>, keyOf: (item: T) => string) =>
+    readList(items, keyOf, limits, (why) => warn(`${what}: ${why}`));
+  // A kept list would hide the very change that led here.
+  const options = { fresh: true };
+  if (kind === "tools") return { tools: await read("tools", client.tools(options), ({ name }) => name) };
+  if (kind === "prompts") return { prompts: await read("prompts", client.prompts(options), ({ name }) => name) };
+  const [resources, templates] = await Promise.all([
+    read("resources", client.resources(options), ({ uri }) => uri),
+    read("resource templates", client.templates(options), ({ uriTemplate }) => uriTemplate),
+  ]);
+  return { resources, templates };
+}
+
+async function readList<T>(
+  items: AsyncIterable<T>,
+  keyOf: (item: T) => string,
+  { maxItems = 2_000, maxChars = 4 * 1024 * 1024 }: OfferLimits,
+  warn: (why: string) => void,
+): Promise<T[]> {
+  const list = new Map<string, T>();
+  let chars = 0;
+  try {
+    for await (const item of items) {
+      const key = keyOf(item);
+      if (list.has(key)) {
+        warn(`${JSON.stringify(key.slice(0, 100))} is there twice; the first one counts`);
+        continue;
+      }
+      chars += JSON.stringify(item).length;
+      if (list.size >= maxItems || chars > maxChars) {
+        const limit = list.size >= maxItems ? `${maxItems} items` : `${maxChars} characters`;
+        warn(`more than ${limit}; the rest is left out`);
+        break;
+      }
+      list.set(key, item);
+    }
+  } catch (thrown) {
+    // A list that breaks off is worth what came before; one without a beginning is none.
+    if (list.size === 0) throw thrown;
+    warn(`the list breaks off after ${list.size}: ${toError(thrown).message}`);
+  }
+  return [...list.values()];
+}

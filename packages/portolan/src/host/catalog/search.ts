@@ -1,0 +1,88 @@
+/** One thing that can be found. */
+export interface Found<T> {
+  readonly item: T;
+  readonly score: number;
+}
+
+/** The words of a thing, those of its name first: they weigh more. */
+export interface Words {
+  readonly name: string;
+  readonly text: string;
+}
+
+// The usual values of BM25, the ranking that is meant here.
+const saturation = 1.2;
+const lengthShare = 0.75;
+const nameWeight = 4;
+const maxWords = 400;
+
+interface Document<T> {
+  readonly item: T;
+  readonly length: number;
+}
+
+/** The searchable words of one server's part, so that a change makes only this part anew. */
+export class Index<T> {
+  readonly documents: Document<T>[] = [];
+  /** Where each word occurs, and how much it weighs there. */
+  readonly occurrences: Map<string, Map<number, number>> = new Map();
+  words = 0;
+
+  add(item: T, { name, text }: Words): void {
+    const weights = new Map<string, number>();
+    for (const word of wordsOf(name)) weights.set(word, (weights.get(word) ?? 0) + nameWeight);
+    for (const word of wordsOf(text)) weights.set(word, (weights.get(word) ?? 0) + 1);
+    const number = this.documents.length;
+    let length = 0;
+    for (const [word, weight] of weights) {
+      length += weight;
+      const places = this.occurrences.get(word);
+      if (places) places.set(number, weight);
+      else this.occurrences.set(word, new Map([[number, weight]]));
+    }
+    this.documents.push({ item, length });
+    this.words += length;
+  }
+}
+
+/** The things that fit a query best, the best first. */
+export function search<T>(indexes: readonly Index<T>[], query: string, limit: number): Found<T>[] {
+  const total = indexes.reduce((sum, { documents }) => sum + documents.length, 0);
+  const meanLength = indexes.reduce((sum, { words }) => sum + words, 0) / Math.max(1, total);
+  const scores = new Map<Document<T>, number>();
+  for (const word of new Set(wordsOf(query))) {
+    const holders = indexes.flatMap((index) => {
+      const places = index.occurrences.get(word);
+      return places ? [{ index, places }] : [];
+    });
+    const count = holders.reduce((sum, { places }) => sum + places.size, 0);
+    if (count === 0) continue;
+    const rarity = Math.log(1 + (total - count + 0.5) / (count + 0.5));
+    for (const { index, places } of holders) {
+      for (const [number, weight] of places) {
+        const document = index.documents[number] as Document<T>;
+        const damping = saturation * (1 - lengthShare + (lengthShare * document.length) / meanLength);
+        const gain = (rarity * (weight * (saturation + 1))) / (weight + damping);
+        scores.set(document, (scores.get(document) ?? 0) + gain);
+      }
+    }
+  }
+  return [...scores]
+    .map(([{ item }, score]) => ({ item, score }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, limit);
+}
+
+/** The words of a text, in lower case and without endings: `listOpenIssues` and `list_open_issue` are the same. */
+export function wordsOf(text: string): string[] {
+  const apart = text.slice(0, 20_000).replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2");
+  const words = apart.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return words.slice(0, maxWords).map(stem);
+}
+
+function stem(word: string): string {
+  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
+  if (/(?:ch|sh|ss|x)es$/.test(word)) return word.slice(0, -2);
+  if (word.length > 3 && word.endsWith("s") && !word.endsWith("ss")) return word.slice(0, -1);
+  return word;
+}

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { Feed } from "./feed.ts";
+
+type Event = { key?: string; value: number } | { lost: number };
+
+function createFeed(maxUnread?: number): Feed<Event> {
+  return new Feed<Event>({
+    keyOf: (event) => ("value" in event ? event.key : undefined),
+    lost: (lost) => ({ lost }),
+    ...(maxUnread !== undefined && { maxUnread }),
+  });
+}
+
+async function readAll(reader: AsyncIterable<Event>): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const event of reader) events.push(event);
+  return events;
+}
+
+test("every reader hears what happens after it began, also before it looks", async () => {
+  const feed = createFeed();
+  feed.tell({ value: 1 });
+  const [first, second] = [feed.read(), feed.read((event) => "value" in event && event.value > 2)];
+  feed.tell({ value: 2 });
+  feed.tell({ value: 3 });
+  feed.end();
+  expect(await readAll(first)).toEqual([{ value: 2 }, { value: 3 }]);
+  expect(await readAll(second)).toEqual([{ value: 3 }]);
+});
+
+test("events of one key replace each other until somebody looks", async () => {
+  const feed = createFeed();
+  const reader = feed.read();
+  for (let value = 0; value < 100; value += 1) feed.tell({ key: "progress", value });
+  feed.tell({ value: 7 });
+  feed.end();
+  expect(await readAll(reader)).toEqual([{ key: "progress", value: 99 }, { value: 7 }]);
+});
+
+test("a slow reader is told how much it missed", async () => {
+  const feed = createFeed(3);
+  const reader = feed.read();
+  for (let value = 0; value < 10; value += 1) feed.tell({ value });
+  feed.end();
+  expect(await readAll(reader)).toEqual([{ lost: 7 }, { value: 7 }, { value: 8 }, { value: 9 }]);
+});
+
+test("a reader that waits hears at once, and who leaves is forgotten", async () => {
+  const feed = createFeed();
+  const reader = feed.read();
+  const next = reader.next();
+  feed.tell({ value: 1 });
+  expect(await next).toEqual({ value: { value: 1 }, done: false });
+  await reader.return?.();
+  expect(feed.isHeard).toBe(false);
+  expect(await reader.next()).toEqual({ value: undefined, done: true });
+});

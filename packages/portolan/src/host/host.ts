@@ -1,0 +1,292 @@
+import { type Clock, systemClock } from "../client/clock.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import type { Model } from "../models/model.ts";
+import type {
+  CallToolResult,
+  Completion,
+  CompletionReference,
+  GetPromptResult,
+  LogLevel,
+  ReadResourceResult,
+} from "../protocol/types/index.ts";
+import type { KeyValue } from "../storage/storage.ts";
+import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
+import type { Run, RunOptions, RunState, Task } from "./agent/run.ts";
+import { type StartedRun, startRun } from "./agent/start.ts";
+import { type AnswersRoom, answersFor } from "./answers/answers-for.ts";
+import { createBudgets } from "./answers/budget.ts";
+import type { RootDefinition } from "./answers/roots.ts";
+import type { Host, HostCallOptions, HostOptions, ReadyOptions, ServerDefinition } from "./api.ts";
+import { Asking } from "./asking.ts";
+import { Calls, plain } from "./calls.ts";
+import { Catalog, type CatalogView } from "./catalog/catalog.ts";
+import { Consent } from "./consent.ts";
+import { toEntry } from "./definition.ts";
+import { Diary } from "./diary.ts";
+import { skeletonOf } from "./display/index.ts";
+import type { ServerEntry } from "./entry.ts";
+import { createHostFeed, type EventFilter, type HostEvent, wants } from "./events.ts";
+import type { Feed } from "./feed.ts";
+import { Gate } from "./gate.ts";
+import type { RootWatch } from "./node/roots.ts";
+import { type ChangedDefinition, compilePolicy, createPins, type Grants, hintsOf } from "./policy/index.ts";
+import type { Question, TrustVerdict } from "./questions.ts";
+import { Servers } from "./servers.ts";
+import type { ServerStatus } from "./status.ts";
+
+const defaultReadyMs = 10_000;
+
+/** A host whose servers are spoken to from this process. */
+export class LocalHost implements Host {
+  readonly activity: ActivityLog;
+  readonly #options: HostOptions;
+  readonly #clock: Clock;
+  readonly #feed: Feed<HostEvent> = createHostFeed();
+  readonly #catalog = new Catalog(skeletonOf);
+  readonly #models: readonly Model[];
+  readonly #grants: Grants;
+  readonly #asking: Asking;
+  readonly #servers: Servers;
+  readonly #calls: Calls;
+  readonly #runs = new Map<string, StartedRun>();
+  #roots: readonly RootDefinition[] = [];
+  #watch: RootWatch | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: HostOptions, grants: Grants, kv: KeyValue) {
+    const { clock = systemClock, answers = {}, model = [], sampling = {}, limits = {} } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#grants = grants;
+    this.#models = Array.isArray(model) ? model : [model as Model];
+    this.activity = options.activity ?? openActivity(memorySink());
+    this.#asking = new Asking(answers, {
+      asked: (question) => this.#noteQuestion(question),
+      settled: (question) => this.#feed.tell({ kind: "answered", server: question.server, question }),
+    });
+    const room: AnswersRoom = {
+      asking: this.#asking,
+      grants,
+      activity: this.activity,
+      models: this.#models,
+      sampling,
+      roots: () => this.#watch?.present ?? this.#roots,
+      budgetOf: createBudgets(sampling, clock),
+    };
+    this.#servers = new Servers({
+      clock,
+      limits,
+      gate: new Gate(options.startsAtOnce ?? 8),
+      info: options.info ?? { name: "portolan", version: "0.1.0" },
+      logLevel: options.logLevel ?? "info",
+      catalog: this.#catalog,
+      grants,
+      pins: createPins(kv),
+      asking: this.#asking,
+      activity: this.activity,
+      tell: (event) => this.#feed.tell(event),
+      answersFor: (server) => answersFor(server, room),
+      ...(options.auth && { auth: options.auth }),
+      ...(options.storage && { kv }),
+    });
+    this.#calls = new Calls({
+      clock,
+      catalog: this.#catalog,
+      consent: new Consent(compilePolicy(options.policy ?? []), grants, this.#asking, this.activity),
+      diary: new Diary(this.activity, clock),
+      feed: this.#feed,
+      answersFor: (server, during) => answersFor(server, room, during),
+    });
+  }
+
+  get servers(): readonly ServerStatus[] {
+    return this.#servers.statuses;
+  }
+
+  get catalog(): CatalogView {
+    return this.#catalog;
+  }
+
+  get questions(): readonly Question[] {
+    return this.#asking.waiting;
+  }
+
+  get grants(): Host["grants"] {
+    return {
+      list: () => this.#grants.list(),
+      revoke: async (id) => {
+        const isKnown = await this.#grants.revoke(id);
+        if (isKnown) this.activity.record({ kind: "grant", grant: id, revoked: true }, { urgent: true });
+        return isKnown;
+      },
+    };
+  }
+
+  answer(id: string, answer: unknown): void {
+    this.#asking.answer(id, answer);
+  }
+
+  events(filter: EventFilter = {}): AsyncIterableIterator<HostEvent> {
+    return this.#feed.read(wants(filter));
+  }
+
+  async ready({ withinMs = defaultReadyMs, signal }: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+    await this.#servers.start(this.#servers.all, withinMs, signal);
+    return this.servers;
+  }
+
+  async callTool(
+    server: string,
+    tool: string,
+    args: JsonObject = {},
+    options: HostCallOptions = plain,
+  ): Promise<CallToolResult> {
+    const running = this.#servers.running(server);
+    return this.#calls.callTool(running ?? (await this.#servers.admitted(server, options.signal)), tool, args, options);
+  }
+
+  async readResource(server: string, uri: string, options: HostCallOptions = {}): Promise<ReadResourceResult> {
+    return this.#calls.readResource(await this.#servers.admitted(server, options.signal), uri, options);
+  }
+
+  async getPrompt(server: string, name: string, args = {}, options: HostCallOptions = {}): Promise<GetPromptResult> {
+    return this.#calls.getPrompt(await this.#servers.admitted(server, options.signal), name, args, options);
+  }
+
+  async complete(
+    server: string,
+    ref: CompletionReference,
+    argument: { name: string; value: string },
+    { signal, known }: HostCallOptions & { readonly known?: { [name: string]: string } } = {},
+  ): Promise<Completion> {
+    const client = await (await this.#servers.admitted(server, signal)).use(signal);
+    return client.complete(ref, argument, { ...(signal && { signal }), ...(known && { known }) });
+  }
+
+  async follow(server: string, uri: string): Promise<() => Promise<void>> {
+    const client = await (await this.#servers.admitted(server)).use();
+    const watch = await client.watch({ uris: [uri] });
+    const hear = async () => {
+      for await (const change of watch) {
+        if (change.kind === "resource") this.#feed.tell({ kind: "resource", server, uri: change.uri });
+      }
+    };
+    hear().catch(({ message }) => this.#feed.tell({ kind: "warning", server, message: `${uri}: ${message}` }));
+    return () => watch.close();
+  }
+
+  run(task: Task | RunState, options: RunOptions = {}): Run {
+    const id = typeof task === "object" && "messages" in task ? task.id : crypto.randomUUID();
+    const run = startRun({
+      id,
+      task,
+      options,
+      host: this,
+      model: options.model ?? this.#models[0],
+      isSafe: (server, tool) => this.#isSafe(server, tool),
+      prepare: (signal) => this.#servers.prepare(options.servers, defaultReadyMs, signal),
+    });
+    this.#runs.set(id, run);
+    run.result.finally(() => this.#runs.delete(id));
+    return run;
+  }
+
+  async add(name: string, server: ServerDefinition | ServerEntry): Promise<void> {
+    await this.#servers.add(toEntry(name, server));
+  }
+
+  async remove(server: string): Promise<void> {
+    await this.#servers.remove(server);
+  }
+
+  async start(server: string): Promise<ServerStatus> {
+    const { supervisor } = await this.#servers.admitted(server);
+    await supervisor.start();
+    return supervisor.status;
+  }
+
+  async stop(server: string): Promise<void> {
+    await this.#servers.find(server).supervisor.stop();
+  }
+
+  async enable(server: string, isOn: boolean): Promise<void> {
+    await this.#servers.enable(server, isOn);
+  }
+
+  async trust(server: string, verdict: TrustVerdict | boolean): Promise<void> {
+    await this.#servers.trust(server, typeof verdict === "boolean" ? { allow: verdict } : verdict);
+  }
+
+  async check(server: string): Promise<{ readonly ms: number }> {
+    const client = await (await this.#servers.admitted(server)).use();
+    const begun = this.#clock.now();
+    await client.ping();
+    return { ms: this.#clock.now() - begun };
+  }
+
+  async setLogLevel(server: string, level: LogLevel): Promise<void> {
+    const client = await (await this.#servers.admitted(server)).use();
+    await client.setLogLevel(level);
+  }
+
+  async show(server: string, tool: string, isVisible: boolean): Promise<void> {
+    await this.#servers.show(server, tool, isVisible);
+  }
+
+  changedDefinitions(): readonly (ChangedDefinition & { readonly server: string })[] {
+    return this.#servers.changedDefinitions();
+  }
+
+  async accept(server: string, name: string): Promise<void> {
+    await this.#servers.accept(server, name);
+  }
+
+  async setRoots(roots: readonly RootDefinition[]): Promise<void> {
+    this.#roots = roots;
+    // Elsewhere than on Node there are no directories to look at.
+    this.#watch ??= await import("./node/roots.ts").then(
+      ({ RootWatch }) => new RootWatch(this.#clock, () => this.#tellRoots()),
+      () => undefined,
+    );
+    await this.#watch?.set(roots);
+    this.#tellRoots();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const runs = [...this.#runs.values()];
+    for (const run of runs) run.cancel("the host is closed");
+    this.#asking.close();
+    this.#watch?.end();
+    await this.#servers.close();
+    await Promise.all(runs.map(({ result }) => result));
+    this.#feed.end();
+    // The application closes what it brought along.
+    await (this.#options.activity ? this.activity.flush() : this.activity.close());
+  }
+
+  #tellRoots(): void {
+    for (const { client } of this.#servers.all) client?.rootsChanged();
+  }
+
+  #isSafe(server: string, name: string): boolean {
+    const tool = this.#catalog.tool(server, name);
+    return tool !== undefined && hintsOf(tool.definition, this.#servers.find(server).trustsHints).readOnly;
+  }
+
+  /** An application hears of a question in the run it belongs to, and of all of them in the events. */
+  #noteQuestion(question: Question): void {
+    this.#feed.tell({ kind: "question", server: question.server, question });
+    const run = question.run === undefined ? undefined : this.#runs.get(question.run);
+    if (question.kind === "approve") void run?.tell({ type: "approval", question });
+    else void run?.tell({ type: "question", question });
+  }
+}

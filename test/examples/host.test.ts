@@ -1,0 +1,85 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { scriptOf } from "../servers/kit/programs.ts";
+import { makeFolder, pathTo } from "./example.ts";
+
+async function makeConfig(folder: string): Promise<string> {
+  const file = join(folder, ".mcp.json");
+  const time = { command: process.execPath, args: [scriptOf("time")] };
+  await writeFile(file, JSON.stringify({ mcpServers: { time } }));
+  return file;
+}
+
+test("the script asks before it starts a server, works on its task, and writes down what it did", async () => {
+  const folder = await makeFolder();
+  const script = pathTo("examples/host/script.mjs");
+  const run = async (...answers: string[]) => {
+    const args = [script, await makeConfig(folder), "What time is it now?"];
+    const child = spawn(process.execPath, args, { cwd: folder });
+    child.stdin.end(answers.map((answer) => `${answer}\n`).join(""));
+    const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+    return { output, errors, code };
+  };
+
+  const agreed = await run("y");
+  expect(agreed).toMatchObject({ code: 0 });
+  expect(agreed.errors).toContain(`Argument 1: ${scriptOf("time")}`);
+  expect(agreed.errors).toContain("⚙ time.now");
+  expect(agreed.output).toMatch(/\d\d:\d\d/);
+  const log = await readFile(join(folder, "activity.ndjson"), "utf8");
+  expect(log).toContain('"kind":"trust"');
+  expect(log).toContain('"name":"now"');
+
+  const refused = await run("n");
+  expect(refused.errors).toContain("time takes no part");
+  expect(refused.errors).not.toContain("⚙");
+});
+
+/** The events of a stream as they come. */
+async function* eventsOf(
+  response: Response,
+): AsyncGenerator<{ type: string; question?: { id: string; kind: string } }> {
+  let rest = "";
+  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+    rest += piece;
+    for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {
+      yield JSON.parse(/^data: (.*)$/m.exec(rest.slice(0, end))![1]!);
+      rest = rest.slice(end + 2);
+    }
+  }
+}
+
+test("the web back end streams a run, and goes on when the page answers", async () => {
+  const file = "examples/host/web.mjs";
+  const { serveAssistant } = await import(pathToFileURL(pathTo(file)).href);
+  const servers = { time: { command: process.execPath, args: [scriptOf("time")] } };
+  const { url, close } = await serveAssistant({ servers });
+  onTestFinished(close);
+  const post = (path: string, body: object) => fetch(url + path, { method: "POST", body: JSON.stringify(body) });
+
+  const types: string[] = [];
+  for await (const event of eventsOf(await post("/runs", { task: "What time is it now?" }))) {
+    types.push(event.type);
+    if (event.type === "approval") {
+      expect((await post("/answers", { id: event.question!.id, answer: "perhaps" })).status).toBe(400);
+      expect((await post("/answers", { id: event.question!.id, answer: true })).status).toBe(204);
+    }
+  }
+  expect(types).toEqual(expect.arrayContaining(["notice", "tool", "approval", "text", "done"]));
+  expect(types.at(-1)).toBe("done");
+  expect(await (await post("/answers", { id: "q99", answer: true })).json()).toEqual({
+    error: 'answer: no question "q99" waits for an answer',
+  });
+});
+
+test("the test of the assistant passes", async () => {
+  // It is a test of "examples/host/assistant.mjs".
+  const { stdout } = await promisify(execFile)(process.execPath, [pathTo("examples/host/assistant.test.mjs")]);
+  expect(stdout).toContain("# pass 1");
+});

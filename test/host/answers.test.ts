@@ -1,0 +1,322 @@
+import { mkdir, rm } from "node:fs/promises";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type {
+  FormAnswer,
+  FormQuestion,
+  HostAnswers,
+  HostOptions,
+  RootsQuestion,
+  SamplingQuestion,
+  SamplingVerdict,
+  VisitQuestion,
+} from "portolan/host";
+import { echo, type Model } from "portolan/models";
+import { createServer } from "portolan/server";
+import { createClock } from "portolan/testing";
+import { describe, expect, test, vi } from "vitest";
+import { between, revisions } from "../kit/revisions.ts";
+import { inMemory, makeFolder, makeHost, textOf } from "./kit.ts";
+
+const asker = createServer({ name: "asker", version: "1.0.0" })
+  .tool("ask_name", {
+    async run(_, ctx) {
+      const answer = await ctx.elicit<{ name?: string; age?: number }>("name", {
+        message: "Who are you?",
+        form: {
+          type: "object",
+          properties: { name: { type: "string", minLength: 2 }, age: { type: "integer", default: 30 } },
+          required: ["name"],
+        },
+      });
+      return JSON.stringify(answer);
+    },
+  })
+  .tool("ask_password", {
+    async run(_, ctx) {
+      const answer = await ctx.elicit("login", {
+        message: "Sign in to go on",
+        form: {
+          type: "object",
+          properties: { user: { type: "string" }, apiKey: { type: "string" } },
+        },
+      });
+      return JSON.stringify(answer);
+    },
+  })
+  .tool("send_away", {
+    input: { type: "object", properties: { url: { type: "string" } }, required: ["url"] },
+    run: async ({ url }: { url: string }, ctx) => (await ctx.visit("page", { message: "Look here", url })).action,
+  })
+  .tool("think", {
+    input: { type: "object", properties: { tokens: { type: "integer" }, hint: { type: "string" } } },
+    async run({ tokens = 100, hint }: { tokens?: number; hint?: string }, ctx) {
+      const { content, model } = await ctx.sample("thought", {
+        messages: [{ role: "user", content: { type: "text", text: "secret of the server" } }],
+        maxTokens: tokens,
+        ...(hint !== undefined && { modelPreferences: { hints: [{ name: hint }] } }),
+      });
+      return `${model}: ${"text" in content ? content.text : "?"}`;
+    },
+  })
+  .tool("where", { run: async (_, ctx) => JSON.stringify(await ctx.roots("roots")) });
+
+async function host(answers: HostAnswers, options: HostOptions = {}, era?: string) {
+  const settings = era === undefined ? {} : { era };
+  return makeHost({ servers: { asker: inMemory(asker, settings) }, policy: [{ then: "allow" }], answers, ...options });
+}
+
+describe.each(between("2025-06-18", "2026-07-28"))("forms on %s", (revision) => {
+  test("are filled in, checked, and completed with defaults", async () => {
+    const asked: FormQuestion[] = [];
+    const elicit = (question: FormQuestion): FormAnswer => {
+      asked.push(question);
+      return { action: "accept", content: { name: "Ada" } };
+    };
+    const { callTool } = bound(await host({ elicit }, {}, revision));
+    // Forms had no defaults for numbers in the beginning.
+    const content = revision === "2025-06-18" ? { name: "Ada" } : { name: "Ada", age: 30 };
+    expect(JSON.parse(textOf(await callTool("ask_name")))).toEqual({ action: "accept", content });
+    expect(asked[0]).toMatchObject({
+      kind: "elicit",
+      server: "asker",
+      params: { message: "Who are you?" },
+      secretFields: [],
+    });
+  });
+
+  test.each(["decline", "cancel"] as const)("can be answered with %s", async (action) => {
+    const { callTool } = bound(await host({ elicit: () => ({ action }) }, {}, revision));
+    expect(textOf(await callTool("ask_name"))).toBe(`{"action":"${action}"}`);
+  });
+
+  test("that ask for secrets are shown with a warning, and answered only if the user insists", async () => {
+    let insists = false;
+    const warned: (readonly string[])[] = [];
+    const elicit = ({ secretFields }: FormQuestion): FormAnswer => {
+      warned.push(secretFields);
+      return { action: "accept", content: { user: "ada", apiKey: "k-123" }, sendSecrets: insists };
+    };
+    const made = await host({ elicit }, {}, revision);
+    const { callTool } = bound(made);
+    expect(textOf(await callTool("ask_password"))).toBe('{"action":"decline"}');
+    insists = true;
+    expect(textOf(await callTool("ask_password"))).toContain("k-123");
+    expect(warned).toEqual([["apiKey"], ["apiKey"]]);
+  });
+});
+
+test("an answer that does not fit the form never reaches the server", async () => {
+  const { callTool } = bound(await host({ elicit: () => ({ action: "accept", content: { name: "A" } }) }));
+  await expect(callTool("ask_name")).rejects.toThrow();
+});
+
+describe("addresses", () => {
+  const visited: VisitQuestion[] = [];
+  const visit = (question: VisitQuestion) => {
+    visited.push(question);
+    return { action: "accept" } as const;
+  };
+
+  test.each(between("2025-11-25", "2026-07-28"))("are shown whole, with where they lead, on %s", async (revision) => {
+    visited.length = 0;
+    const { callTool } = bound(await host({ visit }, {}, revision));
+    expect(textOf(await callTool("send_away", { url: "https://xn--pple-43d.com/login?next=/a" }))).toBe("accept");
+    expect(visited[0]?.address).toMatchObject({ href: "https://xn--pple-43d.com/login?next=/a", isPunycode: true });
+    expect(visited[0]?.address.warnings.length).toBeGreaterThan(0);
+  });
+
+  test("that are not safe are not even shown", async () => {
+    visited.length = 0;
+    const { callTool } = bound(await host({ visit }));
+    expect(textOf(await callTool("send_away", { url: "http://example.com/" }))).toBe("decline");
+    expect(textOf(await callTool("send_away", { url: "https://user:pw@example.com/" }))).toBe("decline");
+    expect(visited).toEqual([]);
+  });
+});
+
+describe.each(revisions)("sampling on %s", (revision) => {
+  test("is reviewed and edited on its way to the model and back", async () => {
+    const seen: SamplingQuestion[] = [];
+    const sample = (question: SamplingQuestion): SamplingVerdict => {
+      seen.push(question);
+      if (question.stage === "request") {
+        const messages = [{ role: "user" as const, content: { type: "text" as const, text: "said by the user" } }];
+        return { allow: true, params: { ...question.params, messages } };
+      }
+      return { allow: true, result: { ...question.result, content: { type: "text", text: "edited" } } };
+    };
+    const made = await host({ sample }, { model: echo() }, revision);
+    expect(textOf(await bound(made).callTool("think"))).toBe("echo: edited");
+    expect(seen.map(({ stage }) => stage)).toEqual(["request", "response"]);
+    expect(seen[0]).toMatchObject({
+      stage: "request",
+      server: "asker",
+      model: { id: "echo" },
+      left: { requests: 999 },
+    });
+    expect(JSON.stringify(seen[1])).toContain("said by the user");
+    const steps: unknown[] = [];
+    for await (const { step } of made.activity.query({ kinds: ["sampling"] })) steps.push(step);
+    expect(steps).toEqual(["asked", "answered"]);
+  });
+
+  test("is refused by a no at either end", async () => {
+    for (const stage of ["request", "response"] as const) {
+      const made = await host({ sample: (question) => question.stage !== stage }, { model: echo() }, revision);
+      await expect(bound(made).callTool("think")).rejects.toThrow("Sampling was refused");
+    }
+  });
+});
+
+test("sampling is not offered without a model, or without anybody to review it", async () => {
+  for (const options of [{}, { model: echo() }]) {
+    const made = await host(options.model ? {} : { sample: () => true }, options);
+    const result = await bound(made)
+      .callTool("think")
+      .catch((error) => ({ isError: true, error }));
+    expect(result.isError).toBe(true);
+  }
+});
+
+test("a model is chosen by the server's hints, and the user may choose another", async () => {
+  const models: Model[] = [
+    { ...echo(), id: "small" },
+    { ...echo(), id: "large" },
+  ];
+  const chosen: string[] = [];
+  const sample = (question: SamplingQuestion): SamplingVerdict => {
+    if (question.stage === "request") chosen.push(question.model.id);
+    return { allow: true, model: "small" };
+  };
+  const { callTool } = bound(await host({ sample }, { model: models }));
+  await callTool("think", { hint: "large" });
+  expect(chosen).toEqual(["large"]);
+});
+
+test("a server has so many requests and tokens, and no more", async () => {
+  const wanted: number[] = [];
+  const sample = (question: SamplingQuestion): SamplingVerdict => {
+    if (question.stage === "request") wanted.push(question.params.maxTokens);
+    return { allow: true };
+  };
+  const sampling = { requestsPerMinute: 100, servers: { asker: { requests: 2, maxTokens: 50 } } };
+  const made = await host({ sample }, { model: echo(), sampling });
+  const { callTool } = bound(made);
+  await callTool("think", { tokens: 10_000 });
+  await callTool("think");
+  expect(wanted).toEqual([50, 50]);
+  await expect(callTool("think")).rejects.toThrow("this server may use no more than 2 requests");
+  expect(wanted).toHaveLength(2);
+  const refused: unknown[] = [];
+  for await (const entry of made.activity.query({ kinds: ["sampling"], text: "refused" })) refused.push(entry["why"]);
+  expect(refused).toEqual(["this server may use no more than 2 requests"]);
+});
+
+test("a yes to sampling can hold for the session, and be taken back", async () => {
+  let count = 0;
+  const sample = (): SamplingVerdict => {
+    count += 1;
+    return { allow: true, for: "session" };
+  };
+  const made = await host({ sample }, { model: echo() });
+  const { callTool } = bound(made);
+  await callTool("think");
+  await callTool("think");
+  expect(count).toBe(2);
+  const [grant] = made.grants.list();
+  expect(grant).toMatchObject({ kind: "sampling", server: "asker" });
+  await made.grants.revoke(grant!.id);
+  await callTool("think");
+  expect(count).toBe(4);
+});
+
+describe.each(revisions)("roots on %s", (revision) => {
+  test("are known to whom they are meant for, and to others only if the user agrees", async () => {
+    const asked: RootsQuestion[] = [];
+    const roots = (question: RootsQuestion) => {
+      asked.push(question);
+      return { allow: true, roots: question.roots.slice(0, 1) };
+    };
+    const [given, wanted, refused, elsewhere] = await makeRoots(4);
+    const made = await host(
+      { roots },
+      {
+        roots: [
+          { uri: given!, for: ["asker"] },
+          { uri: wanted!, name: "wanted" },
+          { uri: refused! },
+          { uri: elsewhere!, for: ["somebody"] },
+        ],
+      },
+      revision,
+    );
+    const { callTool } = bound(made);
+    const both = [{ uri: given }, { uri: wanted, name: "wanted" }];
+    expect(JSON.parse(textOf(await callTool("where")))).toEqual(both);
+    expect(JSON.parse(textOf(await callTool("where")))).toEqual(both);
+    expect(asked.map((question) => question.roots.map(({ uri }) => uri))).toEqual([[wanted, refused, elsewhere]]);
+    await made.setRoots([{ uri: elsewhere!, for: ["asker"] }]);
+    expect(JSON.parse(textOf(await callTool("where")))).toEqual([{ uri: elsewhere }]);
+  });
+});
+
+async function makeRoots(count: number): Promise<string[]> {
+  const folders = await Promise.all(Array.from({ length: count }, () => makeFolder()));
+  return folders.map((folder) => pathToFileURL(folder).href);
+}
+
+test("without anybody to ask, no root is exposed that was not given", async () => {
+  const [uri = ""] = await makeRoots(1);
+  const { callTool } = bound(await host({}, { roots: [{ uri }] }));
+  expect(textOf(await callTool("where"))).toBe("[]");
+});
+
+test("a root that goes and comes back is known only while it is there, and servers are told", async () => {
+  const [uri = ""] = await makeRoots(1);
+  const listener = createServer({ name: "listener", version: "1.0.0" }).tool("where", {
+    run: async (_, ctx) => JSON.stringify(await ctx.roots("roots")),
+  });
+  const clock = createClock();
+  const made = await makeHost({
+    clock,
+    servers: { asker: inMemory(listener, { era: "2025-11-25" }) },
+    policy: [{ then: "allow" }],
+    roots: [{ uri, for: ["asker"] }],
+  });
+  const where = async () => textOf(await made.callTool("asker", "where"));
+  expect(await where()).toContain(uri);
+  await rm(fileURLToPath(uri), { recursive: true });
+  await vi.waitFor(async () => {
+    await clock.advance(1_000);
+    expect(await where()).toBe("[]");
+  });
+  await mkdir(fileURLToPath(uri));
+  await vi.waitFor(async () => {
+    await clock.advance(1_000);
+    expect(await where()).toContain(uri);
+  });
+});
+
+test("what a server asks in the course of a run is told there", async () => {
+  const model: Model = {
+    id: "caller",
+    capabilities: { tools: true, images: false },
+    async *stream({ messages }) {
+      if (messages.length === 1) yield { type: "tool", id: "1", name: "asker__ask_name", input: {} };
+      yield { type: "end", stopReason: messages.length === 1 ? "toolUse" : "endTurn", model: "caller" };
+    },
+  };
+  const made = await host({ elicit: "later" }, { model });
+  const types: string[] = [];
+  for await (const event of made.run("ask")) {
+    types.push(event.type);
+    if (event.type === "question") {
+      made.answer(event.question.id, { action: "accept", content: { name: "Grace" } });
+    }
+  }
+  expect(types).toEqual(["tool", "question", "tool", "done"]);
+});
+
+function bound(made: Awaited<ReturnType<typeof makeHost>>) {
+  return { callTool: (name: string, args: { [name: string]: unknown } = {}) => made.callTool("asker", name, args) };
+}
