@@ -35,5 +35,5 @@ export const legend = [
   "CPU is process.cpuUsage: of the one process in W1, of the server in W2 to W4b, W7, W8, of the client in W2 client and W9, of both in",
   "W7 end to end and W7 HTTP. W1 to W4 and W9 are per call. W2, W3, W4, W9 show speed (raw ÷ implementation, more is better), calls/s its",
   "ratio (more is better), W2b, W7, W8 cost (implementation ÷ raw, less is better), W5 what the server's memory grew by, W6 the difference",
-  "in wall time.",
+  "in wall time. In W10 raw is portolan's own client without a host.",
 ].join("\n");

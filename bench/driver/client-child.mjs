@@ -42,11 +42,15 @@ async function open(url) {
 }
 
 answerTasks({
-  /** `count` calls, so many in flight, each awaited as a user would: CPU µs of this process. Every thousandth is checked. */
+  /**
+   * `count` calls, so many in flight, each awaited as a user would: CPU µs of this process, and of it and the server it has
+   * started together. Every thousandth is checked.
+   */
   async pump({ url, call, count }) {
     const client = await open(url);
     const args = calls[call].params.arguments;
     let left = count;
+    const wholeBefore = await both();
     const before = spent();
     await Promise.all(
       Array.from({ length: inFlight }, async () => {
@@ -57,7 +61,8 @@ answerTasks({
         }
       }),
     );
-    return { cpu: spent() - before };
+    const cpu = spent() - before;
+    return { cpu, whole: (await both()) - wholeBefore };
   },
 
   /**

@@ -4,7 +4,10 @@ import { rowOf } from "../driver/row.mjs";
 import { Samples } from "../driver/stats.mjs";
 import { having, programOf } from "../implementations.mjs";
 
-/** tools/call over stdio, the client alone and behind a host with rules and a log in a file: CPU µs per call of the caller. */
+/**
+ * tools/call over stdio, the client alone (as raw) and behind a host with rules and a log in a file: CPU µs per call of
+ * the caller and its server together, and of the caller alone.
+ */
 export async function run({ quick, notes }) {
   const server = programOf("raw", "stdio");
   const [{ folder }] = having("client", "stateless").filter(({ name }) => name === "portolan");
@@ -15,7 +18,7 @@ export async function run({ quick, notes }) {
   const rows = [];
   for (const era of ["stateful", "stateless"]) {
     for (const inFlight of [1, 64]) {
-      const samples = new Samples();
+      const samples = { call: new Samples(), caller: new Samples() };
       const count = quick ? 3_000 : 10_000;
       await interleave({
         implementations: subjects,
@@ -25,12 +28,15 @@ export async function run({ quick, notes }) {
         open: ({ name, program }) => new Child(name, "client-child.mjs", { folder, program, era, server, inFlight }),
         warm: (_, child) => child.ask({ run: "pump", call: "echo", count }),
         async measure(name, child, repetition) {
-          const { cpu } = await child.ask({ run: "pump", call: "echo", count });
-          samples.add(name, repetition, cpu / count);
+          const { cpu, whole } = await child.ask({ run: "pump", call: "echo", count });
+          samples.call.add(name, repetition, whole / count);
+          samples.caller.add(name, repetition, cpu / count);
         },
       });
-      const metric = `W10 host ÷ client, ${era}, ${inFlight} in flight`;
-      rows.push(rowOf(metric, { unit: "µs", shown: "cost" }, samples));
+      for (const [what, taken] of Object.entries(samples)) {
+        const metric = `W10 host, ${era}, ${inFlight} in flight: ${what === "call" ? "a call" : "its caller alone"}`;
+        rows.push(rowOf(metric, { unit: "µs", shown: "cost" }, taken));
+      }
     }
   }
   return rows;

@@ -109,30 +109,30 @@ export class Calls {
     const begun = clock.now();
     diary.begin(deed);
     if (feed.isHeard) feed.tell({ kind: "call", server: server.name, call: id, name, ...runOf(options) });
+    const call = this.#callOptions(deed);
     try {
-      const result = await this.#attempt(deed, client, act);
-      diary.end(deed, { ms: clock.now() - begun, result });
-      this.#tellEnd(deed, "done", begun);
+      let result: T;
+      try {
+        result = await act(client, call);
+      } catch (thrown) {
+        result = await this.#again(thrown, deed, act, call);
+      }
+      diary.end(deed, clock.now() - begun, result);
+      if (feed.isHeard) this.#tellEnd(deed, "done", begun);
       return result;
     } catch (thrown) {
       const how = options.signal?.aborted ? "cancelled" : "failed";
-      diary.end(deed, { ms: clock.now() - begun, how, message: toError(thrown).message });
+      diary.end(deed, clock.now() - begun, undefined, { how, message: toError(thrown).message });
       this.#tellEnd(deed, how, begun);
       throw thrown;
     }
   }
 
   /** A call that certainly did not reach its server is made once more. */
-  async #attempt<T>(deed: Deed, client: Client, act: Act<T>): Promise<T> {
-    const call = this.#callOptions(deed);
-    try {
-      return await act(client, call);
-    } catch (thrown) {
-      const neverRan =
-        thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
-      if (!neverRan) throw thrown;
-      return act(await deed.server.use(deed.options.signal), call);
-    }
+  async #again<T>(thrown: unknown, { server, options }: Deed, act: Act<T>, call: CallOptions): Promise<T> {
+    const neverRan = thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
+    if (!neverRan) throw thrown;
+    return act(await server.use(options.signal), call);
   }
 
   #callOptions({ id, server, name, options }: Deed): CallOptions {
@@ -157,7 +157,7 @@ export class Calls {
 
   #tellEnd({ id, server, name }: Deed, how: "done" | "failed" | "cancelled", begun: number): void {
     const { feed, clock } = this.#with;
-    if (feed.isHeard) feed.tell({ kind: "ended", server: server.name, call: id, name, how, ms: clock.now() - begun });
+    feed.tell({ kind: "ended", server: server.name, call: id, name, how, ms: clock.now() - begun });
   }
 }
 

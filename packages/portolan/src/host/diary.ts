@@ -14,6 +14,15 @@ export interface Deed {
   readonly options: HostCallOptions;
 }
 
+/** Why a deed has no result. */
+export interface Failure {
+  readonly how: "cancelled" | "failed";
+  readonly message: string;
+}
+
+type DeedResult = object & { _meta?: unknown; resultType?: unknown; ttlMs?: unknown; cacheScope?: unknown };
+type WritableEntry = Activity & { ms?: number; result?: object };
+
 /** What takes longer is written down before it has ended. */
 const shortMs = 100;
 
@@ -42,10 +51,18 @@ export class Diary {
     this.#clock.after(shortMs, () => this.#writeOpen());
   }
 
-  end(deed: Deed, outcome: { ms: number; result?: object; how?: string; message?: string }): void {
+  /** It came to an end: with a result, or because of something that was thrown. */
+  end(deed: Deed, ms: number, result: DeedResult | undefined, failure?: Failure): void {
     const { kind, id, server, name } = deed;
-    if (this.#open.delete(deed)) this.#activity.record({ ...entryOf(deed), ...outcome });
-    else this.#activity.record({ kind: "result", of: kind, id, server: server.name, name, ...outcome });
+    const entry: WritableEntry = this.#open.delete(deed)
+      ? entryOf(deed)
+      : { kind: "result", of: kind, id, server: server.name, name };
+    entry.ms = ms;
+    if (failure) Object.assign(entry, failure);
+    // What the protocol adds to a result says nothing of what was done.
+    const { _meta, resultType, ttlMs, cacheScope, ...said } = result ?? {};
+    if (result) entry.result = said;
+    this.#activity.record(entry);
   }
 
   #writeOpen(): void {
@@ -55,8 +72,9 @@ export class Diary {
   }
 }
 
-function entryOf({ kind, id, server, name, args, options }: Deed): Activity {
-  return { kind, id, server: server.name, name, by: options.by ?? "model", args, ...runOf(options) };
+function entryOf({ kind, id, server, name, args, options }: Deed): WritableEntry {
+  // Members without a value are not written.
+  return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args };
 }
 
 /** The run that a call is part of, if it is. */

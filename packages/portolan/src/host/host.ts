@@ -135,14 +135,17 @@ export class LocalHost implements Host {
     return this.servers;
   }
 
-  async callTool(
+  callTool(
     server: string,
     tool: string,
     args: JsonObject = {},
     options: HostCallOptions = plain,
   ): Promise<CallToolResult> {
     const running = this.#servers.running(server);
-    return this.#calls.callTool(running ?? (await this.#servers.admitted(server, options.signal)), tool, args, options);
+    // A server that runs is called without a detour.
+    if (running) return this.#calls.callTool(running, tool, args, options);
+    const admitted = this.#servers.admitted(server, options.signal);
+    return admitted.then((found) => this.#calls.callTool(found, tool, args, options));
   }
 
   async readResource(server: string, uri: string, options: HostCallOptions = {}): Promise<ReadResourceResult> {
