@@ -25,6 +25,9 @@ const official = (name, ...args) => [
   join(root, "test/peers/node_modules/@modelcontextprotocol", `server-${name}`, "dist/index.js"),
   ...args,
 ];
+const shop = join(folder, "shop.db");
+// An empty file is an empty database.
+writeFileSync(shop, "");
 const graph = { entities: [{ name: "Ada", entityType: "person", observations: ["wrote a program"] }] };
 const remember = (program) => program.call("create_entities", graph);
 
@@ -51,11 +54,15 @@ const contestants = [
   },
   {
     ...{ name: "everything", by: "portolan", args: ours("everything") },
-    read: (program) => program.call("echo", { message: "hello" }),
+    read: (program) => program.call("echo", { text: "hello" }),
   },
   {
     ...{ name: "everything", by: "official", args: official("everything") },
     read: (program) => program.call("echo", { message: "hello" }),
+  },
+  {
+    ...{ name: "database", by: "portolan", args: ours("database", shop), hasBudget: true },
+    read: (program) => program.call("query", { sql: "SELECT ?", parameters: [1] }),
   },
   { name: "git", by: "portolan", args: ours("git", folder), hasBudget: true },
   { name: "fetch", by: "portolan", args: ours("fetch"), hasBudget: true },

@@ -66,7 +66,7 @@ export function problemsOf(path: string, text: string): string[] {
 function problemOf({ language, content, source }: Fence): string | undefined {
   if (language === "text") return undefined;
   if (language === "sh") return content.split("\n").map(problemOfCommand).find(Boolean);
-  if (language !== "js" && language !== "ts" && language !== "json") return `a fence in "${language}"`;
+  if (!["js", "ts", "json", "sql"].includes(language)) return `a fence in "${language}"`;
   if (source === undefined) return "no comment names the file that this comes from";
   const expected = quoted(source);
   if (expected === undefined) return `there is no ${source}`;

@@ -1,11 +1,22 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { connect } from "portolan/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
 const entries = [
+  "examples/servers/database.json",
   "examples/servers/everything.json",
   "examples/servers/fetch.json",
   "examples/servers/files.json",
@@ -45,6 +56,8 @@ beforeAll(() => {
   install("portolan", "packages/portolan");
   for (const name of servers) install(`portolan-${name}`, `packages/servers/${name}`);
   execFileSync("git", ["init", "-q", folder]);
+  // An empty file is an empty database.
+  writeFileSync(join(folder, "shop.db"), "");
 }, 120_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -60,7 +73,7 @@ test.each(entries)("%s, as its README prints it, starts the installed server", a
   const { command, args } = entry;
   expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", `portolan-${name}`]);
   // The folder of whoever reads the README is another one.
-  const given = args.map((one) => (one.startsWith("/") ? folder : one));
+  const given = args.map((one) => (one.startsWith("/") ? join(folder, one.endsWith(".db") ? "shop.db" : "") : one));
   const env = { XDG_DATA_HOME: join(folder, "data"), npm_config_offline: "true" };
   const client = await connect({ command, args: given, cwd: folder, env });
   expect(client.server.info?.name).toBe(`portolan-${name}`);

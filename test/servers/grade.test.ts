@@ -1,15 +1,18 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { grade } from "../../packages/check/src/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portolan-grade-"));
+const empty = join(folder, "empty.db");
+writeFileSync(empty, "");
 const main = (name: string) => join(import.meta.dirname, `../../packages/servers/${name}/dist/main.js`);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each([
+  ["database", [empty]],
   ["fetch", []],
   ["memory", ["--file", join(folder, "memory.log")]],
   ["time", []],

@@ -1,0 +1,31 @@
+import type { Completer } from "portolan/server";
+import type { Kit } from "./kit.ts";
+
+const maxSuggestions = 100;
+
+/** Names of tables that begin as typed, then those that have it anywhere. */
+export function completeTable({ database }: Kit): Completer<undefined> {
+  return async (value, _, ctx) => {
+    const filter = { ...(value !== "" && { search: value.slice(0, 200) }), limit: maxSuggestions, details: false };
+    return rank(
+      (await database.tables(filter, ctx.signal)).map(({ name }) => name),
+      value,
+    );
+  };
+}
+
+/** Names of columns: of the table that was chosen, or of all. */
+export function completeColumn({ database, limits }: Kit): Completer<undefined> {
+  return async (value, { table }, ctx) => {
+    const which = table === undefined || table === "" ? { limit: limits.maxTables } : { name: table, limit: 1 };
+    const tables = await database.tables({ ...which, details: true }, ctx.signal);
+    return rank([...new Set(tables.flatMap(({ columns }) => columns.map(({ name }) => name)))], value);
+  };
+}
+
+function rank(names: readonly string[], typed: string): string[] {
+  const wanted = typed.toLowerCase();
+  const begins = names.filter((name) => name.toLowerCase().startsWith(wanted));
+  const others = names.filter((name) => !begins.includes(name) && name.toLowerCase().includes(wanted));
+  return [...begins, ...others].slice(0, maxSuggestions);
+}

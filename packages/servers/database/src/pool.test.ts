@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import { Pool, type Pooled } from "./pool.ts";
+
+/** A connection of the tests' own. */
+class Fake implements Pooled {
+  isUsable = true;
+  isClosed = false;
+  resets = 0;
+  async reset(): Promise<void> {
+    this.resets += 1;
+  }
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.isUsable = false;
+  }
+}
+
+function setUp(options: { max?: number; maxWaiting?: number; waitMs?: number; idleMs?: number } = {}) {
+  const opened: Fake[] = [];
+  const open = async () => {
+    const fake = new Fake();
+    opened.push(fake);
+    return fake;
+  };
+  const pool = new Pool<Fake>({ max: 2, maxWaiting: 3, waitMs: 60_000, idleMs: 60_000, open, ...options });
+  return { pool, opened };
+}
+
+/** Work that lasts until it is told to end. */
+function held(pool: Pool<Fake>, signal: AbortSignal = new AbortController().signal) {
+  let end = () => {};
+  const until = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const done = pool.use(signal, async (fake) => {
+    await until;
+    return fake;
+  });
+  return { end, done };
+}
+
+const never = new AbortController().signal;
+
+test("connections are opened when needed, used again, and cleaned in between", async () => {
+  const { pool, opened } = setUp();
+  const first = await pool.use(never, async (fake) => fake);
+  await expect.poll(() => first.resets).toBe(1);
+  expect(await pool.use(never, async (fake) => fake)).toBe(first);
+  expect(opened).toHaveLength(1);
+});
+
+test("never more than allowed are open, and who waits gets its turn in order", async () => {
+  const { pool, opened } = setUp();
+  const [a, b] = [held(pool), held(pool)];
+  const order: number[] = [];
+  const waiting = [1, 2, 3].map((number) => pool.use(never, async () => order.push(number)));
+  a.end();
+  await Promise.all(waiting);
+  expect(order).toEqual([1, 2, 3]);
+  expect(opened).toHaveLength(2);
+  b.end();
+  await Promise.all([a.done, b.done]);
+});
+
+test("too many are refused, and so is who waits too long", async () => {
+  const { pool } = setUp({ max: 1, maxWaiting: 1, waitMs: 10 });
+  const first = held(pool);
+  const waiting = pool.use(never, async () => {});
+  await expect(pool.use(never, async () => {})).rejects.toThrow("All 1 connections are busy");
+  await expect(waiting).rejects.toThrow("All 1 connections are busy");
+  first.end();
+  await first.done;
+  await pool.use(never, async () => {});
+});
+
+test("who is no longer interested leaves the queue", async () => {
+  const { pool } = setUp({ max: 1 });
+  const first = held(pool);
+  const leave = new AbortController();
+  const waiting = pool.use(leave.signal, async () => "ran");
+  leave.abort(new Error("gone"));
+  await expect(waiting).rejects.toThrow("gone");
+  await expect(pool.use(leave.signal, async () => "ran")).rejects.toThrow("gone");
+  first.end();
+  expect(await first.done).toBeInstanceOf(Fake);
+  expect(await pool.use(never, async () => "ran")).toBe("ran");
+});
+
+test("a connection that cannot be used again is closed, and another one takes its place", async () => {
+  const { pool, opened } = setUp({ max: 1 });
+  await pool.use(never, async (fake) => {
+    fake.isUsable = false;
+  });
+  const second = await pool.use(never, async (fake) => fake);
+  expect(opened).toHaveLength(2);
+  expect([opened[0]?.isClosed, opened[0]?.resets, opened[1] === second]).toEqual([true, 0, true]);
+});
+
+test("one that fails while it is cleaned is closed too, and one that failed while it lay idle", async () => {
+  const { pool, opened } = setUp({ max: 1 });
+  await pool.use(never, async (fake) => {
+    fake.reset = async () => {
+      fake.isUsable = false;
+    };
+  });
+  const second = await pool.use(never, async (fake) => fake);
+  await expect.poll(() => second.resets).toBe(1);
+  second.isUsable = false;
+  await pool.use(never, async () => {});
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, true, false]);
+});
+
+test("a turn is given back when no connection can be opened", async () => {
+  let isDown = true;
+  const open = async () => {
+    if (isDown) throw new Error("down");
+    return new Fake();
+  };
+  const pool = new Pool<Fake>({ max: 1, maxWaiting: 0, waitMs: 10, idleMs: 60_000, open });
+  await expect(pool.use(never, async () => {})).rejects.toThrow("down");
+  isDown = false;
+  await pool.use(never, async () => {});
+});
+
+test("what nobody uses is closed after a while, and everything at the end", async () => {
+  const { pool, opened } = setUp({ idleMs: 5 });
+  await pool.use(never, async () => {});
+  await expect.poll(() => opened[0]?.isClosed).toBe(true);
+  const running = held(pool);
+  await expect.poll(() => opened.length).toBe(2);
+  const second = held(pool);
+  await expect.poll(() => opened.length).toBe(3);
+  const waiting = pool.use(never, async () => {});
+  const refused = expect(waiting).rejects.toThrow("closed");
+  await pool.close();
+  await refused;
+  expect(opened[1]?.isClosed).toBe(true);
+  running.end();
+  second.end();
+  await Promise.all([running.done, second.done]);
+  await expect(pool.use(never, async () => {})).rejects.toThrow("closed");
+});

@@ -1,0 +1,240 @@
+import type { ClientConfig, FieldDef } from "pg";
+import { ToolError } from "portolan/server";
+import { readTables, type Table, type TableFilter } from "../catalog.ts";
+import { Collector } from "../collector.ts";
+import type { Bounds, Change, Column, Database, Parameter, Rows, Statement } from "../database.ts";
+import type { DatabaseLimits, DatabaseOptions } from "../options.ts";
+import { Pool } from "../pool.ts";
+import { showPlan } from "../show.ts";
+import { toPositions } from "../sql.ts";
+import { catalogOf } from "./catalog.ts";
+import { explain } from "./failures.ts";
+import { type Facts, type Outcome, Session } from "./session.ts";
+import { knownTypes, toRaw } from "./types.ts";
+
+const idleMs = 60_000;
+const connectMs = 10_000;
+/** How long the server may take to end a statement after it was asked to, or after its own time-out. */
+const graceMs = 2_000;
+/** What may come over the line beyond what is shown: long values, and a row more than wanted. */
+const spareBytes = 4 * 1024 * 1024;
+const maxKnownTypes = 10_000;
+const unknownOutcome =
+  "The connection was lost at the very end: look with query whether the change was made before you try again";
+
+/** A database of a PostgreSQL server. */
+export class PostgresDatabase implements Database {
+  readonly dialect = "postgresql";
+  readonly about: string;
+  readonly #facts: Facts;
+  readonly #schemas: readonly string[] | undefined;
+  readonly #limits: DatabaseLimits;
+  readonly #pool: Pool<Session>;
+  readonly #types = new Map<number, string>();
+
+  private constructor(
+    facts: Facts,
+    pool: Pool<Session>,
+    limits: DatabaseLimits,
+    schemas: readonly string[] | undefined,
+  ) {
+    this.#facts = facts;
+    this.#pool = pool;
+    this.#limits = limits;
+    this.#schemas = schemas;
+    this.about = `the PostgreSQL ${facts.version.split(" ", 1)[0]} database ${facts.database}`;
+  }
+
+  /** Connects once, to know that it works and that the role is no danger. */
+  static async open(url: string, options: DatabaseOptions, limits: DatabaseLimits): Promise<PostgresDatabase> {
+    const config: ClientConfig = {
+      connectionString: url,
+      application_name: "portolan-database",
+      connectionTimeoutMillis: connectMs,
+      keepAlive: true,
+    };
+    const open = async () => {
+      const session = await Session.open(config).catch((reason: unknown) => {
+        throw toOpenError(reason);
+      });
+      const { danger } = session.facts;
+      if (danger === undefined || options.trustRole === true) return session;
+      await session.close();
+      throw new ToolError(
+        `${danger}, which reaches beyond the database and what a transaction can take back: connect as a role that may do less, or allow this one with --trust-role`,
+      );
+    };
+    const pool = new Pool<Session>({
+      ...{ max: limits.connections, maxWaiting: limits.maxWaiting, waitMs: limits.timeoutMs, idleMs, open },
+    });
+    const facts = await pool.use(new AbortController().signal, async (session) => session.facts);
+    return new PostgresDatabase(facts, pool, limits, options.schemas);
+  }
+
+  async read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows> {
+    const { sql, values } = bind(statement);
+    const collector = new Collector(bounds);
+    const { fields } = await this.#work("READ ONLY", signal, async (session) => {
+      // A cursor is for a query and for nothing else, and computes no more rows than are fetched. Once it is there, the
+      // transaction has had its first query and cannot be made writable any more.
+      await session.run(`DECLARE portolan NO SCROLL CURSOR FOR ${sql}`, values, () => {});
+      return collect(session, `FETCH ${bounds.maxRows + 1} FROM portolan`, [], collector, bounds);
+    });
+    return { columns: await this.#columns(fields, signal), ...collector.result };
+  }
+
+  async write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change> {
+    const { sql, values } = bind(statement);
+    const collector = new Collector(bounds);
+    const { fields, command, count } = await this.#work("READ WRITE", signal, async (session) => {
+      const outcome = await collect(session, sql, values, collector, bounds);
+      if (!session.isUsable) throw new ToolError("It returned far too much, so nothing was changed; return less");
+      await session.say("COMMIT").catch((reason: unknown) => {
+        throw explain(reason, this.#limits.timeoutMs) ?? new ToolError(unknownOutcome);
+      });
+      return outcome;
+    });
+    const isData = /^(INSERT|UPDATE|DELETE|MERGE|COPY)$/.test(command);
+    return {
+      columns: await this.#columns(fields, signal),
+      ...collector.result,
+      changes: isData ? count : 0,
+      isSchemaChanged: !isData && command !== "SELECT",
+    };
+  }
+
+  async explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string> {
+    const { sql, values } = bind(statement);
+    const collector = new Collector(bounds);
+    await this.#work("READ ONLY", signal, (session) =>
+      collect(session, `EXPLAIN (FORMAT TEXT) ${sql}`, values, collector, bounds),
+    );
+    return showPlan(
+      collector.result.rows.map(([line]) => String(line)),
+      collector.isCut,
+    );
+  }
+
+  tables(filter: TableFilter, signal: AbortSignal): Promise<Table[]> {
+    return readTables((statement, bounds) => this.read(statement, bounds, signal), catalogOf(filter, this.#schemas));
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+
+  /** Does something inside a transaction that is taken back afterwards, unless it was committed. */
+  #work<T>(mode: "READ ONLY" | "READ WRITE", signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#pool.use(signal, async (session) => {
+      const { timeoutMs } = this.#limits;
+      let why: unknown;
+      const end = (reason: unknown) => {
+        why ??= reason;
+        void session.end(graceMs);
+      };
+      const abort = () => end(signal.reason);
+      signal.addEventListener("abort", abort, { once: true });
+      const timer = setTimeout(() => end({ code: "57014" }), timeoutMs + graceMs);
+      session.wake();
+      try {
+        await session.say(this.#begin(mode));
+        return await work(session);
+      } catch (reason) {
+        throw explain(why ?? reason, timeoutMs) ?? why ?? toOpenError(reason);
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", abort);
+      }
+    });
+  }
+
+  #begin(mode: string): string {
+    const { timeoutMs } = this.#limits;
+    const path = this.#schemas?.map((name) => `"${name.replaceAll('"', '""')}"`).join(", ");
+    const settings = [
+      `statement_timeout = ${timeoutMs}`,
+      `lock_timeout = ${timeoutMs}`,
+      `idle_in_transaction_session_timeout = ${timeoutMs + 10_000}`,
+      ...(this.#facts.noticesLoss ? ["client_connection_check_interval = 1000"] : []),
+      ...(path === undefined ? [] : [`search_path = ${path}`]),
+      "bytea_output = hex",
+      "datestyle = ISO",
+    ];
+    return [
+      `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED ${mode}`,
+      ...settings.map((setting) => `SET LOCAL ${setting}`),
+    ].join("; ");
+  }
+
+  async #columns(fields: readonly FieldDef[], signal: AbortSignal): Promise<Column[]> {
+    const nameOf = (oid: number) => knownTypes[oid] ?? this.#types.get(oid);
+    const unknown = fields.map(({ dataTypeID }) => dataTypeID).filter((oid) => nameOf(oid) === undefined);
+    if (unknown.length > 0) {
+      const sql =
+        "SELECT t.oid, format_type(t.oid, NULL) FROM pg_type t WHERE t.oid IN (SELECT json_array_elements_text($1::json)::oid)";
+      const bounds = { maxRows: 2_000, maxBytes: 1e6, maxValueLength: 1_000, maxBlobBytes: 0 };
+      // A result is not lost because the names of its types cannot be had: it may be that of a change.
+      const asked = this.read({ sql, parameters: [JSON.stringify(unknown)] }, bounds, signal);
+      const { rows } = await asked.catch(() => ({ rows: [] }));
+      if (this.#types.size > maxKnownTypes) this.#types.clear();
+      for (const [oid, name] of rows) this.#types.set(Number(oid), String(name));
+    }
+    return fields.map(({ name, dataTypeID }) => ({ name, type: nameOf(dataTypeID) ?? "unknown" }));
+  }
+}
+
+/** Runs a statement and takes its rows; cuts the line when far more comes than can be taken. */
+async function collect(
+  session: Session,
+  sql: string,
+  values: (string | null)[],
+  collector: Collector,
+  bounds: Bounds,
+): Promise<Outcome> {
+  let fields: readonly FieldDef[] = [];
+  let isFlooded = false;
+  const stop = session.countBytes(bounds.maxBytes * 4 + spareBytes, () => {
+    isFlooded = true;
+    session.cut();
+  });
+  try {
+    return await session.run(sql, values, (row, described) => {
+      fields = described;
+      if (!collector.isCut) collector.add(row.map((text, at) => toRaw(text, described[at]?.dataTypeID ?? 0)));
+    });
+  } catch (reason) {
+    if (!isFlooded) throw reason;
+    if (fields.length === 0) {
+      throw new ToolError("The first row alone is far too large; select fewer columns, or parts of values with left()");
+    }
+    collector.cut("bytes");
+    return { command: "FETCH", count: 0, fields };
+  } finally {
+    stop();
+  }
+}
+
+function bind({ sql, parameters = [] }: Statement): { readonly sql: string; readonly values: (string | null)[] } {
+  if (sql.includes("\0")) throw new ToolError("A statement cannot contain the character U+0000");
+  if (Array.isArray(parameters)) return { sql, values: parameters.map(toText) };
+  const named = parameters as { readonly [name: string]: Parameter };
+  const names = Object.keys(named);
+  const { sql: positional, used } = toPositions(sql, names);
+  const unused = names.filter((name) => !used.includes(name));
+  if (unused.length > 0) throw new ToolError(`The statement has no place for :${unused.join(", :")}`);
+  return { sql: positional, values: used.map((name) => toText(named[name] ?? null)) };
+}
+
+function toText(value: Parameter): string | null {
+  return value === null ? null : String(value);
+}
+
+/** What a user is told when there is no connection; addresses and passwords are not in it. */
+function toOpenError(reason: unknown): unknown {
+  if (reason instanceof ToolError) return reason;
+  const said = explain(reason, 0);
+  if (said) return said;
+  const { code, message = "" } = reason as { code?: string; message?: string };
+  if (code !== undefined) return new ToolError(`The database server cannot be reached (${code}); tell the user`);
+  return new ToolError(`The connection to the database server was lost or refused (${message}); try again`);
+}

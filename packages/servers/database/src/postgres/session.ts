@@ -1,0 +1,216 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Client, ClientConfig, FieldDef, QueryArrayConfig, QueryArrayResult } from "pg";
+import type { Pooled } from "../pool.ts";
+import { cancel } from "./cancel.ts";
+import { dangerOf, roleQuery } from "./role.ts";
+
+type Pg = typeof import("pg")["default"];
+
+/** A row as the server sends it. */
+export type TextRow = readonly (string | null)[];
+
+/** What a statement did. */
+export interface Outcome {
+  readonly command: string;
+  readonly count: number;
+  readonly fields: readonly FieldDef[];
+}
+
+/** What is known of a server after the first words with it. */
+export interface Facts {
+  readonly version: string;
+  readonly database: string;
+  readonly user: string;
+  /** Why the role should not be used, if it should not. */
+  readonly danger: string | undefined;
+  /** Whether the server can notice that its client is gone while it works. */
+  readonly noticesLoss: boolean;
+}
+
+const againMs = 200;
+const patienceMs = 5_000;
+
+/** Every value as a text: drivers round numbers and move dates. */
+const asText = { getTypeParser: () => (text: string) => text } as unknown as NonNullable<QueryArrayConfig["types"]>;
+
+interface ExtendedQuery extends QueryArrayConfig<(string | null)[]> {
+  /** One statement in one message: the server refuses several. */
+  readonly queryMode: "extended";
+}
+
+/** What a client has and its types do not tell. */
+interface Unlisted {
+  readonly processID: number;
+  readonly secretKey: number;
+  ref(): void;
+  unref(): void;
+}
+
+/** One session with the server, for one statement after the other. */
+export class Session implements Pooled {
+  readonly #pg: Pg;
+  readonly #client: Client;
+  #facts: Facts | undefined;
+  #isUsable = true;
+  /** Settles when the statement that runs is over. */
+  #working: Promise<void> | undefined;
+
+  private constructor(pg: Pg, client: Client) {
+    this.#pg = pg;
+    this.#client = client;
+    const lose = () => {
+      this.#isUsable = false;
+    };
+    client.on("error", lose);
+    client.on("end", lose);
+  }
+
+  static async open(config: ClientConfig): Promise<Session> {
+    const { default: pg } = await import("pg");
+    const session = new Session(pg, new pg.Client(config));
+    try {
+      await session.#client.connect();
+      session.#facts = await session.#inTime(() => session.#ask());
+      session.#rest();
+      return session;
+    } catch (reason) {
+      await session.close();
+      throw reason;
+    }
+  }
+
+  get isUsable(): boolean {
+    return this.#isUsable;
+  }
+
+  get facts(): Facts {
+    if (!this.#facts) throw new Error("the session is not open");
+    return this.#facts;
+  }
+
+  /** Lets it keep the process alive while it works, and not when it rests. */
+  wake(): void {
+    this.#unlisted.ref();
+  }
+
+  /** Runs words of our own, several at once if need be. */
+  say(sql: string): Promise<void> {
+    return this.#track(async () => {
+      await this.#client.query(sql);
+    });
+  }
+
+  /** Runs one statement with its values, and hands over rows as they come. */
+  run(
+    sql: string,
+    values: (string | null)[],
+    onRow: (row: TextRow, fields: readonly FieldDef[]) => void,
+  ): Promise<Outcome> {
+    const config: ExtendedQuery = { text: sql, values, rowMode: "array", types: asText, queryMode: "extended" };
+    const query = new this.#pg.Query<(string | null)[]>(config);
+    return this.#track(
+      () =>
+        new Promise((resolve, reject) => {
+          query.on("row", (row, result) => onRow(row, result?.fields ?? []));
+          query.on("error", reject);
+          query.on("end", ({ command, rowCount, fields }) => resolve({ command, count: rowCount ?? 0, fields }));
+          this.#client.query(query);
+        }),
+    );
+  }
+
+  /** Calls back when more bytes than these have come since; gives how to stop counting. */
+  countBytes(max: number, tooMany: () => void): () => void {
+    const { stream } = this.#client.connection;
+    let bytes = 0;
+    const count = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > max) tooMany();
+    };
+    stream.on("data", count);
+    return () => stream.off("data", count);
+  }
+
+  /** Ends what it is doing, on the server too. It cannot be used afterwards. */
+  async end(graceMs: number): Promise<void> {
+    this.#isUsable = false;
+    const { host, port } = this.#client;
+    const { processID: processId, secretKey: secret } = this.#unlisted;
+    const over = performance.now() + graceMs;
+    // A server that is between two statements does not hear it, and begins the next one: it is told again.
+    while (this.#working && performance.now() < over) {
+      await cancel({ host, port, processId, secret });
+      await Promise.race([this.#working, wait(againMs)]);
+    }
+    // It notices that too, if nothing else helps.
+    this.cut();
+  }
+
+  /** Cuts the line at once. */
+  cut(): void {
+    this.#isUsable = false;
+    this.#client.connection.stream.destroy();
+  }
+
+  /** Takes back whatever a statement has left: its transaction, settings, locks, temporary tables. */
+  async reset(): Promise<void> {
+    try {
+      await this.#inTime(async () => {
+        if (this.#client.getTransactionStatus() !== "I") await this.#client.query("ROLLBACK");
+        await this.#client.query("DISCARD ALL");
+      });
+      this.#rest();
+    } catch {
+      this.#isUsable = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isUsable = false;
+    this.cut();
+  }
+
+  /** Cuts the line if the server does not answer our own words soon: nobody else waits for them. */
+  async #inTime<T>(work: () => Promise<T>): Promise<T> {
+    const timer = setTimeout(() => this.cut(), patienceMs);
+    try {
+      return await work();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #track<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#isUsable) throw new Error("the session was ended");
+    const doing = work();
+    const working = doing.then(
+      () => {},
+      () => {},
+    );
+    this.#working = working;
+    try {
+      return await doing;
+    } finally {
+      if (this.#working === working) this.#working = undefined;
+    }
+  }
+
+  get #unlisted(): Unlisted {
+    return this.#client as unknown as Unlisted;
+  }
+
+  #rest(): void {
+    this.#unlisted.unref();
+  }
+
+  async #ask(): Promise<Facts> {
+    const asked: QueryArrayConfig = { text: roleQuery, rowMode: "array" };
+    const { rows }: QueryArrayResult = await this.#client.query(asked);
+    const [version, number, database, user, roles, functions] = rows[0] ?? [];
+    const setting = "SET client_connection_check_interval = 1000";
+    // Older servers do not know it, and some systems cannot do it.
+    const noticesLoss = Number(number) >= 140_000 && (await this.#client.query(setting).then(Boolean, () => false));
+    await this.#client.query("DISCARD ALL");
+    return { version, database, user, danger: dangerOf(user, roles, functions), noticesLoss };
+  }
+}

@@ -1,0 +1,50 @@
+import type { Server } from "portolan/server";
+import { completeTable } from "./completion.ts";
+import { type Kit, orRefuse } from "./kit.ts";
+import { showTable } from "./show.ts";
+
+/** Where the whole schema is. */
+export const schemaUri = "db://schema";
+
+/** The schema as a text, and each table of it. */
+export function addResources<T>(server: Server<undefined, T>, kit: Kit): Server<undefined, T> {
+  const { database, limits } = kit;
+  return server
+    .resource(schemaUri, {
+      name: "schema",
+      title: "Schema",
+      description: `All tables of ${database.about}, with columns, keys and indexes`,
+      mimeType: "text/plain",
+      subscribe: true,
+      async read(ctx) {
+        const tables = await orRefuse(database.tables({ limit: limits.maxTables + 1, details: true }, ctx.signal));
+        const shown = tables.slice(0, limits.maxTables).map(showTable);
+        const more = tables.length > limits.maxTables ? ["There are more tables: the tool tables lists them all"] : [];
+        return [...shown, ...more].join("\n\n") || "No tables";
+      },
+    })
+    .template("db://table/{name}", {
+      name: "table",
+      title: "Table",
+      description: "A table or view: columns, keys, indexes, definition",
+      mimeType: "text/plain",
+      async list(ctx) {
+        const tables = await orRefuse(database.tables({ limit: limits.maxTables, details: false }, ctx.signal));
+        return tables.map(({ name, kind, comment }) => ({
+          ...{
+            uri: `db://table/${encodeURIComponent(name)}`,
+            name,
+            title: `${name} (${kind})`,
+            mimeType: "text/plain",
+          },
+          ...(comment !== undefined && { description: comment }),
+        }));
+      },
+      complete: { name: completeTable(kit) },
+      async read({ name }, ctx) {
+        const [table] = await orRefuse(database.tables({ name: String(name), limit: 1, details: true }, ctx.signal));
+        if (!table) return undefined;
+        return table.definition === undefined ? showTable(table) : `${showTable(table)}\n\n${table.definition}`;
+      },
+    });
+}

@@ -1,0 +1,108 @@
+import { basename } from "node:path";
+import { ToolError } from "portolan/server";
+import { checkFile } from "../address.ts";
+import { readTables, type Table, type TableFilter } from "../catalog.ts";
+import type { Bounds, Change, Database, Rows, Statement } from "../database.ts";
+import type { DatabaseLimits } from "../options.ts";
+import { Pool } from "../pool.ts";
+import { showPlan } from "../show.ts";
+import { catalogOf } from "./catalog.ts";
+import type { Order } from "./engine.ts";
+import { EngineProcess } from "./process.ts";
+
+const idleMs = 60_000;
+/** How long to wait for the locks of other programs. */
+const busyMs = 5_000;
+/** Bytes of the longest value that a statement may make. */
+const maxLength = 64 * 1024 * 1024;
+
+/** A file with a database. Each connection is a process, because SQLite stops for nothing else. */
+export class SqliteDatabase implements Database {
+  readonly dialect = "sqlite";
+  readonly about: string;
+  readonly #timeoutMs: number;
+  readonly #readers: Pool<EngineProcess>;
+  readonly #writer: Pool<EngineProcess>;
+
+  constructor(file: string, limits: DatabaseLimits) {
+    checkFile(file);
+    this.about = `the SQLite database ${basename(file)}`;
+    this.#timeoutMs = limits.timeoutMs;
+    const { connections, maxWaiting, timeoutMs, maxMemoryMb } = limits;
+    const shared = { file, busyMs: Math.min(busyMs, timeoutMs), maxLength, maxMemoryMb };
+    const pool = (max: number, isWriter: boolean) =>
+      new Pool<EngineProcess>({
+        ...{ max, maxWaiting, waitMs: timeoutMs, idleMs },
+        open: () => EngineProcess.start({ ...shared, isWriter }),
+      });
+    this.#readers = pool(connections, false);
+    this.#writer = pool(1, true);
+  }
+
+  async read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows> {
+    return this.#order(this.#readers, { kind: "run", statement, bounds }, signal);
+  }
+
+  async write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change> {
+    try {
+      return await this.#order(this.#writer, { kind: "run", statement, bounds }, signal);
+    } catch (reason) {
+      await this.#recover();
+      throw reason;
+    }
+  }
+
+  async explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string> {
+    const { rows, cutBy } = await this.#order(this.#readers, { kind: "explain", statement, bounds }, signal);
+    const depths = new Map<unknown, number>([[0, -1]]);
+    const lines = rows.map(([id, parent, , detail]) => {
+      const depth = (depths.get(parent) ?? -1) + 1;
+      depths.set(id, depth);
+      return `${"  ".repeat(depth)}${detail}`;
+    });
+    return showPlan(lines, cutBy !== undefined);
+  }
+
+  async tables(filter: TableFilter, signal: AbortSignal): Promise<Table[]> {
+    const read = (statement: Statement, bounds: Bounds) => this.read(statement, bounds, signal);
+    try {
+      return await readTables(read, catalogOf(filter));
+    } catch (reason) {
+      if (!(reason instanceof ToolError) || !filter.details) throw reason;
+      return this.#oneByOne(filter, read);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#readers.close(), this.#writer.close()]);
+  }
+
+  /** A writer that was ended leaves a journal, which only the next one may take back; until then nobody can read. */
+  async #recover(): Promise<void> {
+    // Whatever keeps it from opening the file is told to the next statement.
+    await this.#writer.use(new AbortController().signal, async () => {}).catch(() => {});
+  }
+
+  /** A view whose tables are gone cannot be described, and must not keep the others from it. */
+  async #oneByOne(
+    filter: TableFilter,
+    read: (statement: Statement, bounds: Bounds) => Promise<Rows>,
+  ): Promise<Table[]> {
+    const listed = await readTables(read, catalogOf({ ...filter, details: false }));
+    const tables: Table[] = [];
+    for (const table of listed) {
+      const [described] = await readTables(read, catalogOf({ name: table.name, limit: 1, details: true })).catch(
+        (reason: unknown) => {
+          if (!(reason instanceof ToolError)) throw reason;
+          return [{ ...table, comment: `cannot be described: ${reason.message}` }];
+        },
+      );
+      tables.push(described ?? table);
+    }
+    return tables;
+  }
+
+  #order(pool: Pool<EngineProcess>, order: Order, signal: AbortSignal): Promise<Change> {
+    return pool.use(signal, (engine) => engine.run(order, this.#timeoutMs, signal));
+  }
+}

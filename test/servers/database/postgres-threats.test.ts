@@ -1,0 +1,289 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { openDatabase } from "portolan-database";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { call, failureOf } from "../kit/tools.ts";
+import { openServer, shop } from "./kit.ts";
+import { type Postgres, startPostgres } from "./postgres.ts";
+
+const root = join(import.meta.dirname, "../../..");
+let postgres: Postgres;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  await postgres.sql("CREATE ROLE clerk LOGIN PASSWORD 'secret'; CREATE ROLE other LOGIN PASSWORD 'secret'");
+  await postgres.sql("CREATE DATABASE shop");
+  await postgres.sql(
+    `${shop}
+    CREATE SEQUENCE numbers;
+    CREATE FUNCTION take_all() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DELETE FROM orders; RETURN 1; END $$;
+    CREATE FUNCTION dynamic(what text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN EXECUTE what; RETURN 1; END $$;
+    CREATE FUNCTION leave() RETURNS int LANGUAGE plpgsql AS
+      $$ BEGIN SET TRANSACTION READ WRITE; DELETE FROM orders; RETURN 1; END $$;
+    CREATE PROCEDURE committing() LANGUAGE plpgsql AS $$ BEGIN COMMIT; DELETE FROM orders; COMMIT; END $$;
+    -- The role may write: only the transaction keeps it from that.
+    GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk;
+    GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO clerk;
+    GRANT CREATE ON SCHEMA public TO clerk;`,
+    "shop",
+  );
+});
+
+afterAll(() => postgres.stop());
+
+/** Everything that a statement may have changed. */
+async function state() {
+  const [counts] = await postgres.sql(
+    `SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM orders), (SELECT last_value FROM numbers),
+      (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_largeobject_metadata), (SELECT count(*) FROM pg_prepared_xacts)`,
+    "shop",
+  );
+  return counts;
+}
+
+const onlyReads = "query only reads";
+const onlyQueries = "query takes SELECT, VALUES, TABLE or WITH";
+
+const attempts: [name: string, sql: string, says: string][] = [
+  ["a second statement", "SELECT 1; DELETE FROM orders", "multiple commands"],
+  ["a second statement behind a comment", "SELECT 1 -- ;\n; DELETE FROM orders", "multiple commands"],
+  ["a second statement behind a nested comment", "SELECT 1 /* /* */ */; DELETE FROM orders /* */", "multiple commands"],
+  ["a second statement behind a dollar", "SELECT $a$;$a$; DELETE FROM orders", "multiple commands"],
+  ["the end of the transaction", "COMMIT", onlyQueries],
+  ["the end of the transaction and more", "SELECT 1; COMMIT; DELETE FROM orders", "multiple commands"],
+  ["a closed cursor", "SELECT 1); DELETE FROM orders; --", onlyQueries],
+  ["DELETE", "DELETE FROM orders", onlyQueries],
+  ["DELETE inside WITH", "WITH gone AS (DELETE FROM orders RETURNING *) SELECT * FROM gone", "data-modifying"],
+  ["SELECT INTO", "SELECT * INTO evil FROM orders", "INTO"],
+  ["a lock of rows", "SELECT * FROM orders FOR UPDATE", onlyReads],
+  ["a lock of a table", "LOCK TABLE orders", onlyQueries],
+  ["CREATE TEMP TABLE", "CREATE TEMP TABLE evil AS SELECT 1", onlyQueries],
+  ["SET", "SET TRANSACTION READ WRITE", onlyQueries],
+  ["SET SESSION CHARACTERISTICS", "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE", onlyQueries],
+  [
+    "set_config",
+    "SELECT set_config('transaction_read_only', 'off', false), take_all()",
+    "must be set before any query",
+  ],
+  [
+    "set_config for the next one",
+    "SELECT set_config('transaction_read_only', 'off', true)",
+    "must be set before any query",
+  ],
+  ["a function that sets it", "SELECT leave()", "must be set before any query"],
+  ["a function that writes", "SELECT take_all()", onlyReads],
+  ["a function that writes what it is told", "SELECT dynamic('DELETE FROM orders')", onlyReads],
+  ["a function that makes a table", "SELECT dynamic('CREATE TABLE evil ()')", onlyReads],
+  ["a function that ends the transaction", "SELECT dynamic('COMMIT')", "PostgreSQL"],
+  ["a procedure that commits", "CALL committing()", onlyQueries],
+  ["a block", "DO $$ BEGIN COMMIT; DELETE FROM orders; END $$", onlyQueries],
+  ["PREPARE TRANSACTION", "PREPARE TRANSACTION 'evil'", onlyQueries],
+  ["PREPARE TRANSACTION in a function", "SELECT dynamic('PREPARE TRANSACTION ''evil''')", "PostgreSQL"],
+  ["nextval", "SELECT nextval('numbers')", onlyReads],
+  ["setval", "SELECT setval('numbers', 99)", onlyReads],
+  ["COPY to a program", "COPY (SELECT 1) TO PROGRAM 'touch /tmp/portolan-evil'", onlyQueries],
+  [
+    "COPY to a program in a function",
+    "SELECT dynamic('COPY (SELECT 1) TO PROGRAM ''touch /tmp/portolan-evil''')",
+    "must be superuser",
+  ],
+  ["COPY from a file in a function", "SELECT dynamic('COPY customers FROM ''/etc/passwd''')", "PostgreSQL"],
+  ["pg_read_file", "SELECT pg_read_file('/etc/passwd')", "permission denied"],
+  ["pg_ls_dir", "SELECT pg_ls_dir('/')", "permission denied"],
+  ["lo_import", "SELECT lo_import('/etc/passwd')", "permission denied"],
+  ["lo_export", "SELECT lo_export(1, '/tmp/portolan-evil')", "permission denied"],
+  ["another role", "SELECT set_config('role', 'boss', false)", "permission denied"],
+  ["pg_reload_conf", "SELECT pg_reload_conf()", "permission denied"],
+  ["query_to_xml", "SELECT query_to_xml('DELETE FROM orders RETURNING *', true, true, '')", "PostgreSQL"],
+  ["VACUUM", "VACUUM", onlyQueries],
+  ["NOTIFY", "NOTIFY evil", onlyQueries],
+  ["EXPLAIN ANALYZE", "EXPLAIN ANALYZE DELETE FROM orders", onlyQueries],
+  ["U+0000", "SELECT 1\0; DELETE FROM orders", "U+0000"],
+];
+
+describe("query changes nothing, for a role that may write", () => {
+  test.each(attempts)("by %s", async (_, sql, says) => {
+    const client = await openServer(postgres.url("shop", "clerk"));
+    const before = await state();
+    expect(await failureOf(client, "query", { sql })).toContain(says);
+    expect(await state()).toEqual(before);
+    expect(existsSync("/tmp/portolan-evil")).toBe(false);
+  });
+});
+
+test("explain changes nothing, whatever it is asked to explain", async () => {
+  const client = await openServer(postgres.url("shop", "clerk"));
+  const before = await state();
+  for (const [, sql] of attempts) await client.callTool("explain", { sql });
+  for (const sql of ["ANALYZE DELETE FROM orders", "(ANALYZE) DELETE FROM orders", "SELECT 1; DELETE FROM orders"]) {
+    await failureOf(client, "explain", { sql });
+  }
+  expect(await state()).toEqual(before);
+});
+
+test("what has no transaction is taken back too: large objects and messages", async () => {
+  const client = await openServer(postgres.url("shop", "clerk"));
+  const before = await state();
+  const listener = new pg.Client(postgres.url("shop", "clerk"));
+  await listener.connect();
+  onTestFinished(() => listener.end());
+  const heard: unknown[] = [];
+  listener.on("notification", (message) => heard.push(message.payload));
+  await listener.query("LISTEN news");
+  await client.callTool("query", { sql: "SELECT lo_create(4711)" });
+  await call(client, "query", { sql: "SELECT pg_notify('news', 'evil')" });
+  await postgres.sql("SELECT pg_notify('news', 'real')", "shop");
+  await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["real"]);
+  expect(await state()).toEqual(before);
+});
+
+describe("nothing of one call is there in the next", () => {
+  test.each([
+    [
+      "a setting",
+      "SELECT set_config('application_name', 'evil', false)",
+      "SELECT current_setting('application_name')",
+      "portolan-database",
+    ],
+    [
+      "a search path",
+      "SELECT set_config('search_path', 'evil', false)",
+      "SELECT current_setting('search_path')",
+      '"$user", public',
+    ],
+    [
+      "a time-out",
+      "SELECT set_config('statement_timeout', '0', false)",
+      "SELECT current_setting('statement_timeout')",
+      "15s",
+    ],
+    [
+      "a default",
+      "SELECT set_config('default_transaction_read_only', 'off', false)",
+      "SELECT current_setting('transaction_read_only')",
+      "on",
+    ],
+    ["a lock", "SELECT pg_advisory_lock(42)", "SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory'", 0],
+    [
+      "a prepared statement",
+      "SELECT dynamic('PREPARE evil AS SELECT 1')",
+      "SELECT count(*)::int FROM pg_prepared_statements WHERE name = 'evil'",
+      0,
+    ],
+    ["a listener", "SELECT dynamic('LISTEN evil')", "SELECT count(*)::int FROM pg_listening_channels()", 0],
+  ])("not %s", async (_, first, then, expected) => {
+    const client = await openServer(postgres.url("shop", "clerk"), { limits: { connections: 1 } });
+    const process = async () => (await call(client, "query", { sql: "SELECT pg_backend_pid()" })).rows[0][0];
+    const before = await process();
+    await call(client, "query", { sql: first });
+    expect((await call(client, "query", { sql: then })).rows).toEqual([[expected]]);
+    // The same session, or there would be nothing to show.
+    expect(await process()).toBe(before);
+  });
+
+  test("nor what a change leaves: temporary tables and settings", async () => {
+    const client = await openServer(postgres.url("shop", "clerk"), {
+      write: true,
+      asks: false,
+      limits: { connections: 1 },
+    });
+    await call(client, "execute", { sql: "CREATE TEMP TABLE customers (evil int)" });
+    await call(client, "execute", { sql: "SET search_path = pg_temp" });
+    expect((await call(client, "query", { sql: "SELECT name FROM customers WHERE id = 1" })).rows).toEqual([["Ada"]]);
+  });
+});
+
+describe("a role that reaches beyond the database", () => {
+  const open = (role: string, trustRole = false) => openDatabase({ url: postgres.url("shop", role), trustRole });
+
+  test("is refused: a superuser, and who can become one", async () => {
+    await postgres.sql("CREATE ROLE deputy LOGIN PASSWORD 'secret' NOINHERIT IN ROLE boss");
+    await expect(open("boss")).rejects.toThrow("the role boss has the rights of boss");
+    await expect(open("deputy")).rejects.toThrow("has the rights of boss");
+  });
+
+  test.each(["pg_read_server_files", "pg_write_server_files", "pg_execute_server_program", "pg_signal_backend"])(
+    "is refused: a member of %s",
+    async (role) => {
+      await postgres.sql(`CREATE ROLE "in_${role}" LOGIN PASSWORD 'secret' IN ROLE ${role}`);
+      await expect(open(`in_${role}`)).rejects.toThrow(role);
+    },
+  );
+
+  test("is refused: one that may read files or open connections by a function", async () => {
+    await postgres.sql("CREATE ROLE reader LOGIN PASSWORD 'secret'");
+    await postgres.sql("CREATE DATABASE lent");
+    await postgres.sql("GRANT EXECUTE ON FUNCTION pg_read_file(text) TO reader", "lent");
+    await expect(openDatabase({ url: postgres.url("lent", "reader") })).rejects.toThrow("may call pg_read_file");
+    await postgres.sql("CREATE DATABASE linked");
+    await postgres.sql("CREATE EXTENSION dblink", "linked");
+    await expect(openDatabase({ url: postgres.url("linked", "other") })).rejects.toThrow("may call dblink");
+  });
+
+  test("is taken if somebody says so, and then still cannot write by statements", async () => {
+    const client = await openServer(postgres.url("shop", "boss"), { trustRole: true });
+    const before = await state();
+    expect(await failureOf(client, "query", { sql: "SELECT take_all()" })).toContain(onlyReads);
+    expect(await failureOf(client, "query", { sql: "COPY (SELECT 1) TO PROGRAM 'true'" })).toContain(onlyQueries);
+    // This is what the refusal is for.
+    expect((await call(client, "query", { sql: "SELECT length(pg_read_file('/etc/passwd')) > 0" })).rows).toEqual([
+      [true],
+    ]);
+    expect(await state()).toEqual(before);
+  });
+});
+
+test("the role of the README reads, and is kept from the rest by the database itself", async () => {
+  const statements = readFileSync(join(root, "examples/database/role.sql"), "utf8");
+  await postgres.sql("CREATE DATABASE lonely");
+  await postgres.sql(`${shop}; ${statements.replace("choose one", "secret")}`, "lonely");
+  const client = await openServer(postgres.url("lonely", "assistant"), { write: true, asks: false });
+  expect((await call(client, "query", { sql: "SELECT count(*) FROM orders" })).rows).toEqual([[3]]);
+  expect(await failureOf(client, "execute", { sql: "DELETE FROM orders" })).toContain("permission denied");
+  expect(await failureOf(client, "execute", { sql: "CREATE TABLE evil ()" })).toContain("permission denied");
+});
+
+test("a role of its own cannot end the sessions of others", async () => {
+  const victim = new pg.Client(postgres.url("shop", "other"));
+  await victim.connect();
+  onTestFinished(() => victim.end());
+  const { rows } = await victim.query("SELECT pg_backend_pid() AS pid");
+  const client = await openServer(postgres.url("shop", "clerk"));
+  const sql = "SELECT pg_terminate_backend($1::int)";
+  expect(await failureOf(client, "query", { sql, parameters: [rows[0].pid] })).toContain("must be a member");
+  expect((await victim.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+});
+
+test("names and patterns are values, never a part of a statement", async () => {
+  const client = await openServer(postgres.url("shop", "clerk"));
+  const before = await state();
+  const evil = `orders'); DELETE FROM orders; --`;
+  expect(await failureOf(client, "describe", { table: evil })).toContain("No table");
+  expect((await call(client, "tables", { search: evil })).tables).toEqual([]);
+  await expect(client.readResource(`db://table/${encodeURIComponent(evil)}`)).rejects.toThrow();
+  const sql = "SELECT name FROM customers WHERE name = :name OR name = ':name' -- :name";
+  expect((await call(client, "query", { sql, parameters: { name: `' OR 1 = 1; --` } })).rows).toEqual([]);
+  const hostile = await openServer(postgres.url("shop", "clerk"), { schemas: [`public"; DELETE FROM orders; --`] });
+  expect((await call(hostile, "tables")).tables).toEqual([]);
+  expect(await state()).toEqual(before);
+});
+
+test("neither results nor errors have the password in them", async () => {
+  const secret = "s3cr3t-password";
+  await postgres.sql(`CREATE ROLE quiet LOGIN PASSWORD '${secret}'`);
+  const url = postgres.url("shop", "quiet").replace("secret@", `${secret}@`);
+  const client = await openServer(url);
+  const said = JSON.stringify([
+    ...[await client.listTools(), client.server, await client.callTool("query", { sql: "SELECT nothing" })],
+    ...[await client.readResource("db://schema"), await client.getPrompt("query", { question: "?" })],
+  ]);
+  expect(said).not.toContain(secret);
+  for (const wrong of [url.replace("quiet", "nobody"), url.replace("/shop", "/none"), url.replace(/:\d+\//, ":1/")]) {
+    const reason: Error = await openDatabase({ url: wrong }).then(
+      () => Promise.reject(new Error("opened")),
+      (error: Error) => error,
+    );
+    expect(`${reason.message} ${reason.stack}`).not.toContain(secret);
+  }
+});
