@@ -9,7 +9,7 @@ import { ActivityWriter } from "./writer.ts";
 export interface ActivityOptions {
   /** `ready()` throws while the log cannot be written. */
   readonly required?: boolean;
-  /** How long an entry may wait for others; 100 unless given. */
+  /** How long an entry that is not urgent may wait for others; 250 unless given. */
   readonly flushMs?: number;
   /** Entries that wait while the sink is slow or fails; 10,000 unless given. */
   readonly maxWaiting?: number;

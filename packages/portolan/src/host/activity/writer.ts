@@ -61,7 +61,7 @@ export class ActivityWriter {
     this.#sink = sink;
     this.#redactor = createRedactor(options.secrets);
     this.#now = options.now ?? Date.now;
-    this.#flushMs = options.flushMs ?? 100;
+    this.#flushMs = options.flushMs ?? 250;
     this.#maxWaiting = options.maxWaiting ?? 10_000;
     this.#onError = options.onError ?? (() => undefined);
   }

@@ -1,4 +1,4 @@
-import { mkdir, rename, truncate } from "node:fs/promises";
+import { mkdir, rename, stat, truncate } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { holdFileLock } from "../../storage/node/file-lock.ts";
 import type { ActivityVerdict } from "../activity/entry.ts";
@@ -27,6 +27,8 @@ class FileSink implements ActivitySink {
   readonly #files: ActivityFiles;
   readonly #maxBytes: number;
   #turn: Promise<void> = Promise.resolve();
+  /** What we wrote last, and into which file. */
+  #last: { readonly place: ActivityPlace; readonly inode: number } | undefined;
 
   constructor(files: ActivityFiles, maxBytes: number) {
     this.#files = files;
@@ -41,14 +43,17 @@ class FileSink implements ActivitySink {
 
   append(build: (head: ActivityHead) => Promise<ActivityBlock>): Promise<void> {
     return this.#alone(async () => {
-      const place = await mend(this.#files);
+      const place = await this.#findPlace();
       const { text, head } = await build(place.head);
       const bytes = Buffer.from(text);
       const { aside, bytes: start } = await this.#makeRoom(place, bytes.length);
       try {
-        await appendTo(this.#files.log, bytes);
-        await writePlace(this.#files, { head, aside, bytes: start + bytes.length });
+        const inode = await appendTo(this.#files.log, bytes);
+        const next = { head, aside, bytes: start + bytes.length };
+        await writePlace(this.#files, next);
+        this.#last = { place: next, inode };
       } catch (error) {
+        this.#last = undefined;
         // All or nothing: the block will be written again. Where even this fails, the next one mends it.
         await truncate(this.#files.log, start).catch(() => undefined);
         throw error;
@@ -62,6 +67,16 @@ class FileSink implements ActivitySink {
 
   async close(): Promise<void> {
     await this.#turn.catch(() => undefined);
+  }
+
+  /** Where the next block goes: behind our own last one, unless somebody else has written since. */
+  async #findPlace(): Promise<ActivityPlace> {
+    const last = this.#last;
+    if (last) {
+      const found = await stat(this.#files.log).catch(() => undefined);
+      if (found?.ino === last.inode && found.size === last.place.bytes) return last.place;
+    }
+    return mend(this.#files);
   }
 
   /** Puts a full file aside under the next number; nothing has that name, for only holders of the lock give names. */

@@ -97,12 +97,13 @@ async function repair(
   return mended;
 }
 
-/** Adds bytes at the end of a file of its owner's, and sees them on the disk. */
-export async function appendTo(path: string, bytes: Uint8Array): Promise<void> {
+/** Adds bytes at the end of a file of its owner's, and sees them on the disk; gives the file's number. */
+export async function appendTo(path: string, bytes: Uint8Array): Promise<number> {
   const file = await open(path, "a", 0o600);
   try {
     await file.writeFile(bytes);
     await file.datasync();
+    return (await file.stat()).ino;
   } finally {
     await file.close();
   }
