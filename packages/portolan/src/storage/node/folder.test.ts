@@ -1,0 +1,49 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { storageContract } from "../contract-suite.ts";
+import { createMemoryStorage } from "../memory.ts";
+import { folderKeyValue } from "./folder.ts";
+
+async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "portolan-folder-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return join(folder, "store");
+}
+
+describe("a folder keeps the contract of values", () => {
+  const make = async () => {
+    let time = 1_000_000;
+    const folder = await makeFolder();
+    const open = () => ({ ...createMemoryStorage(), kv: folderKeyValue(folder, { now: () => time }) });
+    const passTime = async (ms: number) => {
+      time += ms;
+    };
+    return { storage: open(), other: open(), passTime };
+  };
+  for (const { name, run } of storageContract(make)) if (name.startsWith("kv:")) test(name, run);
+});
+
+test("what is kept is for its owner alone, and what is no value of ours is not there", async () => {
+  const folder = await makeFolder();
+  const kv = folderKeyValue(folder);
+  expect(await kv.list("")).toEqual([]);
+  await kv.set("a", "secret");
+  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  const [name = ""] = await readdir(folder);
+  expect((await stat(join(folder, name))).mode & 0o777).toBe(0o600);
+  await writeFile(join(folder, name), "{ broken");
+  expect(await kv.get("a")).toBeUndefined();
+  expect(await kv.list("")).toEqual([]);
+  expect(await kv.set("a", "again", { expect: null })).toBe(true);
+});
+
+test("of many that write one key if it is not there, one does", async () => {
+  const folder = await makeFolder();
+  const results = await Promise.all(
+    Array.from({ length: 20 }, (_, at) => folderKeyValue(folder).set("key", String(at), { expect: null })),
+  );
+  expect(results.filter(Boolean)).toHaveLength(1);
+  expect((await readdir(folder)).filter((name) => !name.endsWith(".json"))).toEqual([]);
+});

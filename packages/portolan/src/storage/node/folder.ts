@@ -1,0 +1,121 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { PortolanError } from "../../errors.ts";
+import type { KeyValue, KeyValueEntry, ListOptions, SetOptions } from "../storage.ts";
+import { holdFileLock } from "./file-lock.ts";
+
+interface Row {
+  readonly key: string;
+  readonly value: string;
+  /** Milliseconds since 1970; without it the value stays. */
+  readonly expiresAt?: number;
+}
+
+/**
+ * Values in a folder of this user's, a file for each, for any number of processes. A file is the old one or the new one,
+ * whatever happens; what cannot be read as one of ours counts as absent.
+ */
+export function folderKeyValue(path: string, options: { readonly now?: () => number } = {}): KeyValue {
+  return new FolderKeyValue(resolve(path), options.now ?? Date.now);
+}
+
+class FolderKeyValue implements KeyValue {
+  readonly #folder: string;
+  readonly #now: () => number;
+  #made: Promise<unknown> | undefined;
+
+  constructor(folder: string, now: () => number) {
+    this.#folder = folder;
+    this.#now = now;
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    return (await this.#read(nameOf(key), key))?.value;
+  }
+
+  async set(key: string, value: string, { ttlMs, expect }: SetOptions = {}): Promise<boolean> {
+    if (ttlMs !== undefined && !(Number.isFinite(ttlMs) && ttlMs > 0)) {
+      throw new PortolanError("invalid-argument", `ttlMs: expected a number above 0, got ${ttlMs}`);
+    }
+    return this.#alone(key, async () => {
+      if (expect !== undefined && ((await this.get(key)) ?? null) !== expect) return false;
+      const row: Row = { key, value, ...(ttlMs !== undefined && { expiresAt: this.#now() + ttlMs }) };
+      await this.#write(nameOf(key), JSON.stringify(row));
+      return true;
+    });
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#alone(key, () => rm(join(this.#folder, nameOf(key)), { force: true }));
+  }
+
+  async list(prefix: string, { after, limit = 100 }: ListOptions = {}): Promise<KeyValueEntry[]> {
+    const names = await readdir(this.#folder).catch(unlessMissing);
+    const rows = await Promise.all((names ?? []).filter(isRow).map((name) => this.#read(name)));
+    return rows
+      .flatMap((row) => (row?.key.startsWith(prefix) && (after === undefined || row.key > after) ? [row] : []))
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+      .slice(0, limit)
+      .map(({ key, value }) => ({ key, value }));
+  }
+
+  async #read(name: string, key?: string): Promise<Row | undefined> {
+    const text = await readFile(join(this.#folder, name), "utf8").catch(unlessMissing);
+    const row = text === undefined ? undefined : parseRow(text);
+    if (!row || (key !== undefined && row.key !== key)) return undefined;
+    return row.expiresAt !== undefined && row.expiresAt <= this.#now() ? undefined : row;
+  }
+
+  async #write(name: string, text: string): Promise<void> {
+    const temporary = join(this.#folder, `${randomBytes(8).toString("hex")}.tmp`);
+    try {
+      const file = await open(temporary, "wx", 0o600);
+      try {
+        await file.writeFile(text);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, join(this.#folder, name));
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  /** Nobody else writes this key meanwhile. */
+  async #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+    this.#made ??= mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await this.#made;
+    const release = await holdFileLock(join(this.#folder, `${nameOf(key)}.lock`));
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+}
+
+/** A digest, for a key may hold what no file name may. */
+function nameOf(key: string): string {
+  return `${createHash("sha256").update(key).digest("hex").slice(0, 40)}.json`;
+}
+
+function isRow(name: string): boolean {
+  return /^[\da-f]{40}\.json$/.test(name);
+}
+
+function parseRow(text: string): Row | undefined {
+  try {
+    const row = JSON.parse(text) as Partial<Row> | null;
+    return typeof row?.key === "string" && typeof row.value === "string" ? (row as Row) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code === "ENOENT") return undefined;
+  throw error;
+}
