@@ -15,9 +15,14 @@ const others = ["packages/authority", ...foldersIn("packages/servers")]
 /** Builds the library and what stands on it; the reason when something cannot be built. */
 export async function buildLibrary() {
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const { status, stdout } = spawnSync(process.execPath, [compiler, "-b", library, ...others], { encoding: "utf8" });
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [compiler, "-b", library, join(root, "packages/cli"), ...others],
+    { encoding: "utf8" },
+  );
   if (status !== 0) return stdout;
   await bundleLibrary();
+  await bundleCommand();
   for (const folder of others) await bundle(folder);
   return undefined;
 }
@@ -42,6 +47,23 @@ async function bundleLibrary() {
         groups: [{ name: "core", test: (id) => core.has(id) }],
       },
     },
+    logLevel: "warn",
+  });
+}
+
+/** The `portolan` command as one file beside the library, with all that it uses in it. */
+async function bundleCommand() {
+  const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
+  const sources = Object.entries(exports).flatMap(([name, { default: file }]) =>
+    file ? [[`portolan${name.slice(1)}`, join(library, file.replace("./dist/", "src/").replace(/\.js$/, ".ts"))]] : [],
+  );
+  await build({
+    input: join(root, "packages/cli/src/main.ts"),
+    platform: "node",
+    external: /^node:/,
+    // From the source: what is built was divided for others. Names with a path come first, for the shorter fit them, too.
+    resolve: { alias: Object.fromEntries(sources.reverse()), mainFields: ["module", "main"] },
+    output: { file: join(library, "dist/cli/main.js"), format: "esm", codeSplitting: false },
     logLevel: "warn",
   });
 }
@@ -73,7 +95,9 @@ function clean(folder) {
 /** The source of each public entry of a package, by the place of its file in `dist`. */
 function entries(folder) {
   const { exports, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const files = [...Object.values(exports).map((entry) => entry.default), ...Object.values(bin)];
+  const files = [...Object.values(exports).map((entry) => entry.default), ...Object.values(bin)].filter(
+    (file) => !file?.startsWith("./dist/cli/"),
+  );
   const names = files.flatMap((file) => file?.match(/^\.\/dist\/(.+)\.js$/)?.[1] ?? []);
   return Object.fromEntries(names.map((name) => [name, join(folder, `src/${name}.ts`)]));
 }

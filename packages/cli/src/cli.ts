@@ -1,0 +1,132 @@
+import { Command, CommanderError } from "commander";
+import type { CommandDefinition, Context, Flags } from "./command.ts";
+import { commands } from "./commands/index.ts";
+import { exitCodes, Failure, toFailure } from "./failure.ts";
+import { Screen } from "./screen.ts";
+import { openState } from "./state.ts";
+import type { World } from "./world.ts";
+
+export const version = "0.1.0";
+
+/** Runs one command line; resolves to the exit code. */
+export async function runCli(world: World): Promise<number> {
+  const [own, command] = divide(world.argv);
+  const stop = listenForInterrupt(world);
+  const wantsJson = own.includes("--json");
+  const screen = new Screen(world, { colour: !own.includes("--no-color") });
+  const context: Context = {
+    world,
+    screen,
+    command,
+    state: openState(world),
+    isJson: wantsJson || !screen.isTerminal,
+    signal: stop.signal,
+    print: (line) => void world.stdout.write(`${line}\n`),
+    note(line) {
+      if (world.stderr.isTTY) world.stderr.write(`${screen.style("dim", line)}\n`);
+    },
+  };
+  try {
+    // Alone, it shows what there is.
+    const line = own.every((word) => word === "--json" || word === "--no-color") ? ["servers", ...own] : [...own];
+    await toProgram(context).parseAsync(line, { from: "user" });
+    return 0;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
+    const failure = thrown instanceof CommanderError ? toUsage(thrown) : toFailure(thrown);
+    report(context, failure);
+    return exitCodes[failure.kind];
+  } finally {
+    stop.end();
+  }
+}
+
+/** What stands before and behind the first `--`. */
+function divide(argv: readonly string[]): [own: readonly string[], command: readonly string[]] {
+  const at = argv.indexOf("--");
+  return at < 0 ? [argv, []] : [argv.slice(0, at), argv.slice(at + 1)];
+}
+
+function toProgram(context: Context): Command {
+  const { world } = context;
+  const program = new Command("portolan")
+    .description(
+      "The Model Context Protocol from the terminal: look at servers, call them, chat over them, write them.",
+    )
+    .version(version, "-V, --version", "show the version")
+    .helpOption("-h, --help", "show this")
+    .helpCommand(false)
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => void world.stdout.write(text),
+      // Told once, by `report`.
+      writeErr: () => {},
+      getOutHelpWidth: () => context.screen.columns,
+    });
+  for (const definition of commands) addCommand(program, definition, context);
+  return program;
+}
+
+function addCommand(program: Command, definition: CommandDefinition, context: Context): void {
+  const { name, usage, summary, flags = {}, examples = [], isHidden = false } = definition;
+  const command = program
+    .command(usage === undefined ? name : `${name} ${usage}`, { hidden: isHidden })
+    .description(summary)
+    .exitOverride()
+    .configureOutput(program.configureOutput())
+    .option("--json", "output as JSON, as in a pipe")
+    .option("--no-color", "no colours");
+  for (const [flag, says] of Object.entries(flags)) command.option(flag, says);
+  if (examples.length > 0)
+    command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  $ ${line}`).join("\n")}`);
+  command.action(async (...given: unknown[]) => {
+    const chosen = given.at(-2) as Flags;
+    const args = given
+      .slice(0, -2)
+      .flat()
+      .filter((value): value is string => typeof value === "string");
+    const { run } = await definition.load();
+    const shown = await run(context, args, chosen);
+    if (!shown) return;
+    context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
+  });
+}
+
+function toUsage({ message }: CommanderError): Failure {
+  const [first = message] = message.replace(/^error: /, "").split("\n");
+  return new Failure("usage", first, { next: "portolan --help" });
+}
+
+/** One line for people; one JSON object in a pipe. */
+function report({ world, screen, isJson }: Context, { kind, message, next }: Failure): void {
+  if (isJson) {
+    const error = { kind, message, ...(next !== undefined && { next }) };
+    world.stderr.write(`${JSON.stringify({ error })}\n`);
+    return;
+  }
+  const lines = [`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${screen.safe(message)}`];
+  if (next !== undefined) lines.push(`  ${screen.mark("next")} ${screen.safe(next)}`);
+  world.stderr.write(`${lines.join("\n")}\n`);
+}
+
+/** The first Ctrl-C aborts what runs; the second, and a request to end, end the program. */
+function listenForInterrupt({ stdout }: World): { readonly signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const interrupt = () => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort(new Failure("failed", "interrupted"));
+  };
+  const end = () => process.exit(143);
+  // Whoever reads only the first lines, as `head` does, has seen enough.
+  const closed = () => process.exit(0);
+  process.on("SIGINT", interrupt).on("SIGTERM", end);
+  stdout.on("error", closed);
+  return {
+    signal: controller.signal,
+    end() {
+      process.off("SIGINT", interrupt).off("SIGTERM", end);
+      stdout.off("error", closed);
+    },
+  };
+}

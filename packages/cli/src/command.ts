@@ -1,0 +1,47 @@
+import type { Screen } from "./screen.ts";
+import type { State } from "./state.ts";
+import type { World } from "./world.ts";
+
+/** What every command can use. */
+export interface Context {
+  readonly world: World;
+  readonly screen: Screen;
+  readonly state: State;
+  /** Output as JSON, because it was asked for or goes into a pipe. */
+  readonly isJson: boolean;
+  /** Aborts at the first Ctrl-C; the second ends the program. */
+  readonly signal: AbortSignal;
+  /** What stands behind `--`: the command of a server. */
+  readonly command: readonly string[];
+  /** A line on standard output. */
+  print(line: string): void;
+  /** A line for the person at the terminal, on standard error; nothing in a pipe. */
+  note(line: string): void;
+}
+
+/** What a command shows: as JSON in a pipe, as text to people. */
+export interface Shown {
+  readonly value: unknown;
+  readonly text: () => string;
+}
+
+/** Flags by their long names. */
+export type Flags = { readonly [name: string]: string | boolean | readonly string[] | undefined };
+
+/** What a command does. */
+export interface CommandModule {
+  run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined>;
+}
+
+/** A command as help shows it; its code is loaded when it is used. */
+export interface CommandDefinition {
+  readonly name: string;
+  /** What follows the name: `<target> <tool> [arguments...]`. */
+  readonly usage?: string;
+  readonly summary: string;
+  /** Flags as help shows them, with what they do. */
+  readonly flags?: { readonly [flags: string]: string };
+  readonly examples?: readonly string[];
+  readonly isHidden?: boolean;
+  load(): Promise<CommandModule>;
+}

@@ -1,0 +1,78 @@
+import { text } from "node:stream/consumers";
+import type { JsonObject } from "portolan";
+import type { Host } from "portolan/host";
+import { parseArguments } from "../arguments.ts";
+import type { Context, Flags, Shown } from "../command.ts";
+import { saveContent, showContent } from "../content.ts";
+import { Failure } from "../failure.ts";
+import { withHost } from "../hosting.ts";
+import { createProgress } from "../progress.ts";
+import { findTarget, type Target } from "../targets.ts";
+
+/** Calls a tool of a server with arguments that its schema gives types to. */
+export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {
+  const { screen, signal } = context;
+  const [given, ...rest] = args;
+  const isBehindDashes = context.command.length > 0;
+  const target = await findTarget(context, isBehindDashes ? undefined : given);
+  const words = isBehindDashes ? [...args] : rest;
+  const tool = target.member ?? words.shift();
+  const timeout = typeof flags["timeout"] === "string" ? secondsOf(flags["timeout"]) : undefined;
+  return withHost(context, [target.entry], async (host) => {
+    await host.start(target.entry.name);
+    const definition = findTool(host, target, tool, context);
+    const input = await readInput(context, words, definition.inputSchema);
+    const progress = createProgress(context);
+    const result = await host
+      .callTool(target.entry.name, definition.name, input, {
+        by: "user",
+        signal,
+        onProgress: (step) => progress.show(step),
+        ...(timeout !== undefined && { idleMs: timeout }),
+      })
+      .finally(() => progress.end());
+    const saved = typeof flags["save"] === "string" ? await saveContent(result.content, flags["save"]) : [];
+    if (result.isError) {
+      const message = result.content
+        .map((block) => (block.type === "text" ? block.text : `[${block.type}]`))
+        .join("\n");
+      throw new Failure("tool", message || `${definition.name} failed`, { next: `portolan ls ${target.entry.name}` });
+    }
+    const { content, structuredContent } = result;
+    return {
+      value: {
+        content,
+        ...(structuredContent !== undefined && { structuredContent }),
+        ...(saved.length > 0 && { saved }),
+      },
+      text: () =>
+        [showContent(content, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
+    };
+  });
+}
+
+function findTool(host: Host, { entry }: Target, name: string | undefined, { screen }: Context) {
+  const tools = host.catalog.tools;
+  const found = tools.find((tool) => tool.name === name);
+  if (found) return found.definition;
+  const near = name === undefined ? [] : host.catalog.search(name, { limit: 3 }).map((tool) => tool.name);
+  const known = (near.length > 0 ? near : tools.slice(0, 10).map((tool) => tool.name)).join(", ");
+  const what = name === undefined ? "which tool?" : `${entry.name} has no tool ${JSON.stringify(name)};`;
+  throw new Failure("usage", `${what} there is ${screen.safe(known) || "none"}`, { next: `portolan ls ${entry.name}` });
+}
+
+/** What stands on the command line; `-` reads a JSON object from standard input. */
+async function readInput(context: Context, words: readonly string[], schema: JsonObject): Promise<JsonObject> {
+  const { world } = context;
+  const parts = await Promise.all(words.map((word) => (word === "-" ? text(world.stdin) : word)));
+  return parseArguments(
+    parts.map((part) => (part.trimStart().startsWith("{") ? part.trim() : part)),
+    schema,
+  );
+}
+
+function secondsOf(given: string): number {
+  const seconds = Number(given);
+  if (seconds > 0 && Number.isFinite(seconds)) return seconds * 1_000;
+  throw new Failure("usage", `--timeout: expected a number of seconds, got ${JSON.stringify(given)}`);
+}

@@ -1,0 +1,58 @@
+import type { Context, Flags, Shown } from "../command.ts";
+import { withHost } from "../hosting.ts";
+import { hintsIn, signatureOf } from "../signature.ts";
+import { findTarget } from "../targets.ts";
+
+/** Shows what a server offers: signatures rather than schemas. */
+export async function run(context: Context, [given]: readonly string[], { schema = false }: Flags): Promise<Shown> {
+  const { screen, signal } = context;
+  const { entry } = await findTarget(context, given);
+  return withHost(context, [entry], async (host) => {
+    await host.start(entry.name);
+    signal.throwIfAborted();
+    const { catalog } = host;
+    const tools = catalog.tools.map(({ definition, isQuarantined }) => ({
+      ...definition,
+      ...(isQuarantined && { isQuarantined }),
+    }));
+    const { resources, templates, prompts } = catalog;
+    const instructions = catalog.instructions(entry.name);
+    const [status] = host.servers;
+    return {
+      value: { server: status?.profile, instructions, tools, resources, templates, prompts },
+      text() {
+        const { profile } = status ?? {};
+        const title = `${screen.style("bold", screen.safe(profile?.info?.name ?? entry.name))} ${screen.safe(profile?.info?.version ?? "")}`;
+        const parts = [`${title.trim()}  ${screen.style("dim", `${profile?.version} ${profile?.era}`)}`];
+        if (tools.length > 0) parts.push("", screen.style("dim", "tools"));
+        for (const { definition, isQuarantined } of catalog.tools) {
+          const notes = [...hintsIn(definition), ...(isQuarantined ? ["changed: portolan trust"] : [])];
+          const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
+          parts.push(screen.cut(`  ${signatureOf(definition, screen)}${screen.style("dim", hints)}`));
+          const [about = ""] = (definition.description ?? definition.title ?? "").split("\n");
+          if (about) parts.push(screen.style("dim", screen.cut(`    ${screen.safe(about)}`)));
+          if (schema)
+            parts.push(indent(screen.safe(JSON.stringify(definition.inputSchema, undefined, 2), { lines: "keep" })));
+        }
+        const listed = [
+          ...resources.map(({ uri, name, description }) => [screen.safe(uri), screen.safe(description ?? name)]),
+          ...templates.map(({ uriTemplate, name, description }) => [
+            screen.safe(uriTemplate),
+            screen.safe(description ?? name),
+          ]),
+        ];
+        if (listed.length > 0) parts.push("", screen.style("dim", "resources"), screen.table(listed));
+        const asked = prompts.map(({ name, description = "", arguments: args = [] }) => [
+          `/${screen.safe(name)} ${args.map((it) => (it.required ? `<${screen.safe(it.name)}>` : `[${screen.safe(it.name)}]`)).join(" ")}`,
+          screen.safe(description),
+        ]);
+        if (asked.length > 0) parts.push("", screen.style("dim", "prompts"), screen.table(asked));
+        return parts.join("\n");
+      },
+    };
+  });
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, "    ");
+}

@@ -1,0 +1,39 @@
+import { parseArguments } from "../arguments.ts";
+import type { Context, Flags, Shown } from "../command.ts";
+import { showContent } from "../content.ts";
+import { Failure } from "../failure.ts";
+import { withHost } from "../hosting.ts";
+import { findTarget } from "../targets.ts";
+
+/** Gets a prompt of a server with its arguments filled in. */
+export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {
+  const { screen, signal } = context;
+  const isBehindDashes = context.command.length > 0;
+  const { entry, member } = await findTarget(context, isBehindDashes ? undefined : args[0]);
+  const words = isBehindDashes ? [...args] : args.slice(1);
+  const name = member ?? words.shift();
+  return withHost(context, [entry], async (host) => {
+    await host.start(entry.name);
+    const prompt = host.catalog.prompts.find((it) => it.name === name);
+    if (!prompt) {
+      const known = host.catalog.prompts.map((it) => it.name).join(", ") || "none";
+      const what = name === undefined ? "which prompt?" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
+      throw new Failure("usage", `${what} there is ${known}`, { next: `portolan ls ${entry.name}` });
+    }
+    // Arguments of prompts are texts, whatever they look like.
+    const properties = Object.fromEntries((prompt.arguments ?? []).map((it) => [it.name, { type: "string" }]));
+    const filled = parseArguments(words, { properties }) as { [name: string]: string };
+    const missing = (prompt.arguments ?? []).filter((it) => it.required && filled[it.name] === undefined);
+    if (missing.length > 0) {
+      throw new Failure("usage", `${prompt.name} needs ${missing.map((it) => `${it.name}=…`).join(" ")}`);
+    }
+    const { messages, description } = await host.getPrompt(entry.name, prompt.name, filled, { by: "user", signal });
+    return {
+      value: { messages, ...(description !== undefined && { description }) },
+      text: () =>
+        messages
+          .map(({ role, content }) => `${screen.style("dim", `${role}:`)}\n${showContent([content], screen)}`)
+          .join("\n\n"),
+    };
+  });
+}

@@ -1,0 +1,32 @@
+import type { Context, Flags, Shown } from "../command.ts";
+import { saveContent, showResource } from "../content.ts";
+import { Failure } from "../failure.ts";
+import { withHost } from "../hosting.ts";
+import { findTarget } from "../targets.ts";
+
+/** Reads a resource of a server. */
+export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {
+  const { screen, signal } = context;
+  const isBehindDashes = context.command.length > 0;
+  const [given, second] = isBehindDashes ? [undefined, args[0]] : args;
+  const { entry, member } = await findTarget(context, given);
+  const uri = member ?? second;
+  return withHost(context, [entry], async (host) => {
+    await host.start(entry.name);
+    if (uri === undefined) {
+      const known = host.catalog.resources.slice(0, 10).map((resource) => resource.uri);
+      const some = known.length > 0 ? `there is ${known.join(", ")}` : "it lists none";
+      throw new Failure("usage", `which resource? ${some}`, { next: `portolan ls ${entry.name}` });
+    }
+    const { contents } = await host.readResource(entry.name, uri, { by: "user", signal });
+    const blocks = contents.map((resource) => ({ type: "resource" as const, resource }));
+    const saved = typeof flags["save"] === "string" ? await saveContent(blocks, flags["save"]) : [];
+    return {
+      value: { contents, ...(saved.length > 0 && { saved }) },
+      text: () =>
+        [...contents.map((resource) => showResource(resource, screen)), ...saved.map((path) => `saved ${path}`)].join(
+          "\n",
+        ),
+    };
+  });
+}

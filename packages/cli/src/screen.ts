@@ -1,0 +1,111 @@
+import { styleText } from "node:util";
+import { display } from "portolan/host";
+import type { World } from "./world.ts";
+
+type Style = Parameters<typeof styleText>[0];
+
+const escapeCode = "\u001b";
+/** What colours a text. */
+const sequence = new RegExp(`${escapeCode}\\[[\\d;]*m`, "g");
+const pieces = new RegExp(`${escapeCode}\\[[\\d;]*m|[^${escapeCode}]`, "gu");
+
+/** The marks of the output, and what stands for them where a terminal knows only ASCII. */
+const marks = {
+  ok: ["✓", "+"],
+  bad: ["✗", "x"],
+  warn: ["!", "!"],
+  tool: ["⚙", "*"],
+  ask: ["◆", "?"],
+  next: ["→", "->"],
+  dot: ["·", "-"],
+  more: ["…", "..."],
+  change: ["⟳", "~"],
+} as const;
+
+/** How output looks: on a terminal in colours and tables, in a pipe as JSON. */
+export class Screen {
+  /** Whether people look at it. */
+  readonly isTerminal: boolean;
+  /** Whether people can answer, too. */
+  readonly isInteractive: boolean;
+  readonly columns: number;
+  readonly #hasColours: boolean;
+  readonly #hasUnicode: boolean;
+
+  constructor({ stdin, stdout, stderr, env, platform }: World, options: { readonly colour?: boolean } = {}) {
+    this.isTerminal = stdout.isTTY === true;
+    this.isInteractive = stdin.isTTY === true && stderr.isTTY === true && env["CI"] === undefined;
+    this.columns = Math.max(20, stdout.columns ?? (Number(env["COLUMNS"]) || 80));
+    const wants = env["FORCE_COLOR"] !== undefined && env["FORCE_COLOR"] !== "0";
+    const refuses = env["NO_COLOR"] !== undefined || env["TERM"] === "dumb" || options.colour === false;
+    this.#hasColours = !refuses && (wants || this.isTerminal);
+    const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
+    this.#hasUnicode = platform === "win32" ? env["WT_SESSION"] !== undefined : /utf-?8/i.test(locale);
+  }
+
+  style(style: Style, text: string): string {
+    // Checked here: the terminal in question need not be the one that Node looks at.
+    return this.#hasColours ? styleText(style, text, { validateStream: false }) : text;
+  }
+
+  mark(name: keyof typeof marks): string {
+    return marks[name][this.#hasUnicode ? 0 : 1];
+  }
+
+  /** What a server wrote, with all that could hide made visible. */
+  safe(text: string, options: { readonly lines?: "keep" | "escape" } = {}): string {
+    const shown = display(text, options);
+    return this.#hasUnicode ? shown : toAscii(shown);
+  }
+
+  /** Rows in columns that line up; the last column takes what is left of the line. */
+  table(rows: readonly (readonly string[])[], indent = 2): string {
+    const widths: number[] = [];
+    for (const row of rows) {
+      for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, widthOf(cell));
+    }
+    return rows
+      .map((row) => {
+        const cells = row.map((cell, at) =>
+          at === row.length - 1 ? cell : cell + " ".repeat((widths[at] ?? 0) - widthOf(cell)),
+        );
+        return this.cut(`${" ".repeat(indent)}${cells.join("  ")}`.trimEnd());
+      })
+      .join("\n");
+  }
+
+  /** A line that does not break: what is too long ends with a mark. */
+  cut(line: string): string {
+    if (!this.isTerminal || widthOf(line) <= this.columns) return line;
+    const more = this.mark("more");
+    let width = 0;
+    let kept = "";
+    // Escape sequences take no room and must not be cut in two.
+    for (const part of line.match(pieces) ?? []) {
+      const isSequence = part.startsWith(escapeCode);
+      if (!isSequence && width + widthOf(part) > this.columns - widthOf(more)) continue;
+      if (!isSequence) width += widthOf(part);
+      kept += part;
+    }
+    return kept + more;
+  }
+}
+
+/** How many columns a text takes; wide characters take two. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text.replace(sequence, "")) {
+    if (/\p{Mn}/u.test(character)) continue;
+    width +=
+      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u.test(
+        character,
+      )
+        ? 2
+        : 1;
+  }
+  return width;
+}
+
+function toAscii(text: string): string {
+  return text.replace(/[^\p{ASCII}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}

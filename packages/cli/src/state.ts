@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { fileStore, loopback, type OAuth, oauth } from "portolan/auth/client";
+import { type ActivityLog, openActivityFile } from "portolan/host";
+import type { KeyValue } from "portolan/storage";
+import { folderKeyValue } from "portolan/storage/node";
+import type { World } from "./world.ts";
+
+/** What is kept from one command to the next, in a folder of the user's. */
+export interface State {
+  readonly folder: string;
+  /** Grants, trust, accepted definitions, what servers offer. */
+  readonly kv: KeyValue;
+  /** Where credentials are. */
+  readonly credentials: string;
+  activity(): Promise<ActivityLog>;
+  /** Signs in at servers; opens a browser where there is one. */
+  auth(options?: { readonly interactive?: boolean }): OAuth;
+}
+
+export function openState(world: World): State {
+  const folder = folderOf(world);
+  const credentials = join(folder, "credentials.json");
+  return {
+    folder,
+    credentials,
+    kv: folderKeyValue(join(folder, "store")),
+    activity: () => openActivityFile(join(folder, "activity.ndjson")),
+    auth: ({ interactive = false } = {}) =>
+      oauth({ store: fileStore(credentials), ...(interactive && { redirect: loopback() }) }),
+  };
+}
+
+function folderOf({ env, home, platform }: World): string {
+  if (env["PORTOLAN_HOME"]) return env["PORTOLAN_HOME"];
+  if (platform === "win32") return join(env["LOCALAPPDATA"] || join(home, "AppData", "Local"), "portolan");
+  if (platform === "darwin") return join(home, "Library", "Application Support", "portolan");
+  return join(env["XDG_STATE_HOME"] || join(home, ".local", "state"), "portolan");
+}

@@ -1,0 +1,86 @@
+import { existsSync, statSync } from "node:fs";
+import { basename, extname, resolve } from "node:path";
+import type { ServerEntry, Way } from "portolan/host";
+import { findConfigs, type ReadConfigs, readConfigs } from "portolan/host/node";
+import type { Context } from "./command.ts";
+import { Failure } from "./failure.ts";
+
+const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
+const recordings = new Set([".jsonl", ".ndjson"]);
+
+/** Everything that is configured on this machine for this folder. */
+export function readMachine({ world }: Context): Promise<ReadConfigs> {
+  const { home, cwd, platform, env } = world;
+  return findConfigs({ home, cwd, platform, env }).then((files) => readConfigs(files, { home, platform, env }));
+}
+
+/** A target and what of it is meant: `files.read` is the tool of a configured server. */
+export interface Target {
+  readonly entry: ServerEntry;
+  /** What followed the server's name. */
+  readonly member?: string;
+}
+
+/**
+ * The server that a command line means: a command behind `--`, an address, the file of a server, a recording, or the name
+ * of a configured server, where `files.read` names one of its tools.
+ */
+export async function findTarget(context: Context, given: string | undefined): Promise<Target> {
+  const { command } = context;
+  if (command.length > 0) {
+    const [program = "", ...args] = command;
+    return { entry: toEntry(basename(program), { command: program, args, cwd: context.world.cwd }), ...member(given) };
+  }
+  if (given === undefined) {
+    throw new Failure("usage", "which server? expected a name, an address, a file, or a command behind --", {
+      next: "portolan servers",
+    });
+  }
+  if (/^https?:\/\//i.test(given)) return { entry: toEntry(nameOfUrl(given), { url: given }) };
+  const file = fileOf(context, given);
+  if (file) return file;
+  return findConfigured(context, given);
+}
+
+function member(given: string | undefined): { member?: string } {
+  return given === undefined ? {} : { member: given };
+}
+
+/** A server in a file, or a recording of one: this program serves both. */
+function fileOf({ world }: Context, given: string): Target | undefined {
+  const extension = extname(given);
+  const isProgram = programs.has(extension);
+  if (!isProgram && !recordings.has(extension)) return undefined;
+  const file = resolve(world.cwd, given);
+  if (!existsSync(file) || !statSync(file).isFile()) {
+    if (!/[\\/]/.test(given)) return undefined;
+    throw new Failure("usage", `there is no file ${given}`);
+  }
+  const args = [world.self, isProgram ? "serve-file" : "serve-recording", file];
+  return { entry: toEntry(basename(given, extension), { command: process.execPath, args, cwd: world.cwd }) };
+}
+
+async function findConfigured(context: Context, given: string): Promise<Target> {
+  const { entries } = await readMachine(context);
+  const exact = entries.find(({ name }) => name === given);
+  if (exact) return { entry: exact };
+  // The longest name wins: names may have dots themselves.
+  const owner = entries
+    .filter(({ name }) => given.startsWith(`${name}.`))
+    .sort((a, b) => b.name.length - a.name.length)
+    .at(0);
+  if (owner) return { entry: owner, member: given.slice(owner.name.length + 1) };
+  const known = entries.map(({ name }) => name).join(", ");
+  throw new Failure("usage", `no server is called ${JSON.stringify(given)}${known ? `; there are ${known}` : ""}`, {
+    next: known ? "portolan servers" : "portolan add <name> -- <command>",
+  });
+}
+
+/** A server that is named on the command line: who types it means it. */
+function toEntry(name: string, way: Way): ServerEntry {
+  return { name, way, written: way, settings: {}, source: { kind: "code" } };
+}
+
+function nameOfUrl(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : "server";
+}
