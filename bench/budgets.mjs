@@ -70,6 +70,8 @@ export const budgets = [
   { metric: "W11 100 × 100 tools: first search", ...value(100, "≤ 100 ms") },
   { metric: "W11 100 × 100 tools: search", ...value(100, "≤ 100 ms") },
   { metric: "W11 100 × 100 tools: one change until it can be found", ...value(100, "≤ 100 ms") },
+  { metric: "W12 portolan --help", of: "difference", atMost: 80, text: "≤ node + 80 ms" },
+  { metric: "W12 portolan call of a local server", of: "difference", atMost: 150, text: "≤ node + 150 ms" },
   { metric: "schema conversions after start", ...value(0, "0") },
   { metric: "size of a one-tool server, min + gz", ...value(20, "≤ 20 KB") },
   { metric: "size of a one-call client, min + gz", ...value(20, "≤ 20 KB") },

@@ -22,6 +22,7 @@ const workloads = {
   W9: "./workloads/w9-http-client.mjs",
   W10: "./workloads/w10-host.mjs",
   W11: "./workloads/w11-catalog.mjs",
+  W12: "./workloads/w12-command.mjs",
   conversions: "./workloads/conversions.mjs",
   size: "./workloads/size.mjs",
   types: "./workloads/types.mjs",

@@ -63,7 +63,13 @@ async function bundleCommand() {
     external: /^node:/,
     // From the source: what is built was divided for others. Names with a path come first, for the shorter fit them, too.
     resolve: { alias: Object.fromEntries(sources.reverse()), mainFields: ["module", "main"] },
-    output: { file: join(library, "dist/cli/main.js"), format: "esm", codeSplitting: false },
+    // Names stay as they are, for whoever reads a stack.
+    output: {
+      file: join(library, "dist/cli/main.js"),
+      format: "esm",
+      codeSplitting: false,
+      minify: { compress: true, mangle: false, codegen: true },
+    },
     logLevel: "warn",
   });
 }

@@ -3,10 +3,12 @@ import type { CommandDefinition, Context, Flags } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { exitCodes, Failure, toFailure } from "./failure.ts";
 import { Screen } from "./screen.ts";
-import { openState } from "./state.ts";
 import type { World } from "./world.ts";
 
 export const version = "0.1.0";
+
+/** What is there before it is known which command runs: help needs no more. */
+type Frame = Omit<Context, "state">;
 
 /** Runs one command line; resolves to the exit code. */
 export async function runCli(world: World): Promise<number> {
@@ -14,11 +16,10 @@ export async function runCli(world: World): Promise<number> {
   const stop = listenForInterrupt(world);
   const wantsJson = own.includes("--json");
   const screen = new Screen(world, { colour: !own.includes("--no-color") });
-  const context: Context = {
+  const context: Frame = {
     world,
     screen,
     command,
-    state: openState(world),
     isJson: wantsJson || !screen.isTerminal,
     signal: stop.signal,
     print: (line) => void world.stdout.write(`${line}\n`),
@@ -47,7 +48,7 @@ function divide(argv: readonly string[]): [own: readonly string[], command: read
   return at < 0 ? [argv, []] : [argv.slice(0, at), argv.slice(at + 1)];
 }
 
-function toProgram(context: Context): Command {
+function toProgram(context: Frame): Command {
   const { world } = context;
   const program = new Command("portolan")
     .description(
@@ -68,7 +69,7 @@ function toProgram(context: Context): Command {
   return program;
 }
 
-function addCommand(program: Command, definition: CommandDefinition, context: Context): void {
+function addCommand(program: Command, definition: CommandDefinition, context: Frame): void {
   const { name, usage, summary, flags = {}, examples = [], isHidden = false } = definition;
   const command = program
     .command(usage === undefined ? name : `${name} ${usage}`, { hidden: isHidden })
@@ -86,8 +87,8 @@ function addCommand(program: Command, definition: CommandDefinition, context: Co
       .slice(0, -2)
       .flat()
       .filter((value): value is string => typeof value === "string");
-    const { run } = await definition.load();
-    const shown = await run(context, args, chosen);
+    const [{ run }, { openState }] = await Promise.all([definition.load(), import("./state.ts")]);
+    const shown = await run({ ...context, state: openState(context.world) }, args, chosen);
     if (!shown) return;
     context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   });
@@ -99,7 +100,7 @@ function toUsage({ message }: CommanderError): Failure {
 }
 
 /** One line for people; one JSON object in a pipe. */
-function report({ world, screen, isJson }: Context, { kind, message, next }: Failure): void {
+function report({ world, screen, isJson }: Frame, { kind, message, next }: Failure): void {
   if (isJson) {
     const error = { kind, message, ...(next !== undefined && { next }) };
     world.stderr.write(`${JSON.stringify({ error })}\n`);

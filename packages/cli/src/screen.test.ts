@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { Screen, widthOf } from "./screen.ts";
+import type { World } from "./world.ts";
+
+function screenOf(options: { columns?: number; isTTY?: boolean; env?: { [name: string]: string } }): Screen {
+  const { columns = 80, isTTY = true, env = { LANG: "C.UTF-8" } } = options;
+  const stream = { isTTY, columns };
+  return new Screen({ stdin: stream, stdout: stream, stderr: stream, env, platform: "linux" } as unknown as World);
+}
+
+test("colours are there on a terminal, and not in a pipe, with NO_COLOR or on a dumb one", () => {
+  expect(screenOf({}).style("red", "x")).toContain("\u001b[");
+  expect(screenOf({ isTTY: false }).style("red", "x")).toBe("x");
+  expect(screenOf({ env: { NO_COLOR: "1" } }).style("red", "x")).toBe("x");
+  expect(screenOf({ env: { TERM: "dumb" } }).style("red", "x")).toBe("x");
+  expect(screenOf({ isTTY: false, env: { FORCE_COLOR: "1" } }).style("red", "x")).toContain("\u001b[");
+});
+
+test("a terminal without UTF-8 sees ASCII only", () => {
+  const screen = screenOf({ env: { LANG: "C" } });
+  expect(screen.mark("ok")).toBe("+");
+  expect(screen.safe("naïve ☂")).toBe(String.raw`na\u{ef}ve \u{2602}`);
+  expect(screenOf({}).safe("naïve ☂")).toBe("naïve ☂");
+});
+
+test("what a server wrote cannot move the cursor", () => {
+  expect(screenOf({}).safe("\u001b[2Jhello\u202e")).toBe(String.raw`\u{1b}[2Jhello\u{202e}`);
+});
+
+test("columns line up, wide characters included, and no line is longer than the terminal", () => {
+  const screen = screenOf({ columns: 20 });
+  const table = screen.table([
+    ["name", "what"],
+    ["日本", "two wide ones and a long text"],
+  ]);
+  const lines = table.split("\n");
+  expect(lines[0]).toBe("  name  what");
+  expect(lines[1]).toBe("  日本  two wide on…");
+  expect(lines.map(widthOf).every((width) => width <= 20)).toBe(true);
+});
+
+test("a coloured line is cut without losing its end of colour", () => {
+  const screen = screenOf({ columns: 20 });
+  const cut = screen.cut(screen.style("red", "x".repeat(50)));
+  expect(widthOf(cut)).toBe(20);
+  expect(cut).toContain("\u001b[39m");
+});
+
+test("in a pipe nothing is cut", () => {
+  expect(screenOf({ isTTY: false, columns: 20 }).cut("x".repeat(50))).toHaveLength(50);
+});

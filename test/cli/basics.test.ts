@@ -1,0 +1,163 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
+import { environment, makeHome, program, runPortolan } from "./kit.ts";
+
+const behind = (name: string, ...args: string[]) => ["--", process.execPath, scriptOf(name), ...args];
+
+async function json(args: readonly string[], options: Parameters<typeof runPortolan>[1]) {
+  const { code, stdout, stderr } = await runPortolan(args, options);
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+async function failure(args: readonly string[], options: Parameters<typeof runPortolan>[1]) {
+  const { code, stdout, stderr } = await runPortolan(args, options);
+  expect(stdout).toBe("");
+  return { code, ...JSON.parse(stderr).error };
+}
+
+test("alone, it shows what every product's file configures, and the next command for each", async () => {
+  const cwd = await makeHome();
+  await mkdir(join(cwd, ".vscode"));
+  await mkdir(join(cwd, ".git"));
+  await writeFile(
+    join(cwd, ".mcp.json"),
+    JSON.stringify({ mcpServers: { time: { command: "node", args: ["x.js"] } } }),
+  );
+  const db = { command: "node", env: { PGURL: "${env:PGURL}" } };
+  await writeFile(join(cwd, ".vscode/mcp.json"), JSON.stringify({ servers: { db } }));
+  const { servers } = await json([], { cwd });
+  expect(servers).toEqual([
+    { name: "time", state: "untrusted", next: "portolan trust time", from: ".mcp.json", tools: 0 },
+    expect.objectContaining({
+      name: "db",
+      state: "misconfigured",
+      from: ".vscode/mcp.json",
+      next: "portolan doctor db",
+    }),
+  ]);
+  expect(servers[1].detail).toContain("PGURL");
+  expect((await json([], { cwd: await makeHome() })).servers).toEqual([]);
+});
+
+test("ls, call, read and complete work on a command behind --", async () => {
+  const cwd = await makeHome();
+  const { tools, server } = await json(["ls", ...behind("travel")], { cwd });
+  expect(tools.map(({ name }: { name: string }) => name)).toContain("forecast");
+  expect(server.info.name).toBe("portolan-travel");
+  const { structuredContent } = await json(["call", "now", "zones=Europe/Lisbon", ...behind("time")], { cwd });
+  expect(structuredContent.times[0].zone).toBe("Europe/Lisbon");
+  const { contents } = await json(["read", "travel://calendar", ...behind("travel")], { cwd });
+  expect(contents[0].uri).toBe("travel://calendar");
+  const { values } = await json(["complete", "plan-vacation", "destination", "Li", ...behind("travel")], { cwd });
+  expect(values).toEqual(["Lisbon"]);
+  const departure = new Date(Date.now() + 40 * 24 * 60 * 60_000).toISOString().slice(0, 10);
+  const plan = ["destination=Lisbon", "from=Oslo", `departure=${departure}`, "days=3", "budget=500"];
+  const { messages } = await json(["prompt", "plan-vacation", ...plan, ...behind("travel")], { cwd });
+  expect(JSON.stringify(messages)).toContain("Lisbon");
+});
+
+test("an address is a target", async () => {
+  const cwd = await makeHome();
+  const url = await serveHttp(scriptOf("time"));
+  const { structuredContent } = await json(["call", url, "now"], { cwd });
+  expect(structuredContent.times).toHaveLength(1);
+});
+
+test("arguments come from standard input, too", async () => {
+  const cwd = await makeHome();
+  const input = JSON.stringify({ zones: ["Asia/Tokyo"] });
+  const { structuredContent } = await json(["call", "now", "-", ...behind("time")], { cwd, input });
+  expect(structuredContent.times[0].zone).toBe("Asia/Tokyo");
+});
+
+test("failures are one JSON object on standard error, with a documented exit code", async () => {
+  const cwd = await makeHome();
+  await writeFile(
+    join(cwd, ".mcp.json"),
+    JSON.stringify({ mcpServers: { time: { command: process.execPath, args: [scriptOf("time")] } } }),
+  );
+  expect(await failure(["cal"], { cwd })).toMatchObject({ code: 2, kind: "usage" });
+  expect(await failure(["call", "nobody.x"], { cwd })).toMatchObject({ code: 2, kind: "usage" });
+  expect(await failure(["call", "nothing", ...behind("time")], { cwd })).toMatchObject({ code: 2, kind: "usage" });
+  expect(await failure(["call", "now", "zones:=[", ...behind("time")], { cwd })).toMatchObject({ code: 2 });
+  expect(await failure(["call", "now", "zones=Nowhere", ...behind("time")], { cwd })).toMatchObject({
+    code: 5,
+    kind: "tool",
+  });
+  expect(await failure(["call", "time.now"], { cwd })).toMatchObject({
+    code: 6,
+    kind: "denied",
+    next: "portolan trust time",
+  });
+  expect(await failure(["ls", "--", "/no/such/program"], { cwd })).toMatchObject({ code: 4, kind: "unreachable" });
+  expect(await failure(["ls", "http://127.0.0.1:9/mcp"], { cwd })).toMatchObject({ code: 4 });
+});
+
+test("images are shown by size and saved on request, never over what is there", async () => {
+  const cwd = await makeHome();
+  const named = ["call", "content", "kind=image", "--save", "out", ...behind("everything")];
+  const { saved } = await json(named, { cwd });
+  expect(saved[0]).toMatch(/^out\/1\.\w+$/);
+  expect((await readFile(join(cwd, saved[0]))).length).toBeGreaterThan(0);
+  expect((await runPortolan(named, { cwd })).code).toBe(1);
+});
+
+test("help names every command, and each has its own", async () => {
+  const cwd = await makeHome();
+  const { stdout } = await runPortolan(["--help"], { cwd });
+  for (const name of ["servers", "ls", "call", "read", "prompt", "complete"]) {
+    expect(stdout).toMatch(new RegExp(`^  ${name} `, "m"));
+    expect((await runPortolan([name, "--help"], { cwd })).stdout).toContain(`Usage: portolan ${name}`);
+  }
+  expect((await runPortolan(["--version"], { cwd })).stdout.trim()).toBe("0.1.0");
+});
+
+test("a reader that leaves early, and an interrupt, end it without noise", async () => {
+  const cwd = await makeHome();
+  const child = spawn(
+    "sh",
+    ["-c", `"${process.execPath}" "${program}" ls -- "${process.execPath}" "${scriptOf("everything")}" | head -c 10`],
+    {
+      cwd,
+      env: environment(cwd),
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  let noise = "";
+  child.stderr.on("data", (chunk) => {
+    noise += chunk;
+  });
+  expect((await once(child, "exit"))[0]).toBe(0);
+  expect(noise).toBe("");
+
+  const waiting = spawn(
+    process.execPath,
+    [program, "ls", "--", process.execPath, "-e", "setInterval(() => {}, 1000)"],
+    {
+      cwd,
+      env: environment(cwd),
+    },
+  );
+  let said = "";
+  waiting.stderr.on("data", (chunk) => {
+    said += chunk;
+  });
+  // It is at work once the server that it has started runs.
+  await vi.waitFor(() => expect(childrenOf(waiting.pid)).not.toEqual([]), { timeout: 10_000 });
+  waiting.kill("SIGINT");
+  const [code] = await once(waiting, "exit");
+  expect(code).toBe(1);
+  expect(JSON.parse(said).error.message).toBe("interrupted");
+});
+
+/** The processes that a process has started. */
+function childrenOf(pid: number | undefined): string[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
+}
