@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
-import { environment, makeHome, program, runPortolan } from "./kit.ts";
+import { environment, makeHome, portolan, runPortolan } from "./kit.ts";
 
 const behind = (name: string, ...args: string[]) => ["--", process.execPath, scriptOf(name), ...args];
 
@@ -96,7 +96,7 @@ test("failures are one JSON object on standard error, with a documented exit cod
     kind: "denied",
     next: "portolan trust time",
   });
-  expect(await failure(["ls", "--", "/no/such/program"], { cwd })).toMatchObject({ code: 4, kind: "unreachable" });
+  expect(await failure(["ls", "--", "/no/such/portolan"], { cwd })).toMatchObject({ code: 4, kind: "unreachable" });
   expect(await failure(["ls", "http://127.0.0.1:9/mcp"], { cwd })).toMatchObject({ code: 4 });
 });
 
@@ -123,7 +123,7 @@ test("a reader that leaves early, and an interrupt, end it without noise", async
   const cwd = await makeHome();
   const child = spawn(
     "sh",
-    ["-c", `"${process.execPath}" "${program}" ls -- "${process.execPath}" "${scriptOf("everything")}" | head -c 10`],
+    ["-c", `"${process.execPath}" "${portolan}" ls -- "${process.execPath}" "${scriptOf("everything")}" | head -c 10`],
     {
       cwd,
       env: environment(cwd),
@@ -139,7 +139,7 @@ test("a reader that leaves early, and an interrupt, end it without noise", async
 
   const waiting = spawn(
     process.execPath,
-    [program, "ls", "--", process.execPath, "-e", "setInterval(() => {}, 1000)"],
+    [portolan, "ls", "--", process.execPath, "-e", "setInterval(() => {}, 1000)"],
     {
       cwd,
       env: environment(cwd),

@@ -1,44 +1,49 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
-/** The program as it is published. */
-export const program: string = fileURLToPath(new URL("../../packages/portolan/dist/cli/main.js", import.meta.url));
+export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A home and a working folder in one, gone after the test. */
-export async function makeHome(): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "portolan-cli-")));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
+/** The command as it is published. */
+export const portolan: string = join(root, "packages/portolan/dist/cli/main.js");
 
-/** How a run of the program ended. */
 export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the program with nothing of this machine's configuration, and waits for its end. */
-export async function runPortolan(
-  args: readonly string[],
-  options: { readonly cwd: string; readonly env?: { [name: string]: string }; readonly input?: string },
-): Promise<Ran> {
-  const { cwd, env = {}, input = "" } = options;
-  const child = spawn(process.execPath, [program, ...args], { cwd, env: environment(cwd, env) });
-  child.stdin.on("error", () => {});
-  child.stdin.end(input);
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-  return { code, stdout, stderr };
+/** A folder that stands for a user's home and for the folder they work in; gone after the test. */
+export async function makeHome(): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "portolan-cli-")));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
 }
 
-/** What the program sees of the environment. */
+/** An environment in which nothing of this machine is read or written. */
 export function environment(home: string, env: { [name: string]: string } = {}): { [name: string]: string } {
-  const { PATH = "" } = process.env;
-  return { PATH, HOME: home, PORTOLAN_HOME: join(home, "state"), LANG: "C.UTF-8", ...env };
+  const path = process.env["PATH"] ?? "";
+  return { PATH: path, HOME: home, PORTOLAN_HOME: join(home, ".portolan"), LANG: "C.UTF-8", ...env };
+}
+
+/** Runs the command to its end. */
+export function runPortolan(
+  args: readonly string[],
+  options: { cwd: string; env?: { [name: string]: string }; input?: string },
+): Promise<Ran> {
+  const { cwd, env, input = "" } = options;
+  const child = spawn(process.execPath, [portolan, ...args], { cwd, env: environment(cwd, env) });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  child.stdin.on("error", () => {}).end(input);
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, stdout, stderr })));
 }

@@ -78,7 +78,7 @@ function addCommand(program: Command, definition: CommandDefinition, context: Fr
     .configureOutput(program.configureOutput())
     .option("--json", "output as JSON, as in a pipe")
     .option("--no-color", "no colours");
-  for (const [flag, says] of Object.entries(flags)) command.option(flag, says);
+  for (const [flag, says] of Object.entries(flags)) addFlag(command, flag, says);
   if (examples.length > 0)
     command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  $ ${line}`).join("\n")}`);
   command.action(async (...given: unknown[]) => {
@@ -92,6 +92,12 @@ function addCommand(program: Command, definition: CommandDefinition, context: Fr
     if (!shown) return;
     context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   });
+}
+
+/** A flag whose value ends with dots may be given again; each takes one word, so that it swallows no argument. */
+function addFlag(command: Command, flag: string, says: string): void {
+  if (!flag.endsWith("...>")) command.option(flag, says);
+  else command.option(flag.replace("...>", ">"), says, (value, before: string[] = []) => [...before, value]);
 }
 
 function toUsage({ message }: CommanderError): Failure {

@@ -2,27 +2,35 @@ import { createHost, type Host, type HostAnswers, type HostOptions, type ServerE
 import { createAnswers } from "./ask/index.ts";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
+import { authFor } from "./signing-in.ts";
+
+/** How work with a host differs from what is usual. */
+export interface HostingOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
+  /** Nobody is asked anything, and no browser is opened, even where somebody could answer. */
+  readonly isQuiet?: boolean;
+}
 
 /** Runs some work with a host over these servers, and ends both. */
 export async function withHost<T>(
   context: Context,
   servers: readonly ServerEntry[],
   work: (host: Host) => Promise<T>,
-  options: Omit<HostOptions, "servers" | "storage" | "activity"> = {},
+  { isQuiet = false, ...options }: HostingOptions = {},
 ): Promise<T> {
   const { state, screen, signal } = context;
   const activity = await state.activity();
-  const answers: HostAnswers = { ...createAnswers(context), ...options.answers };
-  const auth = state.auth({ interactive: screen.isInteractive });
+  const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
   const host = await createHost({
     info: { name: "portolan", version: "0.1.0" },
-    auth: () => auth,
+    auth: (entry) => authFor(context, entry, { interactive: screen.isInteractive && !isQuiet }),
     ...options,
     answers,
     servers,
     activity,
     storage: { kv: state.kv },
   });
+  // A server that is waited for has no handle of its own: the program must not end before the work does.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
     return await untilInterrupted(work(host), signal);
   } catch (reason) {
@@ -30,7 +38,21 @@ export async function withHost<T>(
   } finally {
     await host.close();
     await activity.close();
+    clearInterval(alive);
   }
+}
+
+/** Refuses a server that a host would not use: one that cannot be used, or that nobody has agreed to. */
+export async function requireUsable(context: Context, entry: ServerEntry): Promise<void> {
+  const { name, problem } = entry;
+  if (problem !== undefined) throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${name}` });
+  const state = await withHost(context, [entry], async (host) => host.servers[0]?.state, { isQuiet: true });
+  if (state === "untrusted") throw untrusted(name);
+}
+
+function untrusted(name: string, cause?: unknown): Failure {
+  const next = `portolan trust ${name}`;
+  return new Failure("denied", `${name} is not trusted yet, so it is not started`, { next, cause });
 }
 
 /** Whoever interrupts is not kept waiting by what cannot be cancelled. */
@@ -53,10 +75,7 @@ function explain(reason: unknown, host: Host): unknown {
         cause: reason,
       });
     }
-    if (state === "untrusted") {
-      const next = `portolan trust ${name}`;
-      return new Failure("denied", `${name} is not trusted yet, so it is not started`, { next, cause: reason });
-    }
+    if (state === "untrusted") return untrusted(name, reason);
     if (state === "misconfigured")
       return new Failure("usage", `${name}: ${why}`, { next: "portolan doctor", cause: reason });
   }

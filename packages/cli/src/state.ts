@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { fileStore, loopback, type OAuth, oauth } from "portolan/auth/client";
+import { fileStore, loopback, type OAuth, type OAuthOptions, oauth } from "portolan/auth/client";
 import { type ActivityLog, openActivityFile } from "portolan/host";
 import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
@@ -14,7 +14,7 @@ export interface State {
   readonly credentials: string;
   activity(): Promise<ActivityLog>;
   /** Signs in at servers; opens a browser where there is one. */
-  auth(options?: { readonly interactive?: boolean }): OAuth;
+  auth(options?: OAuthOptions & { readonly interactive?: boolean }): OAuth;
 }
 
 export function openState(world: World): State {
@@ -25,8 +25,8 @@ export function openState(world: World): State {
     credentials,
     kv: folderKeyValue(join(folder, "store")),
     activity: () => openActivityFile(join(folder, "activity.ndjson")),
-    auth: ({ interactive = false } = {}) =>
-      oauth({ store: fileStore(credentials), ...(interactive && { redirect: loopback() }) }),
+    auth: ({ interactive = false, ...options } = {}) =>
+      oauth({ store: fileStore(credentials), ...(interactive && { redirect: loopback() }), ...options }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, extname, resolve } from "node:path";
-import type { ServerEntry, Way } from "portolan/host";
+import type { ConfiguredServer, ServerEntry, Way } from "portolan/host";
 import { findConfigs, type ReadConfigs, readConfigs } from "portolan/host/node";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
@@ -63,6 +63,12 @@ function fileOf({ world }: Context, given: string): Target | undefined {
   return { entry: toEntry(basename(given, extension), { command: process.execPath, args, cwd: world.cwd }) };
 }
 
+/** The configured server of exactly this name. */
+export async function findNamed(context: Context, name: string): Promise<ConfiguredServer> {
+  const { entries } = await readMachine(context);
+  return entries.find((entry) => entry.name === name) ?? refuse(name, entries);
+}
+
 async function findConfigured(context: Context, given: string): Promise<Target> {
   const { entries } = await readMachine(context);
   const exact = entries.find(({ name }) => name === given);
@@ -73,6 +79,10 @@ async function findConfigured(context: Context, given: string): Promise<Target> 
     .sort((a, b) => b.name.length - a.name.length)
     .at(0);
   if (owner) return { entry: owner, member: given.slice(owner.name.length + 1) };
+  return refuse(given, entries);
+}
+
+function refuse(given: string, entries: readonly ServerEntry[]): never {
   const known = entries.map(({ name }) => name).join(", ");
   throw new Failure("usage", `no server is called ${JSON.stringify(given)}${known ? `; there are ${known}` : ""}`, {
     next: known ? "portolan servers" : "portolan add <name> -- <command>",

@@ -71,6 +71,7 @@ describe("the known places", () => {
       "user mcphost /home/ada/.mcphost.yml",
       "user mcphost /home/ada/.mcphost.yaml",
       "user mcphost /home/ada/.mcphost.json",
+      "user portolan /home/ada/.config/portolan/mcp.json",
     ]);
   });
 

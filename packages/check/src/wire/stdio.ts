@@ -7,6 +7,8 @@ export interface CommandTarget {
   readonly command: string;
   readonly args?: readonly string[];
   readonly env?: { readonly [name: string]: string };
+  /** Whether it gets the variables of this process, too; it does unless said. */
+  readonly inherits?: boolean;
   readonly cwd?: string;
 }
 
@@ -24,11 +26,11 @@ export class StdioWire implements Wire {
   #lastWords = "";
   #isGone = false;
 
-  constructor({ command, args = [], env, cwd }: CommandTarget, sink: Sink) {
+  constructor({ command, args = [], env, inherits = true, cwd }: CommandTarget, sink: Sink) {
     this.#sink = sink;
     this.#child = spawn(command, [...args], {
       stdio: "pipe",
-      env: { ...process.env, ...env },
+      env: inherits ? { ...process.env, ...env } : { ...env },
       ...(cwd !== undefined && { cwd }),
     });
     const { stdin, stdout, stderr } = this.#child;

@@ -1,4 +1,5 @@
 import type { CommandDefinition } from "../command.ts";
+import { care } from "./care.ts";
 
 /** Every command, in the order of help. */
 export const commands: readonly CommandDefinition[] = [
@@ -50,4 +51,5 @@ export const commands: readonly CommandDefinition[] = [
     summary: "what a server proposes for an argument",
     load: () => import("./complete.ts"),
   },
+  ...care,
 ];

@@ -1,5 +1,5 @@
 import { dirname, relative } from "node:path";
-import type { ServerStatus } from "portolan/host";
+import type { Host, ServerStatus } from "portolan/host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
 import { readMachine } from "../targets.ts";
@@ -8,13 +8,14 @@ import { readMachine } from "../targets.ts";
 export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {
   const { screen, world } = context;
   const { entries, errors, shadowed } = await readMachine(context);
-  const rows = await withHost(context, entries, async (host) => {
+  const look = async (host: Host) => {
     if (!offline) await host.ready({ withinMs: 15_000, signal: context.signal });
     return host.servers.map((status) => {
       const tools = host.catalog.tools.filter(({ server }) => server === status.name).length;
       return { ...describe(status), from: placeOf(status, world), tools };
     });
-  });
+  };
+  const rows = await withHost(context, entries, look, { isQuiet: true });
   const problems = errors.map(({ message }) => message);
   return {
     value: { servers: rows, problems, shadowed: shadowed.length },
@@ -29,7 +30,8 @@ export async function run(context: Context, _: readonly string[], { offline = fa
           const colour = state === "ready" ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
           const says = [
             screen.style(colour, words[state] ?? state),
-            detail && screen.safe(detail),
+            // Where the next step says it all, there must be room for it.
+            detail && state !== "login" && screen.safe(detail),
             next && `${screen.mark("next")} ${next}`,
           ];
           return [

@@ -12,6 +12,7 @@ import { ProcessGroup } from "./node/process-group.ts";
 import { StderrTail } from "./node/stderr-tail.ts";
 
 export type { CommandTarget } from "./command.ts";
+export { childEnvironment, type Environment } from "./node/environment.ts";
 
 const defaultGraceMs = 2_000;
 /** How long the other signs of a child's end may take after the first. */

@@ -239,6 +239,14 @@ export const conventions: readonly Convention[] = [
     shape: shapes.mcphost,
     syntax: syntaxes.mcphost,
   },
+  {
+    product: "portolan",
+    format: "json",
+    places: [appData("portolan/mcp.json")],
+    at: [mcpServers],
+    shape: shapes.portable,
+    syntax: syntaxes.portable,
+  },
 ];
 
 /** The product that new files are written for; most others read them too. */

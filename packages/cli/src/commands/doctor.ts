@@ -1,0 +1,102 @@
+import type { Host, ServerEntry, ServerStatus } from "portolan/host";
+import { revisions } from "portolan-check";
+import type { Context, Flags, Shown } from "../command.ts";
+import { examineFiles } from "../doctor/configuration.ts";
+import { examine } from "../doctor/examine.ts";
+import type { Finding } from "../doctor/finding.ts";
+import { Failure } from "../failure.ts";
+import { secondsFlag, textFlag } from "../flags.ts";
+import { withHost } from "../hosting.ts";
+import { findTarget, readMachine } from "../targets.ts";
+
+/** A server that was looked at. */
+interface Patient {
+  readonly name: string;
+  readonly state: ServerStatus["state"];
+  readonly version?: string;
+  readonly startMs?: number;
+  readonly tools?: number;
+}
+
+/** Looks at one server, or at all that are configured, and explains what is wrong with them. */
+export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
+  const isOne = given !== undefined || context.command.length > 0;
+  const machine = await readMachine(context);
+  const entries = isOne ? [(await findTarget(context, given)).entry] : machine.entries;
+  const names = new Set(entries.map(({ name }) => name));
+  const files = examineFiles(machine).filter(({ server }) => !isOne || names.has(server));
+  const timeoutMs = secondsFlag(flags, "timeout") ?? 20_000;
+  const slowMs = secondsFlag(flags, "slow") ?? 5_000;
+  const era = eraOf(textFlag(flags, "era"));
+  const looked = entries.map((entry): ServerEntry => {
+    const settings = { ...entry.settings, connectMs: timeoutMs, ...(era !== undefined && { era }) };
+    return { ...entry, settings };
+  });
+  const look = async (host: Host) => {
+    const told = await Promise.all(
+      looked.map(async (entry) =>
+        (await examine(context, host, entry, { timeoutMs, slowMs })).map(
+          (it): Finding => ({ ...it, server: entry.name }),
+        ),
+      ),
+    );
+    const toolsOf = (name: string) => host.catalog.tools.filter(({ server }) => server === name).length;
+    return { patients: host.servers.map((status) => toPatient(status, toolsOf(status.name))), findings: told.flat() };
+  };
+  const { patients, findings } = await withHost(context, looked, look, { isQuiet: true });
+  const all = [...files, ...findings];
+  const shown: Shown = { value: { servers: patients, findings: all }, text: () => show(context, patients, all) };
+  const errors = all.filter(({ level }) => level === "error");
+  if (errors.length === 0) return shown;
+  context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
+  throw new Failure("failed", `${errors.length === 1 ? "1 error" : `${errors.length} errors`} found`);
+}
+
+function eraOf(given: string | undefined): string | undefined {
+  const known = ["auto", "stateless", "stateful", ...revisions.map(({ date }) => date)];
+  if (given === undefined || known.includes(given)) return given;
+  throw new Failure("usage", `--era: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
+}
+
+function toPatient({ name, state, profile, startMs }: ServerStatus, tools: number): Patient {
+  if (state !== "ready") return { name, state };
+  return {
+    name,
+    state,
+    tools,
+    ...(profile && { version: profile.version }),
+    ...(startMs !== undefined && { startMs }),
+  };
+}
+
+const colours = { error: "red", warning: "yellow", note: "dim" } as const;
+const marks = { error: "bad", warning: "warn", note: "dot" } as const;
+
+function show({ screen, world }: Context, patients: readonly Patient[], findings: readonly Finding[]): string {
+  const lines: string[] = [];
+  const tell = ({ level, what, why, next }: Finding) => {
+    lines.push(
+      `  ${screen.style(colours[level], screen.mark(marks[level]))} ${screen.safe(what)}`,
+      `    ${screen.style("dim", screen.safe(why))}`,
+      `    ${screen.mark("next")} ${screen.safe(next)}`,
+    );
+  };
+  for (const finding of findings.filter(({ server }) => server === "")) tell(finding);
+  for (const { name, state, version, startMs, tools } of patients) {
+    const own = findings.filter(({ server }) => server === name);
+    const isFine = state === "ready";
+    const mark = isFine ? screen.style("green", screen.mark("ok")) : screen.style("yellow", screen.mark("warn"));
+    const about = isFine
+      ? `${version} ${screen.mark("dot")} ${startMs} ms ${screen.mark("dot")} ${tools} tools`
+      : state;
+    lines.push(`${mark} ${screen.style("bold", screen.safe(name))} ${screen.style("dim", about)}`);
+    for (const finding of own) tell(finding);
+  }
+  if (patients.length === 0) {
+    lines.push(
+      `No servers are configured for ${world.cwd}.`,
+      `  ${screen.mark("next")} portolan add <name> -- <command>`,
+    );
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,62 @@
+import type { Grant } from "portolan/host";
+import type { Context, Flags, Shown } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { textFlag } from "../flags.ts";
+import { withHost } from "../hosting.ts";
+
+const shownId = 8;
+/** Fewer characters of an id could be a slip. */
+const leastId = 4;
+
+/** Shows what the user has allowed and refused for good, and forgets one of them. */
+export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown> {
+  const { screen } = context;
+  const wanted = textFlag(flags, "revoke");
+  return withHost(context, [], async (host) => {
+    const grants = host.grants.list().toSorted(byServer);
+    if (wanted !== undefined) {
+      const grant = findGrant(grants, wanted);
+      await host.grants.revoke(grant.id);
+      return {
+        value: { revoked: grant.id },
+        text: () =>
+          `${screen.style("green", screen.mark("ok"))} forgotten: ${describe(grant, context).slice(1).join(" ")}`,
+      };
+    }
+    return {
+      value: { grants },
+      text() {
+        if (grants.length === 0) return "Nothing is granted or refused for good.";
+        const head = ["id", "", "what", "server", "until"].map((title) => screen.style("dim", title));
+        return screen.table([head, ...grants.map((grant) => describe(grant, context))]);
+      },
+    };
+  });
+}
+
+function byServer(a: Grant, b: Grant): number {
+  return order(a.server, b.server) || order(a.kind, b.kind) || order(a.subject, b.subject);
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function findGrant(grants: readonly Grant[], wanted: string): Grant {
+  const found = wanted.length < leastId ? [] : grants.filter(({ id }) => id.startsWith(wanted));
+  const [grant] = found;
+  if (grant && found.length === 1) return grant;
+  const what = grant ? "several grants begin with" : "no grant is called";
+  throw new Failure("usage", `${what} ${JSON.stringify(wanted)}`, { next: "portolan grants" });
+}
+
+function describe({ id, allow, kind, subject, server, args, expiresAt }: Grant, { screen }: Context): string[] {
+  const what = kind === "trust" ? (subject === "hints" ? "its hints" : "to be started") : `${kind} ${subject}`;
+  return [
+    id.slice(0, shownId),
+    allow ? screen.style("green", "allowed") : screen.style("red", "refused"),
+    `${screen.safe(what.trim())}${args === undefined ? "" : " (certain arguments)"}`,
+    screen.safe(server),
+    expiresAt === undefined ? "" : new Date(expiresAt).toISOString().slice(0, 10),
+  ];
+}

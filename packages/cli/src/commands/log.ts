@@ -1,0 +1,126 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ActivityEntry, ActivityKind, ActivityLog, ActivityQuery } from "portolan/host";
+import type { Context, Flags, Shown } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { countFlag, listFlag, textFlag } from "../flags.ts";
+
+const defaultLimit = 50;
+const followMs = 250;
+
+/** Shows the activity log, one entry on a line. */
+export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown | undefined> {
+  const log = await context.state.activity();
+  try {
+    if (flags["verify"] === true) return await verify(context, log);
+    const query = queryOf(flags);
+    const limit = countFlag(flags, "limit") ?? defaultLimit;
+    const latest: ActivityEntry[] = [];
+    for await (const entry of log.query({ ...query, limit, newestFirst: true })) latest.push(entry);
+    for (const entry of latest.reverse()) show(context, entry);
+    if (flags["follow"] === true) await follow(context, log, query, latest.at(-1)?.seq);
+    else if (latest.length === 0 && !context.isJson) context.print("Nothing was recorded.");
+    return undefined;
+  } finally {
+    await log.close();
+  }
+}
+
+async function verify({ screen }: Context, log: ActivityLog): Promise<Shown> {
+  const verdict = await log.verify();
+  if (!verdict.ok) {
+    const { at, reason } = verdict;
+    throw new Failure("failed", `the log is not what was written: ${at.part}, line ${at.line}: ${reason}`);
+  }
+  return {
+    value: verdict,
+    text: () =>
+      `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are as they were written; head ${verdict.head}`,
+  };
+}
+
+/** New entries as they come, until somebody interrupts. */
+async function follow(context: Context, log: ActivityLog, query: ActivityQuery, last = 0): Promise<void> {
+  const { signal, state } = context;
+  const file = join(state.folder, "activity.ndjson");
+  let seen = last;
+  let size = -1;
+  while (!signal.aborted) {
+    const grown = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    if (grown !== size) {
+      size = grown;
+      const fresh: ActivityEntry[] = [];
+      for await (const entry of log.query({ ...query, newestFirst: true })) {
+        if (entry.seq <= seen) break;
+        fresh.push(entry);
+      }
+      for (const entry of fresh.reverse()) show(context, entry);
+      seen = fresh.at(-1)?.seq ?? seen;
+    }
+    await pause(followMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+function queryOf(flags: Flags): ActivityQuery {
+  const kinds = listFlag(flags, "kind");
+  const server = textFlag(flags, "server");
+  const text = textFlag(flags, "text");
+  const since = textFlag(flags, "since");
+  const unknown = kinds.find((kind) => !Object.hasOwn(colours, kind));
+  if (unknown !== undefined) {
+    const known = Object.keys(colours).join(", ");
+    throw new Failure("usage", `--kind: expected one of ${known}, got ${JSON.stringify(unknown)}`);
+  }
+  return {
+    ...(kinds.length > 0 && { kinds: kinds as ActivityKind[] }),
+    ...(server !== undefined && { server }),
+    ...(text !== undefined && { text }),
+    ...(since !== undefined && { since: timeOf(since) }),
+  };
+}
+
+const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time, or how long ago it was. */
+function timeOf(given: string): Date {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(given) ?? [];
+  const time = count === undefined ? Date.parse(given) : Date.now() - Number(count) * (units[unit] ?? 0);
+  if (!Number.isNaN(time)) return new Date(time);
+  throw new Failure("usage", `--since: expected a time, or 30m, 2h, 7d, got ${JSON.stringify(given)}`);
+}
+
+const colours: { readonly [kind in ActivityKind]: "green" | "yellow" | "red" | "cyan" | "dim" } = {
+  server: "dim",
+  trust: "yellow",
+  decision: "yellow",
+  call: "cyan",
+  result: "green",
+  resource: "cyan",
+  prompt: "cyan",
+  question: "yellow",
+  answer: "yellow",
+  sampling: "yellow",
+  roots: "yellow",
+  definition: "red",
+  grant: "yellow",
+  error: "red",
+};
+
+function show({ screen, isJson, print }: Context, entry: ActivityEntry): void {
+  if (isJson) {
+    print(JSON.stringify(entry));
+    return;
+  }
+  // What programs tell entries apart by says nothing to people.
+  const { seq: _seq, at, kind, server = "", name, id: _id, digest: _digest, ...more } = entry;
+  const about = [server, name].filter(Boolean).join(".");
+  const rest = Object.keys(more).length > 0 ? JSON.stringify(more) : "";
+  const line = [
+    screen.style("dim", at.slice(0, 19).replace("T", " ")),
+    screen.style(colours[kind] ?? "dim", kind.padEnd(10)),
+    screen.safe(about),
+    screen.style("dim", screen.safe(rest)),
+  ];
+  print(screen.cut(line.join(" ").trimEnd()));
+}

@@ -1,0 +1,42 @@
+import { basename } from "node:path";
+import { trustDigest } from "portolan/host";
+import { writeServer } from "portolan/host/node";
+import type { Context, Flags, Shown } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { withHost } from "../hosting.ts";
+import { findNamed, readMachine } from "../targets.ts";
+
+/** Removes a server from the file that names it, and forgets what was granted to it. */
+export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
+  const { screen } = context;
+  const entry = await findNamed(context, name);
+  const { file, product, path } = entry.source;
+  const isOurs = product === "portolan" || basename(file) === ".mcp.json";
+  if (!isOurs && flags["force"] !== true) {
+    throw new Failure("denied", `${name} stands in ${file}, which belongs to ${product}`, {
+      next: `portolan remove ${name} --force removes it there`,
+    });
+  }
+  // Others of this name, in other projects, keep theirs.
+  const digest = await trustDigest(entry);
+  await writeServer(file, name, undefined, { product });
+  const { entries } = await readMachine(context);
+  const left = entries.find((other) => other.name === name);
+  if (left?.source.file === file && left.source.path === path) {
+    throw new Failure("failed", `${path} in ${file} cannot be removed by this command`, { next: "edit the file" });
+  }
+  const revoked = await withHost(context, [], async (host) => {
+    const grants = host.grants.list().filter(({ serverDigest }) => serverDigest === digest);
+    for (const { id } of grants) await host.grants.revoke(id);
+    return grants.length;
+  });
+  return {
+    value: { name, file, revoked, ...(left && { nowFrom: left.source.file }) },
+    text() {
+      const done = `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `removed from ${screen.safe(file)}`)}`;
+      const lines = [done];
+      if (left) lines.push(`${screen.mark("warn")} ${screen.safe(left.source.file)} names one, too, which counts now`);
+      return lines.join("\n");
+    },
+  };
+}

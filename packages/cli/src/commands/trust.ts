@@ -1,0 +1,103 @@
+import {
+  type ChangedDefinition,
+  describeForTrust,
+  type Host,
+  renderChanges,
+  type ServerEntry,
+  trustDigest,
+} from "portolan/host";
+import type { Context, Flags, Shown } from "../command.ts";
+import { confirm } from "../confirm.ts";
+import { Failure } from "../failure.ts";
+import { withHost } from "../hosting.ts";
+import { showSubject } from "../subject.ts";
+import { findNamed } from "../targets.ts";
+
+/** Decides whether what a file names may be started, and whether changed definitions may be used. */
+export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
+  const entry = await findNamed(context, name);
+  return withHost(context, [entry], (host) => {
+    if (flags["revoke"] === true) return revoke(context, host, entry);
+    return flags["changes"] === true ? accept(context, host, name, flags) : allow(context, host, entry, flags);
+  });
+}
+
+async function allow(context: Context, host: Host, entry: ServerEntry, flags: Flags): Promise<Shown> {
+  const { screen } = context;
+  const { name, problem } = entry;
+  const hints = flags["hints"] === true;
+  if (problem !== undefined) throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${name}` });
+  const { lines } = describeForTrust(entry);
+  const subject = lines.map(({ label, value }) => ({ label, value }));
+  const summary = subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
+  const shown = `${screen.style("bold", screen.safe(name))}\n${showSubject(entry, screen)}`;
+  await agree(context, flags, {
+    shown,
+    summary,
+    question: "Start it from now on?",
+    next: `portolan trust ${name} --yes`,
+  });
+  await host.trust(name, { allow: true, for: "always", trustHints: hints });
+  return {
+    value: { name, isTrusted: true, trustsHints: hints, subject },
+    text: () => {
+      const more = hints ? ", and so are its hints about its tools" : "";
+      return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} portolan ls ${screen.safe(name)}`;
+    },
+  };
+}
+
+async function revoke({ screen }: Context, host: Host, entry: ServerEntry): Promise<Shown> {
+  const { name } = entry;
+  const digest = await trustDigest(entry);
+  const grants = host.grants.list().filter(({ kind, serverDigest }) => kind === "trust" && serverDigest === digest);
+  for (const { id } of grants) await host.grants.revoke(id);
+  return {
+    value: { name, isTrusted: false, revoked: grants.length },
+    text: () => `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is not trusted any more`,
+  };
+}
+
+/** Shows what is different from what was accepted, and accepts it. */
+async function accept(context: Context, host: Host, name: string, flags: Flags): Promise<Shown> {
+  const { screen } = context;
+  await host.start(name);
+  const changes = host.changedDefinitions();
+  const value = changes.map(({ kind, name: of, diff }) => ({ kind, name: of, diff }));
+  if (changes.length === 0) {
+    return { value: { name, changes: value, accepted: 0 }, text: () => `${screen.safe(name)}: nothing has changed` };
+  }
+  const shown = changes.map((change) => showChange(context, change)).join("\n\n");
+  const summary = changes.map(({ name: of }) => of).join(", ");
+  const next = `portolan trust ${name} --changes --yes`;
+  await agree(context, flags, { shown, summary, question: "Accept them as they are now?", next });
+  for (const change of changes) await host.accept(name, change.name);
+  return {
+    value: { name, changes: value, accepted: changes.length },
+    text: () => `${screen.style("green", screen.mark("ok"))} accepted: ${screen.safe(summary)}`,
+  };
+}
+
+function showChange({ screen }: Context, { name, diff }: ChangedDefinition): string {
+  const lines = screen.safe(renderChanges(diff), { lines: "keep" }).split("\n");
+  const coloured = lines.map((line) => {
+    if (line.startsWith("- ")) return screen.style("red", line);
+    return line.startsWith("+ ") ? screen.style("green", line) : line;
+  });
+  return [screen.style("bold", screen.safe(name)), ...coloured.map((line) => `  ${line}`)].join("\n");
+}
+
+interface Matter {
+  readonly shown: string;
+  readonly summary: string;
+  readonly question: string;
+  readonly next: string;
+}
+
+/** Resolves when the person has agreed; where nobody can, only a flag agrees. */
+async function agree(context: Context, flags: Flags, { shown, summary, question, next }: Matter): Promise<void> {
+  if (flags["yes"] === true) return;
+  if (!context.screen.isInteractive) throw new Failure("denied", `nobody is here to agree to ${summary}`, { next });
+  context.world.stderr.write(`${shown}\n`);
+  if (!(await confirm(context, question))) throw new Failure("denied", "nothing was changed");
+}

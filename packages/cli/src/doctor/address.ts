@@ -1,0 +1,195 @@
+import type { HttpWay, ServerEntry } from "portolan/host";
+import type { World } from "../world.ts";
+import { placeOf, type Told } from "./finding.ts";
+import { type Knocked, knock } from "./knock.ts";
+
+/** Why a server at an address cannot be used. */
+export async function explainAddress(
+  entry: ServerEntry,
+  way: HttpWay,
+  message: string,
+  { world, hasToken }: { readonly world: World; readonly hasToken: boolean },
+): Promise<Told[]> {
+  const knocked = await knock(way);
+  const { failure, status = 0, type = "", challenge, body = "" } = knocked;
+  const { host, hostname } = new URL(way.url);
+  if (failure !== undefined) return [explainFailure(way, failure), ...explainProxy(way, world)];
+  if (isPage(knocked)) return [page(way, status, world)];
+  const isHostRefused =
+    status === 421 || (status === 403 && challenge === undefined && !hasToken && /host|origin|dns|rebind/i.test(body));
+  if (isHostRefused) {
+    return [
+      {
+        id: "wrong-host",
+        level: "error",
+        what: `the server does not want to be called ${host}`,
+        why: `it answered ${status}${said(body)}: servers refuse names that they do not know, against rebinding`,
+        next: `use the name that it was made for, or allow ${hostname} in its settings`,
+      },
+    ];
+  }
+  if (status === 401 || status === 403) return [explainToken(entry, way, { status, body, hasToken })];
+  if (status === 404 || status === 405) {
+    const found = await findPath(way);
+    return [
+      {
+        id: "wrong-path",
+        level: "error",
+        what: `there is no server at the path ${new URL(way.url).pathname}`,
+        why: `it answered ${status}${said(body)}`,
+        next: found === undefined ? `correct the address, at ${placeOf(entry)}` : `use ${found}, where there is one`,
+      },
+    ];
+  }
+  const why = status >= 500 ? `${message}; the fault is on its side` : message;
+  const what =
+    status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not as a server does`;
+  return [{ id: "odd-answer", level: "error", what, why, next: "look at the log of the server" }];
+}
+
+function said(body: string): string {
+  const line = body.replace(/\s+/g, " ").trim().slice(0, 120);
+  return line === "" ? "" : ` (${line})`;
+}
+
+function isPage({ type = "", body = "" }: Knocked): boolean {
+  return type === "text/html" || /^\s*<(!doctype|html)/i.test(body);
+}
+
+const selfSigned = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
+const unknownIssuer = ["UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"];
+
+function explainFailure({ url }: HttpWay, failure: string): Told {
+  const { host, hostname, port, protocol } = new URL(url);
+  const tls = (what: string, why: string, next: string): Told => ({ id: "tls", level: "error", what, why, next });
+  if ([...selfSigned, ...unknownIssuer].includes(failure)) {
+    return tls(
+      "its certificate is not known here",
+      `${failure}: it is self-signed, or signed by an authority that Node does not know`,
+      "give Node the certificate of the authority: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem",
+    );
+  }
+  if (failure === "CERT_HAS_EXPIRED" || failure === "CERT_NOT_YET_VALID") {
+    const when = failure === "CERT_HAS_EXPIRED" ? "has expired" : "is not valid yet";
+    return tls(`its certificate ${when}`, failure, "have it renewed, and look at the clock of this machine");
+  }
+  if (failure === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return tls("its certificate is for another name", `${failure}: ${hostname} is not in it`, "use the name in it");
+  }
+  if (failure === "EPROTO" || failure.startsWith("ERR_SSL")) {
+    return tls("it does not speak TLS", `${failure} at ${host}`, `try http://${host}`);
+  }
+  if (failure.startsWith("HPE_") || (failure === "ECONNRESET" && protocol === "http:")) {
+    return tls("what answers does not speak http", `${failure} at ${host}`, `try https://${host}`);
+  }
+  if (failure === "ENOTFOUND" || failure === "EAI_AGAIN") {
+    const next = "correct the name, and look whether this machine is online";
+    return { id: "unreachable", level: "error", what: `the name ${hostname} is not known`, why: failure, next };
+  }
+  const what = failure === "ECONNREFUSED" ? `nobody listens at ${host}` : `${host} cannot be reached`;
+  const next = `start the server${port === "" ? "" : `, and look whether ${port} is its port`}`;
+  return { id: "unreachable", level: "error", what, why: failure, next };
+}
+
+const proxyNames: readonly string[] = [
+  "HTTPS_PROXY",
+  "https_proxy",
+  "HTTP_PROXY",
+  "http_proxy",
+  "ALL_PROXY",
+  "all_proxy",
+];
+
+/** A proxy that the environment names for an address. */
+function proxyFor({ url }: HttpWay, { env }: World): string | undefined {
+  const { hostname, protocol } = new URL(url);
+  const spared = (env["NO_PROXY"] || env["no_proxy"] || "").split(/[\s,]+/).filter(Boolean);
+  if (spared.some((name) => name === "*" || hostname === name || hostname.endsWith(`.${name.replace(/^\./, "")}`))) {
+    return undefined;
+  }
+  return proxyNames.find((name) => env[name] && (protocol === "https:" || !/^https_/i.test(name)));
+}
+
+function explainProxy(way: HttpWay, world: World): Told[] {
+  const name = proxyFor(way, world);
+  if (name === undefined) return [];
+  return [
+    {
+      id: "proxy",
+      level: "warning",
+      what: `${name} names a proxy, and requests went straight`,
+      why: "where only a proxy leads out, nothing is reached without it",
+      next: "use an address that is reached without the proxy, or a tunnel through it",
+    },
+  ];
+}
+
+function page(way: HttpWay, status: number, world: World): Told {
+  const proxy = proxyFor(way, world);
+  const blamed = proxy === undefined ? "" : ` (${proxy} is set)`;
+  return {
+    id: "web-page",
+    level: "error",
+    what: "a web page answers, not a server",
+    why: `it answered ${status} with HTML: a proxy${blamed}, a sign-in page or a website stands there`,
+    next: "open the address in a browser to see who answers; then correct it, or sign in there",
+  };
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly body: string;
+  readonly hasToken: boolean;
+}
+
+function explainToken(entry: ServerEntry, { headers = {} }: HttpWay, { status, body, hasToken }: Refusal): Told {
+  const { name } = entry;
+  const login = `portolan login ${entry.source.kind === "file" ? name : "<address>"}`;
+  const [, written] = Object.entries(headers).find(([header]) => header.toLowerCase() === "authorization") ?? [];
+  const why = `it answered ${status}${said(body)}`;
+  if (written !== undefined) {
+    const ended = endOf(written);
+    const when = ended === undefined ? "is refused" : `has expired, at ${ended.toISOString()}`;
+    return {
+      id: ended === undefined ? "refused-token" : "expired-token",
+      level: "error",
+      what: `the token in its Authorization header ${when}`,
+      why,
+      next: `put in another, at ${placeOf(entry)}, or take the header out and use ${login}`,
+    };
+  }
+  if (hasToken) {
+    const what = "the token of the last login is not taken any more";
+    return { id: "expired-token", level: "error", what, why, next: login };
+  }
+  return { id: "missing-token", level: "error", what: "it wants to know who you are", why, next: login };
+}
+
+/** When a token that says so has ended; undefined for one that has not, or does not say. */
+function endOf(header: string): Date | undefined {
+  const [, payload] = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/i.exec(header.trim()) ?? [];
+  if (payload === undefined) return undefined;
+  try {
+    const { exp } = JSON.parse(Buffer.from(payload, "base64url").toString()) as { exp?: unknown };
+    return typeof exp === "number" && exp * 1_000 < Date.now() ? new Date(exp * 1_000) : undefined;
+  } catch {
+    // Whatever it is, it does not say when it ends.
+    return undefined;
+  }
+}
+
+const usualPaths = ["/mcp", "/sse", "/api/mcp", "/"];
+
+/** An address on the same machine where something answers as a server would. */
+async function findPath({ url, headers }: HttpWay): Promise<string | undefined> {
+  const given = new URL(url).pathname;
+  for (const path of usualPaths) {
+    if (path === given) continue;
+    const tried = new URL(path, url).href;
+    const knocked = await knock({ url: tried, ...(headers && { headers }) }, 2_000);
+    const { status = 0, type = "" } = knocked;
+    const isLikely = type === "application/json" || type === "text/event-stream" || status === 401;
+    if (isLikely && status !== 404 && status !== 405 && status < 500) return tried;
+  }
+  return undefined;
+}

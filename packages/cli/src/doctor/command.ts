@@ -1,0 +1,86 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { CommandWay, ServerEntry } from "portolan/host";
+import type { World } from "../world.ts";
+import { placeOf, type Told } from "./finding.ts";
+
+/** Why a server that is started by a command does not run. */
+export function explainCommand(entry: ServerEntry, way: CommandWay, message: string, world: World): Told {
+  const notStarted = /could not be started: ([\s\S]*)$/.exec(message)?.[1];
+  if (notStarted !== undefined) {
+    return {
+      id: "wrong-command",
+      level: "error",
+      what: `its command ${JSON.stringify(way.command)} cannot be started`,
+      why: notStarted,
+      next: suggest(entry, way, world),
+    };
+  }
+  const [, ended = "", words = ""] = /((?:exited with code|was ended by) \S+?)(?:: ([\s\S]*))?$/.exec(message) ?? [];
+  if (/EADDRINUSE|address already in use/i.test(message)) {
+    const which = /(?::|', |port[ =:]+)(\d{2,5})\b/i.exec(words)?.[1];
+    return {
+      id: "port-in-use",
+      level: "error",
+      what: which === undefined ? "the port it listens on is taken" : `the port ${which} is taken`,
+      why: `it ${ended || "ended"}: ${words || message}`,
+      next: `${whoHas(which, world)} shows who has it; end that, or give the server another port`,
+    };
+  }
+  if (ended !== "") {
+    return {
+      id: "command-exits",
+      level: "error",
+      what: `its command ${ended}`,
+      why: words === "" ? "it said nothing on standard error" : `its last words: ${words}`,
+      next: nextAfter(words, way),
+    };
+  }
+  return {
+    id: "command-fails",
+    level: "error",
+    what: "its command runs, but cannot be spoken to",
+    why: message,
+    next: `run it by hand: ${[way.command, ...(way.args ?? [])].join(" ")}`,
+  };
+}
+
+function whoHas(port: string | undefined, { platform }: World): string {
+  if (platform === "win32") return `netstat -ano | findstr :${port ?? ""}`;
+  return `lsof -i :${port ?? "<port>"}`;
+}
+
+function nextAfter(words: string, { command, args = [] }: CommandWay): string {
+  if (/cannot find (module|package)|ModuleNotFoundError|No module named/i.test(words)) {
+    return "install its packages, or correct the path in its arguments";
+  }
+  if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
+    return "it seems to want a variable: portolan add … --env NAME=VALUE --force";
+  }
+  return `run it by hand and look: ${[command, ...args].join(" ")}`;
+}
+
+/** Programs that are scripts on Windows, which only a shell finds without their ending. */
+const scripts = new Set(["npx", "npm", "pnpm", "yarn", "bunx", "tsx"]);
+
+function suggest(entry: ServerEntry, { command }: CommandWay, world: World): string {
+  const at = placeOf(entry);
+  if (world.platform === "win32" && scripts.has(command)) return `write ${command}.cmd as the command, at ${at}`;
+  if (/\s/.test(command.trim()) && !existsSync(command)) {
+    const [program, ...args] = command.trim().split(/\s+/);
+    return `write ${JSON.stringify(program)} as the command and ${JSON.stringify(args)} as args, at ${at}`;
+  }
+  const found = foldersOf(world)
+    .map((folder) => join(folder, command))
+    .find((path) => existsSync(path));
+  if (found !== undefined) return `it is at ${found}, which is not on the PATH: write that as the command, at ${at}`;
+  return `install ${command}, or write its full path, at ${at}`;
+}
+
+/** Where programs are that an editor, started without a shell, does not find. */
+function foldersOf({ home }: World): string[] {
+  const own = [".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin", ".volta/bin", "bin"].map((path) =>
+    join(home, path),
+  );
+  return [...own, "/usr/local/bin", "/opt/homebrew/bin", dirname(process.execPath)];
+}

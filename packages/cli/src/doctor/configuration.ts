@@ -1,0 +1,68 @@
+import { type ServerEntry, skeletonOf } from "portolan/host";
+import type { ReadConfigs } from "portolan/host/node";
+import { type Finding, placeOf, type Told } from "./finding.ts";
+
+/** What is wrong with files and names, before anything is started. */
+export function examineFiles({ entries, shadowed, errors }: ReadConfigs): Finding[] {
+  return [
+    ...errors.map(({ message }) => ({
+      id: "unreadable-file",
+      level: "error" as const,
+      server: "",
+      what: "a file with servers cannot be read",
+      why: message,
+      next: "correct the file; its servers are not there until then",
+    })),
+    ...shadowed.map(({ used, shadowed: hidden }) => ({
+      id: "name-collision",
+      level: "warning" as const,
+      server: used.name,
+      what: "several files name it",
+      why: `${placeOf(used)} counts, ${placeOf(hidden)} does not`,
+      next: `give one of them another name, or remove it: portolan remove ${used.name}`,
+    })),
+    ...lookalikes(entries),
+  ];
+}
+
+/** Names that people take for each other. */
+function lookalikes(entries: readonly ServerEntry[]): Finding[] {
+  const first = new Map<string, string>();
+  return entries.flatMap(({ name }) => {
+    const skeleton = skeletonOf(name);
+    const other = first.get(skeleton);
+    if (other === undefined) first.set(skeleton, name);
+    if (other === undefined) return [];
+    return {
+      id: "name-collision",
+      level: "warning" as const,
+      server: name,
+      what: `it looks like ${other}`,
+      why: "people and models may take one for the other",
+      next: "give one of them another name",
+    };
+  });
+}
+
+/** Why an entry cannot be used as it is written. */
+export function examineEntry(entry: ServerEntry): Told | undefined {
+  const { problem } = entry;
+  if (problem === undefined) return undefined;
+  const [, variable] = /missing \$\{(?:env:)?([^}:]+)/.exec(problem) ?? [];
+  if (variable !== undefined) {
+    return {
+      id: "missing-variable",
+      level: "error",
+      what: `the variable ${variable} is not set`,
+      why: problem,
+      next: `set it where you start portolan: export ${variable}=…`,
+    };
+  }
+  return {
+    id: "unusable-entry",
+    level: "error",
+    what: "its entry cannot be used as it is",
+    why: problem,
+    next: `correct ${placeOf(entry)}`,
+  };
+}

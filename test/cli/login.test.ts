@@ -1,0 +1,107 @@
+import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { expect, test } from "vitest";
+import { startWorld } from "../auth/client/kit/world.ts";
+import { broken, errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./care-kit.ts";
+import { makeHome } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+test("an address is opened in the browser, and everything after it is signed in", async () => {
+  const cwd = await makeHome();
+  const { server, authority } = await startWorld();
+  await showOf(["add", "far", server.url], { cwd });
+  const before = await runPortolan(["call", "far.whoami"], { cwd });
+  expect([before.code, errorOf(before)]).toEqual([
+    3,
+    expect.objectContaining({ kind: "auth", next: "portolan login far" }),
+  ]);
+  // The browser of this machine: it follows the redirect of the authority, and then that to the command.
+  const browser = put(cwd, "bin/xdg-open", `#!/bin/sh\nexec ${process.execPath} -e 'fetch(process.argv[1])' "$1"\n`);
+  chmodSync(browser, 0o755);
+  const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
+  const shown = await showOf(["login", "far"], { cwd, env });
+  expect(shown).toMatchObject({ server: server.url, issuer: authority.issuer });
+  expect(await showOf(["call", "far.whoami"], { cwd })).toMatchObject({
+    content: [{ text: expect.stringContaining("ada by") }],
+  });
+  const kept = join(stateOf(cwd), "credentials.json");
+  expect(statSync(kept).mode & 0o077).toBe(0);
+  expect(await showOf(["doctor", "far"], { cwd })).toMatchObject({ findings: [] });
+
+  expect(await showOf(["logout", "far"], { cwd })).toEqual({ server: server.url });
+  expect(authority.revoked.length).toBeGreaterThan(0);
+  expect(readFileSync(kept, "utf8")).not.toContain(authority.accessTokens[0]);
+  expect((await runPortolan(["call", "far.whoami"], { cwd })).code).toBe(3);
+});
+
+test("without a browser the address is shown, and the way back is pasted", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  const running = startPortolan(["login", server.url, "--no-browser"], { cwd });
+  const address = await running.until(/^https?:\/\//);
+  const { headers } = await fetch(address, { redirect: "manual" });
+  running.child.stdin.end(`${headers.get("location")}\n`);
+  expect(await running.ended).toBe(0);
+  expect(JSON.parse(running.lines[0] ?? "")).toMatchObject({ server: server.url });
+  expect((await runPortolan(["call", server.url, "whoami"], { cwd })).code).toBe(0);
+});
+
+test("a token that is not taken any more is found by the doctor", async () => {
+  const cwd = await makeHome();
+  const { server, authority } = await startWorld();
+  await showOf(["add", "far", server.url], { cwd });
+  const running = startPortolan(["login", "far", "--no-browser"], { cwd });
+  const { headers } = await fetch(await running.until(/^https?:\/\//), { redirect: "manual" });
+  running.child.stdin.end(`${headers.get("location")}\n`);
+  expect(await running.ended).toBe(0);
+  authority.forget();
+  authority.answer("token", { status: 400, body: { error: "invalid_grant" } });
+  server.protect({ resource: `${server.resource}/other` });
+  const ran = await runPortolan(["doctor", "far"], { cwd });
+  expect(ran.code).toBe(1);
+  expect(JSON.parse(ran.stdout).findings).toEqual([
+    expect.objectContaining({ id: expect.stringMatching(/^(expired|missing)-token$/), next: "portolan login far" }),
+  ]);
+});
+
+test("what is pasted wrongly three times is refused, and not shown", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  const ran = await runPortolan(["login", server.url, "--no-browser"], { cwd, input: "s3cret\ns3cret\ns3cret\n" });
+  expect(ran.code).not.toBe(0);
+  expect(errorOf(ran).message).not.toContain("s3cret");
+});
+
+test("whoever only looks is sent nowhere", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  await showOf(["add", "far", server.url], { cwd });
+  const opened = join(cwd, "opened");
+  chmodSync(put(cwd, "bin/xdg-open", `#!/bin/sh\ntouch ${opened}\n`), 0o755);
+  const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter), PORTOLAN_HOME: stateOf(cwd) };
+  for (const command of ["servers", "doctor"]) {
+    const terminal = openTerminal([command], { cwd, env, columns: 120 });
+    await terminal.exited;
+    expect(terminal.screen()).toContain("portolan login far");
+  }
+  expect(existsSync(opened)).toBe(false);
+});
+
+test("nobody is sent where a file says before they have agreed to it", async () => {
+  const cwd = await makeHome();
+  const { server, authority } = await startWorld();
+  put(cwd, ".mcp.json", { mcpServers: { far: { type: "http", url: server.url } } });
+  const ran = await runPortolan(["login", "far", "--no-browser"], { cwd });
+  expect([ran.code, errorOf(ran).next]).toEqual([6, "portolan trust far"]);
+  expect([server.site.asked, authority.site.asked]).toEqual([[], []]);
+});
+
+test("nobody signs in at a command, or at what is not there", async () => {
+  const cwd = await makeHome();
+  await showOf(["add", "near", "--", process.execPath, broken], { cwd });
+  for (const command of ["login", "logout"]) {
+    const ran = await runPortolan([command, "near"], { cwd });
+    expect([ran.code, errorOf(ran).message]).toEqual([2, expect.stringContaining("started by a command")]);
+    expect((await runPortolan([command, "nobody"], { cwd })).code).toBe(2);
+  }
+});

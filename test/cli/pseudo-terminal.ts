@@ -1,0 +1,97 @@
+import { spawn } from "node:child_process";
+import xterm from "@xterm/headless";
+import { onTestFailed, onTestFinished } from "vitest";
+import { environment, portolan } from "./kit.ts";
+
+export interface PseudoTerminal {
+  /** Waits until the screen, with what has scrolled away, shows this since the last `mark`. */
+  see(what: string | RegExp): Promise<string>;
+  /** Everything that is and was on the screen, one line per row, without the spaces at the ends. */
+  screen(): string;
+  /** From here on, `see` looks at what comes. */
+  mark(): void;
+  type(text: string): void;
+  /** Sees something, then types. */
+  answer(what: string | RegExp, text: string): Promise<void>;
+  readonly exited: Promise<number | null>;
+  readonly pid: number;
+}
+
+export interface PseudoTerminalOptions {
+  readonly cwd: string;
+  readonly env?: { [name: string]: string };
+  readonly columns?: number;
+  readonly rows?: number;
+  /** Instead of the command. */
+  readonly program?: readonly string[];
+}
+
+const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/** Runs the command in a real pseudo-terminal, and shows what a person sees. */
+export function openTerminal(args: readonly string[], options: PseudoTerminalOptions): PseudoTerminal {
+  const { cwd, env = {}, columns = 100, rows = 40, program = [process.execPath, portolan] } = options;
+  const words = [...program, ...args].map(quote).join(" ");
+  const command = `trap : INT; stty rows ${rows} cols ${columns}; ${words}; code=$?; stty -a | grep -q ' icanon' || echo RAW; exit $code`;
+  const child = spawn("script", ["-qfec", command, "/dev/null"], {
+    cwd,
+    env: { TERM: "xterm-256color", ...environment(cwd, env) },
+  });
+  const shown = new xterm.Terminal({ cols: columns, rows, scrollback: 5_000, allowProposedApi: true });
+  let from = 0;
+  const waiters = new Set<() => void>();
+  const screen = () => {
+    const { active } = shown.buffer;
+    const lines: string[] = [];
+    for (let at = 0; at < active.length; at += 1) lines.push(active.getLine(at)?.translateToString(true) ?? "");
+    return lines.join("\n").trimEnd();
+  };
+  const seen = () => screen().slice(from);
+  child.stdout.on("data", (bytes: Buffer) =>
+    shown.write(bytes, () => {
+      for (const check of waiters) check();
+    }),
+  );
+  child.stdin.on("error", () => {});
+  const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
+  onTestFinished(async () => {
+    // The program hears that its terminal is gone.
+    child.kill("SIGKILL");
+    await exited;
+  });
+  onTestFailed(() => console.log(screen()));
+  const see = (what: string | RegExp): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const check = () => {
+        const text = seen();
+        if (typeof what === "string" ? !text.includes(what) : !what.test(text)) return;
+        waiters.delete(check);
+        resolve(text);
+      };
+      waiters.add(check);
+      exited.then(() => {
+        // What it wrote last may not be drawn yet.
+        shown.write("", () => {
+          check();
+          reject(new Error(`the program has ended without showing ${what}:\n${screen()}`));
+        });
+      });
+      check();
+    });
+  const mark = () => {
+    from = screen().length;
+  };
+  return {
+    see,
+    screen,
+    mark,
+    type: (text) => void child.stdin.write(text),
+    async answer(what, text) {
+      await see(what);
+      mark();
+      child.stdin.write(text);
+    },
+    exited,
+    pid: child.pid ?? 0,
+  };
+}

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { serveHttp } from "portolan/server/http";
+import { expect, onTestFinished, test } from "vitest";
+import { broken, errorOf, notes, runPortolan, showOf, startPortolan } from "./care-kit.ts";
+import { makeHome } from "./kit.ts";
+
+const node = process.execPath;
+const kindsIn = (lines: readonly string[]) => lines.map((line) => JSON.parse(line).kind);
+
+test("what a stateful server tells is shown as it comes, until Ctrl-C", async () => {
+  const cwd = await makeHome();
+  const running = startPortolan(["watch", "day:///today", "--level", "debug", "--", node, broken, "telling"], { cwd });
+  await running.until(/"state":"ready"/);
+  const [, pid] = /pid (\d+)/.exec(await running.until(/"line":"pid/)) ?? [];
+  process.kill(Number(pid), "SIGUSR2");
+  await running.until(/"changed":"tools"/);
+  const told = (kind: string) => running.lines.map((line) => JSON.parse(line)).find((event) => event.kind === kind);
+  expect(told("log")).toMatchObject({ level: "warning", logger: "sky", data: "rain \u001b[31mahead" });
+  expect(told("resource")).toMatchObject({ uri: "day:///today" });
+  running.child.kill("SIGINT");
+  expect(await running.ended).toBe(0);
+  expect(running.said).toEqual([]);
+  expect(() => process.kill(Number(pid), 0)).toThrow();
+});
+
+test("what others change at a stateless server over HTTP is shown", async () => {
+  const cwd = await makeHome();
+  const { default: served } = await import(notes);
+  const serving = serveHttp(served);
+  const site = createServer((request, response) => serving.node(request, response)).listen(0, "127.0.0.1");
+  await once(site, "listening");
+  onTestFinished(async () => {
+    await serving.close(0);
+    site.closeAllConnections();
+    site.close();
+  });
+  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/mcp`;
+  const running = startPortolan(["watch", url, "notes:///all"], { cwd });
+  await running.until(/"state":"ready"/);
+  // Whether it listens already is not told: changes are made until one is heard of.
+  for (let tries = 0; tries < 20 && !kindsIn(running.lines).includes("resource"); tries += 1) {
+    await showOf(["call", url, "add_note", `title=n${tries}`, "text=t"], { cwd });
+  }
+  await running.until(/"uri":"notes:\/\/\/all/);
+  await running.until(/"changed":"resources"/);
+  running.child.kill("SIGINT");
+  expect(await running.ended).toBe(0);
+});
+
+test("a server that is killed is told, and --limit ends it", async () => {
+  const cwd = await makeHome();
+  const running = startPortolan(["watch", "--limit", "5", "--", node, broken, "telling"], { cwd });
+  const [, pid] = /pid (\d+)/.exec(await running.until(/"line":"pid/)) ?? [];
+  await running.until(/"state":"ready"/);
+  process.kill(Number(pid), "SIGKILL");
+  await running.until(/"state":"down".*SIGKILL/);
+  expect(await running.ended).toBe(0);
+  expect(running.lines).toHaveLength(5);
+});
+
+test("who reads only the beginning ends it", async () => {
+  const running = startPortolan(["watch", "--", node, broken, "telling"], { cwd: await makeHome() });
+  const [, pid] = /pid (\d+)/.exec(await running.until(/"line":"pid/)) ?? [];
+  await running.until(/"state":"ready"/);
+  running.child.stdout.destroy();
+  process.kill(Number(pid), "SIGUSR2");
+  expect(await running.ended).toBe(0);
+});
+
+test.each([
+  [["watch", "--level", "loud", "--", node], "expected one of debug"],
+  [["watch", "--limit", "-1", "--", node], "whole number"],
+  [["watch"], "which server?"],
+])("%j is refused", async (args, message) => {
+  const ran = await runPortolan(args, { cwd: await makeHome() });
+  expect([ran.code, errorOf(ran).message]).toEqual([2, expect.stringContaining(message)]);
+});
