@@ -60,7 +60,8 @@ async function bundleCommand() {
   await build({
     input: join(root, "packages/cli/src/main.ts"),
     platform: "node",
-    external: /^node:/,
+    // It is needed by files in TypeScript only, and large.
+    external: [/^node:/, "jiti"],
     // From the source: what is built was divided for others. Names with a path come first, for the shorter fit them, too.
     resolve: { alias: Object.fromEntries(sources.reverse()), mainFields: ["module", "main"] },
     // Names stay as they are, for whoever reads a stack.

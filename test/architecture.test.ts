@@ -50,12 +50,13 @@ test("ARCHITECTURE.md draws the layers as they are", () => {
   expect(readFileSync(join(root, "ARCHITECTURE.md"), "utf8")).toContain(drawLayers());
 });
 
-test("the library depends on what authorization and configuration are built on, and on nothing else", () => {
+test("the library depends on what authorization, configuration and the command are built on, and on nothing else", () => {
   const { dependencies = {} } = JSON.parse(readFileSync(join(root, "packages/portolan/package.json"), "utf8"));
-  expect(Object.keys(dependencies)).toEqual(["jose", "jsonc-parser", "oauth4webapi", "smol-toml", "yaml"]);
+  expect(Object.keys(dependencies)).toEqual(["jiti", "jose", "jsonc-parser", "oauth4webapi", "smol-toml", "yaml"]);
   for (const file of files) {
     if (!file.startsWith("auth/")) expect(read(file)).not.toMatch(/from "(jose|oauth4webapi)"/);
     if (!file.startsWith("host/config/")) expect(read(file)).not.toMatch(/"(jsonc-parser|smol-toml|yaml)"/);
+    expect(read(file)).not.toMatch(/"jiti"/);
   }
 });
 

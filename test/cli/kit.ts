@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,9 +17,9 @@ export interface Ran {
 }
 
 /** A folder that stands for a user's home and for the folder they work in; gone after the test. */
-export async function makeHome(): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "portolan-cli-")));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+export function makeHome(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "portolan-cli-")));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 

@@ -133,7 +133,8 @@ function listenForInterrupt({ stdout }: World): { readonly signal: AbortSignal; 
     signal: controller.signal,
     end() {
       process.off("SIGINT", interrupt).off("SIGTERM", end);
-      stdout.off("error", closed);
+      // What is still on its way may find nobody.
+      if (stdout.writableLength === 0) stdout.off("error", closed);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { JsonObject } from "portolan";
 import type { Host } from "portolan/host";
@@ -6,18 +7,25 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { saveContent, showContent } from "../content.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
+import { recordEntry } from "../linking.ts";
 import { createProgress } from "../progress.ts";
 import { findTarget, type Target } from "../targets.ts";
+import { createRecorder } from "./record.ts";
 
 /** Calls a tool of a server with arguments that its schema gives types to. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {
   const { screen, signal } = context;
   const [given, ...rest] = args;
   const isBehindDashes = context.command.length > 0;
-  const target = await findTarget(context, isBehindDashes ? undefined : given);
+  const found = await findTarget(context, isBehindDashes ? undefined : given);
   const words = isBehindDashes ? [...args] : rest;
-  const tool = target.member ?? words.shift();
+  const tool = found.member ?? words.shift();
   const timeout = typeof flags["timeout"] === "string" ? secondsOf(flags["timeout"]) : undefined;
+  const recorder =
+    typeof flags["record"] === "string"
+      ? createRecorder(resolve(context.world.cwd, flags["record"]), found.entry, flags)
+      : undefined;
+  const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
   return withHost(context, [target.entry], async (host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
@@ -48,7 +56,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       text: () =>
         [showContent(content, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
     };
-  });
+  }).finally(() => recorder?.close());
 }
 
 function findTool(host: Host, { entry }: Target, name: string | undefined, { screen }: Context) {

@@ -44,7 +44,8 @@ export class Usage extends Error {
   override readonly name = "Usage";
 }
 
-const tokenVariable = "PORTOLAN_TOKEN";
+/** The environment variable with the token that protects what is served over HTTP. */
+export const tokenVariable = "PORTOLAN_TOKEN";
 const common: { readonly [name: string]: Flag } = {
   http: {
     type: "string",
@@ -93,7 +94,8 @@ async function serve(server: Served, line: CommandLine): Promise<void> {
   }
 }
 
-function verifierOf(token: string | undefined): ServeHttpOptions {
+/** Lets only those in who show a token; everybody where there is none. */
+export function verifierOf(token: string | undefined): Pick<ServeHttpOptions, "verify"> {
   if (token === undefined || token === "") return {};
   const expected = Buffer.from(`Bearer ${token}`);
   return {

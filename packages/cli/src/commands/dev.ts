@@ -1,0 +1,168 @@
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, relative, resolve, sep } from "node:path";
+import { type FSWatcher, watch } from "chokidar";
+import { tokenVariable } from "portolan/server/main";
+import { type Catalogue, changesBetween, countsOf, tokensOf } from "../catalogue.ts";
+import type { Context, Flags, Shown } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { interrupted, type Listening, listen, portOf } from "../listening.ts";
+import { explainError } from "../server-file.ts";
+import { openStage, type Stage } from "../stages.ts";
+import { findTarget } from "../targets.ts";
+
+const wishedPort = 3333;
+/** Editors write a file in several steps. */
+const settleMs = 60;
+const sources = /\.([cm]?[jt]s|json)$/;
+
+/** Runs a server file over HTTP, and again after each change; clients stay connected. */
+export async function run(context: Context, [given = ""]: readonly string[], flags: Flags): Promise<Shown | undefined> {
+  const { world, signal } = context;
+  const path = resolve(world.cwd, given);
+  if (!existsSync(path)) throw new Failure("usage", `there is no file ${given}`);
+  const port = typeof flags["http"] === "string" ? portOf(flags["http"]) : undefined;
+  const file = realpathSync(path);
+  const { entry } = await findTarget(context, file);
+  const stage = await openStage(file, entry, context);
+  const bench = new Bench(file, context, stage);
+  try {
+    await bench.open();
+    const listening = await listen((request, response) => stage.answer(request, response), port ?? wishedPort, {
+      isWish: port === undefined,
+    });
+    bench.introduce(listening, given);
+    await interrupted(signal);
+    await listening.close();
+  } finally {
+    await bench.close();
+  }
+  return undefined;
+}
+
+type Said =
+  | { event: "changed"; file: string; changes: string[]; tokens: number }
+  | { event: "error"; file: string; message: string };
+
+/** A server file that is being worked on: watches it, loads it again, and tells what has changed. */
+class Bench {
+  readonly #file: string;
+  readonly #context: Context;
+  readonly #stage: Stage;
+  #catalogue: Catalogue | undefined;
+  #files: ReadonlySet<string> | undefined;
+  #hasFailed = false;
+  #watcher: FSWatcher | undefined;
+  #settling: NodeJS.Timeout | undefined;
+  #loading: Promise<void> = Promise.resolve();
+
+  constructor(file: string, context: Context, stage: Stage) {
+    this.#file = file;
+    this.#context = context;
+    this.#stage = stage;
+  }
+
+  /** Loads the file, which must be sound the first time, and watches it. */
+  async open(): Promise<void> {
+    try {
+      await this.#load();
+    } catch (thrown) {
+      throw new Failure("failed", explainError(thrown, this.#file), { cause: thrown });
+    }
+    await this.#watch();
+  }
+
+  introduce({ url }: Listening, given: string): void {
+    const { screen, print, isJson, world } = this.#context;
+    const catalogue = this.#catalogue;
+    if (!catalogue) return;
+    const tokens = tokensOf(catalogue);
+    const { name, version } = catalogue;
+    const stdio = `portolan serve-file ${given}`;
+    const isProtected = Boolean(world.env[tokenVariable]);
+    if (isJson) {
+      print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected }));
+      return;
+    }
+    const counts = countsOf(catalogue, screen.mark("dot"));
+    const size = screen.style("dim", `catalogue about ${tokens} tokens`);
+    print(`  ${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`);
+    print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
+    print(`  stdio  ${stdio}`);
+    print(screen.style("dim", "  serves it again after each change; Ctrl-C ends"));
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#settling);
+    await this.#watcher?.close();
+    await this.#loading;
+    await this.#stage.close();
+  }
+
+  async #load(): Promise<string[]> {
+    const { catalogue, files } = await this.#stage.load();
+    const before = this.#catalogue;
+    this.#catalogue = catalogue;
+    this.#files = files;
+    return before ? changesBetween(before, catalogue) : [];
+  }
+
+  /** Resolves when nothing that happens is missed any more. */
+  async #watch(): Promise<void> {
+    const folder = dirname(this.#file);
+    const watcher = watch([folder, ...this.#outside()], {
+      ignoreInitial: true,
+      ignored: (path) => /[\\/](node_modules|\.[^\\/]+)([\\/]|$)/.test(path.slice(folder.length)),
+    });
+    this.#watcher = watcher;
+    watcher.on("all", (_, path) => {
+      if (!this.#concerns(path)) return;
+      clearTimeout(this.#settling);
+      this.#settling = setTimeout(() => {
+        this.#loading = this.#loading.then(() => this.#reload(path));
+      }, settleMs);
+    });
+    await new Promise<void>((ready) => watcher.once("ready", () => ready()));
+  }
+
+  /** After a mistake, any file may be the one that repairs it. */
+  #concerns(path: string): boolean {
+    return this.#files && !this.#hasFailed ? this.#files.has(path) : sources.test(path);
+  }
+
+  #outside(): string[] {
+    return [...(this.#files ?? [])].filter((file) => !file.startsWith(dirname(this.#file) + sep));
+  }
+
+  /** Takes what is there now; what cannot be loaded changes nothing for clients. */
+  async #reload(path: string): Promise<void> {
+    const file = relative(dirname(this.#file), path);
+    try {
+      const changes = await this.#load();
+      this.#hasFailed = false;
+      this.#watcher?.add(this.#outside());
+      this.#tell({ event: "changed", file, changes, tokens: this.#catalogue ? tokensOf(this.#catalogue) : 0 });
+    } catch (thrown) {
+      this.#hasFailed = true;
+      this.#tell({ event: "error", file, message: explainError(thrown, this.#file) });
+    }
+  }
+
+  #tell(said: Said): void {
+    const { screen, print, isJson } = this.#context;
+    if (isJson) {
+      print(JSON.stringify(said));
+      return;
+    }
+    const time = new Date().toTimeString().slice(0, 8);
+    if (said.event === "error") {
+      print(`  ${time} ${screen.style("red", screen.mark("bad"))} ${screen.safe(said.message)}`);
+      print(screen.style("dim", "           the version before is still served"));
+      return;
+    }
+    const changes = said.changes.map((text) => screen.safe(text)).join("; ") || "the same definitions, new code";
+    const size = screen.style("dim", `about ${said.tokens} tokens`);
+    print(
+      `  ${time} ${screen.mark("change")} ${screen.safe(said.file)} changed ${screen.mark("next")} ${changes}   ${size}`,
+    );
+  }
+}

@@ -1,0 +1,49 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { version } from "../cli.ts";
+import type { Context, Flags, Shown } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { filesOf, serverFile } from "../scaffold/project.ts";
+import { templates } from "../scaffold/servers.ts";
+
+/** Makes a folder with a new server, its test and how to use it. */
+export async function run({ world, screen }: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
+  if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
+    throw new Failure(
+      "usage",
+      `expected a name of small letters, digits, dots and dashes, got ${JSON.stringify(name)}`,
+      { next: "portolan new weather" },
+    );
+  }
+  const chosen = flags["template"] ?? "tools";
+  const template = typeof chosen === "string" && Object.hasOwn(templates, chosen) ? templates[chosen] : undefined;
+  if (!template) {
+    throw new Failure("usage", `--template: expected ${Object.keys(templates).join(", ")}, got ${String(chosen)}`);
+  }
+  if (flags["ts"] === true && flags["js"] === true) throw new Failure("usage", "expected --ts or --js, not both");
+  const language = flags["js"] === true ? "js" : "ts";
+  const folder = resolve(world.cwd, name);
+  if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
+    throw new Failure("usage", `${name} is there already and not empty; nothing was written`, {
+      next: `portolan new ${name}-2`,
+    });
+  }
+  const files = filesOf({ name, template, language, version });
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    // Not over a file that came meanwhile.
+    await writeFile(file, text, { flag: "wx" });
+  }
+  const next = [`cd ${name}`, "npm install", "npm test", "npm run dev"];
+  return {
+    value: { folder, files: Object.keys(files), server: join(folder, serverFile(language)), next },
+    text: () =>
+      [
+        `${screen.style("green", screen.mark("ok"))} ${name}: a server with ${template.says}`,
+        ...Object.keys(files).map((path) => screen.style("dim", `  ${path}`)),
+        ...next.map((line) => `${screen.mark("next")} ${line}`),
+      ].join("\n"),
+  };
+}

@@ -1,0 +1,150 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
+import type { Link } from "portolan/client";
+import type { CommandWay, ServerEntry } from "portolan/host";
+import { version } from "../cli.ts";
+import type { Context, Flags, Shown } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { createLineSplitter } from "../lines.ts";
+import { checkEntry, linkTo, recordLink } from "../linking.ts";
+import { openRecorder, type Recorder } from "../recording.ts";
+import { findTarget } from "../targets.ts";
+
+/** Stands between a client and a server, changes nothing, and writes down what both say. */
+export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
+  const { world } = context;
+  const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given);
+  await checkEntry(context, entry);
+  const file = typeof flags["out"] === "string" ? resolve(world.cwd, flags["out"]) : freeName(entry.name, world.cwd);
+  const recorder = createRecorder(file, entry, flags);
+  world.stderr.write(`recording to ${file}\n`);
+  try {
+    if ("command" in entry.way) await passBytes(entry.way, context, recorder);
+    else await passMessages(recordLink(await linkTo(entry, context), recorder), context);
+  } finally {
+    recorder.close();
+  }
+  return undefined;
+}
+
+/** A recorder for a server, as the flags of a command line say. */
+export function createRecorder(file: string, { name }: ServerEntry, { raw = false }: Flags): Recorder {
+  return openRecorder(file, { server: name, by: `portolan ${version}`, isRaw: raw === true });
+}
+
+/** A name that nothing has yet: an earlier recording is not lost. */
+function freeName(name: string, folder: string): string {
+  const safe = name.replace(/[^\w.-]/g, "_");
+  for (let count = 1; ; count += 1) {
+    const file = resolve(folder, count === 1 ? `${safe}.jsonl` : `${safe}-${count}.jsonl`);
+    if (!existsSync(file)) return file;
+  }
+}
+
+/** A server in a child process: every byte goes on as it came. */
+async function passBytes(way: CommandWay, { world, signal }: Context, recorder: Recorder): Promise<void> {
+  const { stdin, stdout, env } = world;
+  const { command, args = [], cwd } = way;
+  // Who puts this before a server has given us the server's environment.
+  const child = spawn(command, args, {
+    env: { ...env, ...way.env },
+    stdio: ["pipe", "pipe", "inherit"],
+    ...(cwd !== undefined && { cwd }),
+  });
+  const kill = () => void child.kill();
+  process.once("exit", kill);
+  signal.addEventListener("abort", kill, { once: true });
+  const said = createLineSplitter((line) => recorder.add("client", line));
+  const answered = createLineSplitter((line) => recorder.add("server", line));
+  const hear = (chunk: Buffer) => {
+    // Written down first: the answer must not come before its question.
+    said.push(chunk);
+    child.stdin.write(chunk);
+  };
+  stdin.on("data", hear).on("end", () => {
+    said.end();
+    child.stdin.end();
+  });
+  child.stdin.on("error", () => {});
+  child.stdout.on("data", (chunk: Buffer) => {
+    answered.push(chunk);
+    stdout.write(chunk);
+  });
+  const code = await new Promise<number | null>((end, fail) => {
+    child.on("error", (cause) =>
+      fail(new Failure("unreachable", `cannot start ${command}: ${cause.message}`, { cause })),
+    );
+    child.on("close", end);
+  }).finally(() => {
+    stdin.off("data", hear).destroy();
+    process.off("exit", kill);
+  });
+  answered.end();
+  if (code !== 0 && code !== null) throw new Failure("unreachable", `${command} exited with code ${code}`);
+}
+
+/** A server at an address: every message goes on as it came. */
+async function passMessages(link: Link, { world, signal }: Context): Promise<void> {
+  const { stdin, stdout } = world;
+  const asked = new Map<RequestId, (response: RpcResponse) => void>();
+  const send = (message: Message) => stdout.write(`${JSON.stringify(message)}\n`);
+  const lost = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    link
+      .open({
+        request(request, answer) {
+          asked.set(request.id, answer);
+          send(request);
+        },
+        notification: send,
+        odd: (why) => world.stderr.write(`${why}\n`),
+        lost: reject,
+      })
+      .catch(reject);
+  });
+  let running = 0;
+  let finish = () => {};
+  const receive = (message: Message) => {
+    if (!("method" in message)) {
+      if (message.id === undefined || message.id === null) return;
+      asked.get(message.id)?.(message);
+      asked.delete(message.id);
+    } else if ("id" in message) {
+      const { id } = message;
+      running += 1;
+      const settle = (response: RpcResponse) => {
+        running -= 1;
+        send(response);
+        finish();
+      };
+      link.exchange(message, {
+        response: settle,
+        failed: ({ message: why }) => settle({ jsonrpc: "2.0", id, error: { code: -32_603, message: why } }),
+      });
+    } else if (message.method === "notifications/cancelled") {
+      const id = message.params?.["requestId"];
+      if (typeof id === "string" || typeof id === "number") link.cancel(id, String(message.params?.["reason"] ?? ""));
+    } else link.notify(message);
+  };
+  const reader = new LineReader({
+    message: receive,
+    batch: (messages) => messages.forEach(receive),
+    unreadable: ({ why }) => world.stderr.write(`${why}\n`),
+  });
+  stdin.on("data", (chunk: Buffer) => reader.push(chunk));
+  const ended = new Promise<void>((resolve) => {
+    stdin.once("end", () => {
+      finish = () => running === 0 && resolve();
+      finish();
+    });
+  });
+  try {
+    await Promise.race([ended, lost]);
+  } finally {
+    stdin.destroy();
+    lost.catch(() => {});
+    await link.close();
+  }
+}

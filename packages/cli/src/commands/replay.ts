@@ -1,0 +1,71 @@
+import { resolve } from "node:path";
+import type { JsonObject, Message } from "portolan";
+import type { Context, Flags, Shown } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { checkEntry, linkTo } from "../linking.ts";
+import { type RecordedMessage, readRecording } from "../recording.ts";
+import { type Difference, repeat } from "../repeat.ts";
+import { findTarget } from "../targets.ts";
+
+/** Shows a recorded conversation, or has its client's side again with a server and compares the answers. */
+export async function run(context: Context, [file = "", target]: readonly string[], flags: Flags): Promise<Shown> {
+  const recording = readRecording(resolve(context.world.cwd, file));
+  if (flags["check"] === true) return check(context, recording, target);
+  const { screen } = context;
+  const { header, messages } = recording;
+  return {
+    value: { ...header, messages: messages.map(({ at, from, message }) => ({ at, from, message })) },
+    text() {
+      const title = `${screen.style("bold", screen.safe(header.server))}  ${screen.style("dim", `${screen.safe(header.startedAt)} ${screen.safe(header.by)}`)}`;
+      const rows = messages.map(({ at, from, message }) =>
+        screen.cut(
+          `${screen.style("dim", `${(at / 1000).toFixed(3).padStart(8)} s`)} ${from === "client" ? ">" : "<"} ${screen.safe(summaryOf(message))}`,
+        ),
+      );
+      return [title, ...rows].join("\n");
+    },
+  };
+}
+
+function summaryOf(message: Message): string {
+  if ("method" in message) {
+    const { _meta, ...asked } = message.params ?? {};
+    const id = "id" in message ? ` #${message.id}` : "";
+    return `${message.method}${id} ${Object.keys(asked).length > 0 ? JSON.stringify(asked) : ""}`.trim();
+  }
+  if ("error" in message) return `#${message.id ?? "?"} error ${message.error.code} ${message.error.message}`;
+  return `#${message.id} ${JSON.stringify(message.result)}`;
+}
+
+async function check(
+  context: Context,
+  recording: { readonly messages: readonly RecordedMessage[] },
+  target: string | undefined,
+): Promise<Shown> {
+  const { screen, signal } = context;
+  const { entry } = await findTarget(context, target);
+  await checkEntry(context, entry);
+  const differences: Difference[] = [];
+  let count = 0;
+  for await (const compared of repeat(recording.messages, await linkTo(entry, context), signal)) {
+    count += 1;
+    differences.push(...compared);
+  }
+  if (differences.length > 0) {
+    const rows = differences.map(({ request, path, recorded, now }) =>
+      context.isJson
+        ? JSON.stringify({ request, path, recorded, now } satisfies JsonObject)
+        : `${screen.safe(request)} ${screen.style("bold", screen.safe(path))}\n  ${screen.style("red", `- ${show(recorded, context)}`)}\n  ${screen.style("green", `+ ${show(now, context)}`)}`,
+    );
+    for (const row of rows) context.print(row);
+    throw new Failure("protocol", `${differences.length} of the answers' parts differ from the recording`);
+  }
+  return {
+    value: { answers: count, differences: [] },
+    text: () => `${screen.style("green", screen.mark("ok"))} ${count} answers are as they were recorded`,
+  };
+}
+
+function show(value: unknown, { screen }: Context): string {
+  return value === undefined ? "nothing" : screen.cut(screen.safe(JSON.stringify(value)));
+}

@@ -1,0 +1,208 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { connect } from "portolan/client";
+import { afterEach, describe, expect, test } from "vitest";
+import { revisions } from "../kit/revisions.ts";
+import { portolan, runPortolan } from "./kit.ts";
+import { makeProject, type Running, root, startPortolan, until, weather } from "./make-kit.ts";
+
+const everything = join(root, "packages/servers/everything/dist/main.js");
+const sdk = join(root, "test/peers/servers/sdk-v1.mjs");
+
+const started: Running[] = [];
+afterEach(async () => {
+  for (const running of started.splice(0)) await running.end("SIGKILL");
+});
+
+async function serve(folder: string, args: readonly string[], env: { [name: string]: string } = {}) {
+  const running = startPortolan(["serve", "--http", "0", ...args], folder, env);
+  started.push(running);
+  const ready = await running.event("ready");
+  return { running, ready, url: String(ready["url"]) };
+}
+
+/** The same over standard input and output, as a command of the client's. */
+function overStdio(folder: string, url: string, ...more: string[]) {
+  return {
+    command: process.execPath,
+    args: [portolan, "serve", url, "--stdio", ...more],
+    cwd: folder,
+    env: { HOME: folder, PORTOLAN_HOME: join(folder, ".portolan") },
+  };
+}
+
+const answers = {
+  elicit: () => ({ action: "accept" as const, content: {} }),
+  sample: () => ({ role: "assistant" as const, model: "m", content: { type: "text" as const, text: "sampled" } }),
+};
+
+describe.each(["2025-11-25", "2026-07-28"])("a server that speaks %s over standard input and output", (spoken) => {
+  test("is the same over HTTP to every revision, and back again", async () => {
+    const folder = makeProject();
+    const { url, ready, running } = await serve(folder, ["--revision", spoken, "--", process.execPath, everything]);
+    expect(ready).toMatchObject({ name: "portolan-everything", speaks: spoken, isProtected: false });
+    const direct = await connect({ command: process.execPath, args: [everything] });
+    const tools = (await direct.listTools()).map(({ name }) => name).sort();
+    const prompts = (await direct.listPrompts()).map(({ name }) => name).sort();
+    await direct.close();
+    for (const revision of revisions.slice(1)) {
+      const client = await connect(url, { era: revision, answers });
+      expect(client.server).toMatchObject({ version: revision, info: { name: "portolan-everything" } });
+      expect((await client.listTools()).map(({ name }) => name).sort()).toEqual(tools);
+      expect((await client.listPrompts()).map(({ name }) => name).sort()).toEqual(prompts);
+      await client.close();
+    }
+    const back = await connect(overStdio(folder, url), { era: "2024-11-05" });
+    expect((await back.listTools()).map(({ name }) => name).sort()).toEqual(tools);
+    await back.close();
+    expect(await running.end()).toBe(0);
+  });
+
+  test.each(["2025-11-25", "2026-07-28"])("asks clients of %s", async (revision) => {
+    const folder = makeProject();
+    const { url } = await serve(folder, ["--revision", spoken, "--", process.execPath, everything]);
+    const client = await connect(url, { era: revision, answers });
+    expect((await client.callTool("ask-yes", {})).structuredContent).toEqual({ yes: true });
+    await client.close();
+  });
+});
+
+test("progress, logs, completions, resources and mistakes pass through", async () => {
+  const folder = makeProject({
+    "server.mjs": `import { createServer, ToolError } from "portolan/server";
+export default createServer({ name: "all", version: "1" }, { instructions: "Be kind" })
+  .tool("work", { run: (_, ctx) => { ctx.progress(1, 2, "half"); ctx.log("info", { a: 1 }, "x"); return "done"; } })
+  .tool("fail", { run: () => { throw new ToolError("not today"); } })
+  .tool("sample", { run: async (_, ctx) => JSON.stringify(await ctx.sample("s", { messages: [], maxTokens: 5 })) })
+  .tool("roots", { run: async (_, ctx) => JSON.stringify(await ctx.roots()) })
+  .resource("x://a", { mimeType: "text/plain", read: () => "text of a" })
+  .template("x://t/{name}", { complete: { name: ["one", "two"] }, read: ({ name }) => name === "none" ? undefined : "t " + name })
+  .prompt("p", { arguments: { who: { required: true, complete: ["Ada", "Bob"] } }, get: ({ who }) => "Hello " + who });
+`,
+  });
+  const { url } = await serve(folder, ["server.mjs"]);
+  for (const era of ["2025-06-18", "2026-07-28"]) {
+    const logs: unknown[] = [];
+    const steps: unknown[] = [];
+    const client = await connect(url, {
+      era,
+      answers: { ...answers, roots: [{ uri: "file:///work" }] },
+      logLevel: "debug",
+      onLog: (message) => logs.push(message),
+    });
+    expect(client.server.instructions).toBe("Be kind");
+    const worked = await client.callTool("work", {}, { onProgress: (step) => steps.push(step) });
+    expect(worked.content).toEqual([{ type: "text", text: "done" }]);
+    expect(steps).toMatchObject([{ progress: 1, total: 2, message: "half" }]);
+    await until(() => logs.length > 0);
+    expect(logs).toEqual([expect.objectContaining({ level: "info", data: { a: 1 }, logger: "x" })]);
+    expect(await client.callTool("fail")).toMatchObject({ isError: true, content: [{ text: "not today" }] });
+    expect((await client.callTool("sample")).content).toMatchObject([{ text: expect.stringContaining("sampled") }]);
+    expect((await client.callTool("roots")).content).toMatchObject([{ text: expect.stringContaining("file:///work") }]);
+    expect((await client.readResource("x://a")).contents).toMatchObject([
+      { text: "text of a", mimeType: "text/plain" },
+    ]);
+    expect((await client.readResource("x://t/one")).contents).toMatchObject([{ text: "t one" }]);
+    await expect(client.readResource("x://t/none")).rejects.toThrow();
+    await expect(client.callTool("nothing")).rejects.toThrow();
+    const ref = { type: "ref/prompt", name: "p" } as const;
+    expect((await client.complete(ref, { name: "who", value: "A" })).values).toEqual(["Ada"]);
+    expect((await client.getPrompt("p", { who: "Ada" })).messages).toMatchObject([{ content: { text: "Hello Ada" } }]);
+    await client.close();
+  }
+});
+
+test("changes of what a server offers reach the clients", async () => {
+  const folder = makeProject();
+  const { url } = await serve(folder, ["--", process.execPath, join(root, "examples/notes/server.mjs")]);
+  const client = await connect(url);
+  const watch = await client.watch({ resources: true });
+  const changes = watch[Symbol.asyncIterator]();
+  await client.callTool("add_note", { title: "milk", text: "two" });
+  expect((await changes.next()).value).toEqual({ kind: "resources" });
+  expect((await client.listResources({ fresh: true })).map(({ name }) => name)).toContain("milk");
+  await client.close();
+});
+
+test("an official server is served to clients of every revision", async () => {
+  const folder = makeProject();
+  const { url } = await serve(folder, ["--", process.execPath, sdk]);
+  const direct = await connect({ command: process.execPath, args: [sdk] });
+  const tools = await direct.listTools();
+  await direct.close();
+  for (const era of ["2025-03-26", "2026-07-28"]) {
+    const client = await connect(url, { era });
+    const schemas = (listed: typeof tools) => Object.fromEntries(listed.map((tool) => [tool.name, tool.inputSchema]));
+    expect(schemas(await client.listTools())).toEqual(schemas(tools));
+    await client.close();
+  }
+});
+
+test("a server that was killed is started again for the next call", async () => {
+  const folder = makeProject({
+    "server.mjs": `import { createServer } from "portolan/server";
+export default createServer({ name: "x", version: "1" })
+  .tool("pid", { run: () => String(process.pid) })
+  .tool("die", { run: () => process.exit(1) });
+`,
+  });
+  const { url } = await serve(folder, ["server.mjs"]);
+  const client = await connect(url);
+  const pid = async () => JSON.stringify((await client.callTool("pid")).content);
+  const before = await pid();
+  expect(await client.callTool("die")).toMatchObject({ isError: true });
+  const after = await until(async () => pid().catch(() => undefined));
+  expect(after).not.toBe(before);
+  await client.close();
+});
+
+test("a token protects what is served, and other addresses need one", async () => {
+  const folder = makeProject(weather);
+  const { ready, url } = await serve(folder, ["server.ts"], { PORTOLAN_TOKEN: "let-me-in-please" });
+  expect(ready["isProtected"]).toBe(true);
+  await expect(connect(url)).rejects.toThrow();
+  const auth = { authorize: () => ({ authorization: "Bearer let-me-in-please" }) };
+  const client = await connect(url, { auth });
+  expect(await client.listTools()).toHaveLength(1);
+  await client.close();
+  const open = await runPortolan(["serve", "server.ts", "--http", "0", "--host", "0.0.0.0"], { cwd: folder });
+  expect(open.code).not.toBe(0);
+  expect(JSON.parse(open.stderr.trim().split("\n").at(-1)!).error.message).toMatch(/0\.0\.0\.0/);
+});
+
+test("a server that a project names is served only after somebody has agreed", async () => {
+  const folder = makeProject({
+    ".mcp.json": JSON.stringify({ mcpServers: { theirs: { command: process.execPath, args: ["-e", ""] } } }),
+  });
+  for (const args of [
+    ["serve", "theirs"],
+    ["record", "theirs"],
+    ["replay", "x.jsonl", "--check", "theirs"],
+  ]) {
+    const header = { recording: 1, by: "x", server: "x", startedAt: "", redacted: true };
+    const { writeFileSync } = await import("node:fs");
+    writeFileSync(join(folder, "x.jsonl"), `${JSON.stringify(header)}\n`);
+    const { code, stderr } = await runPortolan(args, { cwd: folder });
+    expect({ code, error: JSON.parse(stderr).error }).toMatchObject({
+      code: 6,
+      error: { next: "portolan trust theirs" },
+    });
+  }
+});
+
+test("mistakes say what is wrong", async () => {
+  const folder = makeProject(weather);
+  const both = await runPortolan(["serve", "server.ts", "--http", "0", "--stdio"], { cwd: folder });
+  expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining("not both") });
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const taken = await runPortolan(["serve", "server.ts", "--http", String(port)], { cwd: folder });
+  server.close();
+  expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining(`port ${port} of 127.0.0.1 is in use`) });
+  const dead = await runPortolan(["serve", "--", process.execPath, "-e", "process.exit(3)"], { cwd: folder });
+  expect(dead).toMatchObject({ code: 4, stderr: expect.stringContaining("exited with code 3") });
+  const old = await runPortolan(["serve", "server.ts", "--revision", "1999-01-01"], { cwd: folder });
+  expect(old.code).toBeGreaterThan(0);
+});
