@@ -5,8 +5,8 @@ const quick = ["test/architecture.test.ts", "test/json-schema/*.test.ts"];
 
 export default defineConfig({
   test: {
-    // Most of the time goes by in child processes; two files at a time keep two cores busy.
-    maxWorkers: 2,
+    // Most of the time goes by in child processes, much of it waiting; three files at a time keep two cores busy.
+    maxWorkers: 3,
     reporters: ["default", "./scripts/closing-line.mjs"],
     projects: [
       { test: { name: "unit", include: ["packages/{*,servers/*}/src/**/*.test.ts", ...quick], testTimeout: 60_000 } },

@@ -3,7 +3,6 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -16,10 +15,16 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** A folder that stands for a user's home and for the folder they work in; gone after the test. */
+/** Gone with the process and not with a test: some are shared by several. */
+const homes = new Set<string>();
+process.once("exit", () => {
+  for (const folder of homes) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A folder that stands for a user's home and for the folder they work in; gone afterwards. */
 export function makeHome(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "portolan-cli-")));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  homes.add(folder);
   return folder;
 }
 

@@ -47,7 +47,7 @@ describe("bash completes", () => {
   const home = makeMachine();
 
   test.each([
-    ["commands", ["re"], ["read", "record", "replay"]],
+    ["commands", ["re"], ["read", "record", "remove", "replay"]],
     ["names of servers", ["call", "f"], ["files", "far.away"]],
     ["every server for an empty word", ["ls", ""], ["files", "far.away"]],
     ["flags of a command", ["new", "--t"], ["--template", "--ts"]],

@@ -55,9 +55,11 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
   child.stdin.on("error", () => {});
   const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   onTestFinished(async () => {
-    // The program hears that its terminal is gone.
-    child.kill("SIGKILL");
+    // A question that is still open is cancelled, so that the program ends by itself and writes nothing afterwards.
+    child.stdin.write("\u0003");
+    const force = setTimeout(() => child.kill("SIGKILL"), 5_000);
     await exited;
+    clearTimeout(force);
   });
   onTestFailed(() => console.log(screen()));
   const see = (what: string | RegExp): Promise<string> =>

@@ -58,6 +58,7 @@ const asker = createServer({ name: "asker", version: "1.0.0" })
       return `${model}: ${"text" in content ? content.text : "?"}`;
     },
   })
+  .tool("has-roots", { run: (_, ctx) => String(ctx.mayAsk("roots")) })
   .tool("where", { run: async (_, ctx) => JSON.stringify(await ctx.roots("roots")) });
 
 async function host(answers: HostAnswers, options: HostOptions = {}, era?: string) {
@@ -264,6 +265,11 @@ async function makeRoots(count: number): Promise<string[]> {
   const folders = await Promise.all(Array.from({ length: count }, () => makeFolder()));
   return folders.map((folder) => pathToFileURL(folder).href);
 }
+
+test("a host that was told of no roots offers none, so that servers keep what they were given", async () => {
+  const { callTool } = bound(await host({}));
+  expect(textOf(await callTool("has-roots"))).toBe("false");
+});
 
 test("without anybody to ask, no root is exposed that was not given", async () => {
   const [uri = ""] = await makeRoots(1);

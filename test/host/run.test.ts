@@ -1,4 +1,4 @@
-import type { RunEvent, RunOptions } from "portolan/host";
+import type { ApprovalQuestion, RunEvent, RunOptions } from "portolan/host";
 import { estimateTokens, type Model } from "portolan/models";
 import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
@@ -334,4 +334,40 @@ test("a model that fails ends the run with its reason, and what was said before 
 test("without a model there is nothing to run", async () => {
   const host = await makeHost({ servers: { desk: inMemory(desk) } });
   expect(() => host.run("go")).toThrow("expected a model, got none");
+});
+
+test("a run after another goes on with its conversation, and consent knows whose words are in it", async () => {
+  const model = puppet(
+    { call: [["desk__count", {}]] },
+    { say: "Zero." },
+    { call: [["desk__weigh", {}]] },
+    { say: "Done." },
+  );
+  const asked: ApprovalQuestion[] = [];
+  const host = await makeHost({
+    servers: { desk: inMemory(desk) },
+    model,
+    policy: [{ then: "allow" }],
+    answers: {
+      approve(question) {
+        asked.push(question);
+        return true;
+      },
+    },
+  });
+  const { state } = await host.run("count").result;
+  expect(asked).toEqual([]);
+  await host.run("weigh", { after: state }).result;
+  expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "untrusted-content", from: ["desk"] }]]);
+  const said = model.asked[2]?.messages.map(({ role }) => role);
+  expect(said).toEqual(["user", "assistant", "user", "assistant", "user"]);
+});
+
+test("a run after one that was cut off in a call leaves that call out", async () => {
+  const model = puppet({ call: [["desk__weigh", {}]] }, { say: "Hello." });
+  const host = await deskHost(model, { ask: true });
+  const { reason, state } = await host.run("weigh", { approvals: "pause" }).result;
+  expect(reason).toBe("approval");
+  await host.run("never mind", { after: state }).result;
+  expect(JSON.stringify(model.asked[1]?.messages)).not.toContain("tool_use");
 });

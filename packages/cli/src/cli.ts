@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { Terminal } from "./ask/terminal.ts";
 import type { CommandDefinition, Context, Flags } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { exitCodes, Failure, toFailure } from "./failure.ts";
@@ -22,6 +23,8 @@ export async function runCli(world: World): Promise<number> {
     command,
     isJson: wantsJson || !screen.isTerminal,
     signal: stop.signal,
+    terminal: new Terminal(world, screen),
+    onInterrupt: stop.handle,
     print: (line) => void world.stdout.write(`${line}\n`),
     note(line) {
       if (world.stderr.isTTY) world.stderr.write(`${screen.style("dim", line)}\n`);
@@ -59,6 +62,7 @@ function toProgram(context: Frame): Command {
     .helpCommand(false)
     .exitOverride()
     .showSuggestionAfterError()
+    .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({
       writeOut: (text) => void world.stdout.write(text),
       // Told once, by `report`.
@@ -118,9 +122,16 @@ function report({ world, screen, isJson }: Frame, { kind, message, next }: Failu
 }
 
 /** The first Ctrl-C aborts what runs; the second, and a request to end, end the program. */
-function listenForInterrupt({ stdout }: World): { readonly signal: AbortSignal; end(): void } {
+function listenForInterrupt({ stdout }: World): {
+  readonly signal: AbortSignal;
+  handle(interrupted: () => void): () => void;
+  end(): void;
+} {
   const controller = new AbortController();
+  const handlers: (() => void)[] = [];
   const interrupt = () => {
+    const handler = handlers.at(-1);
+    if (handler) return handler();
     if (controller.signal.aborted) process.exit(130);
     controller.abort(new Failure("failed", "interrupted"));
   };
@@ -131,6 +142,12 @@ function listenForInterrupt({ stdout }: World): { readonly signal: AbortSignal; 
   stdout.on("error", closed);
   return {
     signal: controller.signal,
+    handle(interrupted) {
+      handlers.push(interrupted);
+      return () => {
+        handlers.splice(handlers.indexOf(interrupted), 1);
+      };
+    },
     end() {
       process.off("SIGINT", interrupt).off("SIGTERM", end);
       // What is still on its way may find nobody.

@@ -1,3 +1,4 @@
+import type { Terminal } from "./ask/terminal.ts";
 import type { Screen } from "./screen.ts";
 import type { State } from "./state.ts";
 import type { World } from "./world.ts";
@@ -7,12 +8,16 @@ export interface Context {
   readonly world: World;
   readonly screen: Screen;
   readonly state: State;
+  /** The person, where there is one. */
+  readonly terminal: Terminal;
   /** Output as JSON, because it was asked for or goes into a pipe. */
   readonly isJson: boolean;
   /** Aborts at the first Ctrl-C; the second ends the program. */
   readonly signal: AbortSignal;
   /** What stands behind `--`: the command of a server. */
   readonly command: readonly string[];
+  /** Has Ctrl-C do something else, until what it gives is called. */
+  onInterrupt(handle: () => void): () => void;
   /** A line on standard output. */
   print(line: string): void;
   /** A line for the person at the terminal, on standard error; nothing in a pipe. */
@@ -39,7 +44,7 @@ export interface CommandDefinition {
   /** What follows the name: `<target> <tool> [arguments...]`. */
   readonly usage?: string;
   readonly summary: string;
-  /** Flags as help shows them, with what they do. */
+  /** Flags as help shows them, with what they do; `--name <value...>` can be given several times. */
   readonly flags?: { readonly [flags: string]: string };
   readonly examples?: readonly string[];
   readonly isHidden?: boolean;

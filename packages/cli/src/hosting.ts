@@ -1,6 +1,15 @@
-import { createHost, type Host, type HostAnswers, type HostOptions, type ServerEntry } from "portolan/host";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import {
+  createHost,
+  type Host,
+  type HostAnswers,
+  type HostOptions,
+  type RootDefinition,
+  type ServerEntry,
+} from "portolan/host";
 import { createAnswers } from "./ask/index.ts";
-import type { Context } from "./command.ts";
+import type { Context, Flags } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { authFor } from "./signing-in.ts";
 
@@ -53,6 +62,12 @@ export async function requireUsable(context: Context, entry: ServerEntry): Promi
 function untrusted(name: string, cause?: unknown): Failure {
   const next = `portolan trust ${name}`;
   return new Failure("denied", `${name} is not trusted yet, so it is not started`, { next, cause });
+}
+
+/** The folders that servers may know of, if the person agrees. */
+export function rootsOf({ world }: Context, { root }: Flags): { roots?: RootDefinition[] } {
+  if (!Array.isArray(root)) return {};
+  return { roots: root.map((folder: string) => ({ uri: pathToFileURL(resolve(world.cwd, folder)).href })) };
 }
 
 /** Whoever interrupts is not kept waiting by what cannot be cancelled. */

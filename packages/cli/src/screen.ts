@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { display } from "portolan/host";
+import { display, displayValue } from "portolan/host";
 import type { World } from "./world.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -20,6 +20,7 @@ const marks = {
   dot: ["·", "-"],
   more: ["…", "..."],
   change: ["⟳", "~"],
+  bar: ["│", "|"],
 } as const;
 
 /** How output looks: on a terminal in colours and tables, in a pipe as JSON. */
@@ -55,6 +56,12 @@ export class Screen {
   /** What a server wrote, with all that could hide made visible. */
   safe(text: string, options: { readonly lines?: "keep" | "escape" } = {}): string {
     const shown = display(text, options);
+    return this.#hasUnicode ? shown : toAscii(shown);
+  }
+
+  /** Arguments, definitions and the like as indented JSON, with all that could hide made visible. */
+  json(value: unknown): string {
+    const shown = displayValue(value);
     return this.#hasUnicode ? shown : toAscii(shown);
   }
 

@@ -30,7 +30,7 @@ export async function findTarget(context: Context, given: string | undefined): P
   if (command.length > 0) {
     const [program = "", ...args] = command;
     return {
-      entry: toEntry(nameOfCommand(command), { command: program, args, cwd: context.world.cwd }),
+      entry: toEntry(basename(program), { command: program, args, cwd: context.world.cwd }),
       ...member(given),
     };
   }
@@ -93,28 +93,6 @@ function refuse(given: string, entries: readonly ServerEntry[]): never {
 function toEntry(name: string, way: Way): ServerEntry {
   return { name, way, written: way, settings: {}, source: { kind: "code" } };
 }
-
-/** What a server is called that is named by its command: not after the program that runs it. */
-function nameOfCommand([program = "", ...args]: readonly string[]): string {
-  const own = basename(program).replace(/\.(exe|cmd)$/i, "");
-  const script = runners.has(own) ? args.find((arg) => !arg.startsWith("-")) : undefined;
-  return script === undefined ? own : basename(script, extname(script));
-}
-
-const runners = new Set([
-  "node",
-  "npx",
-  "bun",
-  "bunx",
-  "deno",
-  "python",
-  "python3",
-  "uv",
-  "uvx",
-  "tsx",
-  "pnpm",
-  "yarn",
-]);
 
 function nameOfUrl(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : "server";

@@ -3,11 +3,13 @@ import { text } from "node:stream/consumers";
 import type { JsonObject } from "portolan";
 import type { Host } from "portolan/host";
 import { parseArguments } from "../arguments.ts";
+import { askMissing } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { saveContent, showContent } from "../content.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
+import { rootsOf, withHost } from "../hosting.ts";
 import { recordEntry } from "../linking.ts";
+import { chooseModel } from "../models.ts";
 import { createProgress } from "../progress.ts";
 import { findTarget, type Target } from "../targets.ts";
 import { createRecorder } from "./record.ts";
@@ -26,10 +28,13 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       ? createRecorder(resolve(context.world.cwd, flags["record"]), found.entry, flags)
       : undefined;
   const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
-  return withHost(context, [target.entry], async (host) => {
+  // A server may want to ask one, if the person agrees.
+  const model = screen.isInteractive ? { model: chooseModel(context.world.env) } : {};
+  const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
-    const input = await readInput(context, words, definition.inputSchema);
+    const given = await readInput(context, words, definition.inputSchema);
+    const input = await askMissing(context, given, definition.inputSchema);
     const progress = createProgress(context);
     const result = await host
       .callTool(target.entry.name, definition.name, input, {
@@ -56,7 +61,9 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       text: () =>
         [showContent(content, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
     };
-  }).finally(() => recorder?.close());
+  };
+  const options = { ...model, ...rootsOf(context, flags) };
+  return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 
 function findTool(host: Host, { entry }: Target, name: string | undefined, { screen }: Context) {

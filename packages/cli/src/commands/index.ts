@@ -1,6 +1,14 @@
 import type { CommandDefinition } from "../command.ts";
 import { care } from "./care.ts";
 
+/** What commands with a model have in common. */
+const talking = {
+  "--server <target...>": "with this server; can be said again; all that are configured unless said",
+  "--model <model>": "demo, anthropic:<model>, openai:<model>; by the keys in the environment unless said",
+  "--root <folder...>": "a folder that servers may know of, if you agree; can be said again",
+  "--yes-read-only": "do not ask about tools that only read, where their server is believed",
+};
+
 /** Every command, in the order of help. */
 export const commands: readonly CommandDefinition[] = [
   {
@@ -23,6 +31,7 @@ export const commands: readonly CommandDefinition[] = [
     summary: "call a tool",
     flags: {
       "--save <folder>": "write images, sounds and files of the result there",
+      "--root <folder...>": "a folder that the server may know of, if you agree; can be said again",
       "--timeout <seconds>": "give up after so long without a sign of life",
       "--record <file>": "write down what is said to the server and by it",
       "--raw": "keep what looks like a secret in the recording",
@@ -52,6 +61,24 @@ export const commands: readonly CommandDefinition[] = [
     usage: "<target> <prompt-or-template> <argument> [value]",
     summary: "what a server proposes for an argument",
     load: () => import("./complete.ts"),
+  },
+  {
+    name: "run",
+    usage: "<task...>",
+    summary: "have a model work on one task with your servers",
+    flags: {
+      ...talking,
+      "--max-turns <count>": "how often the model may speak; 20 unless said",
+    },
+    examples: ['portolan run "what changed this week?" --server git', 'portolan run "list the files" --model demo'],
+    load: () => import("./run.ts"),
+  },
+  {
+    name: "chat",
+    summary: "talk with a model that uses your servers",
+    flags: talking,
+    examples: ["portolan chat --server files --server git", "portolan chat --model demo -- node server.js"],
+    load: () => import("./chat.ts"),
   },
   ...care,
   {

@@ -1,4 +1,5 @@
 import { parseArguments } from "../arguments.ts";
+import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { showContent } from "../content.ts";
 import { Failure } from "../failure.ts";
@@ -22,11 +23,13 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
     }
     // Arguments of prompts are texts, whatever they look like.
     const properties = Object.fromEntries((prompt.arguments ?? []).map((it) => [it.name, { type: "string" }]));
-    const filled = parseArguments(words, { properties }) as { [name: string]: string };
-    const missing = (prompt.arguments ?? []).filter((it) => it.required && filled[it.name] === undefined);
-    if (missing.length > 0) {
+    const given = parseArguments(words, { properties }) as { [name: string]: string };
+    const missing = (prompt.arguments ?? []).filter((it) => it.required && given[it.name] === undefined);
+    if (!screen.isInteractive && missing.length > 0) {
       throw new Failure("usage", `${prompt.name} needs ${missing.map((it) => `${it.name}=…`).join(" ")}`);
     }
+    const propose = proposeFor(host, entry.name, prompt.name, signal);
+    const filled = await askMissingOfPrompt(context, given, prompt.arguments ?? [], propose);
     const { messages, description } = await host.getPrompt(entry.name, prompt.name, filled, { by: "user", signal });
     return {
       value: { messages, ...(description !== undefined && { description }) },

@@ -19,6 +19,7 @@ export { type Clock, systemClock } from "./clock.ts";
 export type { CommandTarget } from "./command.ts";
 export { connect, type Target } from "./connect.ts";
 export { CallFailure } from "./failures.ts";
+export { checkFormAnswer } from "./form-answer.ts";
 export type { AuthRequest, Challenge, HttpAuth, HttpHeaders } from "./http/options.ts";
 export type { Link, LinkEvents, Sink } from "./link.ts";
 export type { AskingCallOptions, CallOptions, ConnectOptions, EraPolicy, Progress, Timeouts } from "./options.ts";

@@ -49,7 +49,8 @@ export class LocalHost implements Host {
   readonly #servers: Servers;
   readonly #calls: Calls;
   readonly #runs = new Map<string, StartedRun>();
-  #roots: readonly RootDefinition[] = [];
+  /** Unknown until somebody says which there are. */
+  #roots: readonly RootDefinition[] | undefined;
   #watch: RootWatch | undefined;
   #closing: Promise<void> | undefined;
 

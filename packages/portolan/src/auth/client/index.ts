@@ -10,7 +10,7 @@ export {
   type WorkloadOptions,
   workloadIdentity,
 } from "./grants.ts";
-export { type LoopbackOptions, loopback } from "./loopback.ts";
+export { type LoopbackOptions, loopback, openBrowser } from "./loopback.ts";
 export { type OAuth, oauth } from "./oauth.ts";
 export { type PasteOptions, paste } from "./paste.ts";
 export { type DeferredRedirect, deferred, type Redirect, type RedirectAttempt } from "./redirect.ts";

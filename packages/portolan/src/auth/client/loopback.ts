@@ -20,3 +20,8 @@ export interface LoopbackOptions {
 export function loopback(options: LoopbackOptions = {}): Redirect {
   return { begin: async (registered) => (await import("./node/loopback.ts")).beginLoopback(options, registered) };
 }
+
+/** Opens a secure address, or one of this machine, in the system's browser without a shell; it needs Node. */
+export async function openBrowser(url: URL): Promise<void> {
+  return (await import("./node/browser.ts")).openBrowser(url);
+}

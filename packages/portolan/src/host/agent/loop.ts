@@ -56,21 +56,22 @@ export class Loop {
     this.#with = options;
     const { task, model } = options;
     const state = isState(task) ? task : undefined;
-    const { contextTokens = model.capabilities.contextTokens ?? 32_000, history = [] } = options.options;
+    const { contextTokens = model.capabilities.contextTokens ?? 32_000, history = [], after } = options.options;
+    const known = state ?? after;
     this.#contextTokens = contextTokens;
-    this.#messages = [...(state?.messages ?? history)];
+    this.#messages = [...(state?.messages ?? (after ? answered(after) : history))];
     this.#pending = state?.pending ?? [];
     this.#settled = (state?.settled ?? []).flatMap(({ content }) => content as ToolResultContent[]);
     this.#turns = state?.turns ?? 0;
     this.#calls = state?.calls ?? 0;
     this.#conversation = {
-      contentFrom: new Set(state?.contentFrom),
-      resourcesFrom: new Set(state?.resourcesFrom),
+      contentFrom: new Set(known?.contentFrom),
+      resourcesFrom: new Set(known?.resourcesFrom),
     };
-    this.#aside = new Aside(state?.aside ?? {});
+    this.#aside = new Aside(known?.aside ?? {});
     this.#toolbox = new Toolbox(options.host.catalog, {
       maxTokens: contextTokens * toolShare,
-      found: state?.found ?? [],
+      found: known?.found ?? [],
       ...pick(options.options),
     });
     this.#presentation = { model, aside: this.#aside, maxChars: options.options.maxResultChars ?? 20_000 };
@@ -266,4 +267,9 @@ function refuse(toolUseId: string, name: string): ToolResultContent {
 
 function pick({ servers, only, except }: RunOptions): Pick<RunOptions, "servers" | "only" | "except"> {
   return { ...(servers && { servers }), ...(only && { only }), ...(except && { except }) };
+}
+
+/** What was said in a run, without calls that nobody has answered: models take none. */
+function answered({ messages, pending, settled }: RunState): readonly SamplingMessage[] {
+  return pending.length + settled.length > 0 ? messages.slice(0, -1) : messages;
 }

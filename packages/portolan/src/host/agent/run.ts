@@ -14,6 +14,11 @@ export interface RunOptions {
   readonly attach?: readonly { readonly server: string; readonly uri: string }[];
   /** What was said before. */
   readonly history?: readonly SamplingMessage[];
+  /**
+   * The state that an earlier run of the same conversation has ended with, in the place of `history`: consent still
+   * knows whose words are in it.
+   */
+  readonly after?: RunState;
   /** Only the tools and resources of these servers. */
   readonly servers?: readonly string[];
   /** Names as `server.tool`, `*` for any characters: only these tools, or all but these, beside what the host shows. */

@@ -22,7 +22,8 @@ export interface AnswersRoom {
   readonly activity: ActivityLog;
   readonly models: readonly Model[];
   readonly sampling: SamplingOptions;
-  readonly roots: () => readonly RootDefinition[];
+  /** None said: servers are not told that there are none, which would leave them nothing to work on. */
+  readonly roots: () => readonly RootDefinition[] | undefined;
   readonly budgetOf: (server: string) => Budget;
 }
 
@@ -43,7 +44,7 @@ export function answersFor(server: HostedServer, room: AnswersRoom, during: Duri
     ...(asking.answers("elicit", answers) && { elicit: (params, context) => ask.elicit(params, context) }),
     ...(asking.answers("visit", answers) && { visit: (params, context) => ask.visit(params, context) }),
     ...(mayBeAsked && models.length > 0 && { sample: (params, context) => ask.sample(params, context, review) }),
-    roots: (context) => ask.roots(context),
+    ...(room.roots() && { roots: (context) => ask.roots(context) }),
   };
 }
 
@@ -125,7 +126,7 @@ class ServerAnswers {
   async roots({ signal }: QuestionContext): Promise<readonly Root[]> {
     const { asking, grants, roots } = this.#room;
     const { name, digest: serverDigest } = this.#server;
-    const { given, asked } = sortRoots(roots(), name);
+    const { given, asked } = sortRoots(roots() ?? [], name);
     if (asked.length === 0) return this.#exposed(given);
     const bound = { kind: "roots", server: name, serverDigest, subject: "" } as const;
     const agreed: Root[] = [];

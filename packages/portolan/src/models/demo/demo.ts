@@ -17,7 +17,8 @@ const id = "demo";
 export function demo(): Model {
   return {
     id,
-    capabilities: { tools: true, images: true, audio: true },
+    // It reads what it needs, however much there is.
+    capabilities: { tools: true, images: true, audio: true, contextTokens: 1_000_000 },
     traits: { cost: 1, speed: 1, intelligence: 0 },
     notice: "demo, not a language model",
     async *stream(request: ModelRequest) {

@@ -1,5 +1,5 @@
 // @ts-check
-// How the tour looks: at most 100 columns, coloured only where somebody can see colours.
+// How the walk-through looks: at most 100 columns, coloured only where somebody can see colours.
 import { styleText } from "node:util";
 
 const isColoured = process.stdout.isTTY === true && process.stdout.hasColors();
@@ -27,17 +27,4 @@ export function wrappedRow(/** @type {string} */ label, /** @type {Piece} */ ...
     else lines[lines.length - 1] = longer;
   }
   for (const [index, part] of lines.entries()) row(index === 0 ? label : "", [part, ...style]);
-}
-
-/** Prints rows under a header, each column as wide as its widest cell. */
-export function table(/** @type {string[]} */ header, /** @type {string[][]} */ rows) {
-  const widths = header.map((_, column) => Math.max(...[header, ...rows].map((cells) => cells[column]?.length ?? 0)));
-  const joined = (/** @type {string[]} */ cells) =>
-    cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("   ");
-  line([`  ${joined(header)}`.trimEnd(), "dim"]);
-  for (const cells of rows) {
-    const [first = ""] = cells;
-    const text = joined(cells).trimEnd();
-    line([`  ${text.slice(0, first.length)}`, ["bold", "cyan"]], [text.slice(first.length)]);
-  }
 }

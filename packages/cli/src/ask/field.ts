@@ -1,0 +1,156 @@
+import type { PrimitiveSchema } from "portolan";
+import { PortolanError } from "portolan";
+import { checkFormAnswer } from "portolan/client";
+import type { Context } from "../command.ts";
+import type { Complete } from "./terminal.ts";
+
+/** A value that is asked for, as a form or the arguments of a tool describe it. */
+export interface Field {
+  readonly name: string;
+  readonly schema: FieldSchema;
+  readonly isRequired: boolean;
+  /** Typed without being shown. */
+  readonly isSecret?: boolean;
+  readonly complete?: Complete;
+}
+
+/** What is read of a field's schema; a server may have written anything. */
+export interface FieldSchema {
+  readonly type?: unknown;
+  readonly title?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly format?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly enumNames?: readonly string[];
+  readonly oneOf?: readonly { readonly const?: unknown; readonly title?: string }[];
+  readonly items?: FieldSchema & { readonly anyOf?: FieldSchema["oneOf"] };
+}
+
+interface Option {
+  readonly value: unknown;
+  readonly label: string;
+}
+
+/** Asks until what was entered fits; undefined for an optional field that was left empty. */
+export async function askField(context: Context, field: Field): Promise<unknown> {
+  const { terminal, screen } = context;
+  const { name, schema, isRequired, isSecret = false } = field;
+  const options = optionsOf(schema);
+  const isList = schema.type === "array" && options.length > 0;
+  describe(context, field, options);
+  const complete = field.complete ?? completeOptions(options, isList);
+  for (;;) {
+    const text = await terminal.line({ isSecret, ...(complete && { complete }) });
+    const entered = isSecret ? text : text.trim();
+    if (entered === "" && schema.default === undefined) {
+      if (!isRequired) return undefined;
+      terminal.say(`  ${screen.style("red", "it is required")}`);
+      continue;
+    }
+    const value = entered === "" ? schema.default : toValue(entered, schema, options, isList);
+    const problem = await problemOf(name, schema, value);
+    if (problem === undefined) return value;
+    // What is wrong quotes what was typed.
+    terminal.say(`  ${screen.style("red", `${isSecret ? "it does not fit" : screen.safe(problem)}`)}`);
+  }
+}
+
+function describe({ terminal, screen }: Context, field: Field, options: readonly Option[]): void {
+  const { name, schema, isRequired } = field;
+  const notes = [isRequired ? "required" : "optional", kindOf(schema, options)];
+  if (schema.default !== undefined) notes.push(`Enter for ${labelOf(schema.default, options)}`);
+  const about = notes
+    .filter(Boolean)
+    .map((note) => screen.safe(note))
+    .join(", ");
+  terminal.say(`  ${screen.style("bold", screen.safe(schema.title ?? name))} ${screen.style("dim", `(${about})`)}`);
+  if (schema.description !== undefined) terminal.quote(schema.description);
+  for (const [at, { label }] of options.entries()) terminal.say(`    ${at + 1} ${screen.safe(label)}`);
+}
+
+function kindOf({ type, format }: FieldSchema, options: readonly Option[]): string {
+  if (options.length > 0) return type === "array" ? "several numbers, parted by commas" : "a number";
+  if (type === "boolean") return "y or n";
+  if (type === "string") return typeof format === "string" ? format : "";
+  return typeof type === "string" ? (type === "object" || type === "array" ? "JSON" : type) : "";
+}
+
+function labelOf(value: unknown, options: readonly Option[]): string {
+  const one = (it: unknown) => options.find((option) => option.value === it)?.label ?? String(it);
+  if (typeof value === "boolean") return value ? "y" : "n";
+  return Array.isArray(value) ? value.map(one).join(", ") : one(value);
+}
+
+/** What there is to choose from, in each way that forms have for it. */
+function optionsOf(schema: FieldSchema): readonly Option[] {
+  const { items, enumNames } = schema;
+  if (schema.type === "array") return items ? optionsOf({ ...items, type: "string", oneOf: items.anyOf ?? [] }) : [];
+  if (Array.isArray(schema.enum)) {
+    return schema.enum.map((value, at) => ({ value, label: enumNames?.[at] ?? String(value) }));
+  }
+  return (Array.isArray(schema.oneOf) ? schema.oneOf : [])
+    .filter((option) => option?.const !== undefined)
+    .map((option) => ({ value: option.const, label: option.title ?? String(option.const) }));
+}
+
+function completeOptions(options: readonly Option[], isList: boolean): Complete | undefined {
+  if (options.length === 0) return undefined;
+  return async (line) => {
+    const part = isList ? line.slice(line.lastIndexOf(",") + 1).trimStart() : line;
+    const labels = options.map(({ label }) => label);
+    return [labels.filter((label) => label.toLowerCase().startsWith(part.toLowerCase())), part];
+  };
+}
+
+function toValue(text: string, schema: FieldSchema, options: readonly Option[], isList: boolean): unknown {
+  if (isList) return text.split(",").map((word) => chosen(word.trim(), options));
+  if (options.length > 0) return chosen(text, options);
+  switch (schema.type) {
+    case "boolean":
+      return /^(y|yes|true)$/i.test(text) ? true : /^(n|no|false)$/i.test(text) ? false : text;
+    case "number":
+    case "integer":
+      return Number.isFinite(Number(text)) ? Number(text) : text;
+    case "string":
+      return text;
+    default:
+      return jsonOr(text, schema.type === undefined);
+  }
+}
+
+/** A choice by its number, or by its own words. */
+function chosen(text: string, options: readonly Option[]): unknown {
+  const byWords = options.find(({ value, label }) => label === text || String(value) === text);
+  return (byWords ?? (/^\d+$/.test(text) ? options[Number(text) - 1] : undefined))?.value ?? text;
+}
+
+function jsonOr(text: string, mayBeText: boolean): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    if (mayBeText) return text;
+    return cause;
+  }
+}
+
+/** What is wrong with a value; what a form cannot hold is left to its server. */
+async function problemOf(name: string, schema: FieldSchema, value: unknown): Promise<string | undefined> {
+  if (value instanceof SyntaxError) return "expected JSON";
+  const isSimple =
+    ["string", "number", "integer", "boolean"].includes(String(schema.type)) || optionsOf(schema).length > 0;
+  if (!isSimple) return undefined;
+  try {
+    await checkFormAnswer(
+      {
+        message: "",
+        requestedSchema: { type: "object", properties: { [name]: schema as PrimitiveSchema }, required: [name] },
+      },
+      { action: "accept", content: { [name]: value as string } },
+    );
+    return undefined;
+  } catch (reason) {
+    if (!(reason instanceof PortolanError)) throw reason;
+    return reason.message.replace(/^The answer does not fit the form: /, "");
+  }
+}

@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { widthOf } from "../screen.ts";
+import { wrap } from "./layout.ts";
+
+test("text is broken between words, and words that are too long within", () => {
+  expect(wrap("a few words here", 9)).toEqual(["a few", "words", "here"]);
+  expect(wrap("abcdefghijklmnopqrstuvw xyz", 10)).toEqual(["abcdefghij", "klmnopqrst", "uvw xyz"]);
+});
+
+test("what is indented stays so, and lines stay lines", () => {
+  expect(wrap("  one two three\nfour", 9)).toEqual(["  one two", "  three", "four"]);
+});
+
+test("wide characters and colours are counted as they are seen", () => {
+  for (const line of wrap("日本語日本語日本語", 8)) expect(widthOf(line)).toBeLessThanOrEqual(8);
+  expect(wrap("\u001b[1mbold\u001b[22m word", 9)).toEqual(["\u001b[1mbold\u001b[22m word"]);
+});

@@ -1,0 +1,28 @@
+import { widthOf } from "../screen.ts";
+
+/** Text in lines of at most so many columns, broken between words where that is possible. */
+export function wrap(text: string, columns: number): string[] {
+  return text.split("\n").flatMap((line) => wrapLine(line, Math.max(8, columns)));
+}
+
+function wrapLine(line: string, columns: number): string[] {
+  if (widthOf(line) <= columns) return [line];
+  const lines: string[] = [];
+  // What is indented stays so.
+  const indent = (/^ */.exec(line)?.[0] ?? "").slice(0, columns / 2);
+  let current = indent;
+  for (const word of line.trimStart().split(/(?<= )/)) {
+    if (current.trim() !== "" && widthOf(current + word.trimEnd()) > columns) {
+      lines.push(current.trimEnd());
+      current = indent;
+    }
+    for (const character of word) {
+      if (widthOf(current + character) > columns && character !== " ") {
+        lines.push(current);
+        current = indent;
+      }
+      current += character;
+    }
+  }
+  return [...lines, current.trimEnd()];
+}

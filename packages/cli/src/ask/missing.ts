@@ -1,0 +1,76 @@
+import type { JsonObject, PromptArgument } from "portolan";
+import type { Host } from "portolan/host";
+import type { Context } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { askField, type FieldSchema } from "./field.ts";
+import { Left, type Terminal } from "./terminal.ts";
+
+interface Described {
+  readonly properties?: { readonly [name: string]: FieldSchema };
+  readonly required?: readonly string[];
+}
+
+/** The arguments of a tool with those that are needed and were not given: asked for where somebody can answer. */
+export async function askMissing(context: Context, given: JsonObject, schema: JsonObject): Promise<JsonObject> {
+  const { properties = {}, required = [] } = schema as Described;
+  const missing = required.filter((name) => !Object.hasOwn(given, name) && Object.hasOwn(properties, name));
+  if (missing.length === 0 || !context.screen.isInteractive) return given;
+  return inTurn(context, async () => {
+    const asked: [name: string, value: unknown][] = [];
+    for (const name of missing) {
+      asked.push([name, await askField(context, { name, schema: properties[name] ?? {}, isRequired: true })]);
+    }
+    return { ...given, ...Object.fromEntries(asked) };
+  });
+}
+
+/** What a server proposes for an argument, given those that are known. */
+export type Propose = (
+  argument: string,
+  value: string,
+  known: { [name: string]: string },
+) => Promise<readonly string[]>;
+
+/** Asks a server what it proposes for an argument of one of its prompts. */
+export function proposeFor(host: Host, server: string, prompt: string, signal: AbortSignal): Propose {
+  return async (name, value, known) => {
+    const ref = { type: "ref/prompt", name: prompt } as const;
+    const { values } = await host.complete(server, ref, { name, value }, { signal, known });
+    return values;
+  };
+}
+
+/** The arguments of a prompt with those that are needed and were not given; Tab asks the server what there is. */
+export async function askMissingOfPrompt(
+  context: Context,
+  given: { readonly [name: string]: string },
+  declared: readonly PromptArgument[],
+  propose: Propose,
+): Promise<{ [name: string]: string }> {
+  const missing = declared.filter(({ name, required }) => required && given[name] === undefined);
+  if (missing.length === 0) return given;
+  return inTurn(context, async () => {
+    const filled = { ...given };
+    for (const { name, title, description } of missing) {
+      const schema = {
+        type: "string",
+        ...(title !== undefined && { title }),
+        ...(description !== undefined && { description }),
+      };
+      const complete = async (line: string) => [await propose(name, line, filled), line] as const;
+      filled[name] = String(await askField(context, { name, schema, isRequired: true, complete }));
+    }
+    return filled;
+  });
+}
+
+/** Whoever leaves wants none of it. */
+function inTurn<T>(
+  { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
+  work: () => Promise<T>,
+): Promise<T> {
+  return terminal.ask(signal, work).catch((reason: unknown) => {
+    if (reason instanceof Left) throw new Failure("failed", "interrupted");
+    throw reason;
+  });
+}

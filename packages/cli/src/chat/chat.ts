@@ -1,0 +1,126 @@
+import type { Host, RunState, Task } from "portolan/host";
+import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
+import { Left } from "../ask/terminal.ts";
+import type { Context } from "../command.ts";
+import { failureOf, follow } from "../conversing.ts";
+import { Failure, toFailure } from "../failure.ts";
+import { type Attached, completeLine, parseLine } from "./line.ts";
+import { pickResource } from "./pick.ts";
+import { showCommand } from "./show.ts";
+
+/** A conversation with a model, until the person leaves. */
+export class Chat {
+  readonly #context: Context;
+  readonly #host: Host;
+  /** The newest first. */
+  readonly #history: string[] = [];
+  #attached: readonly Attached[] = [];
+  #state: RunState | undefined;
+
+  constructor(context: Context, host: Host) {
+    this.#context = context;
+    this.#host = host;
+  }
+
+  /** Talks with the person at the terminal; Ctrl-C at the prompt twice, and Ctrl-D, leave. */
+  async talk(): Promise<void> {
+    const { onInterrupt } = this.#context;
+    // Between two questions, too, Ctrl-C ends the conversation and not the program in the middle of something.
+    let isOver = false;
+    const release = onInterrupt(() => {
+      isOver = true;
+    });
+    try {
+      let interrupts = 0;
+      while (!isOver && interrupts < 2) {
+        const line = await this.#listen();
+        if (line === "cancel") {
+          interrupts += 1;
+          continue;
+        }
+        interrupts = 0;
+        if (line === "leave" || (await this.hear(line.said))) return;
+      }
+    } finally {
+      release();
+    }
+  }
+
+  async #listen(): Promise<{ readonly said: string } | "cancel" | "leave"> {
+    const { terminal, screen, signal } = this.#context;
+    const prompt = `${screen.style("bold", ">")} `;
+    const complete = (line: string) => completeLine(line, this.#host, signal);
+    try {
+      const said = await terminal.ask(signal, () => terminal.line({ prompt, complete, history: this.#history }));
+      if (said.trim() !== "") this.#history.unshift(said);
+      return { said };
+    } catch (reason) {
+      if (!(reason instanceof Left)) throw reason;
+      if (reason.how === "decline") return "leave";
+      terminal.say(screen.style("dim", "Ctrl-C once more leaves"));
+      return "cancel";
+    }
+  }
+
+  /** Does what a line says; tells whether the conversation is over. */
+  async hear(line: string): Promise<boolean> {
+    const { terminal, screen, isJson } = this.#context;
+    if (line.trim() === "") return false;
+    try {
+      const said = parseLine(line, this.#host.catalog);
+      if (said.kind === "command") {
+        if (said.name === "quit") return true;
+        await showCommand(this.#context, this.#host, said.name, said.rest);
+      } else if (said.kind === "pick") {
+        const picked = await pickResource(this.#context, this.#host, said.query);
+        if (picked) {
+          this.#attached = [...this.#attached, picked];
+          terminal.say(`  ${screen.style("dim", `${screen.safe(picked.uri)} goes with what you say next`)}`);
+        }
+      } else if (said.kind === "prompt") {
+        const { server, name, arguments: declared = [] } = said.prompt;
+        const propose = proposeFor(this.#host, server, name, this.#context.signal);
+        const args = await askMissingOfPrompt(this.#context, said.args, declared, propose);
+        return await this.#run({ server, prompt: name, args }, []);
+      } else return await this.#run(said.text, said.attach);
+    } catch (reason) {
+      const { kind, message, next } = toFailure(reason);
+      if (isJson) throw reason;
+      terminal.say(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${screen.safe(message)}`);
+      if (next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.safe(next)}`);
+    }
+    return false;
+  }
+
+  async #run(task: Task, attach: readonly Attached[]): Promise<boolean> {
+    const { signal, onInterrupt, terminal, screen } = this.#context;
+    const after = this.#state;
+    const run = this.#host.run(task, {
+      signal,
+      attach: [...this.#attached, ...attach],
+      ...(after && { after }),
+    });
+    this.#attached = [];
+    const leave = new AbortController();
+    let isCancelled = false;
+    const release = onInterrupt(() => {
+      if (isCancelled) return leave.abort(new Failure("failed", "interrupted"));
+      isCancelled = true;
+      terminal.say(screen.style("dim", "cancelled; Ctrl-C once more leaves"));
+      run.cancel("the user cancelled");
+    });
+    try {
+      const left = new Promise<undefined>((resolve) =>
+        leave.signal.addEventListener("abort", () => resolve(undefined)),
+      );
+      const done = await Promise.race([follow(this.#context, run), left]);
+      if (!done) return true;
+      this.#state = done.state;
+      const failure = isCancelled ? undefined : failureOf(done);
+      if (failure !== undefined) throw failure;
+      return false;
+    } finally {
+      release();
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { CatalogView } from "portolan/host";
+import { expect, test } from "vitest";
+import { parseLine } from "./line.ts";
+
+const catalog: CatalogView = {
+  tools: [],
+  prompts: [
+    { server: "travel", name: "plan", arguments: [{ name: "to", required: true }, { name: "days" }] },
+    { server: "notes", name: "sum", arguments: [{ name: "topic" }] },
+    { server: "other", name: "sum" },
+    { server: "notes", name: "help" },
+  ],
+  resources: [{ server: "notes", uri: "note://today", name: "today" }],
+  templates: [],
+  tool: () => undefined,
+  byModelName: () => undefined,
+  search: () => [],
+  instructions: () => undefined,
+};
+
+test.each([
+  ["hello /tools", { kind: "words", text: "hello /tools", attach: [] }],
+  ["/tools read", { kind: "command", name: "tools", rest: "read" }],
+  ["/help", { kind: "command", name: "help", rest: "" }],
+  ["@", { kind: "pick", query: "" }],
+  ["@tod", { kind: "pick", query: "tod" }],
+  [
+    "sum up @notes:note://today please",
+    { kind: "words", text: "sum up note://today please", attach: [{ server: "notes", uri: "note://today" }] },
+  ],
+  ["mail a@b.c and @nobody:x", { kind: "words", text: "mail a@b.c and @nobody:x", attach: [] }],
+  ['/plan to="New York" days=3', { kind: "prompt", args: { to: "New York", days: "3" } }],
+  ["/sum blue whales", { kind: "prompt", prompt: { server: "notes" }, args: { topic: "blue whales" } }],
+  ["/sum topic=whales", { kind: "prompt", args: { topic: "whales" } }],
+  ["/other.sum", { kind: "prompt", prompt: { server: "other" }, args: {} }],
+])("%s", (line, expected) => {
+  expect(parseLine(line, catalog)).toMatchObject(expected);
+});
+
+test.each([
+  ["/nothing", "there is no /nothing"],
+  ["/plan Rome", 'expected to=… days=…, got "Rome"'],
+  ["/plan where=Rome", 'got "where=Rome"'],
+  ["/other.sum a=b", "expected no arguments"],
+])("%s is refused", (line, reason) => {
+  expect(() => parseLine(line, catalog)).toThrow(reason);
+});

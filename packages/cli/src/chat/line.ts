@@ -1,0 +1,101 @@
+import type { Prompt } from "portolan";
+import type { CatalogView, Host, Of } from "portolan/host";
+import { Failure } from "../failure.ts";
+
+/** What was typed: a command of the chat, a prompt of a server, a search for a resource, or words for the model. */
+export type Said =
+  | { readonly kind: "command"; readonly name: string; readonly rest: string }
+  | { readonly kind: "prompt"; readonly prompt: Of<Prompt>; readonly args: { [name: string]: string } }
+  | { readonly kind: "pick"; readonly query: string }
+  | { readonly kind: "words"; readonly text: string; readonly attach: readonly Attached[] };
+
+/** A resource that goes to the model because the person says so. */
+export interface Attached {
+  readonly server: string;
+  readonly uri: string;
+}
+
+/** The commands of the chat, which win over prompts of the same name. */
+export const chatCommands: { readonly [name: string]: string } = {
+  tools: "what the model can do",
+  servers: "which servers there are, and how they are",
+  prompts: "which prompts there are: /name argument=value",
+  log: "what was done, the newest last",
+  help: "this",
+  quit: "leave; Ctrl-D does, too",
+};
+
+/** Reads a line; one that names no command and no prompt is refused. */
+export function parseLine(line: string, catalog: CatalogView): Said {
+  const text = line.trim();
+  if (/^@[^\s:]*$/.test(text)) return { kind: "pick", query: text.slice(1) };
+  const [, name, rest = ""] = /^\/(\S+)\s*([\s\S]*)$/.exec(text) ?? [];
+  if (name === undefined) return withAttachments(text, catalog);
+  if (Object.hasOwn(chatCommands, name)) return { kind: "command", name, rest };
+  const prompt = findPrompt(name, catalog);
+  if (prompt) return { kind: "prompt", prompt, args: parsePromptArguments(rest, prompt) };
+  throw new Failure("usage", `there is no /${name}`, { next: "/help" });
+}
+
+/** A prompt by its name, or by its server's and its own where several servers have it. */
+export function findPrompt(name: string, { prompts }: CatalogView): Of<Prompt> | undefined {
+  return prompts.find((it) => it.name === name) ?? prompts.find((it) => `${it.server}.${it.name}` === name);
+}
+
+function withAttachments(text: string, { resources, templates }: CatalogView): Said {
+  const servers = new Set([...resources, ...templates].map(({ server }) => server));
+  const attach: Attached[] = [];
+  const rest = text.replace(/(?<=^|\s)@([^\s:]+):(\S+)/g, (whole, server: string, uri: string) => {
+    if (!servers.has(server)) return whole;
+    attach.push({ server, uri });
+    return uri;
+  });
+  return { kind: "words", text: rest, attach };
+}
+
+/** `name=value`, with quotes around what has spaces; a prompt of one argument takes the whole line, too. */
+function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt): { [name: string]: string } {
+  const words = rest.match(/(?:[^\s"]|"[^"]*")+/g) ?? [];
+  const [only] = declared;
+  if (only && declared.length === 1 && words.length > 0 && !rest.startsWith(`${only.name}=`)) {
+    return { [only.name]: rest };
+  }
+  return Object.fromEntries(
+    words.map((word) => {
+      const [, name, value = ""] = /^([^=]+)=([\s\S]*)$/.exec(word) ?? [];
+      if (name !== undefined && declared.some((it) => it.name === name)) return [name, value.replaceAll('"', "")];
+      const known = declared.map((it) => `${it.name}=…`).join(" ") || "no arguments";
+      throw new Failure("usage", `expected ${known}, got ${JSON.stringify(word)}`);
+    }),
+  );
+}
+
+/** What Tab proposes: commands and prompts, arguments and their values as the server knows them, resources. */
+export async function completeLine(
+  line: string,
+  host: Host,
+  signal: AbortSignal,
+): Promise<readonly [readonly string[], string]> {
+  const { catalog } = host;
+  const part = /(?:[^\s"]|"[^"]*"?)*$/.exec(line)?.[0] ?? "";
+  if (part.startsWith("@")) {
+    const all = catalog.resources.map(({ server, uri }) => `@${server}:${uri}`);
+    const near = all.filter((it) => it.startsWith(part));
+    return [near.length > 0 ? near : all.filter((it) => it.includes(part.slice(1))), part];
+  }
+  if (!line.startsWith("/")) return [[], line];
+  const [, name = "", space] = /^\/(\S*)(\s)?/.exec(line) ?? [];
+  if (space === undefined) {
+    const names = [...Object.keys(chatCommands), ...catalog.prompts.map((it) => it.name)];
+    return [names.filter((it) => it.startsWith(name)).map((it) => `/${it} `), line];
+  }
+  const prompt = findPrompt(name, catalog);
+  const { arguments: declared = [], server = "" } = prompt ?? {};
+  const [, argument, value = ""] = /^([^=]+)="?([^"]*)"?$/.exec(part) ?? [];
+  if (!prompt || argument === undefined) {
+    return [declared.map((it) => `${it.name}=`).filter((it) => it.startsWith(part)), part];
+  }
+  const ref = { type: "ref/prompt", name: prompt.name } as const;
+  const { values } = await host.complete(server, ref, { name: argument, value }, { signal });
+  return [values.map((it) => (/\s/.test(it) ? `${argument}="${it}"` : `${argument}=${it}`)), part];
+}

@@ -1,0 +1,63 @@
+import type { Host } from "portolan/host";
+import { askField } from "../ask/field.ts";
+import { Left } from "../ask/terminal.ts";
+import type { Context } from "../command.ts";
+import type { Attached } from "./line.ts";
+
+const maxShown = 20;
+
+/** Lets the person choose a resource, or a template and what it is filled with; undefined for none. */
+export function pickResource(context: Context, host: Host, query: string): Promise<Attached | undefined> {
+  const { terminal, screen, signal } = context;
+  const { resources, templates } = host.catalog;
+  const found = [
+    ...resources.map(({ server, uri, title, name }) => ({ server, uri, label: title ?? name, isTemplate: false })),
+    ...templates.map(({ server, uriTemplate, title, name }) => ({
+      server,
+      uri: uriTemplate,
+      label: title ?? name,
+      isTemplate: true,
+    })),
+  ].filter(({ server, uri, label }) => `${server} ${uri} ${label}`.toLowerCase().includes(query.toLowerCase()));
+  if (found.length === 0) {
+    terminal.say(screen.style("dim", `no resource is like ${screen.safe(query)}`));
+    return Promise.resolve(undefined);
+  }
+  const shown = found.slice(0, maxShown);
+  for (const [at, { server, uri, label }] of shown.entries()) {
+    terminal.say(
+      screen.cut(`  ${at + 1} ${screen.safe(`${server} ${uri}`)} ${screen.style("dim", screen.safe(label))}`),
+    );
+  }
+  if (found.length > maxShown)
+    terminal.say(`  ${screen.style("dim", `${found.length - maxShown} more: @word finds them`)}`);
+  return terminal
+    .ask(signal, async () => {
+      const line = await terminal.line({ prompt: "  number (Enter for none) > " });
+      const chosen = shown[Number(line.trim()) - 1];
+      if (!chosen) return undefined;
+      const { server, uri } = chosen;
+      return { server, uri: chosen.isTemplate ? await fill(context, host, server, uri) : uri };
+    })
+    .catch((reason: unknown) => {
+      if (reason instanceof Left) return undefined;
+      throw reason;
+    });
+}
+
+/** A template with its variables asked for; Tab asks the server what there is. */
+async function fill(context: Context, host: Host, server: string, template: string): Promise<string> {
+  const known: { [name: string]: string } = {};
+  for (const [, name = ""] of template.matchAll(/\{[+#]?(\w+)\}/g)) {
+    const complete = async (value: string) => {
+      const ref = { type: "ref/resource", uri: template } as const;
+      const { values } = await host.complete(server, ref, { name, value }, { signal: context.signal, known });
+      return [values, value] as const;
+    };
+    known[name] = String(await askField(context, { name, schema: { type: "string" }, isRequired: true, complete }));
+  }
+  return template.replace(/\{([+#]?)(\w+)\}/g, (_, operator: string, name: string) => {
+    const value = known[name] ?? "";
+    return operator === "" ? encodeURIComponent(value) : `${operator === "#" ? "#" : ""}${encodeURI(value)}`;
+  });
+}

@@ -1,0 +1,44 @@
+import { anthropic, demo, type Model, openaiCompatible } from "portolan/models";
+import { Failure } from "./failure.ts";
+
+type Environment = { readonly [name: string]: string | undefined };
+
+/**
+ * The model to work with: the one that is named (`demo`, `anthropic:<model>`, `openai:<model>`, or a model alone), else
+ * the one whose key is in the environment, else the demo, which is no language model and says so.
+ */
+export function chooseModel(env: Environment, named: string | undefined = env["PORTOLAN_MODEL"]): Model {
+  if (!named) {
+    if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env);
+    return hasOpenAi(env) ? ofOpenAi(env) : demo();
+  }
+  if (named === "demo") return demo();
+  const [, provider, model = named] = /^(anthropic|openai):(.+)$/.exec(named) ?? [];
+  if (provider === "anthropic" || (!provider && env["ANTHROPIC_API_KEY"] && /^claude/i.test(model))) {
+    return ofAnthropic(env, model);
+  }
+  if (provider === "openai" || hasOpenAi(env)) return ofOpenAi(env, model);
+  if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env, model);
+  throw new Failure("usage", `no provider for the model ${JSON.stringify(named)}: no key is set`, {
+    next: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL, or use --model demo",
+  });
+}
+
+function hasOpenAi(env: Environment): boolean {
+  return Boolean(env["OPENAI_API_KEY"] || env["OPENAI_BASE_URL"]);
+}
+
+function ofAnthropic(env: Environment, model: string = env["ANTHROPIC_MODEL"] || "claude-sonnet-4-5"): Model {
+  const apiKey = env["ANTHROPIC_API_KEY"];
+  if (!apiKey) throw new Failure("usage", `${model} needs a key`, { next: "set ANTHROPIC_API_KEY" });
+  const baseUrl = env["ANTHROPIC_BASE_URL"];
+  return anthropic({ model, apiKey, ...(baseUrl && { baseUrl }) });
+}
+
+/** A provider of one's own, such as a local one, needs no key. */
+function ofOpenAi(env: Environment, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
+  const apiKey = env["OPENAI_API_KEY"];
+  const baseUrl = env["OPENAI_BASE_URL"];
+  if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs a key`, { next: "set OPENAI_API_KEY" });
+  return openaiCompatible({ model, baseUrl: baseUrl || "https://api.openai.com/v1", ...(apiKey && { apiKey }) });
+}

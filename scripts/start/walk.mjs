@@ -1,0 +1,128 @@
+// @ts-check
+// What a newcomer does in the terminal, done by a script that tells each step.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createHost, display, openActivityFile } from "portolan/host";
+import { demo } from "portolan/models";
+import { line, row, wrappedRow } from "./screen.mjs";
+
+const passenger = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "window", bags: 1 };
+
+/** Lists, calls, consents, answers and verifies; throws when something is not as it is told. */
+export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { folder, home, entries, kv }) {
+  const activity = await openActivityFile(join(home, "activity.ndjson"));
+  let flight = "";
+  const asked = { consent: 0, refused: 0, form: 0, sampling: 0 };
+  const host = await createHost({
+    servers: entries,
+    storage: { kv },
+    activity,
+    model: demo(),
+    answers: {
+      approve({ server, action }) {
+        const what = action.kind === "tool" ? `${action.tool} ${JSON.stringify(action.args)}` : action.uri;
+        const allow = action.kind !== "tool" || action.tool !== "remove";
+        asked[allow ? "consent" : "refused"] += 1;
+        tell("asked you", `may ${server} do ${what}?`, "yellow");
+        row("you", [allow ? "yes, once" : "no", "bold"]);
+        return allow;
+      },
+      elicit({ server, params }) {
+        asked.form += 1;
+        tell("asked you", `${server}: ${params.message}`, "yellow");
+        const entered = Object.entries(passenger).map(([name, value]) => `${name}: ${value}`);
+        tell("you", `${entered.join(", ")}; send it`, "bold");
+        return { action: "accept", content: passenger };
+      },
+      sample(question) {
+        asked.sampling += 1;
+        if (question.stage === "request") {
+          const { maxTokens } = question.params;
+          const cost = `${question.inputTokens} tokens in, at most ${maxTokens} out`;
+          tell("asked you", `may ${question.server} ask the model? ${cost}`, "yellow");
+          row("you", ["approve", "bold"]);
+          return true;
+        }
+        tell("asked you", `may ${question.server} have this answer? ${wordsOf(question.result.content)}`, "yellow");
+        row("you", [`edit it: ${flight}`, "bold"]);
+        return { allow: true, result: { ...question.result, content: { type: "text", text: flight } } };
+      },
+    },
+  });
+  try {
+    heading("What there is");
+    await host.ready({ withinMs: 30_000 });
+    for (const { name, state, profile } of host.servers) {
+      if (state !== "ready") throw new Error(`${name} is ${state}`);
+      const tools = host.catalog.tools.filter((tool) => tool.server === name).map((tool) => tool.name);
+      tell(name, `${profile?.version}, ${tools.length} tools: ${tools.join(", ")}`);
+    }
+
+    heading("The demo model calls a tool, after you have agreed");
+    const date = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
+    await say(host, `What is the weather in city=Lisbon on ${date}?`);
+    await say(host, "list files in path=.");
+
+    heading("You call one yourself; nobody asks you whether you meant it");
+    const route = { from: "Oslo", to: "Lisbon", date };
+    const found = await host.callTool("travel", "search-flights", route, { by: "user" });
+    flight = /** @type {{ flights: { id: string }[] }} */ (found.structuredContent).flights[0]?.id ?? "";
+    tell("called", `travel.search-flights ${JSON.stringify(route)}`);
+    tell("answered", wordsOf(found.content), "green");
+
+    heading("A server asks the model (sampling); you see the question and the answer, and may change both");
+    await say(host, `choose-flight from=Oslo to=Lisbon date=${date} wish=cheap`);
+
+    heading("A server asks you (elicitation); what you enter goes to it alone");
+    await say(host, `book flight=${flight} date=${date}`);
+
+    heading("What you refuse is not done");
+    await say(host, "remove path=shopping.txt");
+    const isThere = existsSync(join(folder, "files/shopping.txt"));
+    row("still there", [String(isThere), isThere ? "green" : "red"]);
+
+    heading("Everything is in the log, sealed");
+    await host.activity.flush();
+    const verdict = await host.activity.verify();
+    const told = verdict.ok
+      ? `${verdict.entries} entries, and not one was changed`
+      : `damaged: ${JSON.stringify(verdict)}`;
+    row("verified", [told, verdict.ok ? "green" : "red"]);
+    const isComplete = asked.consent >= 4 && asked.refused === 1 && asked.form === 1 && asked.sampling === 2;
+    if (!verdict.ok || !isThere || !isComplete) throw new Error(`not as it should be: ${JSON.stringify(asked)}`);
+  } finally {
+    await host.close();
+    await activity.close();
+  }
+}
+
+/** Says something to the model, and tells what comes of it. */
+async function say(/** @type {import("portolan/host").Host} */ host, /** @type {string} */ words) {
+  tell("you", words, "bold");
+  for await (const event of host.run(words)) {
+    if (event.type === "tool" && event.stage === "result" && !event.result.isError) row("done", ["by the server"]);
+    if (event.type !== "done") continue;
+    if (event.error) throw event.error;
+    tell("the model", event.text, "green");
+  }
+}
+
+/** @param {string} text */
+function heading(text) {
+  line();
+  line([`  ${text}`, ["bold", "cyan"]]);
+}
+
+/** @param {string} label @param {string} text @param {import("./screen.mjs").Piece[1]} [style] */
+function tell(label, text, style) {
+  const shown = display(text.replace(/\s+/g, " ").slice(0, 300));
+  wrappedRow(label, shown, ...(style ? [style] : []));
+}
+
+/** @param {import("portolan").SamplingContent | readonly (import("portolan").SamplingContent | import("portolan").ContentBlock)[]} content */
+function wordsOf(content) {
+  return [content]
+    .flat()
+    .map((block) => ("text" in block ? block.text : `[${block.type}]`))
+    .join(" ");
+}

@@ -1,0 +1,283 @@
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeHome, portolan, root, runPortolan } from "./kit.ts";
+import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
+
+const asking = join(root, "test/cli/asking-server.mjs");
+const behind = ["--", process.execPath, asking];
+
+/** A home whose folder names the asking server in a file, as an editor would. */
+async function configured(): Promise<string> {
+  const home = await makeHome();
+  const servers = { asking: { command: process.execPath, args: [asking, "--title", "a\u202eb"] } };
+  await writeFile(join(home, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
+  return home;
+}
+
+async function call(tool: string, more: string[] = [], options: Partial<PseudoTerminalOptions> = {}) {
+  const cwd = options.cwd ?? (await makeHome());
+  return openTerminal(["call", tool, ...more, ...behind], { ...options, cwd });
+}
+
+test("a server that a file names is started only after all of what is written was shown and agreed to", async () => {
+  const cwd = await configured();
+  const first = openTerminal(["ls", "asking"], { cwd });
+  const shown = await first.see("n no");
+  for (const line of [`Command: ${process.execPath}`, asking, "--title", "a\\u{202e}b", join(cwd, ".mcp.json")]) {
+    expect(shown).toContain(line);
+  }
+  first.type("n");
+  await first.see("✗ denied asking is not trusted yet");
+  expect(await first.exited).toBe(6);
+  const once = openTerminal(["ls", "asking"], { cwd });
+  await once.answer("n no", "y");
+  await once.see("paint(");
+  expect(await once.exited).toBe(0);
+  const second = openTerminal(["ls", "asking"], { cwd });
+  await second.answer("n no", "a");
+  await second.see("paint(");
+  expect(await second.exited).toBe(0);
+  const third = openTerminal(["ls", "asking"], { cwd });
+  expect(await third.exited).toBe(0);
+  expect(third.screen()).not.toContain("is to be started");
+});
+
+test("what is configured is listed without a question", async () => {
+  const cwd = await configured();
+  const terminal = openTerminal([], { cwd });
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toContain("not trusted");
+});
+
+test("a form is asked field by field, says what is wrong, and is sent after it was seen as a whole", async () => {
+  const terminal = await call("order");
+  expect(await terminal.see(/Your name[\s\S]*>$/)).toContain("As on the \\u{1b}[31mdoor\\u{202e}");
+  await terminal.answer(/>$/, "A\r");
+  await terminal.answer(/at least 2[\s\S]*>$/, "Ada\r");
+  await terminal.answer(/email \(optional, email\)\n {2}>$/, "nobody\r");
+  await terminal.answer(/expected an email address[\s\S]*>$/, "ada@example.com\r");
+  await terminal.answer(/1 small\n {4}2 large\n {2}>$/, "\r");
+  await terminal.answer(/1 Cheese\n {4}2 Olives\n {2}>$/, "1,Oli\t");
+  await terminal.answer("Olives", "\r");
+  await terminal.answer(/count \(required, integer\)\n {2}>$/, "12\r");
+  await terminal.answer(/9[\s\S]*>$/, "2\r");
+  await terminal.answer(/hurry[\s\S]*>$/, "y\r");
+  await terminal.answer(/note[\s\S]*>$/, "\r");
+  const summary = await terminal.see("c cancel");
+  expect(summary).toContain('toppings: ["c","o"]');
+  terminal.type("y");
+  expect(await terminal.exited).toBe(0);
+  const [answer = ""] = /\{"action.*/.exec(terminal.screen().replaceAll("\n", "")) ?? [];
+  expect(JSON.parse(answer)).toEqual({
+    action: "accept",
+    content: { name: "Ada", email: "ada@example.com", size: "large", toppings: ["c", "o"], count: 2, hurry: true },
+  });
+});
+
+test.each([
+  ["Ctrl-C cancels", "\u0003", "cancel"],
+  ["Ctrl-D declines", "\u0004", "decline"],
+])("%s a form at any field, and the terminal is as it was", async (_, key, action) => {
+  const terminal = await call("order");
+  await terminal.answer(/Your name[\s\S]*>$/, "Ada\r");
+  await terminal.answer(/email \(.*\n {2}>$/, key);
+  await terminal.see(`{"action":"${action}"}`);
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).not.toContain("RAW");
+});
+
+test("a question without fields is a yes or a no", async () => {
+  const terminal = await call("sure");
+  await terminal.answer(/Are you sure\?[\s\S]*c cancel/, "y");
+  await terminal.see("true");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("a secret is warned about, not shown, and sent only after another yes", async () => {
+  for (const [last, expected] of [
+    ["n", '{"action":"decline"}'],
+    ["y", '{"action":"accept","content":{"password":"hunter22"}}'],
+  ] as const) {
+    const terminal = await call("login");
+    await terminal.answer(/seems to ask for a secret[\s\S]*>$/, "abc\r");
+    await terminal.answer(/it does not fit[\s\S]*>$/, "hunter22\r");
+    await terminal.answer(/password: \(not shown\)[\s\S]*c cancel/, "y");
+    const before = terminal.screen();
+    expect(before).not.toContain("hunter22");
+    expect(before).not.toContain("abc");
+    await terminal.answer("send the secret, too", last);
+    await terminal.see(expected);
+  }
+});
+
+test("an address is shown whole and opened by the system's program, as one argument", async () => {
+  const cwd = await makeHome();
+  const bin = join(cwd, "bin");
+  await mkdir(bin);
+  await writeFile(join(bin, "xdg-open"), `#!/bin/sh\nprintf '%s\\n' "$#" "$@" > '${cwd}/opened'\n`);
+  await chmod(join(bin, "xdg-open"), 0o755);
+  const url = "https://pay.example.com/?a=$(id)&b=`id`;'x'";
+  const terminal = await call("visit", [`url=${url}`], { cwd, env: { PATH: `${bin}:${process.env["PATH"]}` } });
+  const shown = await terminal.see("n no");
+  expect(shown).toContain(new URL(url).href);
+  expect(shown).toContain("leads to pay.example.com");
+  terminal.type("y");
+  await terminal.see('{"action":"accept"}');
+  expect(await readFile(join(cwd, "opened"), "utf8")).toBe(`1\n${new URL(url).href}\n`);
+});
+
+test.each([
+  ["y", "no browser could be opened"],
+  ["m", "leads to pay.example.com"],
+])("where no browser opens, the person opens the address: %s", async (key, shown) => {
+  const cwd = await makeHome();
+  await mkdir(join(cwd, "bin"));
+  await writeFile(join(cwd, "bin/xdg-open"), "#!/bin/sh\nexit 3\n", { mode: 0o755 });
+  const env = { PATH: `${join(cwd, "bin")}:${process.env["PATH"]}` };
+  const terminal = await call("visit", ["url=https://pay.example.com/"], { cwd, env });
+  await terminal.see("n no");
+  terminal.type(key);
+  await terminal.see('{"action":"accept"}');
+  expect(terminal.screen()).toContain(shown);
+});
+
+test("an address that imitates another is warned about, and no opens nothing", async () => {
+  const terminal = await call("visit", ["url=https://xn--pple-43d.com/login"]);
+  expect(await terminal.see("n no")).toMatch(/! .+/);
+  terminal.type("n");
+  await terminal.see('{"action":"decline"}');
+});
+
+test("sampling is seen, edited on a line and approved, and so is the answer", async () => {
+  const terminal = await call("sample");
+  const request = await terminal.see("N never");
+  for (const line of ["demo (demo, not a language model)", "You are brief.", "Name a colour", "at most 50 out"]) {
+    expect(request).toContain(line);
+  }
+  await terminal.answer("N never", "v");
+  await terminal.answer(/"maxTokens": 50[\s\S]*N never/, "e");
+  await terminal.answer(/> Name a colour$/, " of the sea\r");
+  await terminal.answer(/Name a colour of the sea[\s\S]*N never/, "y");
+  await terminal.answer(/answer to “Name a colour of the sea”[\s\S]*n keep it back/, "e");
+  await terminal.see(/> This is/);
+  terminal.type("\u0015blue\r");
+  await terminal.answer(/│ blue\n.*n keep it back/, "y");
+  await terminal.see('"text":"blue"');
+  expect(await terminal.exited).toBe(0);
+});
+
+test("sampling is edited as JSON in the person's editor, in a file for them alone", async () => {
+  const cwd = await makeHome();
+  const editor = join(cwd, "editor.sh");
+  await writeFile(editor, `#!/bin/sh\nstat -c '%a' "$2" > '${cwd}/mode'\nsed -i 's/a colour/a fish/' "$2"\n`);
+  await chmod(editor, 0o755);
+  const terminal = await call("sample", [], { cwd, env: { EDITOR: `${editor} --wait` } });
+  await terminal.answer("N never", "e");
+  await terminal.answer(/Name a fish[\s\S]*N never/, "y");
+  await terminal.answer("n keep it back", "y");
+  await terminal.see("Name a fish");
+  expect(await readFile(join(cwd, "mode"), "utf8")).toBe("600\n");
+});
+
+test("sampling that is denied is denied to the server", async () => {
+  const terminal = await call("sample");
+  await terminal.answer("N never", "n");
+  await terminal.see("Sampling was refused: the user said no");
+  expect(await terminal.exited).not.toBe(0);
+});
+
+test("folders are told to a server only if the person agrees", async () => {
+  for (const [key, expected] of [
+    ["n", "[]"],
+    ["y", '[{"uri":"file:///'],
+  ] as const) {
+    const cwd = await makeHome();
+    const terminal = await call("folders", ["--root", "."], { cwd });
+    await terminal.answer(/which folders[\s\S]*file:\/\/\/[\s\S]*N never/, key);
+    await terminal.see(expected);
+  }
+});
+
+test("arguments that are missing are asked for, with completion", async () => {
+  const terminal = await call("paint");
+  await terminal.answer(/colour \(required, a number\)\n {4}1 red\n {4}2 green\n {2}>$/, "gr\t");
+  await terminal.answer("green", "\r");
+  await terminal.answer(/coats[\s\S]*>$/, "two\r");
+  await terminal.answer(/expected[\s\S]*>$/, "2\r");
+  await terminal.answer(/where \(required, JSON\)\n {2}>$/, "{\r");
+  await terminal.answer(/expected JSON[\s\S]*>$/, '{"room":1}\r');
+  await terminal.see('{"colour":"green","coats":2,"where":{"room":1}}');
+  const left = await call("paint");
+  await left.answer(/green\n {2}>$/, "\u0003");
+  await left.see("interrupted");
+  expect(await left.exited).toBe(1);
+});
+
+test("arguments of a prompt are asked for, with completion from the server", async () => {
+  const terminal = openTerminal(["prompt", "greet", ...behind], { cwd: await makeHome() });
+  await terminal.answer(/who \(required\)\n {2}>$/, "Al\t");
+  await terminal.answer("Alan", "\r");
+  await terminal.see("Paint for Alan");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("in 40 columns, without colours and with ASCII alone, every question can be read", async () => {
+  const env = { LANG: "C", NO_COLOR: "1" };
+  const terminal = await call("order", [], { columns: 40, env });
+  await terminal.answer(/Your name[\s\S]*>$/, "\u0004");
+  await terminal.exited;
+  const lines = terminal.screen().split("\n");
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(40);
+  expect(terminal.screen()).toMatch(/^[\n\x20-\x7e]*$/);
+  expect(terminal.screen()).toContain("  | What would you like?");
+});
+
+test("in a pipe nobody is asked: what needs an answer fails, with a reason", async () => {
+  const { code, stdout, stderr } = await runPortolan(["call", "order", ...behind], { cwd: await makeHome() });
+  expect({ code, stdout }).toMatchObject({ stdout: "" });
+  expect(code).toBeGreaterThan(1);
+  expect(JSON.parse(stderr).error.message).toMatch(/elicitation/i);
+});
+
+test("what was typed before a question is no answer to it", async () => {
+  const terminal = await call("sample");
+  terminal.type("yyyyyy");
+  await terminal.see("N never");
+  terminal.mark();
+  terminal.type("n");
+  await terminal.see("Sampling was refused");
+});
+
+test("Ctrl-C cancels a call, and the terminal is as it was", async () => {
+  const cwd = await makeHome();
+  const terminal = openTerminal(["call", "forever", ...behind], { cwd });
+  await expect
+    .poll(() => readFile(join(cwd, ".portolan/activity.ndjson"), "utf8").catch(() => ""), { timeout: 20_000 })
+    .toContain("forever");
+  terminal.type("\u0003");
+  await terminal.see("interrupted");
+  expect(await terminal.exited).toBe(1);
+  expect(terminal.screen()).not.toContain("RAW");
+});
+
+test("whoever ends the program in the middle of a question gets the terminal back as it was", async () => {
+  const cwd = await makeHome();
+  const program = ["sh", "-c", 'echo $$ > "$HOME/pid"; exec "$0" "$@"', process.execPath, portolan];
+  const terminal = openTerminal(["call", "sample", ...behind], { cwd, program });
+  await terminal.see("N never");
+  process.kill(Number(await readFile(join(cwd, "pid"), "utf8")), "SIGTERM");
+  expect(await terminal.exited).toBe(143);
+  expect(terminal.screen()).not.toContain("RAW");
+});
+
+test("a question is taken back when its server is gone", async () => {
+  const cwd = await makeHome();
+  const server = ["--", "sh", "-c", 'echo $$ > "$0"; exec "$1" "$2"', join(cwd, "pid"), process.execPath, asking];
+  const terminal = openTerminal(["call", "sure", ...server], { cwd });
+  await terminal.see("c cancel");
+  process.kill(Number(await readFile(join(cwd, "pid"), "utf8")), "SIGKILL");
+  await terminal.see("(no longer asked)");
+  expect(await terminal.exited).toBe(4);
+  expect(terminal.screen()).not.toContain("RAW");
+});

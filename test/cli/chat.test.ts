@@ -1,0 +1,131 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startFakeProvider } from "portolan/models/fake";
+import { expect, test } from "vitest";
+import { makeHome, root, runPortolan } from "./kit.ts";
+import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
+
+const asking = join(root, "test/cli/asking-server.mjs");
+const behind = ["--model", "demo", "--", process.execPath, asking];
+const prompt = /\n>$/;
+
+async function chat(options: Partial<PseudoTerminalOptions> = {}) {
+  const terminal = openTerminal(["chat", ...behind], { cwd: await makeHome(), ...options });
+  await terminal.see(/demo \(demo, not a language model\) with node[\s\S]*\n>$/);
+  return terminal;
+}
+
+test("a chat lists, calls after consent, logs, and leaves", async () => {
+  const terminal = await chat();
+  await terminal.answer(prompt, "/tools\r");
+  await terminal.answer(/node\.paint\(colour: "red"\|"green"[\s\S]*\n>$/, "/tools folder\r");
+  await terminal.answer(/node\.folders[\s\S]*\n>$/, "/servers\r");
+  await terminal.answer(/node ready 9 tools\n>$/, 'paint colour=red coats=1 {"room":1}\r');
+  await terminal.answer("v view its definition", "y");
+  await terminal.answer(/⚙ node\.paint[\s\S]*✓[\s\S]*answered:[\s\S]*\n>$/, "/log\r");
+  await terminal.answer(/decision[\s\S]*call +node\.paint[\s\S]*\n>$/, "/help\r");
+  await terminal.answer(/Ctrl-C[\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).not.toContain("RAW");
+});
+
+test("a prompt is a command: Tab completes its name and its arguments, what is missing is asked for", async () => {
+  const terminal = await chat();
+  terminal.type("/gre\t");
+  await terminal.see("> /greet");
+  terminal.type("who=Al\t");
+  await terminal.see("> /greet who=Alan");
+  terminal.mark();
+  terminal.type("\r");
+  await terminal.see(/I would call node__paint/);
+  await terminal.answer(prompt, "/greet\r");
+  await terminal.answer(/who \(required\)\n {2}>$/, "Grace\r");
+  await terminal.answer(/I would call node__paint[\s\S]*\n>$/, "/prompts\r");
+  await terminal.answer(/\/greet who=… node: A greeting\n>$/, "/nonsense\r");
+  await terminal.answer(/usage there is no \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
+  await terminal.answer(/│|answer|expected|would call/, "\u0004");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("a resource is chosen with @, by number or with Tab, and goes to the model", async () => {
+  const turns = [{ say: "I see milk." }, { say: "I see it again." }];
+  await using provider = await startFakeProvider({ dialect: "openai", turns });
+  const terminal = openTerminal(["chat", "--", process.execPath, asking], {
+    cwd: await makeHome(),
+    env: { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" },
+  });
+  await terminal.see(/fake with node/);
+  await terminal.answer(prompt, "@\r");
+  await terminal.answer(/1 node note:\/\/today today[\s\S]*number \(Enter for none\) >$/, "1\r");
+  await terminal.answer(/note:\/\/today goes with what you say next\n>$/, "hello there\r");
+  await terminal.answer(/I see milk\.[\s\S]*\n>$/, "see @no\t");
+  await terminal.answer("node:note://today", "\r");
+  await terminal.answer(/I see it again\.[\s\S]*\n>$/, "@nothing-like-it\r");
+  await terminal.answer(/no resource is like nothing-like-it\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+  const [first, second] = provider.requests.map(({ body }) => JSON.stringify(body["messages"]));
+  expect(first).toContain("hello there");
+  expect(first?.split("buy milk")).toHaveLength(2);
+  // The conversation goes on where it was.
+  expect(second?.split("buy milk")).toHaveLength(3);
+  expect(second).toContain("I see milk.");
+});
+
+test("Ctrl-C cancels a run and the chat goes on; twice at the prompt leaves", async () => {
+  const terminal = await chat();
+  await terminal.answer(prompt, "do it forever\r");
+  await terminal.answer("v view its definition", "y");
+  await terminal.answer("node.forever", "\u0003");
+  await terminal.answer(/cancelled; Ctrl-C once more leaves[\s\S]*\n>$/, "\u0003");
+  await terminal.answer(/Ctrl-C once more leaves\n>$/, "\u0003");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).not.toContain("RAW");
+});
+
+test("a server that is gone does not end the chat", async () => {
+  const terminal = await chat();
+  await terminal.answer(prompt, "leave now\r");
+  await terminal.answer("v view its definition", "y");
+  await terminal.answer(/✗[\s\S]*\n>$/, "/servers\r");
+  await terminal.answer(/node \w+[\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("in 40 columns, without colours and with ASCII alone, a chat can be read", async () => {
+  const cwd = await makeHome();
+  const env = { LANG: "C", NO_COLOR: "1" };
+  const terminal = openTerminal(["chat", ...behind], { cwd, columns: 40, env });
+  await terminal.answer(/\n>$/, 'paint colour=red coats=1 {"room":1}\r');
+  await terminal.answer(/view its\s+definition/, "y");
+  await terminal.answer(/ {2}\+ \{"colour"[\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+  const lines = terminal.screen().split("\n");
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(40);
+  expect(terminal.screen()).toMatch(/^[\n\x20-\x7e]*$/);
+});
+
+test("in a pipe each line is something said, and events are JSON", async () => {
+  const { code, stdout, stderr } = await runPortolan(["chat", ...behind], {
+    cwd: await makeHome(),
+    input: "hello there\r\n\r\nwho are you\r\n/quit\r\nnever said\r\n",
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const ends = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+    .filter(({ type }) => type === "done");
+  expect(ends.map(({ text }) => text)).toEqual([
+    expect.stringContaining("hello there"),
+    expect.stringContaining("who are you"),
+  ]);
+});
+
+test("a chat without a usable server or model says why", async () => {
+  const cwd = await makeHome();
+  await writeFile(join(cwd, ".mcp.json"), "{}");
+  const refused = await runPortolan(["chat", "--server", "nobody"], { cwd });
+  expect(refused.code).toBe(2);
+  const alone = await runPortolan(["chat", "--model", "demo"], { cwd, input: "hello\n" });
+  expect(alone.code).toBe(0);
+});

@@ -1,0 +1,166 @@
+import { spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startFakeProvider } from "portolan/models/fake";
+import { expect, test } from "vitest";
+import { environment, makeHome, portolan, root, runPortolan } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const asking = join(root, "test/cli/asking-server.mjs");
+const behind = ["--", process.execPath, asking];
+const eventsOf = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+/** A home with two servers in a file, which was agreed to. */
+async function trusted(): Promise<string> {
+  const home = await makeHome();
+  const time = join(root, "packages/servers/time/dist/main.js");
+  const servers = {
+    time: { command: process.execPath, args: [time, "--zone", "Europe/Oslo"] },
+    asking: { command: process.execPath, args: [asking] },
+  };
+  await writeFile(join(home, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
+  for (const name of Object.keys(servers)) {
+    const terminal = openTerminal(["ls", name], { cwd: home });
+    await terminal.answer("n no", "b");
+    expect(await terminal.exited).toBe(0);
+  }
+  return home;
+}
+
+test("in a pipe a run is JSON events, and what nobody agreed to is not done", async () => {
+  const { code, stdout, stderr } = await runPortolan(["run", "now in", "Asia/Tokyo", "--server", "time"], {
+    cwd: await trusted(),
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const events = eventsOf(stdout);
+  expect(events[0]).toEqual({ type: "notice", text: "demo: demo, not a language model" });
+  expect(events.at(-1)).toMatchObject({ type: "done", reason: "done", text: expect.stringContaining("approval") });
+  expect(stdout).not.toContain('"state"');
+});
+
+test("tools that only read are not asked about with --yes-read-only, where their server is believed", async () => {
+  const { code, stdout } = await runPortolan(
+    ["run", "what time is it now in zones=Asia/Tokyo", "--server", "time", "--yes-read-only", "--model", "demo"],
+    { cwd: await trusted() },
+  );
+  expect(code).toBe(0);
+  const events = eventsOf(stdout);
+  expect(events).toContainEqual(expect.objectContaining({ type: "tool", stage: "call", server: "time", tool: "now" }));
+  expect(events.at(-1).text).toContain("Asia/Tokyo");
+});
+
+test("on a terminal the person is asked, sees the definition, and hears what a server's words may have led to", async () => {
+  const paint = (colour: string) => `paint colour=${colour} coats=1 {"room":1}`;
+  const task = `${paint("red")} then ${paint("green")} then ${paint("red")}`;
+  const terminal = openTerminal(["run", task, ...behind], { cwd: await makeHome() });
+  const shown = await terminal.see("v view its definition");
+  for (const line of ["node is to do paint", "│ Paints a wall", '"colour": "red"']) expect(shown).toContain(line);
+  await terminal.answer("v view its definition", "v");
+  await terminal.answer(/"inputSchema"[\s\S]*v view its definition/, "y");
+  await terminal.answer(/! what node wrote may have led the model to this[\s\S]*v view/, "s");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen().split("is to do paint")).toHaveLength(3);
+  expect(terminal.screen().split("✓")).toHaveLength(4);
+});
+
+test.each([
+  ["n", "once"],
+  ["N", "for good"],
+  ["\u0003", "once"],
+])("%j is a no, %s", async (key, how) => {
+  const cwd = await makeHome();
+  const args = ["run", 'paint colour=red coats=1 {"room":1}', ...behind];
+  const first = openTerminal(args, { cwd });
+  await first.answer("v view its definition", key);
+  await first.see(/was not approved/);
+  expect(await first.exited).toBe(0);
+  const second = openTerminal(args, { cwd });
+  await second.see(how === "once" ? "v view its definition" : "the user said no, for good");
+});
+
+test("what a server has is read for the model only if the person agrees", async () => {
+  const terminal = openTerminal(["run", "read the resource server=node note://today", ...behind], {
+    cwd: await makeHome(),
+  });
+  await terminal.answer(/node is to be read for the model:\n.*note:\/\/today[\s\S]*N never/, "y");
+  await terminal.see("buy milk");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("always is remembered by the next run", async () => {
+  const cwd = await makeHome();
+  const args = ["run", 'paint colour=red coats=1 {"room":1}', ...behind];
+  const first = openTerminal(args, { cwd });
+  await first.answer("v view its definition", "a");
+  expect(await first.exited).toBe(0);
+  const { code, stdout } = await runPortolan(args, { cwd });
+  expect(code).toBe(0);
+  expect(eventsOf(stdout).at(-1).text).toContain('"coats":1');
+});
+
+test.each(["anthropic", "openai"] as const)(
+  "a model of %s works on the task, and its key is nowhere",
+  async (dialect) => {
+    const turns = [
+      { call: { name: "time__now", input: { zones: ["Asia/Tokyo"] } } },
+      { when: { tool: "time__now" }, say: "It is late." },
+    ];
+    await using provider = await startFakeProvider({ dialect, turns, apiKey: "key-of-the-user" });
+    const name = dialect.toUpperCase();
+    const cwd = await trusted();
+    const { code, stdout, stderr } = await runPortolan(["run", "time?", "--server", "time", "--yes-read-only"], {
+      cwd,
+      env: { [`${name}_API_KEY`]: "key-of-the-user", [`${name}_BASE_URL`]: provider.url, [`${name}_MODEL`]: "m" },
+    });
+    expect(code).toBe(0);
+    expect(eventsOf(stdout).at(-1)).toMatchObject({ reason: "done", text: "It is late." });
+    expect(stdout + stderr).not.toContain("key-of-the-user");
+  },
+);
+
+test("a run that speaks too often fails and says what allows more", async () => {
+  const args = ["run", "what time is it now in zones=Asia/Tokyo", "--server", "time", "--yes-read-only"];
+  const { code, stderr } = await runPortolan([...args, "--max-turns", "1"], { cwd: await trusted() });
+  expect(code).toBe(1);
+  expect(JSON.parse(stderr).error).toMatchObject({ kind: "failed", next: expect.stringContaining("--max-turns") });
+});
+
+test.each([
+  [["run"], "missing required argument"],
+  [["run", "x", "--max-turns", "none"], "expected a number of turns"],
+  [["run", "x", "--server", "nobody"], "no server is called"],
+  [["run", "x", "--model", "gpt-x"], "no key is set"],
+])("%j is refused with a reason", async (args, reason) => {
+  const { code, stderr } = await runPortolan(args, { cwd: await makeHome() });
+  expect(code).toBe(2);
+  expect(JSON.parse(stderr).error.message).toContain(reason);
+});
+
+test("whoever reads only the first line ends the run quietly", async () => {
+  const cwd = await makeHome();
+  const words = [process.execPath, portolan, "run", "hello", ...behind].map((word) => `'${word}'`).join(" ");
+  const child = spawn("sh", ["-c", `${words} | head -n 1`], { cwd, env: environment(cwd) });
+  let shown = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    shown += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    shown += text;
+  });
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  expect(code).toBe(0);
+  expect(eventsOf(shown)).toHaveLength(1);
+});
+
+test("Ctrl-C ends a run in the middle of a call", async () => {
+  const terminal = openTerminal(["run", "do it forever", ...behind], { cwd: await makeHome() });
+  await terminal.answer("v view its definition", "y");
+  await terminal.see("node.forever");
+  terminal.type("\u0003");
+  await terminal.see("interrupted");
+  expect(await terminal.exited).toBe(1);
+});
