@@ -179,7 +179,7 @@ test("a changed definition is put aside, shown as a difference, and called only 
   await expect(host.callTool("notes", "write", {}, { by: "user" })).rejects.toThrow("its definition has changed");
   expect(host.catalog.tool("notes", "write")).toMatchObject({ isQuarantined: true, isVisible: false });
   expect(host.changedDefinitions()).toHaveLength(1);
-  await host.accept("notes", "write");
+  await host.accept("notes", change);
   // What was granted was granted for the tool as it was.
   await host.callTool("notes", "write", {});
   expect(asked).toHaveLength(2);

@@ -54,6 +54,7 @@ test("ten servers, most of them bad: the host answers, says what happened, and k
   expect(display(textOf(painted))).toBe(String.raw`\u{1b}]0;owned\u{7}\u{1b}[31mred\u{1b}[0m`);
   expect(textOf(await say("huge")).length).toBe(5_200_000);
 
+  expect(textOf(await say("changing"))).toMatch(/^changing: /);
   const { change } = await eventOf(warnings, "definition", ({ server }) => server === "changing");
   expect(change.name).toBe("echo");
   await expect(say("changing")).rejects.toMatchObject({ code: "denied" });
@@ -71,7 +72,7 @@ test("ten servers, most of them bad: the host answers, says what happened, and k
     if (server === "honest") expect(JSON.stringify(rest)).not.toMatch(/hunter2|owned|flooding/);
   }
   expect([...calls.values()].sort()).toEqual(
-    ["crashing", "flooding", "honest", "honest", "honest", "huge", "painting", "phishing"].sort(),
+    ["changing", "crashing", "flooding", "honest", "honest", "honest", "huge", "painting", "phishing"].sort(),
   );
   for await (const entry of host.activity.query()) expect(JSON.stringify(entry)).not.toContain("hunter2");
   expect(await host.activity.verify()).toMatchObject({ ok: true });

@@ -1,17 +1,21 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createMemoryPair } from "portolan";
+import { createMemoryPair, type JsonObject, type Message } from "portolan";
 import {
+  type ActivityKind,
   createHost,
   type Host,
   type HostEvent,
   type HostOptions,
   type OpenWay,
+  type Rule,
+  type ServerEntry,
   type ServerSettings,
 } from "portolan/host";
 import type { Model, ModelEvent, ModelRequest } from "portolan/models";
-import { type Served, serveChannel } from "portolan/server";
+import { createServer, type Served, serveChannel } from "portolan/server";
+import type { KeyValue } from "portolan/storage";
 import { onTestFinished } from "vitest";
 
 /** A server in this process, spoken to over its JSON text, as often as it is opened. */
@@ -85,4 +89,109 @@ export function puppet(
       yield { type: "end", stopReason: call.length > 0 ? "toolUse" : "endTurn", usage, model: "puppet" };
     },
   };
+}
+
+/** What a server of `raw` says when it is greeted. */
+export const hello: JsonObject = {
+  protocolVersion: "2025-11-25",
+  capabilities: { tools: { listChanged: true } },
+  serverInfo: { name: "raw", version: "1.0.0" },
+};
+
+/** A server that answers as a function says, message by message; `send` lets it speak unasked, and `response` is what it hears then. */
+export function raw(
+  answer: (
+    method: string,
+    params: JsonObject,
+    send: (message: Message) => void,
+  ) => JsonObject | undefined | Promise<JsonObject | undefined>,
+): OpenWay & ServerSettings {
+  return {
+    era: "2025-11-25",
+    open() {
+      const [near, far] = createMemoryPair({ serialize: true });
+      const send = (message: Message) => void far.send(message);
+      far.open({
+        async message(message: Message) {
+          if (!("method" in message)) return void answer("response", message as unknown as JsonObject, send);
+          if (!("id" in message)) return void answer(message.method, {}, send);
+          const { id, method, params = {} } = message;
+          const result = await answer(method, params as JsonObject, send);
+          if (result) send({ jsonrpc: "2.0", id, result });
+        },
+        batch() {},
+        unreadable() {},
+        closed() {},
+      });
+      return near;
+    },
+  };
+}
+
+/** Everything may be called. */
+export const allow: readonly Rule[] = [{ then: "allow" }];
+
+/** A server that says hello. */
+export function greeter({
+  description = "Says hello",
+  instructions,
+}: {
+  description?: string;
+  instructions?: string;
+} = {}) {
+  const options = instructions === undefined ? {} : { instructions };
+  const server = createServer({ name: "greeter", version: "1.0.0" }, options);
+  return server.tool("greet", { description, run: () => "hello" });
+}
+
+/** A server that counts how often it is opened. */
+export function counted(
+  server: Served = greeter(),
+  settings: ServerSettings = {},
+): OpenWay & ServerSettings & { starts: number } {
+  const way = inMemory(server, settings);
+  const made = {
+    ...settings,
+    starts: 0,
+    open() {
+      made.starts += 1;
+      return way.open();
+    },
+  };
+  return made;
+}
+
+/** A server as a file of a project names it. */
+export function written(way: OpenWay, args: readonly string[] = ["server.js"]): ServerEntry {
+  return {
+    name: "s",
+    way,
+    written: { command: "node", args },
+    settings: {},
+    source: { kind: "file", file: "/p/.mcp.json", path: "mcpServers.s", product: "claude-code", scope: "project" },
+  };
+}
+
+/** A storage as an object of functions, so that some can be replaced. */
+export function functionsOf(kv: KeyValue): KeyValue {
+  return {
+    get: kv.get.bind(kv),
+    set: kv.set.bind(kv),
+    delete: kv.delete.bind(kv),
+    list: kv.list.bind(kv),
+  };
+}
+
+/** What is written down of some kinds. */
+export async function entriesOf(host: Host, ...kinds: ActivityKind[]): Promise<JsonObject[]> {
+  const entries: JsonObject[] = [];
+  for await (const entry of host.activity.query({ kinds })) entries.push(entry as unknown as JsonObject);
+  return entries;
+}
+
+/** Everything that was told before the host was closed. */
+export async function toldOf(events: AsyncIterable<HostEvent>): Promise<HostEvent[]> {
+  const told: HostEvent[] = [];
+  for await (const event of events) told.push(event);
+  return told;
 }

@@ -357,17 +357,17 @@ test("a run after another goes on with its conversation, and consent knows whose
   });
   const { state } = await host.run("count").result;
   expect(asked).toEqual([]);
-  await host.run("weigh", { after: state }).result;
+  await host.run("weigh", { history: state }).result;
   expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "untrusted-content", from: ["desk"] }]]);
   const said = model.asked[2]?.messages.map(({ role }) => role);
   expect(said).toEqual(["user", "assistant", "user", "assistant", "user"]);
 });
 
-test("a run after one that was cut off in a call leaves that call out", async () => {
+test("a run after one that was cut off in a call says that the call was not made", async () => {
   const model = puppet({ call: [["desk__weigh", {}]] }, { say: "Hello." });
   const host = await deskHost(model, { ask: true });
   const { reason, state } = await host.run("weigh", { approvals: "pause" }).result;
   expect(reason).toBe("approval");
-  await host.run("never mind", { after: state }).result;
-  expect(JSON.stringify(model.asked[1]?.messages)).not.toContain("tool_use");
+  await host.run("never mind", { history: state }).result;
+  expect(JSON.stringify(model.asked[1]?.messages)).toContain("This call was not made.");
 });

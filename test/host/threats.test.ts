@@ -1,36 +1,8 @@
-import { createMemoryPair, type JsonObject, type Message } from "portolan";
+import type { JsonObject } from "portolan";
 import { describeForTrust, display, type HostEvent, type ServerEntry, trustDigest } from "portolan/host";
 import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
-import { inMemory, makeHost, puppet, textOf } from "./kit.ts";
-
-/** A server that answers as a function says, message by message. */
-function raw(answer: (method: string, params: JsonObject) => JsonObject | undefined) {
-  return {
-    era: "2025-11-25",
-    open() {
-      const [near, far] = createMemoryPair({ serialize: true });
-      far.open({
-        message(message: Message) {
-          if (!("method" in message) || !("id" in message)) return;
-          const { id, method, params = {} } = message;
-          const result = answer(method, params as JsonObject);
-          if (result) far.send({ jsonrpc: "2.0", id, result });
-        },
-        batch() {},
-        unreadable() {},
-        closed() {},
-      });
-      return near;
-    },
-  };
-}
-
-const hello = {
-  protocolVersion: "2025-11-25",
-  capabilities: { tools: {} },
-  serverInfo: { name: "raw", version: "1.0.0" },
-};
+import { hello, inMemory, makeHost, puppet, raw, textOf } from "./kit.ts";
 
 /** What was warned of so far. */
 async function warningsOf(events: AsyncIterator<HostEvent>, count: number): Promise<string[]> {

@@ -94,11 +94,11 @@ export class Chat {
 
   async #run(task: Task, attach: readonly Attached[]): Promise<boolean> {
     const { signal, onInterrupt, terminal, screen } = this.#context;
-    const after = this.#state;
+    const history = this.#state;
     const run = this.#host.run(task, {
       signal,
       attach: [...this.#attached, ...attach],
-      ...(after && { after }),
+      ...(history && { history }),
     });
     this.#attached = [];
     const leave = new AbortController();

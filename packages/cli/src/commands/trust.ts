@@ -71,7 +71,7 @@ async function accept(context: Context, host: Host, name: string, flags: Flags):
   const summary = changes.map(({ name: of }) => of).join(", ");
   const next = `portolan trust ${name} --changes --yes`;
   await agree(context, flags, { shown, summary, question: "Accept them as they are now?", next });
-  for (const change of changes) await host.accept(name, change.name);
+  for (const change of changes) await host.accept(name, change);
   return {
     value: { name, changes: value, accepted: changes.length },
     text: () => `${screen.style("green", screen.mark("ok"))} accepted: ${screen.safe(summary)}`,

@@ -140,8 +140,8 @@ export interface Host extends AsyncDisposable {
   show(server: string, tool: string, isVisible: boolean): Promise<void>;
   /** The definitions that have changed since they were accepted. */
   changedDefinitions(): readonly (ChangedDefinition & { readonly server: string })[];
-  /** Accepts a changed definition as it is now. */
-  accept(server: string, name: string): Promise<void>;
+  /** Accepts a changed definition, exactly as `changedDefinitions` or an event has shown it. */
+  accept(server: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void>;
   setRoots(roots: readonly RootDefinition[]): Promise<void>;
   /** Ends every server and every run. */
   close(): Promise<void>;

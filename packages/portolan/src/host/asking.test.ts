@@ -72,3 +72,52 @@ test("an answerer that never answers is not waited for once the question is take
   expect(asked[0]?.signal.aborted).toBe(true);
   await expect(asking.ask(approval(), { signal: stop.signal })).rejects.toThrow("too late");
 });
+
+test("servers cannot make an application ask without end, also where a function answers", async () => {
+  const never = () => new Promise<never>(() => {});
+  const { asking, asked } = createAsking({ elicit: never, approve: never });
+  const form = (server: string): Draft<"elicit"> => ({
+    kind: "elicit",
+    server,
+    params: { message: "", requestedSchema: { type: "object", properties: {} } },
+    secretFields: [],
+  });
+  const waiting: Promise<unknown>[] = Array.from({ length: 20 }, () => asking.ask(form("loud")));
+  await expect(asking.ask(form("loud"))).rejects.toMatchObject({ code: "unanswered" });
+  // What the application itself set off is not counted.
+  waiting.push(...Array.from({ length: 300 }, () => asking.ask(approval("loud"))));
+  for (let at = 0; at < 9; at += 1) waiting.push(...Array.from({ length: 20 }, () => asking.ask(form(`s${at}`))));
+  await expect(asking.ask(form("last"))).rejects.toThrow("200 questions wait already");
+  expect(asked).toHaveLength(500);
+  asking.close();
+  for (const question of waiting) await expect(question).rejects.toThrow("The host is closed");
+});
+
+test("nothing is asked once it is closed", async () => {
+  const { asking, asked } = createAsking({ approve: () => true });
+  asking.close();
+  await expect(asking.ask(approval())).rejects.toThrow("The host is closed");
+  expect(asked).toEqual([]);
+});
+
+test("questions about a server that is gone are taken back, and no others", async () => {
+  const { asking, asked } = createAsking({ approve: "later" });
+  const gone = asking.ask(approval("gone"));
+  const here = asking.ask(approval("here"));
+  asking.withdraw("gone");
+  await expect(gone).rejects.toThrow("gone was removed");
+  expect(asked[0]?.signal.aborted).toBe(true);
+  asking.answer(asking.waiting[0]?.id ?? "", false);
+  expect(await here).toEqual({ allow: false });
+});
+
+test("an answerer that gives up its own question and never answers is not waited for", async () => {
+  const stop = new AbortController();
+  const { asking } = createAsking({
+    approve: () => {
+      stop.abort(new Error("gone"));
+      return new Promise(() => {});
+    },
+  });
+  await expect(asking.ask(approval(), { signal: stop.signal })).rejects.toThrow("gone");
+});

@@ -2,10 +2,13 @@ import { toError } from "../client/failures.ts";
 import { nameOf, PortolanError } from "../errors.ts";
 import { isObject } from "../schema/shape.ts";
 import type { AnswerOf, HostAnswers, Question, QuestionKind } from "./questions.ts";
+import { waitFor } from "./wait-for.ts";
 
-/** How many questions may wait for the user: for one server, and in all. */
-const maxWaitingOfServer = 20;
+/** How many questions may wait for the user: about one server, and in all. */
+const maxOfServer = 20;
 const maxWaiting = 200;
+/** What servers ask when they like; the rest is asked because somebody uses them. */
+const ofServers: readonly QuestionKind[] = ["elicit", "visit", "sample", "roots"];
 
 /** A question of some kind before it has a name. */
 export type Draft<K extends QuestionKind> = DraftOf<Extract<Question, { kind: K }>>;
@@ -19,9 +22,13 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Waiting {
+interface Open {
   readonly question: Question;
-  readonly settle: (answer: unknown) => void;
+  readonly taken: AbortController;
+  /** Whether it takes one of the places that there are. */
+  readonly isCounted: boolean;
+  /** Answers it, where `answer` is waited for. */
+  settle?: (answer: unknown) => void;
 }
 
 /** Puts questions to the application, and keeps those that it answers later. */
@@ -29,10 +36,9 @@ export class Asking {
   readonly #answers: HostAnswers;
   readonly #asked: (question: Question) => void;
   readonly #settled: (question: Question) => void;
-  readonly #waiting = new Map<string, Waiting>();
-  /** How to take each question back. */
-  readonly #open = new Set<AbortController>();
+  readonly #open = new Map<string, Open>();
   #count = 0;
+  #isClosed = false;
 
   /** `asked` hears of each question, `settled` when one needs no answer any more. */
   constructor(
@@ -51,7 +57,7 @@ export class Asking {
 
   /** The questions that wait for `answer`. */
   get waiting(): readonly Question[] {
-    return [...this.#waiting.values()].map(({ question }) => question);
+    return [...this.#open.values()].filter(({ settle }) => settle).map(({ question }) => question);
   }
 
   /** The application's answer; rejects when the question is taken back or cannot be put. */
@@ -59,48 +65,61 @@ export class Asking {
     const kind = draft.kind as K;
     const answerer = own?.[kind] ?? this.#answers[kind];
     if (answerer === undefined) throw unanswered(kind, "nobody answers such questions here");
+    if (this.#isClosed) throw closed();
     if (signal?.aborted) throw toError(signal.reason);
+    const isCounted = answerer === "later" || ofServers.includes(kind);
+    if (isCounted) this.#checkRoom(kind, draft.server);
     this.#count += 1;
     const taken = new AbortController();
     const question = { ...draft, id: `q${this.#count}`, signal: taken.signal } as Question;
     const takeBack = () => taken.abort(signal?.reason);
     signal?.addEventListener("abort", takeBack, { once: true });
-    this.#open.add(taken);
+    const open: Open = { question, taken, isCounted };
+    this.#open.set(question.id, open);
     try {
-      const answer = answerer === "later" ? this.#wait(question) : this.#call(answerer as Answer, question);
-      return toAnswer(kind, await untilAborted(answer, taken.signal));
+      const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
+      return toAnswer(kind, await waitFor(answer, taken.signal));
     } finally {
       signal?.removeEventListener("abort", takeBack);
-      this.#open.delete(taken);
-      this.#waiting.delete(question.id);
+      this.#open.delete(question.id);
       this.#settled(question);
     }
   }
 
-  /** Takes every question back. */
+  /** Takes every question about a server back. */
+  withdraw(server: string): void {
+    const reason = new PortolanError("cancelled", `${server} was removed`);
+    for (const { question, taken } of this.#open.values()) if (question.server === server) taken.abort(reason);
+  }
+
+  /** Takes every question back, and puts no more. */
   close(): void {
-    for (const taken of this.#open) taken.abort(new PortolanError("cancelled", "The host is closed"));
+    this.#isClosed = true;
+    for (const { taken } of this.#open.values()) taken.abort(closed());
   }
 
   /** Answers a question that waits; throws when there is none, or the answer is none. */
   answer(id: string, answer: unknown): void {
-    const waiting = this.#waiting.get(id);
-    if (!waiting) {
+    const open = this.#open.get(id);
+    if (!open?.settle) {
       throw new PortolanError("invalid-argument", `answer: no question ${JSON.stringify(id)} waits for an answer`);
     }
-    toAnswer(waiting.question.kind, answer);
-    this.#waiting.delete(id);
-    waiting.settle(answer);
+    toAnswer(open.question.kind, answer);
+    this.#open.delete(id);
+    open.settle(answer);
   }
 
-  #wait(question: Question): Promise<unknown> {
-    const ofServer = this.waiting.filter(({ server }) => server === question.server).length;
-    if (ofServer >= maxWaitingOfServer || this.#waiting.size >= maxWaiting) {
-      throw unanswered(question.kind, `${ofServer} questions about ${question.server} wait already`);
-    }
+  #checkRoom(kind: QuestionKind, server: string): void {
+    const counted = [...this.#open.values()].filter(({ isCounted }) => isCounted);
+    const ofServer = counted.filter(({ question }) => question.server === server).length;
+    if (ofServer >= maxOfServer) throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
+    if (counted.length >= maxWaiting) throw unanswered(kind, `${counted.length} questions wait already`);
+  }
+
+  #wait(open: Open): Promise<unknown> {
     return new Promise((settle) => {
-      this.#waiting.set(question.id, { question, settle });
-      this.#asked(question);
+      open.settle = settle;
+      this.#asked(open.question);
     });
   }
 
@@ -111,14 +130,6 @@ export class Asking {
 }
 
 type Answer = (question: Question) => unknown;
-
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(toError(signal.reason));
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
-}
 
 /** The answer in full; throws for what is none. */
 function toAnswer<K extends QuestionKind>(kind: K, given: unknown): AnswerOf[K] {
@@ -136,4 +147,8 @@ function toAnswer<K extends QuestionKind>(kind: K, given: unknown): AnswerOf[K] 
 
 function unanswered(kind: QuestionKind, why: string): PortolanError {
   return new PortolanError("unanswered", `A question (${kind}) was not put to the user: ${why}`);
+}
+
+function closed(): PortolanError {
+  return new PortolanError("cancelled", "The host is closed");
 }

@@ -47,28 +47,29 @@ export class Calls {
     options: HostCallOptions,
   ): Promise<CallToolResult> {
     const id = this.#begin();
-    const client = server.client ?? (await server.use(options.signal));
+    const client = server.client ?? (await reach(server, options));
     const tool = this.#find(server, name);
     const asking = this.#with.consent.permitTool(id, server, tool, args, options);
     if (asking) {
       await asking;
       // Looked at again: the user may have taken their time, and the server its chance.
-      if (this.#find(server, name).digest !== tool.digest) throw changed(server, name);
+      this.#checkSame(server, tool);
     }
-    const act: Act<CallToolResult> = (running, call) => running.callTool(name, args, call);
-    const result = await this.#act({ kind: "call", id, server, name, args, options }, client, act);
-    if (server.entry.settings.trustContent !== true) options.conversation?.contentFrom.add(server.name);
-    return result;
+    const act: Act<CallToolResult> = (running, call) => {
+      // Another process may be another server.
+      if (running !== client) this.#checkSame(server, tool);
+      return running.callTool(name, args, call);
+    };
+    return this.#act({ kind: "call", id, server, name, args, options }, client, act);
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
     const id = this.#begin();
-    const client = server.client ?? (await server.use(options.signal));
+    const client = server.client ?? (await reach(server, options));
     await this.#with.consent.permitResource(id, server, uri, options);
     const act: Act<ReadResourceResult> = (running, call) => running.readResource(uri, call);
     const result = await this.#act({ kind: "resource", id, server, name: uri, options }, client, act);
     options.conversation?.resourcesFrom.add(server.name);
-    if (server.entry.settings.trustContent !== true) options.conversation?.contentFrom.add(server.name);
     return result;
   }
 
@@ -79,7 +80,7 @@ export class Calls {
     options: HostCallOptions,
   ): Promise<GetPromptResult> {
     const id = this.#begin();
-    const client = server.client ?? (await server.use(options.signal));
+    const client = server.client ?? (await reach(server, options));
     const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
     return this.#act({ kind: "prompt", id, server, name, args, options }, client, act);
   }
@@ -100,6 +101,10 @@ export class Calls {
     }
     if (tool.isQuarantined) throw changed(server, name);
     return tool;
+  }
+
+  #checkSame(server: HostedServer, { name, digest }: CatalogTool): void {
+    if (this.#find(server, name).digest !== digest) throw changed(server, name);
   }
 
   /** Does it and writes down how it went. */
@@ -125,6 +130,8 @@ export class Calls {
       diary.end(deed, clock.now() - begun, undefined, { how, message: toError(thrown).message });
       this.#tellEnd(deed, how, begun);
       throw thrown;
+    } finally {
+      taint(server, options);
     }
   }
 
@@ -159,6 +166,20 @@ export class Calls {
     const { feed, clock } = this.#with;
     feed.tell({ kind: "ended", server: server.name, call: id, name, how, ms: clock.now() - begun });
   }
+}
+
+async function reach(server: HostedServer, options: HostCallOptions): Promise<Client> {
+  try {
+    return await server.use(options.signal);
+  } catch (reason) {
+    taint(server, options);
+    throw reason;
+  }
+}
+
+/** What a server says is in the conversation from now on; why it failed is in its own words, too. */
+function taint({ name, entry }: HostedServer, { conversation }: HostCallOptions): void {
+  if (conversation && entry.settings.trustContent !== true) conversation.contentFrom.add(name);
 }
 
 function changed(server: HostedServer, name: string): PortolanError {

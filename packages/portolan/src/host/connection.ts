@@ -1,11 +1,16 @@
 import type { Answers } from "../client/answers.ts";
 import type { Client } from "../client/api.ts";
+import type { Clock } from "../client/clock.ts";
 import { connect } from "../client/connect.ts";
+import { timedOut } from "../client/failures.ts";
 import type { HttpAuth } from "../client/http/options.ts";
 import type { Link } from "../client/link.ts";
 import type { ConnectOptions } from "../client/options.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { HttpWay, OpenWay, ServerEntry } from "./entry.ts";
+import { waitFor } from "./wait-for.ts";
+
+const defaultConnectMs = 60_000;
 
 /** A running server: how to speak to it, and what is known of its process. */
 export interface Connection {
@@ -21,6 +26,7 @@ export interface Opening extends Omit<ConnectOptions, "auth"> {
   readonly auth: HttpAuth | undefined;
   readonly onStderr: (line: string) => void;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
 }
 
 /** Connects to a server in the way its entry says. */
@@ -28,7 +34,8 @@ export async function openConnection({ way, settings }: ServerEntry, opening: Op
   const { onStderr, auth, ...options } = opening;
   const { era, connectMs, idleMs } = settings;
   const process = "command" in way ? (await import("../client/stdio.ts")).stdio({ ...way, onStderr }) : undefined;
-  const target = process ?? (await targetOf(way as HttpWay | OpenWay, auth));
+  const target =
+    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpWay, auth));
   const client = await connect(target, {
     ...options,
     ...(era !== undefined && { era }),
@@ -47,13 +54,30 @@ export async function openConnection({ way, settings }: ServerEntry, opening: Op
   };
 }
 
-async function targetOf(way: HttpWay | OpenWay, fallback: HttpAuth | undefined): Promise<Link | Channel> {
-  if ("open" in way) return way.open();
-  const { url, headers, auth = fallback, legacySse } = way;
+/** What the application opens; it is not waited for longer than for any other server, and closed if it comes too late. */
+async function inTime(way: OpenWay, connectMs = defaultConnectMs, { signal, clock }: Opening): Promise<Link | Channel> {
+  const late = new AbortController();
+  const giveUp = () => late.abort(signal.reason);
+  const stopTimer = clock.after(connectMs, () => late.abort(timedOut(`open: nothing in ${connectMs} ms`)));
+  signal.addEventListener("abort", giveUp, { once: true });
+  const opened = (async () => way.open())();
+  try {
+    return await waitFor(opened, late.signal);
+  } catch (reason) {
+    opened.then((target) => target.close()).catch(() => {});
+    throw reason;
+  } finally {
+    stopTimer();
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+async function httpLink({ url, headers, auth, legacySse }: HttpWay, fallback: HttpAuth | undefined): Promise<Link> {
   const { http } = await import("../client/http/index.ts");
+  const authorized = auth ?? fallback;
   return http(url, {
     ...(headers && { headers }),
-    ...(auth && { auth }),
+    ...(authorized && { auth: authorized }),
     ...(legacySse !== undefined && { legacySse }),
   });
 }

@@ -1,3 +1,4 @@
+import { toError } from "../client/failures.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ActivityLog } from "./activity/index.ts";
@@ -11,8 +12,8 @@ import type { Action, ApprovalVerdict } from "./questions.ts";
 
 const nobody: readonly string[] = [];
 
-/** One thing to be done: what it is called in the log, and what a grant for it is bound to. */
-interface Deed {
+/** What somebody wishes to do: what it is called in the log, and what a grant for it is bound to. */
+interface Wish {
   readonly id: string;
   readonly kind: "tool" | "resource";
   readonly server: HostedServer;
@@ -98,7 +99,7 @@ export class Consent {
   /** Resolves when a model may see a resource. */
   async permitResource(id: string, server: HostedServer, uri: string, options: HostCallOptions): Promise<void> {
     if (options.by === "user") return;
-    const deed: Deed = {
+    const wish: Wish = {
       id,
       kind: "resource",
       server,
@@ -110,11 +111,11 @@ export class Consent {
       knowing: [],
       words: "",
     };
-    await this.#ask(deed, undefined, options);
+    await this.#ask(wish, undefined, options);
   }
 
-  async #ask(deed: Deed, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
-    const { id, kind, server, subject, digest, knowing, action, reason, cautions, resembles } = deed;
+  async #ask(wish: Wish, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
+    const { id, kind, server, subject, digest, knowing, action, reason, cautions, resembles } = wish;
     const what = `${server.name}.${subject}`;
     const bound = { kind, server: server.name, serverDigest: server.digest, subject, digest } as const;
     const query = { ...bound, contentFrom: knowing };
@@ -131,20 +132,24 @@ export class Consent {
         `${what} needs the user's approval, and nobody is asked here: give the host \`answers.approve\`, or a rule`,
       );
     }
-    const verdict = await this.#asking.ask<"approve">(
+    const asked = this.#asking.ask<"approve">(
       {
         kind: "approve",
         server: server.name,
         action,
         reason,
         cautions,
-        findings: findSuspicious(deed.words),
+        findings: findSuspicious(wish.words),
         ...(resembles !== undefined && { resembles }),
         ...(options.run !== undefined && { run: options.run }),
         ...(options.call !== undefined && { call: options.call }),
       },
       { own: options.answers, signal: options.signal },
     );
+    const verdict = await asked.catch((thrown) => {
+      this.#note(id, server, subject, { effect: "unanswered", reason: toError(thrown).message });
+      throw thrown;
+    });
     await this.#remember(verdict, bound, knowing, args);
     const { allow, for: scope = "once", reason: why } = verdict;
     this.#note(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });

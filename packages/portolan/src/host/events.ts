@@ -35,7 +35,7 @@ export type HostEvent =
       readonly server: string;
       readonly call: string;
       readonly name: string;
-      readonly how: "done" | "failed" | "cancelled" | "denied";
+      readonly how: "done" | "failed" | "cancelled";
       readonly ms: number;
     }
   | {

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../client/clock.ts";
+import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Model } from "../models/model.ts";
 import type {
@@ -13,6 +14,7 @@ import type { KeyValue } from "../storage/storage.ts";
 import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
 import type { Run, RunOptions, RunState, Task } from "./agent/run.ts";
 import { type StartedRun, startRun } from "./agent/start.ts";
+import { isState } from "./agent/state.ts";
 import { type AnswersRoom, answersFor } from "./answers/answers-for.ts";
 import { createBudgets } from "./answers/budget.ts";
 import type { RootDefinition } from "./answers/roots.ts";
@@ -26,9 +28,9 @@ import { Diary } from "./diary.ts";
 import { skeletonOf } from "./display/index.ts";
 import type { ServerEntry } from "./entry.ts";
 import { createHostFeed, type EventFilter, type HostEvent, wants } from "./events.ts";
+import { ExposedRoots } from "./exposed-roots.ts";
 import type { Feed } from "./feed.ts";
 import { Gate } from "./gate.ts";
-import type { RootWatch } from "./node/roots.ts";
 import { type ChangedDefinition, compilePolicy, createPins, type Grants, hintsOf } from "./policy/index.ts";
 import type { Question, TrustVerdict } from "./questions.ts";
 import { Servers } from "./servers.ts";
@@ -49,9 +51,7 @@ export class LocalHost implements Host {
   readonly #servers: Servers;
   readonly #calls: Calls;
   readonly #runs = new Map<string, StartedRun>();
-  /** Unknown until somebody says which there are. */
-  #roots: readonly RootDefinition[] | undefined;
-  #watch: RootWatch | undefined;
+  readonly #roots: ExposedRoots;
   #closing: Promise<void> | undefined;
 
   constructor(options: HostOptions, grants: Grants, kv: KeyValue) {
@@ -65,13 +65,16 @@ export class LocalHost implements Host {
       asked: (question) => this.#noteQuestion(question),
       settled: (question) => this.#feed.tell({ kind: "answered", server: question.server, question }),
     });
+    this.#roots = new ExposedRoots(clock, () => {
+      for (const { client } of this.#servers.all) client?.rootsChanged();
+    });
     const room: AnswersRoom = {
       asking: this.#asking,
       grants,
       activity: this.activity,
       models: this.#models,
       sampling,
-      roots: () => this.#watch?.present ?? this.#roots,
+      roots: () => this.#roots.present,
       budgetOf: createBudgets(sampling, clock),
     };
     this.#servers = new Servers({
@@ -118,6 +121,8 @@ export class LocalHost implements Host {
       revoke: async (id) => {
         const isKnown = await this.#grants.revoke(id);
         if (isKnown) this.activity.record({ kind: "grant", grant: id, revoked: true }, { urgent: true });
+        // It may have been what lets a server run.
+        if (isKnown) await this.#servers.settleAll();
         return isKnown;
       },
     };
@@ -180,7 +185,9 @@ export class LocalHost implements Host {
   }
 
   run(task: Task | RunState, options: RunOptions = {}): Run {
-    const id = typeof task === "object" && "messages" in task ? task.id : crypto.randomUUID();
+    if (this.#closing) throw new PortolanError("cancelled", "The host is closed");
+    const id = isState(task) ? task.id : crypto.randomUUID();
+    if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is at work already`);
     const run = startRun({
       id,
       task,
@@ -241,19 +248,12 @@ export class LocalHost implements Host {
     return this.#servers.changedDefinitions();
   }
 
-  async accept(server: string, name: string): Promise<void> {
-    await this.#servers.accept(server, name);
+  async accept(server: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void> {
+    await this.#servers.accept(server, change);
   }
 
   async setRoots(roots: readonly RootDefinition[]): Promise<void> {
-    this.#roots = roots;
-    // Elsewhere than on Node there are no directories to look at.
-    this.#watch ??= await import("./node/roots.ts").then(
-      ({ RootWatch }) => new RootWatch(this.#clock, () => this.#tellRoots()),
-      () => undefined,
-    );
-    await this.#watch?.set(roots);
-    this.#tellRoots();
+    await this.#roots.set(roots);
   }
 
   close(): Promise<void> {
@@ -269,16 +269,12 @@ export class LocalHost implements Host {
     const runs = [...this.#runs.values()];
     for (const run of runs) run.cancel("the host is closed");
     this.#asking.close();
-    this.#watch?.end();
+    this.#roots.end();
     await this.#servers.close();
     await Promise.all(runs.map(({ result }) => result));
     this.#feed.end();
     // The application closes what it brought along.
     await (this.#options.activity ? this.activity.flush() : this.activity.close());
-  }
-
-  #tellRoots(): void {
-    for (const { client } of this.#servers.all) client?.rootsChanged();
   }
 
   #isSafe(server: string, name: string): boolean {

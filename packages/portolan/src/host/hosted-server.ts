@@ -15,6 +15,8 @@ import { Supervisor } from "./supervisor.ts";
 
 /** How long a server may take to say what it will tell, before its lists are read all the same. */
 const patienceMs = 1_000;
+/** How much of one log message is told. */
+const maxLogChars = 64 * 1024;
 /** It tells of no changes, or is gone. */
 const expected: readonly string[] = ["capability-missing", "connection-closed", "cancelled"];
 const kinds: readonly OfferKind[] = ["tools", "prompts", "resources"];
@@ -43,16 +45,22 @@ export class HostedServer {
   readonly supervisor: Supervisor;
   /** Whether what it says of its tools counts. */
   trustsHints: boolean;
+  /** Switched off, by its entry or by the user. */
+  isOff: boolean;
   readonly #house: Household;
   readonly #paces: { readonly [kind in OfferKind]: Pace };
   /** What it offered when it was last looked at. */
   offers: Offers = nothing;
+  /** The connection whose lists were read. */
+  #introduced: Client | undefined;
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(entry: ServerEntry, digest: string, house: Household) {
     this.entry = entry;
     this.digest = digest;
     this.#house = house;
     this.trustsHints = entry.settings.trustHints ?? entry.source.kind === "code";
+    this.isOff = entry.settings.disabled === true;
     const { gate, clock } = house;
     this.supervisor = new Supervisor(entry, {
       gate,
@@ -83,6 +91,13 @@ export class HostedServer {
     this.#paces[kind].want();
   }
 
+  /** Does one thing after the other, so that what was read last is what counts in the end. */
+  inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
   async close(): Promise<void> {
     for (const kind of kinds) this.#paces[kind].stop();
     await this.supervisor.stop("closed");
@@ -103,7 +118,7 @@ export class HostedServer {
       auth: auth?.(this.entry),
       onStderr: (line) => tell({ kind: "stderr", server, line }),
       onLog: ({ level, logger, data }) =>
-        tell({ kind: "log", server, level, ...(logger !== undefined && { logger }), data }),
+        tell({ kind: "log", server, level, ...(logger !== undefined && { logger }), data: shorten(data) }),
       onError: ({ message }) => warn(message),
     });
   }
@@ -111,25 +126,45 @@ export class HostedServer {
   /** Looks at all that a new connection offers before it is used. */
   async #connected(client: Client): Promise<void> {
     // First, so that no change falls between reading and watching.
-    const following = this.#follow(client);
-    await Promise.race([following.begun, pause(this.#house.clock, patienceMs)]);
-    const isInTime = following.isWatching;
+    const watching = this.#watch(client);
+    const isInTime = await this.#isInTime(watching);
     const { instructions } = client.server;
     const parts = await Promise.all(kinds.map((kind) => this.#read(client, kind)));
-    const offers = Object.assign({ ...nothing }, ...parts, instructions !== undefined && { instructions });
+    const { instructions: _, ...lists } = this.offers;
+    const offers = Object.assign({ ...lists }, ...parts, instructions !== undefined && { instructions });
     await this.#house.takeIn(this, offers);
-    if (isInTime) return;
-    following.begun.then((hasBegun) => {
-      if (hasBegun) for (const kind of kinds) this.refresh(kind);
+    this.#introduced = client;
+    // From now on: what has changed meanwhile waits in the watch.
+    watching.then((watch) => {
+      if (!watch) return undefined;
+      if (!isInTime) for (const kind of kinds) this.refresh(kind);
+      return this.#hear(watch);
     });
   }
 
+  async #isInTime(watching: Promise<unknown>): Promise<boolean> {
+    let stop: () => void = () => {};
+    const pause = new Promise<boolean>((resolve) => {
+      stop = this.#house.clock.after(patienceMs, () => resolve(false));
+    });
+    const isInTime = await Promise.race([watching.then(() => true), pause]);
+    stop();
+    return isInTime;
+  }
+
   async #refresh(kind: OfferKind): Promise<void> {
-    const { client } = this;
+    const client = this.#introduced;
     if (!client) return;
     const part = await this.#read(client, kind);
     if (client !== this.client) return;
-    await this.#house.takeIn(this, { ...this.offers, ...part });
+    try {
+      await this.#house.takeIn(this, { ...this.offers, ...part });
+    } catch (thrown) {
+      // What cannot be compared with what was accepted is not used: with the next start it is tried again.
+      this.#warn(`${kind}: ${toError(thrown).message}`);
+      await this.supervisor.stop();
+      return;
+    }
     this.#house.tell({ kind: "catalog", server: this.name, changed: kind });
   }
 
@@ -143,26 +178,25 @@ export class HostedServer {
     }
   }
 
-  /** Hears of changes as long as the connection lasts; `begun` says whether there is anything to hear. */
-  #follow(client: Client): { readonly isWatching: boolean; readonly begun: Promise<boolean> } {
-    const following = { isWatching: false, begun: Promise.resolve(false) };
-    const fail = (thrown: unknown) => {
-      const isExpected = thrown instanceof PortolanError && expected.includes(thrown.code);
-      if (!isExpected) this.#warn(`changes are not heard of: ${toError(thrown).message}`);
-      return false;
-    };
-    const hear = async (watch: Watch) => {
+  /** The changes that a connection tells of, if it does. */
+  #watch(client: Client): Promise<Watch | undefined> {
+    return client.watch({ tools: true, prompts: true, resources: true }).catch((thrown) => this.#unheard(thrown));
+  }
+
+  async #hear(watch: Watch): Promise<void> {
+    try {
       for await (const change of watch) {
         const kind = offersChangedBy(change);
         if (kind) this.refresh(kind);
       }
-    };
-    following.begun = client.watch({ tools: true, prompts: true, resources: true }).then((watch) => {
-      following.isWatching = true;
-      hear(watch).catch(fail);
-      return true;
-    }, fail);
-    return following;
+    } catch (thrown) {
+      this.#unheard(thrown);
+    }
+  }
+
+  #unheard(thrown: unknown): undefined {
+    const isExpected = thrown instanceof PortolanError && expected.includes(thrown.code);
+    if (!isExpected) this.#warn(`changes are not heard of: ${toError(thrown).message}`);
   }
 
   #warn(message: string): void {
@@ -170,8 +204,9 @@ export class HostedServer {
   }
 }
 
-function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.after(ms, resolve);
-  });
+/** A long message is cut: many of them wait for each reader. */
+function shorten(data: unknown): unknown {
+  const text = typeof data === "string" ? data : JSON.stringify(data);
+  if (text === undefined || text.length <= maxLogChars) return data;
+  return `${text.slice(0, maxLogChars)} (${text.length - maxLogChars} more characters)`;
 }

@@ -3,20 +3,24 @@ import { pauseFor } from "../client/clock.ts";
 import { PortolanError } from "../errors.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import type { ActivityLog } from "./activity/index.ts";
-import { hasSecretName } from "./activity/secrets.ts";
 import type { Asking } from "./asking.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { createFilter } from "./catalog/filter.ts";
 import { OfferMemory } from "./catalog/memory.ts";
-import type { Offers } from "./catalog/offers.ts";
+import { nothing, type Offers } from "./catalog/offers.ts";
 import { describeForTrust, trustDigest } from "./config/index.ts";
 import type { ServerEntry } from "./entry.ts";
+import { secretsOf } from "./entry-secrets.ts";
 import type { HostEvent } from "./events.ts";
 import { HostedServer, type Household } from "./hosted-server.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
 import type { ServerState, ServerStatus } from "./status.ts";
-import { waitFor } from "./supervisor.ts";
+import type { Barrier } from "./supervisor.ts";
+import { waitFor } from "./wait-for.ts";
+
+/** So many changes are told at a time: a server that changes everything all the time must not fill the log. */
+const maxNoted = 20;
 
 /** What the servers of a host share. */
 export interface ServersOptions extends Pick<Household, "clock" | "gate" | "info" | "logLevel" | "limits" | "auth"> {
@@ -38,9 +42,10 @@ export class Servers {
   readonly #changed = new Map<string, readonly ChangedDefinition[]>();
   /** What the user has shown or hidden, against what the entry says. */
   readonly #shown = new Map<string, Map<string, boolean>>();
-  readonly #asked = new Map<string, Promise<void>>();
+  readonly #asked = new Map<HostedServer, Promise<void>>();
   readonly #memory: OfferMemory | undefined;
-  readonly #lastState = new Map<string, ServerState>();
+  readonly #lastState = new WeakMap<HostedServer, ServerState>();
+  #isClosed = false;
 
   constructor(options: ServersOptions) {
     this.#with = options;
@@ -76,26 +81,28 @@ export class Servers {
     return server;
   }
 
-  async add(entry: ServerEntry): Promise<HostedServer> {
-    const { name, settings, problem, source } = entry;
+  async add(entry: ServerEntry): Promise<void> {
+    const { name, settings } = entry;
+    const digest = await trustDigest(entry);
+    const remembered = await this.#memory?.read({ name, digest });
+    if (this.#isClosed) throw new PortolanError("cancelled", "The host is closed");
     if (this.#members.has(name)) {
       throw new PortolanError("invalid-argument", `There is a server ${JSON.stringify(name)} already; remove it first`);
     }
-    const digest = await trustDigest(entry);
     const server = new HostedServer(entry, digest, {
       ...this.#with,
       takeIn: (member, offers) => this.#takeIn(member, offers),
       noteState: (member) => this.#noteState(member),
     });
-    this.#members.set(name, server);
+    if (remembered) server.offers = remembered;
     for (const secret of secretsOf(entry)) this.#with.activity.addSecret(secret);
-    if (problem !== undefined) await server.supervisor.stop("misconfigured", problem);
-    else if (settings.disabled) await server.supervisor.stop("disabled");
-    else if (source.kind !== "code") await this.#applyTrust(server);
-    const remembered = await this.#memory?.read(server);
-    if (remembered) await this.#takeIn(server, remembered);
+    this.#members.set(name, server);
+    // In the same turn: it cannot be used before it is known whether it may be.
+    await this.#settle(server).catch(async (reason) => {
+      await this.remove(name);
+      throw reason;
+    });
     if (settings.eager && server.supervisor.state === "idle") server.supervisor.start();
-    return server;
   }
 
   async remove(name: string): Promise<void> {
@@ -104,29 +111,24 @@ export class Servers {
     this.#with.catalog.remove(name);
     this.#changed.delete(name);
     this.#shown.delete(name);
+    this.#with.asking.withdraw(name);
     await server.close();
   }
 
   async enable(name: string, isOn: boolean): Promise<void> {
-    const { supervisor } = this.find(name);
-    if (!isOn) await supervisor.stop("disabled");
-    else if (supervisor.state === "disabled") {
-      supervisor.admit();
-      await this.#applyTrust(this.find(name));
-    }
+    const server = this.find(name);
+    server.isOff = !isOn;
+    await this.#settle(server);
   }
 
   /** Writes down whether a server may be started, and acts upon it. */
-  async trust(name: string, { allow, for: scope = "once", trustHints = false }: TrustVerdict): Promise<void> {
-    const server = this.find(name);
-    const { grants, activity } = this.#with;
-    // A no that is not remembered would be asked again at once.
-    const kept = scope === "always" ? "always" : "session";
-    await grants.add({ ...trustIn(server), allow, scope: kept });
-    await grants.add({ ...trustIn(server), subject: "hints", allow: allow && trustHints, scope: kept });
-    const { digest } = server;
-    activity.record({ kind: "trust", server: name, allow, scope: kept, trustHints, digest }, { urgent: true });
-    await this.#applyTrust(server);
+  async trust(name: string, verdict: TrustVerdict): Promise<void> {
+    await this.#decide(this.find(name), verdict);
+  }
+
+  /** Acts upon what the user has decided by now. */
+  async settleAll(): Promise<void> {
+    await Promise.all(this.all.map((server) => this.#settle(server)));
   }
 
   /** Shows a tool to models or hides it, whatever the configuration says. */
@@ -142,19 +144,17 @@ export class Servers {
     return [...this.#changed].flatMap(([server, changes]) => changes.map((change) => ({ ...change, server })));
   }
 
-  /** Takes a changed definition as the right one. */
-  async accept(name: string, of: string): Promise<void> {
+  /** Takes a changed definition as the right one, if it is still the one that was looked at. */
+  async accept(name: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void> {
     const server = this.find(name);
-    const change = this.#changed.get(name)?.find((changed) => changed.name === of);
-    if (!change) throw new PortolanError("invalid-argument", `${name}: the definition of ${of} has not changed`);
+    const { name: of, digest } = change;
     const pinned = { server: name, serverDigest: server.digest };
     if (!(await this.#with.pins.accept(pinned, change))) {
       throw new PortolanError(
         "invalid-argument",
-        `${name}: the definition of ${of} has changed again; look at it first`,
+        `${name}: the definition of ${of} is not the one to be accepted; look at changedDefinitions() again`,
       );
     }
-    const { digest } = change;
     this.#with.activity.record(
       { kind: "definition", server: name, name: of, accepted: true, digest },
       { urgent: true },
@@ -185,15 +185,23 @@ export class Servers {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.all.map((server) => server.close()));
+    this.#isClosed = true;
+    await Promise.allSettled(this.all.map((server) => server.close()));
+  }
+
+  /** Takes what a server offers as what counts from now on. */
+  #takeIn(server: HostedServer, offers: Offers): Promise<void> {
+    server.offers = offers;
+    return server.inTurn(() => this.#compare(server));
   }
 
   /** Compares what a server offers with what was accepted, and puts it into the catalogue. */
-  async #takeIn(server: HostedServer, offers: Offers): Promise<void> {
+  async #compare(server: HostedServer): Promise<void> {
     const { pins, catalog, activity, tell } = this.#with;
-    const { name, digest: serverDigest } = server;
-    server.offers = offers;
+    const { name, digest: serverDigest, offers } = server;
+    const isWanted = () => !server.supervisor.isBarred;
     const report = await pins.check({ server: name, serverDigest }, offers.tools, offers.instructions);
+    if (!isWanted()) return;
     const before = new Set((this.#changed.get(name) ?? []).map(({ digest }) => digest));
     this.#changed.set(name, report.changed);
     const byName = new Map(report.changed.map((change) => [`${change.kind} ${change.name}`, change.digest]));
@@ -205,20 +213,17 @@ export class Servers {
         const changed = byName.get(`tool ${tool.name}`);
         return { digest: changed ?? report.digests.get(tool.name) ?? "", isQuarantined: changed !== undefined };
       },
-      { acceptsInstructions: !byName.has("instructions instructions"), isShown },
+      { acceptsInstructions: !byName.has("instructions instructions"), isShown, isWanted },
     );
-    for (const change of report.changed) {
-      if (before.has(change.digest)) continue;
-      activity.record({
-        kind: "definition",
-        server: name,
-        name: change.name,
-        digest: change.digest,
-        diff: change.diff,
-      });
+    const fresh = report.changed.filter(({ digest }) => !before.has(digest));
+    for (const change of fresh.slice(0, maxNoted)) {
+      const { name: of, digest, diff } = change;
+      activity.record({ kind: "definition", server: name, name: of, digest, diff });
       tell({ kind: "definition", server: name, change });
     }
-    await this.#memory?.keep(server, offers);
+    const more = fresh.length - maxNoted;
+    if (more > 0) activity.record({ kind: "definition", server: name, more });
+    await this.#memory?.keep(server, offers).catch(({ message }) => tell({ kind: "warning", server: name, message }));
   }
 
   #isShown({ name, entry }: HostedServer): (tool: string) => boolean {
@@ -227,16 +232,39 @@ export class Servers {
     return (tool) => shown?.get(tool) ?? isNamed(tool);
   }
 
-  /** A server that a file names is started only if the user has agreed to exactly that. */
-  async #applyTrust(server: HostedServer): Promise<void> {
-    const { grants } = this.#with;
-    const { supervisor, entry } = server;
-    if (entry.source.kind === "code") return supervisor.admit();
+  /** Finds out whether a server may be started, and acts upon it; what must not be started offers nothing either. */
+  async #settle(server: HostedServer): Promise<void> {
+    const { grants, catalog } = this.#with;
+    const { name, supervisor, entry, offers } = server;
+    if (this.#members.get(name) !== server) return;
+    const isOurs = entry.source.kind === "code";
     const known = grants.find(trustIn(server));
-    server.trustsHints =
-      entry.settings.trustHints ?? grants.find({ ...trustIn(server), subject: "hints" })?.allow ?? false;
-    if (known?.allow) supervisor.admit();
-    else await supervisor.stop("untrusted", known ? "the user said no" : undefined);
+    const believed = isOurs || (grants.find({ ...trustIn(server), subject: "hints" })?.allow ?? false);
+    server.trustsHints = entry.settings.trustHints ?? believed;
+    let barrier: Barrier | undefined;
+    let reason: string | undefined;
+    if (entry.problem !== undefined) [barrier, reason] = ["misconfigured", entry.problem];
+    else if (server.isOff) barrier = "disabled";
+    // What a file names is started only if the user has agreed to exactly that.
+    else if (!(known?.allow ?? isOurs)) [barrier, reason] = ["untrusted", known && "the user said no"];
+    if (barrier) {
+      catalog.remove(name);
+      await supervisor.stop(barrier, reason);
+      return;
+    }
+    supervisor.admit();
+    if (offers !== nothing && !catalog.knows(name)) await this.#takeIn(server, offers);
+  }
+
+  async #decide(server: HostedServer, { allow, for: scope = "once", trustHints = false }: TrustVerdict): Promise<void> {
+    const { grants, activity } = this.#with;
+    const { name, digest } = server;
+    // A no that is not remembered would be asked again at once.
+    const kept = scope === "always" ? "always" : "session";
+    await grants.add({ ...trustIn(server), allow, scope: kept });
+    await grants.add({ ...trustIn(server), subject: "hints", allow: allow && trustHints, scope: kept });
+    activity.record({ kind: "trust", server: name, allow, scope: kept, trustHints, digest }, { urgent: true });
+    await this.#settle(server);
   }
 
   #askForTrust(server: HostedServer): Promise<void> {
@@ -244,34 +272,23 @@ export class Servers {
     const { name, entry } = server;
     if (!asking.answers("trust") || grants.find(trustIn(server))) return Promise.resolve();
     const asked =
-      this.#asked.get(name) ??
+      this.#asked.get(server) ??
       asking
         .ask<"trust">({ kind: "trust", server: name, subject: describeForTrust(entry) })
-        .then((verdict) => this.trust(name, verdict))
-        .finally(() => this.#asked.delete(name));
-    this.#asked.set(name, asked);
+        .then((verdict) => this.#decide(server, verdict))
+        .finally(() => this.#asked.delete(server));
+    this.#asked.set(server, asked);
     return asked;
   }
 
   #noteState(server: HostedServer): void {
     const { status } = server.supervisor;
     const { name, state, reason } = status;
-    if (this.#lastState.get(name) === state) return;
-    this.#lastState.set(name, state);
+    if (this.#lastState.get(server) === state) return;
+    this.#lastState.set(server, state);
     this.#with.activity.record({ kind: "server", server: name, state, ...(reason !== undefined && { reason }) });
     this.#with.tell({ kind: "server", server: name, status });
   }
-}
-
-/** What an entry says that must not be written down anywhere else: what is called a secret, or looks like a key. */
-function secretsOf({ way, written }: ServerEntry): string[] {
-  const said = [way, written].flatMap((it) => {
-    if ("command" in it) return Object.entries(it.env ?? {});
-    return "url" in it ? Object.entries(it.headers ?? {}) : [];
-  });
-  return said
-    .filter(([name, value]) => hasSecretName(name) || /^[\w+/=.-]{20,}$/.test(value))
-    .map(([, value]) => value);
 }
 
 function trustIn({ name: server, digest }: HostedServer) {

@@ -156,7 +156,7 @@ test("what must not be started is not, whoever asks", async () => {
   expect(attempts()).toBe(1);
   await supervisor.stop("closed");
   supervisor.admit();
-  await expect(supervisor.use()).rejects.toThrow("one belongs to a host that is closed");
+  await expect(supervisor.use()).rejects.toThrow("one was removed, or its host is closed");
 });
 
 test("a server that wants a login is not tried again by itself", async () => {
@@ -190,4 +190,97 @@ test("only so many servers start at once", async () => {
   }
   expect((await started).length).toBe(50);
   expect(most).toBe(2);
+});
+
+test("stopping a server that must not be started does not let it be started", async () => {
+  for (const barrier of ["untrusted", "disabled", "misconfigured"] as const) {
+    const { supervisor, attempts } = createSupervisor(async () => new Line());
+    await supervisor.stop(barrier, "because");
+    await supervisor.stop();
+    expect(supervisor.status).toMatchObject({ state: barrier, reason: "because" });
+    await expect(supervisor.use()).rejects.toMatchObject({ code: "server-unavailable" });
+    expect(attempts()).toBe(0);
+  }
+});
+
+test("a pause never grows beyond a minute, and is not the same for all", async () => {
+  const { supervisor, clock } = createSupervisor(async () => {
+    throw new Error("no");
+  });
+  for (let attempt = 0; attempt < 20; attempt += 1) await supervisor.start().catch(() => {});
+  expect(supervisor.status.retryInMs).toBe(60_000);
+  const early = new Supervisor(entry, {
+    clock,
+    gate: new Gate(1),
+    random: () => 0,
+    connected: () => {},
+    changed: () => {},
+    open: () => Promise.reject(new Error("no")),
+  });
+  await early.start().catch(() => {});
+  expect(early.status.retryInMs).toBe(800);
+});
+
+test("a server that is stopped forgets its failures, and is not brought back by an old timer", async () => {
+  const lines: Line[] = [];
+  const { supervisor, clock, attempts } = createSupervisor(async () => {
+    lines.push(new Line());
+    return lines.at(-1) as Line;
+  });
+  for (let crash = 0; crash < 3; crash += 1) {
+    await supervisor.start();
+    lines.at(-1)?.lose(new Error("crashed"));
+    await clock.advance(0);
+  }
+  expect(supervisor.status.retryInMs).toBe(2_560);
+  await supervisor.stop();
+  await clock.advance(600_000);
+  expect(supervisor.status.state).toBe("idle");
+  expect(attempts()).toBe(3);
+  await supervisor.start();
+  lines.at(-1)?.lose(new Error("crashed"));
+  await clock.advance(0);
+  expect(supervisor.status.retryInMs).toBe(1_000);
+});
+
+test("a connection that ends after its server was started again changes nothing", async () => {
+  const lines: Line[] = [];
+  const { supervisor, clock } = createSupervisor(async () => {
+    lines.push(new Line());
+    return lines.at(-1) as Line;
+  });
+  await supervisor.start();
+  const [first] = lines;
+  await supervisor.stop();
+  expect(first?.isClosed).toBe(true);
+  await supervisor.start();
+  first?.lose(new Error("late"));
+  await clock.advance(0);
+  expect(supervisor.status.state).toBe("ready");
+});
+
+test("what a process last wrote is kept when it is gone", async () => {
+  const line = Object.assign(new Line(), { stderr: "out of memory" });
+  const { supervisor, clock } = createSupervisor(async () => line);
+  await supervisor.start();
+  line.lose(new Error("crashed"));
+  await clock.advance(0);
+  expect(supervisor.status).toMatchObject({ state: "down", stderr: "out of memory" });
+});
+
+test("who waits in line can be stopped at once", async () => {
+  const gate = new Gate(1);
+  let finish: (line: Line) => void = () => {};
+  const slow = createSupervisor(() => new Promise((resolve) => (finish = resolve)), gate);
+  const waiting = createSupervisor(async () => new Line(), gate);
+  const first = slow.supervisor.start();
+  const second = waiting.supervisor.start();
+  // Resolves though the first one still holds the only place.
+  await waiting.supervisor.stop();
+  await expect(second).rejects.toThrow("stopped while it was starting");
+  expect(waiting.attempts()).toBe(0);
+  finish(new Line());
+  await first;
+  await waiting.supervisor.start();
+  expect(waiting.attempts()).toBe(1);
 });

@@ -6,6 +6,7 @@ import type { Connection } from "./connection.ts";
 import type { ServerEntry } from "./entry.ts";
 import type { Gate } from "./gate.ts";
 import type { ServerState, ServerStatus } from "./status.ts";
+import { waitFor } from "./wait-for.ts";
 
 const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
@@ -95,10 +96,10 @@ export class Supervisor {
   start(): Promise<Client> {
     if (this.#connection) return Promise.resolve(this.#connection.client);
     if (this.#starting) return this.#starting;
-    if (this.#isBarred) return Promise.reject(this.#unusable());
+    if (this.isBarred) return Promise.reject(this.#unusable());
     this.#stopTimer?.();
     const stop = new AbortController();
-    const starting = this.#with.gate.pass(() => this.#open(stop.signal));
+    const starting = this.#with.gate.pass(() => this.#open(stop.signal), stop.signal);
     this.#stopStarting = stop;
     this.#starting = starting;
     // The state tells of it; whoever waits hears it, too.
@@ -107,9 +108,9 @@ export class Supervisor {
     return starting;
   }
 
-  /** Ends it; it is started again when it is needed. */
+  /** Ends it; it is started again when it is needed, unless it must not be. */
   async stop(next: Barrier | "idle" | "closed" = "idle", reason?: string): Promise<void> {
-    if (this.#state === "closed") return;
+    if (this.#state === "closed" || (next === "idle" && this.isBarred)) return;
     this.#stopTimer?.();
     const connection = this.#connection;
     const starting = this.#starting;
@@ -125,10 +126,11 @@ export class Supervisor {
 
   /** Lets a server that was not to be started be started from now on. */
   admit(): void {
-    if (this.#isBarred && this.#state !== "closed") this.#enter("idle");
+    if (this.isBarred && this.#state !== "closed") this.#enter("idle");
   }
 
-  get #isBarred(): boolean {
+  /** Whether it is not started, whoever asks. */
+  get isBarred(): boolean {
     return ["disabled", "misconfigured", "untrusted", "closed"].includes(this.#state);
   }
 
@@ -206,20 +208,9 @@ export class Supervisor {
       misconfigured: "cannot be started as it is configured",
       untrusted: "is not trusted yet, so it is not started",
       down: `is down; it is tried again in ${Math.ceil((retryInMs ?? 0) / 1_000)} s`,
-      closed: "belongs to a host that is closed",
+      closed: "was removed, or its host is closed",
     };
     const why = this.#reason === undefined ? "" : `: ${this.#reason}`;
     return new PortolanError("server-unavailable", `${name} ${what[this.#state] ?? this.#state}${why}`);
   }
-}
-
-/** What others wait for goes on when one of them gives up. */
-export function waitFor<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(toError(signal.reason));
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

@@ -2,6 +2,7 @@ import { toError } from "../../client/failures.ts";
 import { PortolanError } from "../../errors.ts";
 import type { CallToolResult, ToolResultContent } from "../../protocol/types/index.ts";
 import type { Conversation, Host, HostCallOptions } from "../api.ts";
+import { display } from "../display/index.ts";
 import { type Presentation, toAttachment, toToolResult } from "./content.ts";
 import type { RunEvent, RunOptions, WantedCall } from "./run.ts";
 import type { Toolbox } from "./toolbox.ts";
@@ -16,6 +17,8 @@ export interface CallRoom {
   readonly conversation: Conversation;
   readonly presentation: Presentation;
   readonly options: RunOptions;
+  /** What was decided about calls that waited. */
+  readonly decisions: { readonly [call: string]: boolean };
   readonly signal: AbortSignal;
   readonly tell: (event: RunEvent) => Promise<void>;
 }
@@ -43,7 +46,7 @@ export async function makeCall(call: WantedCall, room: CallRoom): Promise<ToolRe
     result = { content: [{ type: "text", text: explain(thrown, room) }], isError: true };
   }
   await tell({ type: "tool", stage: "result", id, result });
-  return toToolResult(id, `tool ${tool.name} of server "${server}"`, result, presentation);
+  return toToolResult(id, `tool ${display(tool.name)} of server "${display(server)}"`, result, presentation);
 }
 
 type OwnResult = Omit<ToolResultContent, "type" | "toolUseId">;
@@ -68,6 +71,7 @@ const ownCalls: { readonly [name: string]: (call: WantedCall, room: CallRoom) =>
   },
   async read_resource(call, room) {
     const [server, uri] = [String(call.input["server"]), String(call.input["uri"])];
+    if (!room.toolbox.isWanted(server)) return say(`There is no server ${JSON.stringify(server)}.`, true);
     try {
       const contents = await room.host.readResource(server, uri, callOptions(call, room));
       return { content: toAttachment(server, uri, contents, room.presentation) };
@@ -78,8 +82,10 @@ const ownCalls: { readonly [name: string]: (call: WantedCall, room: CallRoom) =>
 };
 
 function callOptions({ id }: WantedCall, room: CallRoom): HostCallOptions {
-  const { run, conversation, signal, options } = room;
-  const approve = options.approvals === "pause" ? pausing(id, options.decisions) : options.answers?.approve;
+  const { run, conversation, signal, options, decisions } = room;
+  const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined;
+  const otherwise = options.approvals === "pause" ? pause : options.answers?.approve;
+  const approve = decision === undefined ? otherwise : () => decision;
   return {
     by: "model",
     run,
@@ -90,13 +96,8 @@ function callOptions({ id }: WantedCall, room: CallRoom): HostCallOptions {
   };
 }
 
-/** Takes a decision that was made meanwhile, or has the run pause. */
-function pausing(id: string, decisions: { readonly [call: string]: boolean } = {}) {
-  return (): boolean => {
-    const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined;
-    if (decision === undefined) throw new Paused("The call waits for an approval");
-    return decision;
-  };
+function pause(): never {
+  throw new Paused("The call waits for an approval");
 }
 
 /** What a model hears of a call that failed; what ends the run is no answer. */

@@ -1,6 +1,5 @@
 import { toError } from "../../client/failures.ts";
-import { PortolanError } from "../../errors.ts";
-import type { Model, UnreadableToolEvent, Usage } from "../../models/model.ts";
+import type { Model } from "../../models/model.ts";
 import type { SamplingContent, SamplingMessage, ToolResultContent } from "../../protocol/types/index.ts";
 import type { Conversation, Host } from "../api.ts";
 import { type CallRoom, makeCall, Paused } from "./calls.ts";
@@ -8,7 +7,9 @@ import { Aside, type Presentation, toAttachment, toMessages } from "./content.ts
 import { fit } from "./context.ts";
 import { systemPrompt } from "./instructions.ts";
 import type { RunDone, RunEnd, RunEvent, RunOptions, RunState, Task, WantedCall } from "./run.ts";
+import { isState, messagesOf, resultsIn } from "./state.ts";
 import { Toolbox } from "./toolbox.ts";
+import { readTurn, type Turn } from "./turn.ts";
 
 /** Of what the model can take, so much at most goes to the tools it is shown. */
 const toolShare = 0.25;
@@ -29,13 +30,6 @@ export interface LoopOptions {
   readonly isSafe: (server: string, tool: string) => boolean;
 }
 
-/** One turn of the model. */
-interface Turn {
-  readonly content: SamplingContent[];
-  readonly unreadable: readonly UnreadableToolEvent[];
-  readonly stopReason: string;
-}
-
 /** A model that calls tools until it has said all it has to say, or something stops it. */
 export class Loop {
   readonly #with: LoopOptions;
@@ -48,6 +42,8 @@ export class Loop {
   #messages: SamplingMessage[];
   #pending: readonly WantedCall[];
   #settled: readonly ToolResultContent[];
+  /** Answers to what is pending at the beginning; they hold for nothing that comes later. */
+  #decisions: RunOptions["decisions"];
   #turns: number;
   #calls: number;
   #text = "";
@@ -55,23 +51,24 @@ export class Loop {
   constructor(options: LoopOptions) {
     this.#with = options;
     const { task, model } = options;
+    const { contextTokens = model.capabilities.contextTokens ?? 32_000, history = [], decisions } = options.options;
     const state = isState(task) ? task : undefined;
-    const { contextTokens = model.capabilities.contextTokens ?? 32_000, history = [], after } = options.options;
-    const known = state ?? after;
+    const before = state ?? ("messages" in history ? history : undefined);
     this.#contextTokens = contextTokens;
-    this.#messages = [...(state?.messages ?? (after ? answered(after) : history))];
+    this.#messages = [...(state?.messages ?? messagesOf(history))];
     this.#pending = state?.pending ?? [];
-    this.#settled = (state?.settled ?? []).flatMap(({ content }) => content as ToolResultContent[]);
+    this.#settled = state ? resultsIn(state) : [];
+    this.#decisions = decisions;
     this.#turns = state?.turns ?? 0;
     this.#calls = state?.calls ?? 0;
     this.#conversation = {
-      contentFrom: new Set(known?.contentFrom),
-      resourcesFrom: new Set(known?.resourcesFrom),
+      contentFrom: new Set(before?.contentFrom),
+      resourcesFrom: new Set(before?.resourcesFrom),
     };
-    this.#aside = new Aside(known?.aside ?? {});
+    this.#aside = new Aside(before?.aside ?? {});
     this.#toolbox = new Toolbox(options.host.catalog, {
       maxTokens: contextTokens * toolShare,
-      found: known?.found ?? [],
+      found: before?.found ?? [],
       ...pick(options.options),
     });
     this.#presentation = { model, aside: this.#aside, maxChars: options.options.maxResultChars ?? 20_000 };
@@ -114,9 +111,8 @@ export class Loop {
       if (this.#turns >= maxTurns) return "max-turns";
       const turn = await this.#speak();
       if (turn === undefined) return "context";
-      const wanted = turn.content.filter((block) => block.type === "tool_use");
-      if (wanted.length === 0 && turn.unreadable.length === 0) return endOf(turn.stopReason);
-      this.#pending = wanted.map(({ id, name, input }) => ({ id, name, input }));
+      if (turn.calls.length === 0 && turn.unreadable.length === 0) return endOf(turn.stopReason);
+      this.#pending = turn.calls;
       // A call that cannot be read has its answer at once.
       this.#settled = turn.unreadable.map(({ id, name }) => refuse(id, name));
     }
@@ -146,7 +142,7 @@ export class Loop {
   async #speak(): Promise<Turn | undefined> {
     const { model, options, host, signal, tell } = this.#with;
     const { maxTokens = 4_096 } = options;
-    if (Object.keys(this.#aside.toJSON()).length > 0) this.#toolbox.offerMore();
+    if (!this.#aside.isEmpty) this.#toolbox.offerMore();
     const servers = options.servers ?? host.servers.map(({ name }) => name);
     const system = systemPrompt(options.system, host.catalog, servers);
     const tools = model.capabilities.tools ? this.#toolbox.tools() : [];
@@ -156,35 +152,17 @@ export class Loop {
     this.#messages = [...messages];
     this.#turns += 1;
 
-    const content: SamplingContent[] = [];
-    const unreadable: UnreadableToolEvent[] = [];
-    let text = "";
-    let stopReason = "endTurn";
-    for await (const event of model.stream({ system, messages, tools, maxTokens, signal })) {
-      if (event.type === "text") text += event.delta;
-      if (event.type === "text" || event.type === "thinking") await tell(event);
-      if (event.type === "tool") {
-        if (event.unreadable !== undefined) unreadable.push(event);
-        const { id, name, input = {} } = event;
-        content.push({ type: "tool_use", id, name, input });
-      }
-      if (event.type === "end") {
-        stopReason = event.stopReason;
-        if (event.usage) await this.#count(event.model, event.usage);
-      }
-    }
-    if (text !== "") content.unshift({ type: "text", text });
-    this.#text = text;
-    if (content.length > 0) this.#messages.push({ role: "assistant", content });
-    const broken = new Set(unreadable.map(({ id }) => id));
-    return {
-      content: content.filter((block) => block.type !== "tool_use" || !broken.has(block.id)),
-      unreadable,
-      stopReason,
-    };
+    const turn = await readTurn(model, { system, messages, tools, maxTokens, signal }, tell);
+    const { inputTokens = 0, outputTokens = 0 } = turn.usage ?? {};
+    this.#usage.inputTokens += inputTokens;
+    this.#usage.outputTokens += outputTokens;
+    if (turn.usage) await tell({ type: "usage", model: turn.model, usage: turn.usage });
+    this.#text = turn.text;
+    if (turn.content.length > 0) this.#messages.push({ role: "assistant", content: [...turn.content] });
+    return turn;
   }
 
-  /** Makes the calls of a turn: those that only read side by side, the others one after the other. False when some must be approved first. */
+  /** Makes the calls of a turn: those that only read side by side, the others one after the other. False when one must be approved first. */
   async #makeCalls(): Promise<boolean> {
     const room: CallRoom = {
       ...this.#with,
@@ -192,21 +170,22 @@ export class Loop {
       toolbox: this.#toolbox,
       conversation: this.#conversation,
       presentation: this.#presentation,
+      decisions: this.#decisions ?? {},
     };
-    const waiting: WantedCall[] = [];
     for (const group of this.#groups()) {
       const results = await Promise.allSettled(group.map((call) => makeCall(call, room)));
-      for (const [at, settled] of results.entries()) {
-        const call = group[at] as WantedCall;
-        if (settled.status === "fulfilled") {
-          this.#settled = [...this.#settled, settled.value];
-          this.#calls += 1;
-        } else if (settled.reason instanceof Paused) waiting.push(call);
-        else throw settled.reason;
-      }
+      const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+      const ids = new Set(made.map(({ toolUseId }) => toolUseId));
+      // At once, whatever became of the others: what is done must not be done again by whoever goes on from here.
+      this.#settled = [...this.#settled, ...made];
+      this.#pending = this.#pending.filter(({ id }) => !ids.has(id));
+      this.#calls += made.length;
+      const failed = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+      for (const reason of failed) if (!(reason instanceof Paused)) throw reason;
+      // What comes after a call that waits may build on it.
+      if (failed.length > 0) return false;
     }
-    this.#pending = waiting;
-    if (waiting.length > 0) return false;
+    this.#decisions = undefined;
     this.#messages.push({ role: "user", content: [...this.#settled] });
     this.#settled = [];
     return true;
@@ -226,12 +205,6 @@ export class Loop {
     return groups;
   }
 
-  async #count(model: string, usage: Usage): Promise<void> {
-    this.#usage.inputTokens += usage.inputTokens ?? 0;
-    this.#usage.outputTokens += usage.outputTokens ?? 0;
-    await this.#with.tell({ type: "usage", model, usage });
-  }
-
   get #state(): RunState {
     const { contentFrom, resourcesFrom } = this.#conversation;
     return {
@@ -249,12 +222,6 @@ export class Loop {
   }
 }
 
-export function isState(task: Task | RunState): task is RunState {
-  if (typeof task === "string" || !("messages" in task)) return false;
-  if (Array.isArray(task.messages) && Array.isArray(task.pending)) return true;
-  throw new PortolanError("invalid-argument", "run: expected the state of a run, as its last event has it");
-}
-
 function endOf(stopReason: string): RunEnd {
   if (stopReason === "maxTokens") return "max-tokens";
   return stopReason === "refusal" ? "refusal" : "done";
@@ -267,9 +234,4 @@ function refuse(toolUseId: string, name: string): ToolResultContent {
 
 function pick({ servers, only, except }: RunOptions): Pick<RunOptions, "servers" | "only" | "except"> {
   return { ...(servers && { servers }), ...(only && { only }), ...(except && { except }) };
-}
-
-/** What was said in a run, without calls that nobody has answered: models take none. */
-function answered({ messages, pending, settled }: RunState): readonly SamplingMessage[] {
-  return pending.length + settled.length > 0 ? messages.slice(0, -1) : messages;
 }

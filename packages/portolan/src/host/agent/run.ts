@@ -12,13 +12,8 @@ export interface RunOptions {
   readonly system?: string;
   /** Resources that the user chose for the model to see. */
   readonly attach?: readonly { readonly server: string; readonly uri: string }[];
-  /** What was said before. */
-  readonly history?: readonly SamplingMessage[];
-  /**
-   * The state that an earlier run of the same conversation has ended with, in the place of `history`: consent still
-   * knows whose words are in it.
-   */
-  readonly after?: RunState;
+  /** What was said before: messages, or the `state` of an earlier run, which also knows whose words are in it. */
+  readonly history?: readonly SamplingMessage[] | RunState;
   /** Only the tools and resources of these servers. */
   readonly servers?: readonly string[];
   /** Names as `server.tool`, `*` for any characters: only these tools, or all but these, beside what the host shows. */
@@ -68,7 +63,7 @@ export interface WantedCall {
 export interface RunState {
   readonly id: string;
   readonly messages: readonly SamplingMessage[];
-  /** Calls without a result: they wait for a decision. */
+  /** Calls without a result: they wait for a decision, or were under way when the run ended. They are made when it goes on. */
   readonly pending: readonly WantedCall[];
   /** Results of the same turn that wait for the others. */
   readonly settled: readonly SamplingMessage[];

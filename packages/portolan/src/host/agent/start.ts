@@ -24,6 +24,8 @@ export function startRun(
   if (own?.aborted) follow();
   else own?.addEventListener("abort", follow, { once: true });
   const stream = new EventStream(() => cancel("nobody reads the run any more"));
+  // Whoever does not read on must not keep a run from ending.
+  stop.signal.addEventListener("abort", () => stream.release(), { once: true });
   const tell = (event: RunEvent) => stream.tell(event);
   const loop = new Loop({ ...options, model, signal: stop.signal, tell });
   loop.run().finally(() => own?.removeEventListener("abort", follow));

@@ -9,8 +9,10 @@ export class EventStream implements AsyncIterable<RunEvent> {
   #unread: RunEvent[] = [];
   #isRead = false;
   #isOver = false;
+  #isReleased = false;
   #wakeReader: () => void = () => {};
-  #wakeWriter: () => void = () => {};
+  /** Those who wait for room. */
+  #writers: (() => void)[] = [];
   #finish: (done: RunDone) => void = () => {};
 
   /** `left` is called when the reader leaves before the end. */
@@ -24,19 +26,24 @@ export class EventStream implements AsyncIterable<RunEvent> {
   /** Resolves when there is room for more; what nobody reads is not kept. */
   async tell(event: RunEvent): Promise<void> {
     if (this.#isOver) return;
+    const isFull = this.#unread.length >= maxUnread;
+    // There is always newer progress.
+    if (isFull && event.type === "tool" && event.stage === "progress") return;
     this.#unread.push(event);
     if (event.type === "done") {
       this.#isOver = true;
       this.#finish(event);
     }
     this.#wakeReader();
-    if (this.#unread.length < maxUnread) return;
+    if (this.#unread.length < maxUnread || this.#isReleased || this.#isOver) return;
     if (!this.#isRead) this.#unread.shift();
-    else {
-      await new Promise<void>((resolve) => {
-        this.#wakeWriter = resolve;
-      });
-    }
+    else await new Promise<void>((resolve) => this.#writers.push(resolve));
+  }
+
+  /** The reader is waited for no longer: the run is to end. */
+  release(): void {
+    this.#isReleased = true;
+    this.#wakeWriters();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
@@ -45,7 +52,7 @@ export class EventStream implements AsyncIterable<RunEvent> {
       for (;;) {
         const batch = this.#unread;
         this.#unread = [];
-        this.#wakeWriter();
+        this.#wakeWriters();
         yield* batch;
         if (this.#unread.length > 0) continue;
         if (this.#isOver) return;
@@ -54,8 +61,12 @@ export class EventStream implements AsyncIterable<RunEvent> {
         });
       }
     } finally {
-      this.#wakeWriter();
+      this.release();
       if (!this.#isOver) this.#left();
     }
+  }
+
+  #wakeWriters(): void {
+    for (const wake of this.#writers.splice(0)) wake();
   }
 }

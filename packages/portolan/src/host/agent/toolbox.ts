@@ -23,7 +23,8 @@ export interface ToolboxOptions extends Pick<RunOptions, "servers" | "only" | "e
 /** The tools that a model sees in one conversation. */
 export class Toolbox {
   readonly #catalog: CatalogView;
-  readonly #isWanted: (server: string) => boolean;
+  /** Whether a server takes part. */
+  readonly isWanted: (server: string) => boolean;
   readonly #isShown: (name: string) => boolean;
   readonly #maxTokens: number;
   /** Names of the tools that the model has looked up, in the order in which it did. */
@@ -35,7 +36,7 @@ export class Toolbox {
     const { servers, maxTokens, found } = options;
     this.#catalog = catalog;
     const wanted = servers && new Set(servers);
-    this.#isWanted = (server) => wanted?.has(server) ?? true;
+    this.isWanted = (server) => wanted?.has(server) ?? true;
     this.#isShown = createFilter(options);
     this.#maxTokens = maxTokens;
     this.#found = new Set(found);
@@ -86,7 +87,7 @@ export class Toolbox {
     const fits = (text: string) => words.every((word) => text.includes(word));
     const { resources, templates } = this.#catalog;
     return [...resources, ...templates]
-      .filter((item) => this.#isWanted(item.server) && fits(JSON.stringify(item).toLowerCase()))
+      .filter((item) => this.isWanted(item.server) && fits(JSON.stringify(item).toLowerCase()))
       .slice(0, limit)
       .map((item) => {
         const address = "uri" in item ? item.uri : `${item.uriTemplate} (fill in what is in braces)`;
@@ -95,13 +96,13 @@ export class Toolbox {
   }
 
   #isFor({ server, name, isVisible }: CatalogTool): boolean {
-    return isVisible && this.#isWanted(server) && this.#isShown(`${server}.${name}`);
+    return isVisible && this.isWanted(server) && this.#isShown(`${server}.${name}`);
   }
 
   #ownTools(): ModelTool[] {
     const hasResources =
-      this.#catalog.resources.some(({ server }) => this.#isWanted(server)) ||
-      this.#catalog.templates.some(({ server }) => this.#isWanted(server));
+      this.#catalog.resources.some(({ server }) => this.isWanted(server)) ||
+      this.#catalog.templates.some(({ server }) => this.isWanted(server));
     return [...(hasResources ? readResource : []), ...(this.#hasAside ? [readMore] : [])];
   }
 }

@@ -9,11 +9,10 @@ import type { Asking, AskOptions } from "../asking.ts";
 import { inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import type { Grants } from "../policy/index.ts";
-import type { HostAnswers } from "../questions.ts";
 import type { Budget } from "./budget.ts";
 import { secretFieldsOf } from "./forms.ts";
 import { type RootDefinition, sortRoots } from "./roots.ts";
-import { sample } from "./sampling.ts";
+import { type During, sample } from "./sampling.ts";
 
 /** What servers' questions are answered with. */
 export interface AnswersRoom {
@@ -25,12 +24,6 @@ export interface AnswersRoom {
   /** None said: servers are not told that there are none, which would leave them nothing to work on. */
   readonly roots: () => readonly RootDefinition[] | undefined;
   readonly budgetOf: (server: string) => Budget;
-}
-
-/** The run and the answers that belong to some call. */
-export interface During {
-  readonly run?: string;
-  readonly answers?: HostAnswers;
 }
 
 /** How one server's questions are answered, the same on every revision; what nobody answers is not offered. */
@@ -80,7 +73,7 @@ class ServerAnswers {
 
   async visit(params: ElicitUrlParams, { signal }: QuestionContext): Promise<ElicitResult> {
     const address = inspectHost(params.url);
-    const isSafe = address.scheme === "https" || address.isLoopback;
+    const isSafe = address.scheme === "https" || (address.scheme === "http" && address.isLoopback);
     this.#note("question", { of: "address", host: address.host, warnings: address.warnings });
     if (!isSafe || address.hasCredentials) {
       this.#note("answer", { of: "address", action: "decline", why: "it is no safe address" });
@@ -103,7 +96,6 @@ class ServerAnswers {
     const known = grants.find(bound);
     if (known?.allow === false)
       throw new RpcError(-1, "Sampling was refused: the user does not want it from this server");
-    const { run, answers } = this.#during;
     return sample(
       {
         server: name,
@@ -118,7 +110,7 @@ class ServerAnswers {
       },
       params,
       context,
-      { ...(run !== undefined && { id: run }), ...(answers && { answers }) },
+      this.#during,
     );
   }
 

@@ -13,14 +13,17 @@ test("requests are counted by the minute and in all", async () => {
 
 test("tokens are counted when they are asked for, and an answer gets no more than is left", () => {
   const budget = new Budget({ tokens: 100, maxTokens: 50 }, createClock());
-  expect(budget.grant(1_000)).toBe(50);
-  expect(budget.take(30)).toBeUndefined();
-  budget.spend(40);
-  expect(budget.left.tokens).toBe(30);
-  expect(budget.grant(1_000)).toBe(30);
-  expect(budget.take(31)).toBe("100 tokens");
-  // What was refused was not counted.
-  expect(budget.take(30)).toBeUndefined();
+  expect(budget.grant(1_000, 10)).toBe(50);
+  expect(budget.take(80)).toBeUndefined();
+  expect(budget.grant(1_000, 5)).toBe(15);
+  expect(budget.take(21)).toBe("100 tokens");
+  // What was refused was not counted, and what was not used is given back.
+  budget.settle(80, 30);
+  expect(budget.left.tokens).toBe(70);
+  expect(budget.take(70)).toBeUndefined();
+  budget.settle(70, 90);
+  expect(budget.left.tokens).toBe(0);
+  expect(budget.grant(1_000)).toBe(1);
 });
 
 test("each server has a budget of its own, and some have other limits", () => {

@@ -33,29 +33,29 @@ export class Budget {
     return { tokens: Math.max(0, tokens - this.#tokens), requests: Math.max(0, requests - this.#requests) };
   }
 
-  /** Counts a request of about so many tokens; says what it is too much for, and then counts nothing. */
-  take(inputTokens: number): string | undefined {
+  /** Counts a request that may use so many tokens; says what it is too much for, and then counts nothing. */
+  take(mayUse: number): string | undefined {
     const { requestsPerMinute, requests, tokens } = this.#limits;
     const now = this.#clock.now();
     while (this.#recent[0] !== undefined && now - this.#recent[0] >= 60_000) this.#recent.shift();
     if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests in a minute`;
     if (this.#requests >= requests) return `${requests} requests`;
-    if (this.#tokens + inputTokens > tokens) return `${tokens} tokens`;
+    if (this.#tokens + mayUse > tokens) return `${tokens} tokens`;
     this.#recent.push(now);
     this.#requests += 1;
-    // At once, not when the answer is there: requests made side by side count, too.
-    this.#tokens += inputTokens;
+    // At once, not when the answer is there: requests made side by side share what is left.
+    this.#tokens += mayUse;
     return undefined;
   }
 
-  /** What an answer may still have of a wish for so many. */
-  grant(wanted: number): number {
-    return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens));
+  /** What an answer may still have of a wish for so many, beside what its request takes. */
+  grant(wanted: number, inputTokens = 0): number {
+    return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens - inputTokens));
   }
 
-  /** What a request was found to have used, beside what was counted for it. */
-  spend(tokens: number): void {
-    this.#tokens += Math.max(0, tokens);
+  /** Corrects what was counted for a request by what it has used. */
+  settle(mayUse: number, used: number): void {
+    this.#tokens += used - mayUse;
   }
 }
 

@@ -17,6 +17,8 @@ test.each([
   ["x", { description: "The one-time code that we have sent to you" }],
   ["y", { description: "Your credit card number" }],
   ["token", {}],
+  ["accessToken", {}],
+  ["smsOTP2fa", { title: "2FA" }],
   ["mnemonic", {}],
 ])("%s asks for a secret", (name, field) => {
   expect(fieldsOf({ [name]: field })).toEqual([name]);

@@ -24,25 +24,56 @@ export interface Sampling {
   readonly decided: (verdict: SamplingVerdict) => Promise<void>;
 }
 
+/** The run and the answers that belong to some call. */
+export interface During {
+  readonly run?: string;
+  readonly answers?: HostAnswers;
+}
+
 /** Has a model answer a server, if its user agrees to what is asked and to what is answered. */
 export async function sample(
   sampling: Sampling,
   wanted: CreateMessageParams,
   { signal }: QuestionContext,
-  during: { readonly id?: string; readonly answers?: HostAnswers } = {},
+  during: During = {},
 ): Promise<CreateMessageResult> {
-  const { server, models, budget, asking, reviews, note } = sampling;
+  const { server, models, budget, note } = sampling;
   // A server sees nothing of the conversation, whatever it asks for.
   const { includeContext: _, ...own } = wanted;
-  let params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens) };
-  let model = chooseModel(models, params.modelPreferences, needsOf(params));
+  const inputTokens = estimateTokens([own.systemPrompt ?? "", own.messages, own.tools ?? []]);
+  const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
+  const model = chooseModel(models, params.modelPreferences, needsOf(params));
   if (!model) throw refused("no model here can take what it holds", note, { server });
-  const inputTokens = estimateTokens([params.systemPrompt ?? "", params.messages, params.tools ?? []]);
-  const excess = budget.take(inputTokens);
+  const mayUse = inputTokens + params.maxTokens;
+  const excess = budget.take(mayUse);
   if (excess !== undefined) throw refused(`this server may use no more than ${excess}`, note, { limit: excess });
+  const spent = { tokens: inputTokens };
+  try {
+    return await review(sampling, { params, model, inputTokens, spent }, signal, during);
+  } finally {
+    budget.settle(mayUse, spent.tokens);
+  }
+}
 
+/** A request that the budget allows. */
+interface Allowed {
+  readonly params: CreateMessageParams;
+  readonly model: Model;
+  readonly inputTokens: number;
+  /** What it has used so far. */
+  readonly spent: { tokens: number };
+}
+
+async function review(
+  { server, models, budget, asking, reviews, note, decided }: Sampling,
+  allowed: Allowed,
+  signal: AbortSignal,
+  during: During,
+): Promise<CreateMessageResult> {
+  const { inputTokens, spent } = allowed;
+  let { params, model } = allowed;
   const options = { own: during.answers, signal };
-  const asked = { kind: "sample" as const, server, ...(during.id !== undefined && { run: during.id }) };
+  const asked = { kind: "sample" as const, server, ...(during.run !== undefined && { run: during.run }) };
   if (reviews.request) {
     const verdict = await asking.ask<"sample">(
       {
@@ -56,7 +87,7 @@ export async function sample(
       },
       options,
     );
-    await sampling.decided(verdict);
+    await decided(verdict);
     if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", note, { stage: "request" });
     if (verdict.params) params = { ...verdict.params, maxTokens: budget.grant(verdict.params.maxTokens) };
     if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
@@ -70,8 +101,7 @@ export async function sample(
       usage = used;
     },
   });
-  const outputTokens = usage.outputTokens ?? estimateTokens(result);
-  budget.spend(outputTokens + (usage.inputTokens ?? inputTokens) - inputTokens);
+  spent.tokens = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
   if (reviews.response) {
     const verdict = await asking.ask<"sample">({ ...asked, stage: "response", params, result }, options);
     if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", note, { stage: "response" });

@@ -83,3 +83,30 @@ test("words are told apart however names are spelled", () => {
   expect(wordsOf("listOpenIssues")).toEqual(wordsOf("list_open-issue"));
   expect(wordsOf("classes of glass")).toEqual(["class", "of", "glass"]);
 });
+
+test.each([
+  { one: ["a__b", "c"], other: ["a", "b__c"] },
+  { one: ["a_", "b"], other: ["a", "_b"] },
+  { one: ["a.b", "c"], other: ["a_b", "c"] },
+])("$one and $other are told apart by models", async ({ one, other }) => {
+  const nameOf = ([server = "", name = ""]: string[]) => modelNameOf(server, name);
+  expect(await nameOf(one)).not.toBe(await nameOf(other));
+});
+
+test("a tool resembles nothing that is gone", async () => {
+  const catalog = createCatalog();
+  await put(catalog, "a", [tool("send")]);
+  await put(catalog, "b", [tool("send")]);
+  expect(catalog.tool("b", "send")?.resembles).toBe("a.send");
+  catalog.remove("a");
+  await put(catalog, "b", [tool("send")]);
+  expect(catalog.tool("b", "send")?.resembles).toBeUndefined();
+});
+
+test("what is not wanted any more when it is ready is not put in", async () => {
+  const catalog = createCatalog();
+  const judge = () => ({ digest: "d", isQuarantined: false });
+  const options = { acceptsInstructions: true, isShown: () => true, isWanted: () => false };
+  await catalog.put("a", { ...nothing, tools: [tool("send")] }, judge, options);
+  expect(catalog.knows("a")).toBe(false);
+});

@@ -29,6 +29,15 @@ export interface Judged {
   readonly isQuarantined: boolean;
 }
 
+/** How what a server offers is put in. */
+export interface PutOptions {
+  readonly acceptsInstructions: boolean;
+  /** Whether models may see a tool. */
+  readonly isShown: (tool: string) => boolean;
+  /** Asked at the last moment: a server may be gone by then. */
+  readonly isWanted?: () => boolean;
+}
+
 /** What can be looked up in all that the servers offer. */
 export interface CatalogView {
   /** Every tool, also those that models do not see. */
@@ -121,7 +130,7 @@ export class Catalog implements CatalogView {
     server: string,
     offers: Offers,
     judge: (tool: Tool) => Judged,
-    { acceptsInstructions, isShown }: { acceptsInstructions: boolean; isShown: (tool: string) => boolean },
+    { acceptsInstructions, isShown, isWanted = () => true }: PutOptions,
   ): Promise<void> {
     const named = await Promise.all(
       offers.tools.map(async (definition): Promise<CatalogTool> => {
@@ -132,6 +141,7 @@ export class Catalog implements CatalogView {
         return { server, name, modelName, definition, digest, isVisible, isQuarantined };
       }),
     );
+    if (!isWanted()) return;
     this.remove(server);
     const tools = new Map<string, CatalogTool>();
     for (const tool of named) {

@@ -22,7 +22,10 @@ export interface OfferLimits {
   readonly maxChars?: number;
 }
 
-export const nothing: Offers = { tools: [], prompts: [], resources: [], templates: [] };
+const noResources = { resources: [], templates: [] };
+
+/** What is known of a server before anything is. */
+export const nothing: Offers = { tools: [], prompts: [], ...noResources };
 
 /** Reads the lists of one kind. `warn` hears what was left out, and why. */
 export async function readOffers(
@@ -31,7 +34,7 @@ export async function readOffers(
   limits: OfferLimits,
   warn: (what: string) => void,
 ): Promise<Partial<Offers>> {
-  if (client.server.capabilities[kind] === undefined) return {};
+  if (client.server.capabilities[kind] === undefined) return kind === "resources" ? noResources : { [kind]: [] };
   const read = <T>(what: string, items: AsyncIterable<T>, keyOf: (item: T) => string) =>
     readList(items, keyOf, limits, (why) => warn(`${what}: ${why}`));
   // A kept list would hide the very change that led here.

@@ -34,3 +34,18 @@ test("after the end nothing is done any more", async () => {
   await clock.advance(10_000);
   expect(count).toBe(1);
 });
+
+test("what is wanted while work is done is done once more, after a pause", async () => {
+  const clock = createClock();
+  const begun: number[] = [];
+  const pace = new Pace(clock, async () => {
+    begun.push(clock.now());
+    await new Promise<void>((resolve) => clock.after(10, resolve));
+  });
+  pace.want();
+  await clock.advance(5);
+  pace.want();
+  pace.want();
+  await clock.advance(10_000);
+  expect(begun).toEqual([0, 260]);
+});

@@ -28,7 +28,6 @@ export class RootWatch {
 
   async set(roots: readonly RootDefinition[]): Promise<void> {
     this.#roots = roots;
-    this.#stop?.();
     await this.#look();
     this.#wait();
   }
@@ -39,6 +38,8 @@ export class RootWatch {
   }
 
   #wait(): void {
+    // There is one timer, however many have looked at once.
+    this.#stop?.();
     if (this.#isOver || this.#roots.length === 0) return;
     // Watchers of the system miss what happens on network drives and to directories that are not there yet.
     this.#stop = this.#clock.after(pauseMs, async () => {
@@ -49,8 +50,11 @@ export class RootWatch {
 
   /** Whether anything is not as it was. */
   async #look(): Promise<boolean> {
-    const uris = this.#roots.map(({ uri }) => uri);
+    const roots = this.#roots;
+    const uris = roots.map(({ uri }) => uri);
     const areThere = await Promise.all(uris.map(isReadable));
+    // Others have been set meanwhile, and are looked at by whoever set them.
+    if (roots !== this.#roots) return false;
     const present = new Set(uris.filter((_, at) => areThere[at]));
     const isSame =
       present.size === this.#present.size && uris.every((uri) => present.has(uri) === this.#present.has(uri));

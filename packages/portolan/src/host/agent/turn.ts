@@ -1,0 +1,63 @@
+import type { EndEvent, Model, ModelRequest, UnreadableToolEvent, Usage } from "../../models/model.ts";
+import type { SamplingContent } from "../../protocol/types/index.ts";
+import { waitFor } from "../wait-for.ts";
+import type { RunEvent, WantedCall } from "./run.ts";
+
+/** What a model said in one turn. */
+export interface Turn {
+  readonly text: string;
+  /** Everything, as it belongs into the conversation. */
+  readonly content: readonly SamplingContent[];
+  readonly calls: readonly WantedCall[];
+  /** Calls whose arguments make no sense. */
+  readonly unreadable: readonly UnreadableToolEvent[];
+  readonly stopReason: string;
+  readonly model: string;
+  readonly usage?: Usage | undefined;
+}
+
+/** Has a model speak once, and tells what it says while it does. */
+export async function readTurn(
+  model: Model,
+  request: ModelRequest & { readonly signal: AbortSignal },
+  tell: (event: RunEvent) => Promise<void>,
+): Promise<Turn> {
+  const calls: WantedCall[] = [];
+  const unreadable: UnreadableToolEvent[] = [];
+  const content: SamplingContent[] = [];
+  const ids = new Set<string>();
+  let text = "";
+  let end: EndEvent | undefined;
+  for await (const event of untilAborted(model.stream(request), request.signal)) {
+    if (event.type === "text") text += event.delta;
+    if (event.type === "text" || event.type === "thinking") await tell(event);
+    if (event.type === "end") end = event;
+    if (event.type !== "tool") continue;
+    // Answers and approvals find their call by its id: no two of a turn may share one.
+    let { id } = event;
+    while (ids.has(id)) id += "_";
+    ids.add(id);
+    const { name, input = {} } = event;
+    content.push({ type: "tool_use", id, name, input });
+    if (event.unreadable === undefined) calls.push({ id, name, input });
+    else unreadable.push({ ...event, id });
+  }
+  if (text !== "") content.unshift({ type: "text", text });
+  const { stopReason = "endTurn", usage, model: name = model.id } = end ?? {};
+  return { text, content, calls, unreadable, stopReason, usage, model: name };
+}
+
+/** A model that does not hear of the end is not waited for. */
+async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { value, done } = await waitFor(iterator.next(), signal);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // Not awaited: it may never come.
+    iterator.return?.().catch(() => {});
+  }
+}

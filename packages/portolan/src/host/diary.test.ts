@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { createClock } from "../testing/clock.ts";
+import { memorySink, openActivity } from "./activity/index.ts";
+import { type Deed, Diary } from "./diary.ts";
+import type { HostedServer } from "./hosted-server.ts";
+
+const server = { name: "s" } as HostedServer;
+
+function createDiary() {
+  const clock = createClock();
+  const activity = openActivity(memorySink());
+  const entries = async () => {
+    const all: object[] = [];
+    for await (const { seq: _, at: __, ...entry } of activity.query()) all.push(entry);
+    return all;
+  };
+  return { clock, entries, diary: new Diary(activity, clock) };
+}
+
+function deed(id: string): Deed {
+  return { kind: "call", id, server, name: "act", args: { a: 1 }, options: { run: "r" } };
+}
+
+test("what is quick is one entry, what takes longer is two", async () => {
+  const { clock, entries, diary } = createDiary();
+  const [quick, slow] = [deed("c1"), deed("c2")];
+  diary.begin(quick);
+  diary.begin(slow);
+  const result = { content: [] };
+  diary.end(quick, 5, result);
+  await clock.advance(100);
+  const begun = { kind: "call", server: "s", name: "act", by: "model", run: "r", args: { a: 1 } };
+  expect(await entries()).toMatchObject([
+    { ...begun, id: "c1", ms: 5, result: { content: [] } },
+    { ...begun, id: "c2" },
+  ]);
+  diary.end(slow, 200, undefined, { how: "failed", message: "no" });
+  expect((await entries()).at(-1)).toMatchObject({ kind: "result", of: "call", id: "c2", ms: 200, how: "failed" });
+  expect(await entries()).toHaveLength(3);
+  expect(clock.pending).toBe(0);
+});
+
+test("what the protocol adds to a result is not written down", async () => {
+  const { entries, diary } = createDiary();
+  const quick = deed("c1");
+  diary.begin(quick);
+  const result = { _meta: { a: 1 }, resultType: "complete", ttlMs: 1, cacheScope: "private", content: [] };
+  diary.end(quick, 5, result);
+  expect(await entries()).toMatchObject([{ result: { content: [] } }]);
+  expect(JSON.stringify(await entries())).not.toMatch(/_meta|resultType|ttlMs|cacheScope/);
+});

@@ -1,0 +1,133 @@
+import type { JsonObject } from "portolan";
+import type { HostAnswers, HostOptions, SamplingQuestion, SamplingVerdict } from "portolan/host";
+import { echo, type Model, type ModelRequest } from "portolan/models";
+import { createServer } from "portolan/server";
+import { expect, test } from "vitest";
+import { allow, hello, inMemory, makeHost, raw, textOf } from "./kit.ts";
+
+const thinker = createServer({ name: "thinker", version: "1.0.0" }).tool("think", {
+  input: { type: "object", properties: { tokens: { type: "integer" }, context: { type: "string" } } },
+  async run({ tokens = 100, context }: { tokens?: number; context?: string }, ctx) {
+    const { model } = await ctx.sample("thought", {
+      messages: [{ role: "user", content: { type: "text", text: "think" } }],
+      maxTokens: tokens,
+      ...(context !== undefined && { includeContext: context as "allServers" }),
+    });
+    return model;
+  },
+});
+
+/** A model that keeps what it was asked, waits before it answers, and says what it has cost. */
+function counting(
+  id: string,
+  outputTokens = 10,
+  wait: (asked: number) => Promise<void> = async () => {},
+): Model & { readonly asked: ModelRequest[] } {
+  const asked: ModelRequest[] = [];
+  return {
+    id,
+    capabilities: { tools: true, images: false },
+    asked,
+    async *stream(request) {
+      asked.push(request);
+      await wait(asked.length);
+      yield { type: "text", delta: "so" };
+      yield { type: "end", stopReason: "endTurn", usage: { inputTokens: 5, outputTokens }, model: id };
+    },
+  };
+}
+
+async function thinkerHost(answers: HostAnswers, options: HostOptions, era = "auto") {
+  const host = await makeHost({ servers: { t: inMemory(thinker, { era }) }, policy: allow, answers, ...options });
+  return { host, think: (args: JsonObject = {}) => host.callTool("t", "think", args) };
+}
+
+test("nothing of the conversation goes along, whatever the server wishes", async () => {
+  const seen: SamplingQuestion[] = [];
+  const sample = (question: SamplingQuestion) => seen.push(question) > 0;
+  // Later revisions have a capability for it, which is not declared.
+  const { think } = await thinkerHost({ sample }, { model: echo() }, "2025-06-18");
+  await think({ context: "allServers" });
+  expect(seen).toHaveLength(2);
+  for (const { params } of seen) expect(params).not.toHaveProperty("includeContext");
+});
+
+test("an edited request is bounded, too, and goes to the model that the user has chosen", async () => {
+  const [small, large] = [counting("small"), counting("large")];
+  const sample = (question: SamplingQuestion): SamplingVerdict =>
+    question.stage === "request"
+      ? { allow: true, model: "large", params: { ...question.params, maxTokens: 1_000_000 } }
+      : { allow: true };
+  const { think } = await thinkerHost({ sample }, { model: [small, large], sampling: { maxTokens: 50 } });
+  expect(textOf(await think())).toBe("large");
+  expect([small.asked.length, large.asked.length]).toEqual([0, 1]);
+  expect(large.asked[0]?.maxTokens).toBe(50);
+});
+
+test.each([
+  ["none", []],
+  ["request", ["request"]],
+  ["both", ["request", "response"]],
+] as const)("a review of %s looks at %j", async (review, stages) => {
+  const seen: string[] = [];
+  const sample = (question: SamplingQuestion) => seen.push(question.stage) > 0;
+  const { think } = await thinkerHost({ sample }, { model: echo(), sampling: { servers: { t: { review } } } });
+  await think();
+  expect(seen).toEqual(stages);
+});
+
+test("a no can be for good", async () => {
+  let asked = 0;
+  const sample = (): SamplingVerdict => {
+    asked += 1;
+    return { allow: false, for: "always" };
+  };
+  const { think } = await thinkerHost({ sample }, { model: echo() });
+  await expect(think()).rejects.toThrow("the user said no");
+  await expect(think()).rejects.toThrow("the user does not want it from this server");
+  expect(asked).toBe(1);
+});
+
+test("what answers have cost counts, and requests made side by side share what is left", async () => {
+  let open: () => void = () => {};
+  const all = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  // None is answered before all have been asked.
+  const model = counting("dear", 60, async (asked) => {
+    if (asked === 3) open();
+    await all;
+  });
+  const { think } = await thinkerHost({}, { model, sampling: { tokens: 200, maxTokens: 90, review: "none" } });
+  await Promise.all([think({ tokens: 90 }), think({ tokens: 90 }), think({ tokens: 90 })]);
+  const allowed = model.asked.map(({ maxTokens = 0 }) => maxTokens);
+  expect(allowed.slice(0, 2)).toEqual([90, 90]);
+  expect(allowed[2]).toBeLessThanOrEqual(20);
+  // Each has used 65, so there is no room for another.
+  await expect(think({ tokens: 90 })).rejects.toThrow("no more than 200 tokens");
+  expect(model.asked).toHaveLength(3);
+});
+
+test("what an answer was allowed and did not use can be used by the next", async () => {
+  const model = counting("brief", 20);
+  const { think } = await thinkerHost({}, { model, sampling: { tokens: 300, maxTokens: 200, review: "none" } });
+  for (let at = 0; at < 4; at += 1) await think({ tokens: 200 });
+  expect(model.asked.map(({ maxTokens }) => maxTokens)).toEqual([200, 200, 200, 200]);
+});
+
+test.each([
+  ["a model", { sample: () => true }, {}, false],
+  ["anybody to review", {}, { model: echo() }, false],
+  ["need of a review", {}, { model: echo(), sampling: { review: "none" as const } }, true],
+  ["either", { sample: () => true }, { model: echo() }, true],
+])("it is offered to servers only as it can be answered: without %s", async (_, answers, options, isOffered) => {
+  let capabilities: unknown;
+  const server = raw((method, params) => {
+    if (method !== "initialize") return { tools: [] };
+    capabilities = params["capabilities"];
+    return hello;
+  });
+  const host = await makeHost({ servers: { s: server }, answers, ...options });
+  await host.ready();
+  expect(Object.hasOwn(capabilities as object, "sampling")).toBe(isOffered);
+});

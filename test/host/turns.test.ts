@@ -1,0 +1,194 @@
+import type { ApprovalQuestion, RunEvent, RunState } from "portolan/host";
+import type { Model, ModelEvent } from "portolan/models";
+import { createServer } from "portolan/server";
+import { expect, test } from "vitest";
+import { allow, greeter, inMemory, makeHost, puppet } from "./kit.ts";
+
+const asJson = (state: RunState): RunState => JSON.parse(JSON.stringify(state));
+
+/** A model that says what it is told, and nothing else. */
+function saying(events: ModelEvent[], more: Partial<Model> = {}): Model {
+  return {
+    id: "m",
+    capabilities: { tools: true, images: false },
+    async *stream() {
+      yield* events;
+    },
+    ...more,
+  };
+}
+
+test.each([
+  ["endTurn", "done"],
+  ["stopSequence", "done"],
+  ["maxTokens", "max-tokens"],
+  ["refusal", "refusal"],
+])("a model that stops because of %s ends a run with %s", async (stopReason, reason) => {
+  const host = await makeHost({ model: saying([{ type: "end", stopReason, model: "m" }]) });
+  expect((await host.run("go").result).reason).toBe(reason);
+});
+
+test("a conversation leaves room for the answer", async () => {
+  const model = puppet({ say: "short" }, { say: "never" });
+  const host = await makeHost({ model });
+  const words = "word ".repeat(2_200);
+  expect((await host.run(words, { contextTokens: 4_000, maxTokens: 100 }).result).reason).toBe("done");
+  expect((await host.run(words, { contextTokens: 4_000, maxTokens: 1_500 }).result).reason).toBe("context");
+  expect(model.asked).toHaveLength(1);
+});
+
+test("what there is to know of a model is told before it speaks", async () => {
+  const model = saying([{ type: "text", delta: "hello" }], { notice: "it only pretends" });
+  const host = await makeHost({ model });
+  const events: RunEvent[] = [];
+  for await (const event of host.run("go")) events.push(event);
+  expect(events[0]).toEqual({ type: "notice", text: "m: it only pretends" });
+  expect(events.at(-1)).toMatchObject({ reason: "done", text: "hello" });
+});
+
+test("a model that can call no tools is shown none", async () => {
+  const model = puppet({ say: "hello" });
+  const deaf = { ...model, capabilities: { ...model.capabilities, tools: false } };
+  const host = await makeHost({ model: deaf, servers: { s: inMemory(greeter()) } });
+  await host.run("go").result;
+  expect(model.asked[0]?.tools).toEqual([]);
+});
+
+test("a call that reads does not begin before one that writes has ended", async () => {
+  const seen: string[] = [];
+  const act = (name: string) => async () => {
+    seen.push(`${name} begins`);
+    await new Promise((resolve) => setImmediate(resolve));
+    seen.push(`${name} ends`);
+    return name;
+  };
+  const server = createServer({ name: "s", version: "1.0.0" })
+    .tool("read", { annotations: { readOnlyHint: true, openWorldHint: false }, run: act("read") })
+    .tool("write", { run: act("write") });
+  const model = puppet({
+    call: [
+      ["s__write", {}],
+      ["s__read", {}],
+    ],
+  });
+  const host = await makeHost({ servers: { s: inMemory(server, { trustContent: true }) }, model, policy: allow });
+  await host.run("go").result;
+  expect(seen).toEqual(["write begins", "write ends", "read begins", "read ends"]);
+});
+
+test("a run that goes on still has what was too long, and the tools that were found", async () => {
+  let many = createServer({ name: "many", version: "1.0.0" })
+    .tool("long", { description: "Says much", run: () => "word ".repeat(2_000) })
+    .tool("bake", { description: "Bakes a cake in the oven", run: () => "a cake" });
+  for (let at = 0; at < 300; at += 1)
+    many = many.tool(`t${at}`, { description: `Does ${at} with care`, run: () => "" });
+  const servers = { many: inMemory(many, { trustContent: true }) };
+  const policy = [{ match: "*.long", then: "allow" as const }];
+  const options = { approvals: "pause" as const, maxResultChars: 500, contextTokens: 8_000 };
+  const host = await makeHost({ servers, policy });
+  const first = puppet(
+    {
+      call: [
+        ["find_tools", { query: "bake a cake" }],
+        ["many__long", {}],
+      ],
+    },
+    { call: [["many__bake", {}]] },
+  );
+  const { state, reason } = await host.run("go", { ...options, model: first }).result;
+  expect(reason).toBe("approval");
+
+  const later = await makeHost({ servers, policy });
+  const second = puppet({ call: [["read_more", { name: "result-1", from: 0 }]] }, { say: "read" });
+  const decisions = { [state.pending[0]?.id ?? ""]: true };
+  await later.run(asJson(state), { ...options, model: second, decisions }).result;
+  expect(second.asked[0]?.tools?.map(({ name }) => name)).toEqual(expect.arrayContaining(["many__bake", "read_more"]));
+  expect(JSON.stringify(second.asked[1]?.messages.at(-1))).toContain("Characters 0 to 10000 of 10000");
+});
+
+test("read_more reads no further than its piece, and nothing that is not there", async () => {
+  const server = createServer({ name: "s", version: "1.0.0" }).tool("long", { run: () => "x".repeat(50_000) });
+  const read = (input: object): [string, object] => ["read_more", input];
+  const model = puppet(
+    { call: [["s__long", {}]] },
+    {
+      call: [
+        read({ name: "result-1", from: 45_000 }),
+        read({ name: "result-1", from: -5 }),
+        read({ name: "result-9", from: 0 }),
+      ],
+    },
+    { say: "read" },
+  );
+  const host = await makeHost({ servers: { s: inMemory(server, { trustContent: true }) }, model, policy: allow });
+  await host.run("go").result;
+  const answers = JSON.stringify(model.asked[2]?.messages.at(-1));
+  expect(answers).toContain("Characters 45000 to 50000 of 50000");
+  expect(answers).toContain("Characters 0 to 10000 of 50000");
+  expect(answers).toContain("There is no result");
+});
+
+test("resources of an earlier run are still in the conversation", async () => {
+  const data = createServer({ name: "data", version: "1.0.0" }).resource("data://a", { name: "a", read: () => "a" });
+  const asked: ApprovalQuestion[] = [];
+  const host = await makeHost({
+    servers: { data: inMemory(data, { trustContent: true }), s: inMemory(greeter(), { trustContent: true }) },
+    policy: allow,
+    answers: { approve: (question) => asked.push(question) > 0 },
+  });
+  const attach = [{ server: "data", uri: "data://a" }];
+  const first = await host.run("look", { model: puppet({ say: "I see" }), attach }).result;
+  await host.run("go", { model: puppet({ call: [["s__greet", {}]] }), history: first.state }).result;
+  expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "data-flow", from: ["data"] }]]);
+});
+
+test("names that could hide something are shown for what they are, where results are labelled", async () => {
+  const name = "read\u202e";
+  const resource = "note://a\u200b";
+  const server = {
+    era: "2025-11-25",
+    open: () => inMemory(greeter().resource(resource, { name: "a", read: () => "a" })).open(),
+  };
+  const model = puppet({ call: [["read_resource", { server: name, uri: resource }]] }, { say: "ok" });
+  const host = await makeHost({ servers: { [name]: server }, model, answers: { approve: () => true } });
+  await host.run("go").result;
+  const answer = JSON.stringify(model.asked[1]?.messages.at(-1));
+  expect(answer).toContain(String.raw`note://a\\u{200b}`);
+});
+
+test("a signal that has aborted, or does so later, ends a run", async () => {
+  const host = await makeHost({ servers: { s: inMemory(greeter()) } });
+  const early = host.run("go", { model: puppet(), signal: AbortSignal.abort(new Error("too late")) });
+  expect(await early.result).toMatchObject({ reason: "cancelled", error: { message: "too late" } });
+  const stop = new AbortController();
+  const waiting = puppet(() => {
+    stop.abort(new Error("enough"));
+    return { say: "on and on" };
+  });
+  const later = host.run("go", { model: waiting, signal: stop.signal });
+  expect(await later.result).toMatchObject({ reason: "cancelled", error: { message: "enough" } });
+});
+
+test("a run for some servers is told what those say of themselves, and finds what those have", async () => {
+  const server = (word: string) =>
+    inMemory(greeter({ instructions: `Use ${word}.` }).resource(`note://${word}`, { name: word, read: () => word }));
+  const model = puppet(
+    {
+      call: [
+        ["find_resources", { query: "" }],
+        ["b__greet", {}],
+      ],
+    },
+    { say: "ok" },
+  );
+  const host = await makeHost({ servers: { a: server("first"), b: server("second") }, model, policy: allow });
+  await host.ready();
+  await host.run("go", { servers: ["a"] }).result;
+  expect(model.asked[0]?.system).toContain("Use first.");
+  expect(model.asked[0]?.system).not.toContain("Use second.");
+  expect(model.asked[0]?.tools?.map(({ name }) => name)).not.toContain("b__greet");
+  const answers = JSON.stringify(model.asked[1]?.messages.at(-1));
+  expect(answers).toContain("note://first");
+  expect(answers).not.toContain("note://second");
+  expect(answers).toContain("There is no tool");
+});

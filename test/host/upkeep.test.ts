@@ -1,0 +1,215 @@
+import { memorySink, openActivity, type ServerEntry } from "portolan/host";
+import { createServer, live } from "portolan/server";
+import { createMemoryStorage } from "portolan/storage";
+import { createClock } from "portolan/testing";
+import { describe, expect, test, vi } from "vitest";
+import { allow, entriesOf, eventOf, greeter, inMemory, makeHost, puppet, textOf, toldOf, written } from "./kit.ts";
+
+describe("servers", () => {
+  test("an eager server is started with the host, another when it is needed", async () => {
+    const host = await makeHost({ servers: { now: inMemory(greeter(), { eager: true }), later: inMemory(greeter()) } });
+    await vi.waitFor(() => expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle"]));
+  });
+
+  test("each new state is told and written down once", async () => {
+    const host = await makeHost({ servers: { s: inMemory(greeter()) } });
+    const events = host.events({ kinds: ["server"] });
+    const states: string[] = [];
+    const reading = (async () => {
+      for await (const event of events) if (event.kind === "server") states.push(event.status.state);
+    })();
+    await host.start("s");
+    await host.stop("s");
+    await host.stop("s");
+    expect((await entriesOf(host, "server")).map(({ state }) => state)).toEqual(["starting", "ready", "idle"]);
+    await host.close();
+    await reading;
+    expect(states).toEqual(["starting", "ready", "idle", "closed"]);
+  });
+
+  test("a server that is stopped leaves no timer behind, and tells of no change any more", async () => {
+    const clock = createClock();
+    const server = live(greeter());
+    const host = await makeHost({ clock, servers: { s: inMemory(server, { era: "2026-07-28" }) }, policy: allow });
+    const events = host.events({ kinds: ["catalog"] });
+    await host.start("s");
+    await host.callTool("s", "greet");
+    for (const name of ["one", "two", "three"]) {
+      server.update((current) => current.tool(name, { run: () => name }));
+      await clock.advance(0);
+    }
+    await eventOf(events, "catalog");
+    await host.close();
+    // What a call has begun to be written down by.
+    await clock.advance(100);
+    expect(clock.pending).toBe(0);
+    await clock.advance(10_000);
+    expect(await toldOf(events)).toEqual([]);
+  });
+
+  test("a run starts the servers that it is for, and says who takes no part", async () => {
+    const host = await makeHost({
+      servers: {
+        here: inMemory(greeter()),
+        elsewhere: inMemory(greeter()),
+        gone: { command: process.execPath, args: ["-e", "process.exit(7)"] },
+        off: inMemory(greeter(), { disabled: true }),
+      },
+    });
+    const notices: string[] = [];
+    const servers = ["here", "gone", "off"];
+    for await (const event of host.run("go", { model: puppet({ say: "ok" }), servers })) {
+      if (event.type === "notice") notices.push(event.text);
+    }
+    expect(notices).toEqual([expect.stringMatching(/^gone takes no part: it is down, .*code 7/)]);
+    expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle", "down", "disabled"]);
+  });
+
+  test("what looks like a key is in no log, whatever it is called", async () => {
+    const key = "Zm9vYmFyYmF6cXV4cXV1eA";
+    const loud = createServer({ name: "loud", version: "1.0.0" }).tool("leak", { run: () => `it is ${key}` });
+    const entry: ServerEntry = {
+      name: "s",
+      way: inMemory(loud),
+      written: { command: "x", env: { CODE: key } },
+      settings: {},
+      source: { kind: "code" },
+    };
+    const host = await makeHost({ servers: [entry], policy: allow });
+    expect(textOf(await host.callTool("s", "leak"))).toContain(key);
+    const log = JSON.stringify(await entriesOf(host, "call"));
+    expect(log).toContain("it is");
+    expect(log).not.toContain(key);
+  });
+
+  test("trust for once is forgotten with the host, trust for always is not", async () => {
+    const storage = createMemoryStorage();
+    const entry = written(inMemory(greeter()));
+    const stateAfter = async (verdict?: { allow: boolean; for?: "always" }) => {
+      const host = await makeHost({ servers: [entry], storage });
+      const before = host.servers[0]?.state;
+      if (verdict) await host.trust("s", verdict);
+      await host.close();
+      return before;
+    };
+    expect(await stateAfter({ allow: true })).toBe("untrusted");
+    expect(await stateAfter({ allow: true, for: "always" })).toBe("untrusted");
+    expect(await stateAfter()).toBe("idle");
+  });
+});
+
+describe("events", () => {
+  test("a reader hears the kinds and the server that it asks for", async () => {
+    const host = await makeHost({ servers: { a: inMemory(greeter()), b: inMemory(greeter()) }, policy: allow });
+    const ofA = host.events({ server: "a" });
+    const calls = host.events({ kinds: ["call"] });
+    for (const server of ["a", "b"]) await host.callTool(server, "greet");
+    await host.close();
+    const toldOfA = await toldOf(ofA);
+    expect(new Set(toldOfA.map(({ server }) => server))).toEqual(new Set(["a"]));
+    expect(toldOfA.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["server", "call", "ended"]));
+    expect((await toldOf(calls)).map(({ kind, server }) => [kind, server])).toEqual([
+      ["call", "a"],
+      ["call", "b"],
+    ]);
+  });
+
+  test("a log message is told, as far as it is not too long to be kept for a reader", async () => {
+    const server = createServer({ name: "s", version: "1.0.0" }).tool("log", {
+      run(_, ctx) {
+        ctx.log("info", { rows: 3 }, "db");
+        ctx.log("error", "x".repeat(1_000_000));
+        return "logged";
+      },
+    });
+    const host = await makeHost({ servers: { s: inMemory(server) }, policy: allow });
+    const events = host.events({ kinds: ["log"] });
+    await host.callTool("s", "log");
+    expect(await eventOf(events, "log")).toMatchObject({ level: "info", logger: "db", data: { rows: 3 } });
+    const { data } = await eventOf(events, "log");
+    expect(String(data)).toMatch(/^x{65536} \(934464 more characters\)$/);
+  });
+
+  test("an unread state is replaced by a newer one", async () => {
+    const host = await makeHost({ servers: { s: inMemory(greeter()) } });
+    const events = host.events({ kinds: ["server"] });
+    for (let at = 0; at < 3; at += 1) {
+      await host.start("s");
+      await host.stop("s");
+    }
+    await host.close();
+    expect(await toldOf(events)).toMatchObject([{ status: { state: "closed" } }]);
+  });
+
+  test("a call has a beginning, progress and an end; one that failed says so", async () => {
+    const server = greeter()
+      .tool("work", {
+        async run(_, ctx) {
+          for (let at = 0; at < 5_000; at += 1) ctx.progress(at);
+          return "done";
+        },
+      })
+      .tool("wait", { run: () => new Promise(() => {}) });
+    const host = await makeHost({ servers: { s: inMemory(server) }, policy: allow });
+    await host.ready();
+    const events = host.events({ kinds: ["call", "progress", "ended"] });
+    await host.callTool("s", "work");
+    const stop = new AbortController();
+    const waiting = host.callTool("s", "wait", {}, { signal: stop.signal });
+    stop.abort();
+    await expect(waiting).rejects.toThrow();
+    const failing = host.callTool("s", "wait");
+    failing.catch(() => {});
+    await host.stop("s");
+    await expect(failing).rejects.toThrow();
+    await host.close();
+    const told = await toldOf(events);
+    // A flood of progress is one unread event.
+    expect(told.filter(({ kind }) => kind === "progress")).toHaveLength(1);
+    expect(told.flatMap((event) => (event.kind === "ended" ? [event.how] : []))).toEqual([
+      "done",
+      "cancelled",
+      "failed",
+    ]);
+  });
+});
+
+describe("closing", () => {
+  test("ends runs before it resolves, and writes down what is left", async () => {
+    const sink = memorySink();
+    const activity = openActivity(sink, { flushMs: 60_000 });
+    const host = await makeHost({ activity, servers: { s: inMemory(greeter()) }, policy: allow });
+    await host.callTool("s", "greet");
+    let isDone = false;
+    const run = host.run("go", {
+      model: {
+        id: "slow",
+        capabilities: { tools: true, images: false },
+        async *stream({ signal }) {
+          await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+          yield { type: "end", stopReason: "endTurn", model: "slow" };
+        },
+      },
+    });
+    run.result.then(() => {
+      isDone = true;
+    });
+    await host.close();
+    expect(isDone).toBe(true);
+    const kinds: string[] = [];
+    for await (const { kind } of openActivity(sink).query()) kinds.push(kind);
+    expect(kinds).toEqual(expect.arrayContaining(["call"]));
+    // What the application brought along is its own to close.
+    activity.record({ kind: "note" } as never);
+    await activity.flush();
+    expect(activity.lost).toBe(0);
+    await activity.close();
+  });
+
+  test("a run that is over is forgotten", async () => {
+    const host = await makeHost({ model: puppet({ say: "ok" }) });
+    const { state } = await host.run("go").result;
+    const again = host.run(state, { model: puppet({ say: "again" }) });
+    expect((await again.result).text).toBe("again");
+  });
+});
