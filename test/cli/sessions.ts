@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { expect } from "vitest";
+import { fencesOf } from "../docs/markdown.ts";
+import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
+
+/** What differs from one time to the next. */
+function settle(text: string, cwd: string): string {
+  return text
+    .replaceAll(cwd, "/home/ada/work")
+    .replace(/\d{4}-\d\d-\d\d(?= \d\d:|$)/gm, "2026-01-01")
+    .replace(/ \d\d:\d\d:\d\d /g, " 12:00:00 ")
+    .replace(/\b\d+ ms\b/g, "80 ms")
+    .replace(/^( {2})[\da-f]{8}(?= )/gm, "$10a1b2c3d")
+    .replace(/head \S+$/gm, "head …")
+    .replace(/✓ \d+ entries in \d+ blocks/, "✓ 8 entries in 4 blocks");
+}
+
+/** The commands of a session, each with what it shows. */
+function commandsIn(session: string): { command: string; shown: string }[] {
+  return session
+    .split(/^\$ /m)
+    .filter(Boolean)
+    .map((part) => {
+      const [command = "", ...lines] = part.trimEnd().split("\n");
+      return { command, shown: lines.join("\n") };
+    });
+}
+
+/** Types every command that a guide shows, one after the other, and compares what the terminal shows; says how many. */
+export async function runSessions(guide: string, options: PseudoTerminalOptions): Promise<number> {
+  const sessions = fencesOf(readFileSync(guide, "utf8"))
+    .map(({ content }) => content)
+    .filter((content) => content.startsWith("$ "));
+  const written = sessions.flatMap(commandsIn);
+  for (const { command, shown } of written) {
+    const [name, ...args] = (command.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replace(/^'(.*)'$/, "$1"));
+    expect(name).toBe("portolan");
+    const terminal = openTerminal(args, options);
+    await terminal.exited;
+    const { cwd } = options;
+    expect(`$ ${command}\n${settle(terminal.screen(), cwd)}`).toBe(`$ ${command}\n${settle(shown, cwd)}`);
+  }
+  return written.length;
+}
