@@ -53,7 +53,10 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
     }),
   );
   child.stdin.on("error", () => {});
-  const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
+  // Not before all that was written is on the screen.
+  const exited = new Promise<number | null>((resolve) =>
+    child.on("close", (code) => shown.write("", () => resolve(code))),
+  );
   onTestFinished(async () => {
     // A question that is still open is cancelled, so that the program ends by itself and writes nothing afterwards.
     child.stdin.write("\u0003");
