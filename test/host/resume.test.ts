@@ -1,5 +1,6 @@
 import { RpcError } from "portolan";
 import type { ApprovalQuestion, Conversation, RunOptions, RunState } from "portolan/host";
+import type { Model } from "portolan/models";
 import { createServer } from "portolan/server";
 import { expect, test, vi } from "vitest";
 import { inMemory, makeHost, puppet } from "./kit.ts";
@@ -145,6 +146,7 @@ test.each([
   [3, "got number 3"],
   [{ prompt: "x" }, "expected { server, prompt }, got an object with prompt"],
   [{ messages: [], pending: [] }, "expected the state of a run"],
+  [{ messages: [], pending: [], settled: [] }, "expected the state of a run"],
 ])("%j is nothing to work on", async (task, message) => {
   const host = await makeHost({ model: puppet() });
   expect(() => host.run(task as never)).toThrow(message);
@@ -187,6 +189,23 @@ test("calls of an earlier run that were never made have an answer", async () => 
   const messages = model.asked[0]?.messages ?? [];
   expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "user"]);
   expect(JSON.stringify(messages[2])).toMatch(/t1\.0.*was not made.*t1\.1.*was not made/);
+});
+
+test("a conversation goes on without the call that waited, and with what was done beside it", async () => {
+  const { server } = createWorker();
+  const policy = [{ match: "w.read", then: "allow" as const }];
+  const host = await makeHost({ servers: { w: inMemory(server) }, policy });
+  const first = puppet({
+    call: [
+      ["w__read", {}],
+      ["w__write", {}],
+    ],
+  });
+  const paused = await host.run("go", { ...pausing, model: first }).result;
+  expect(paused.reason).toBe("approval");
+  const model = puppet({ say: "ok" });
+  await host.run("leave it", { model, history: paused.state }).result;
+  expect(JSON.stringify(model.asked[0]?.messages.at(-2))).toMatch(/t1\.0.*words of a stranger.*t1\.1.*was not made/);
 });
 
 test("a server's prompt is in its own words", async () => {
@@ -267,11 +286,21 @@ test("calls are side by side only where the server is believed to read", async (
 
 test("a reader that stops reading in the middle of a run does not keep it from being cancelled", async () => {
   const { host } = await workerHost();
-  const chatty = puppet({ raw: Array.from({ length: 3_000 }, () => ({ type: "text" as const, delta: "." })) });
-  const run = host.run("go", { model: chatty });
+  let said = 0;
+  const model: Model = {
+    id: "chatty",
+    capabilities: { tools: true, images: false },
+    async *stream() {
+      for (; said < 10_000; said += 1) yield { type: "text", delta: "." };
+    },
+  };
+  const run = host.run("go", { model });
   const reader = run[Symbol.asyncIterator]();
   await reader.next();
-  await vi.waitFor(() => expect(chatty.asked).toHaveLength(1));
+  await vi.waitFor(() => expect(said).toBeGreaterThan(900));
+  // By now it waits for its reader.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(said).toBeLessThan(2_000);
   run.cancel();
   expect((await run.result).reason).toBe("cancelled");
 });

@@ -2,7 +2,7 @@ import type { ApprovalQuestion, RunEvent, RunState } from "portolan/host";
 import type { Model, ModelEvent } from "portolan/models";
 import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
-import { allow, greeter, inMemory, makeHost, puppet } from "./kit.ts";
+import { allow, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
 
 const asJson = (state: RunState): RunState => JSON.parse(JSON.stringify(state));
 
@@ -142,18 +142,81 @@ test("resources of an earlier run are still in the conversation", async () => {
   expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "data-flow", from: ["data"] }]]);
 });
 
-test("names that could hide something are shown for what they are, where results are labelled", async () => {
-  const name = "read\u202e";
-  const resource = "note://a\u200b";
-  const server = {
-    era: "2025-11-25",
-    open: () => inMemory(greeter().resource(resource, { name: "a", read: () => "a" })).open(),
-  };
-  const model = puppet({ call: [["read_resource", { server: name, uri: resource }]] }, { say: "ok" });
-  const host = await makeHost({ servers: { [name]: server }, model, answers: { approve: () => true } });
+test("what could hide something is shown for what it is, in labels and in instructions", async () => {
+  const tool = "read\u202e";
+  const uri = "note://a\u200b";
+  const server = raw((method) => {
+    if (method === "initialize") {
+      return { ...hello, capabilities: { tools: {}, resources: {} }, instructions: "Read\u{e0041} first" };
+    }
+    if (method === "tools/list") return { tools: [{ name: tool, inputSchema: { type: "object" } }] };
+    if (method === "resources/list") return { resources: [{ uri, name: "a" }] };
+    if (method === "resources/templates/list") return { resourceTemplates: [] };
+    if (method === "resources/read") return { contents: [{ uri, text: "a" }] };
+    return { content: [{ type: "text", text: "read" }] };
+  });
+  const host = await makeHost({ servers: { s: server }, policy: allow, answers: { approve: () => true } });
+  await host.ready();
+  const name = host.catalog.tool("s", tool)?.modelName ?? "";
+  const model = puppet(
+    {
+      call: [
+        [name, {}],
+        ["read_resource", { server: "s", uri }],
+      ],
+    },
+    { say: "ok" },
+  );
+  await host.run("go", { model }).result;
+  expect(model.asked[0]?.system).toContain(String.raw`Read\u{e0041} first`);
+  const answers = JSON.stringify(model.asked[1]?.messages.at(-1));
+  expect(answers).toContain(String.raw`Data from tool read\\u{202e} of server`);
+  expect(answers).toContain(String.raw`Resource note://a\\u{200b} of server`);
+});
+
+test("a schema is shown without what could hide in its words, and no deeper than anybody needs", async () => {
+  let deep: object = { type: "string", description: "the end" };
+  for (let at = 0; at < 100; at += 1) deep = { type: "object", properties: { a: deep } };
+  const properties = { deep, flat: { type: "string", description: "a\u202eb", title: "x".repeat(5_000) } };
+  const tools = [{ name: "t", description: "y".repeat(10_000), inputSchema: { type: "object", properties } }];
+  const server = raw((method) => (method === "initialize" ? hello : { tools }));
+  const model = puppet({ say: "ok" });
+  const host = await makeHost({ servers: { s: server }, model });
   await host.run("go").result;
-  const answer = JSON.stringify(model.asked[1]?.messages.at(-1));
-  expect(answer).toContain(String.raw`note://a\\u{200b}`);
+  const [tool] = model.asked[0]?.tools ?? [];
+  const shown = JSON.stringify(tool);
+  expect(tool?.description?.length).toBeLessThan(4_100);
+  expect(shown).toContain(String.raw`a\\u{202e}b`);
+  expect(shown).not.toContain("the end");
+  expect(shown).not.toContain("x".repeat(1_001));
+});
+
+test("names that every object has are nothing special", async () => {
+  const host = await makeHost({ servers: { s: inMemory(greeter()) } });
+  const unknown = puppet({ call: [["toString", {}]] }, { say: "no" });
+  await host.run("go", { model: unknown }).result;
+  expect(JSON.stringify(unknown.asked[1]?.messages.at(-1))).toContain("There is no tool");
+  const odd = puppet({ raw: [{ type: "tool", id: "toString", name: "s__greet", input: {} }] });
+  expect((await host.run("go", { model: odd, approvals: "pause" }).result).reason).toBe("approval");
+});
+
+test("a model that is told no is told not to try again", async () => {
+  const model = puppet({ call: [["s__greet", {}]] }, { say: "no" });
+  const host = await makeHost({ servers: { s: inMemory(greeter()) }, model, policy: [{ then: "deny" }] });
+  await host.run("go").result;
+  expect(JSON.stringify(model.asked[1]?.messages.at(-1))).toContain("Do not try it again unless the user asks for it");
+});
+
+test("a search finds no tools but those that the run is for", async () => {
+  let many = createServer({ name: "many", version: "1.0.0" });
+  for (let at = 0; at < 300; at += 1) many = many.tool(`t${at}`, { description: `Bakes ${at} cakes`, run: () => "" });
+  const model = puppet({ call: [["find_tools", { query: "bakes cakes" }]] }, { say: "ok" });
+  const host = await makeHost({ servers: { a: inMemory(many), b: inMemory(many) }, model, policy: allow });
+  await host.ready();
+  await host.run("go", { servers: ["b"], contextTokens: 8_000 }).result;
+  const found = JSON.stringify(model.asked[1]?.messages.at(-1));
+  expect(found).toContain("b__t");
+  expect(found).not.toContain("a__t");
 });
 
 test("a signal that has aborted, or does so later, ends a run", async () => {

@@ -73,8 +73,9 @@ export class Toolbox {
 
   /** The tools that fit a query; the model may call them from now on. */
   lookUp(query: string, limit: number): CatalogTool[] {
+    // All of them: those that are not for this run must not take the places of the others.
     const best = this.#catalog
-      .search(query, { limit: limit * 10 })
+      .search(query, { limit: Number.POSITIVE_INFINITY })
       .filter((tool) => this.#isFor(tool))
       .slice(0, limit);
     for (const { modelName } of best) this.#found.add(modelName);
