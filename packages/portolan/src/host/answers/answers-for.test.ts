@@ -17,7 +17,8 @@ function createAnswers() {
     },
     { asked: () => {}, settled: () => {} },
   );
-  const room = { asking, activity: openActivity(memorySink()), models: [], sampling: {} } as unknown as AnswersRoom;
+  const parts = { asking, activity: openActivity(memorySink()), models: [], sampling: {}, roots: () => undefined };
+  const room = parts as unknown as AnswersRoom;
   return { visited, answers: answersFor({ name: "s" } as HostedServer, room) };
 }
 
