@@ -64,12 +64,12 @@ async function bundleCommand() {
     external: [/^node:/, "jiti"],
     // From the source: what is built was divided for others. Names with a path come first, for the shorter fit them, too.
     resolve: { alias: Object.fromEntries(sources.reverse()), mainFields: ["module", "main"] },
-    // Names stay as they are, for whoever reads a stack.
+    // Most of what the command takes to start is reading this file.
     output: {
       file: join(library, "dist/cli/main.js"),
       format: "esm",
       codeSplitting: false,
-      minify: { compress: true, mangle: false, codegen: true },
+      minify: true,
     },
     logLevel: "warn",
   });
