@@ -78,12 +78,14 @@ test.each(["bash", "zsh", "fish", "powershell"])("there is a script for %s that 
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("portolan complete-words --") });
 });
 
-test.each(["zsh", "fish"])("%s accepts its script", async (shell) => {
-  const { stdout } = await runPortolan(["completion", shell], { cwd: makeHome() });
-  const { error, status, stderr } = spawnSync(shell, ["-n"], { encoding: "utf8", input: stdout });
-  // Not installed everywhere; what is there must agree.
-  if (error) expect(error).toMatchObject({ code: "ENOENT" });
-  else expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+describe.each(["zsh", "fish"])("%s", (shell) => {
+  const isInstalled = spawnSync(shell, ["--version"]).error === undefined;
+
+  test.skipIf(!isInstalled)(`accepts its script (needs ${shell})`, async () => {
+    const { stdout } = await runPortolan(["completion", shell], { cwd: makeHome() });
+    const { status, stderr } = spawnSync(shell, ["-n"], { encoding: "utf8", input: stdout });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  });
 });
 
 test("another shell is a mistake that says which there are", async () => {

@@ -4,9 +4,8 @@ import type { CommandDefinition, Context, Flags } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { exitCodes, Failure, toFailure } from "./failure.ts";
 import { Screen } from "./screen.ts";
+import { version } from "./version.ts";
 import type { World } from "./world.ts";
-
-export const version = "0.1.0";
 
 /** What is there before it is known which command runs: help needs no more. */
 type Frame = Omit<Context, "state">;

@@ -12,6 +12,7 @@ import { createAnswers } from "./ask/index.ts";
 import type { Context, Flags } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { authFor } from "./signing-in.ts";
+import { info } from "./version.ts";
 
 /** How work with a host differs from what is usual. */
 export interface HostingOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
@@ -30,7 +31,7 @@ export async function withHost<T>(
   const activity = await state.activity();
   const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
   const host = await createHost({
-    info: { name: "portolan", version: "0.1.0" },
+    info,
     auth: (entry) => authFor(context, entry, { interactive: screen.isInteractive && !isQuiet }),
     ...options,
     answers,

@@ -2,6 +2,7 @@ import { type Answers, type Client, type ConnectOptions, connect } from "portola
 import type { ServerEntry } from "portolan/host";
 import type { Context } from "./command.ts";
 import { linkTo } from "./linking.ts";
+import { info } from "./version.ts";
 
 /** What a server that stands for another one hears from it. */
 export interface UpstreamEvents {
@@ -57,7 +58,7 @@ export class Upstream {
     if (this.#isClosed) throw new Error("closed");
     const { era = this.#era } = this.#entry.settings;
     const client = await connect(await linkTo(this.#entry, this.#context, this.#events.onStderr), {
-      info: { name: "portolan", version: "0.1.0" },
+      info,
       answers,
       capabilities: { sampling: { tools: {} } },
       logLevel: "debug",

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { version } from "../cli.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { filesOf, serverFile } from "../scaffold/project.ts";
 import { templates } from "../scaffold/servers.ts";
+import { version } from "../version.ts";
 
 /** Makes a folder with a new server, its test and how to use it. */
 export async function run({ world, screen }: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {

@@ -4,13 +4,13 @@ import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
 import type { Link } from "portolan/client";
 import type { CommandWay, ServerEntry } from "portolan/host";
-import { version } from "../cli.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLineSplitter } from "../lines.ts";
 import { checkEntry, linkTo, recordLink } from "../linking.ts";
 import { openRecorder, type Recorder } from "../recording.ts";
 import { findTarget } from "../targets.ts";
+import { version } from "../version.ts";
 
 /** Stands between a client and a server, changes nothing, and writes down what both say. */
 export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {

@@ -14,7 +14,7 @@ const known: ExpandOptions = {
     B: "b",
   },
   userHome: "/home/ada",
-  workspaceFolder: "/work/atlas",
+  workspaceFolder: "/projects/atlas",
   inputs: { id: "answer" },
 };
 
@@ -52,7 +52,7 @@ describe("placeholders", () => {
     ["${env://MISSING:-default}", "default"],
     ["${input:id}", "answer"],
     ["${userHome}", "/home/ada"],
-    ["${workspaceFolder}", "/work/atlas"],
+    ["${workspaceFolder}", "/projects/atlas"],
     ["${workspaceFolderBasename}", "atlas"],
     ["${pathSeparator}", "/"],
     ["${/}", "/"],
@@ -264,6 +264,6 @@ test("a server of a project runs in its folder, and one of a user where the host
     const { servers } = await parseConfig(text, { file: "/repo/.mcp.json", scope });
     return (await expandEntry(servers[0]!, known)).way;
   };
-  expect(await cwdOf("project")).toEqual({ command: "./serve", cwd: "/work/atlas" });
+  expect(await cwdOf("project")).toEqual({ command: "./serve", cwd: "/projects/atlas" });
   expect(await cwdOf("user")).toEqual({ command: "./serve" });
 });
