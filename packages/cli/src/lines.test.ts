@@ -17,3 +17,11 @@ test("lines are the same in whatever pieces they arrive", () => {
   );
   fc.assert(property, { numRuns: 200 });
 });
+
+test("a line that is far too long is left out and fills no memory, and the next one is heard", () => {
+  const lines: string[] = [];
+  const splitter = createLineSplitter((line) => lines.push(line), 10);
+  for (const text of ["12345", "67890", "12345", "\nnext\n12345678901\nlast"]) splitter.push(Buffer.from(text));
+  splitter.end();
+  expect(lines).toEqual(["next", "last"]);
+});
