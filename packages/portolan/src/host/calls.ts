@@ -60,7 +60,8 @@ export class Calls {
       if (running !== client) this.#checkSame(server, tool);
       return running.callTool(name, args, call);
     };
-    return this.#act({ kind: "call", id, server, name, args, options }, client, act);
+    // Awaited here: a promise that is returned unawaited takes two turns more.
+    return await this.#act({ kind: "call", id, server, name, args, options }, client, act);
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {

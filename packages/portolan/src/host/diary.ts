@@ -20,7 +20,6 @@ export interface Failure {
   readonly message: string;
 }
 
-type DeedResult = object & { _meta?: unknown; resultType?: unknown; ttlMs?: unknown; cacheScope?: unknown };
 type WritableEntry = Activity & { ms?: number; result?: object };
 
 /** What takes longer is written down before it has ended. */
@@ -52,16 +51,14 @@ export class Diary {
   }
 
   /** It came to an end: with a result, or because of something that was thrown. */
-  end(deed: Deed, ms: number, result: DeedResult | undefined, failure?: Failure): void {
+  end(deed: Deed, ms: number, result: object | undefined, failure?: Failure): void {
     const { kind, id, server, name } = deed;
     const entry: WritableEntry = this.#open.delete(deed)
       ? entryOf(deed)
       : { kind: "result", of: kind, id, server: server.name, name };
     entry.ms = ms;
     if (failure) Object.assign(entry, failure);
-    // What the protocol adds to a result says nothing of what was done.
-    const { _meta, resultType, ttlMs, cacheScope, ...said } = result ?? {};
-    if (result) entry.result = said;
+    if (result) entry.result = saidBy(result);
     this.#activity.record(entry);
   }
 
@@ -75,6 +72,16 @@ export class Diary {
 function entryOf({ kind, id, server, name, args, options }: Deed): WritableEntry {
   // Members without a value are not written.
   return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args };
+}
+
+/** A result without what the protocol adds to it, which says nothing of what was done. */
+function saidBy(result: object): object {
+  const said: { [name: string]: unknown } = {};
+  for (const name in result) {
+    if (name === "_meta" || name === "resultType" || name === "ttlMs" || name === "cacheScope") continue;
+    said[name] = result[name as keyof typeof result];
+  }
+  return said;
 }
 
 /** The run that a call is part of, if it is. */

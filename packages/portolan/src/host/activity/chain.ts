@@ -9,18 +9,7 @@ export interface Seal extends ActivityHead {
   readonly by: string;
 }
 
-/** Numbers the entries, each the text of an object without its opening brace, and seals them to what came before. */
-export async function sealBlock(entries: readonly string[], before: ActivityHead, by: string): Promise<ActivityBlock> {
-  let seq = before.seq;
-  let body = "";
-  for (const entry of entries) {
-    seq += 1;
-    body += `{"seq":${seq},${entry}\n`;
-  }
-  return sealBody(body, entries.length, before, by);
-}
-
-/** Seals lines that have their numbers already. */
+/** Seals lines of entries to what came before. */
 export async function sealBody(
   body: string,
   entries: number,

@@ -1,0 +1,175 @@
+import { PortolanError } from "../../errors.ts";
+import { sha256 } from "../../storage/digest.ts";
+import type { Activity } from "./entry.ts";
+import type { Redactor } from "./redact.ts";
+import { isSmall, type LongText, maxEntryChars, shorten } from "./shorten.ts";
+
+/** Lines that follow each other. */
+interface Page {
+  readonly text: string;
+  readonly entries: number;
+  /** The number that its first entry has in the text. */
+  readonly first: number;
+  /** What must be hashed before it can be written. */
+  readonly long: readonly LongText[];
+}
+
+/** The oldest of what waits, ready to be sealed. */
+export interface Lines {
+  readonly text: string;
+  readonly entries: number;
+  /** The number of the first entry, or -1 where they do not follow each other. */
+  readonly first: number;
+  readonly pages: number;
+}
+
+const pageChars = 8 * 1024;
+
+/** Entries that wait to be written. Kept as a few long texts: thousands of small ones cost more than the calls they tell of. */
+export class ActivityPages {
+  readonly #redactor: Redactor;
+  readonly #now: () => number;
+  /** Random, so that nothing that is recorded can stand where a digest belongs. */
+  readonly #nonce = crypto.randomUUID();
+  #marks = 0;
+  #pages: Page[] = [];
+  /** The page that is being filled. */
+  #text = "";
+  #entries = 0;
+  #long: LongText[] = [];
+  #next = 1;
+  #waiting = 0;
+  #chars = 0;
+  #second = Number.NaN;
+  #secondText = "";
+
+  constructor(redactor: Redactor, now: () => number) {
+    this.#redactor = redactor;
+    this.#now = now;
+  }
+
+  /** How many entries wait. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** How much memory they hold, in characters. */
+  get chars(): number {
+    return this.#chars;
+  }
+
+  /** Adds an entry: one look and one stringify, for this is on the way of every call. */
+  add(activity: Activity): void {
+    const entry = writable(activity);
+    let text = isSmall(entry) ? JSON.stringify(entry) : "";
+    if (text === "" || text.length > maxEntryChars) text = this.#stringifyShort(entry);
+    if (!text.startsWith('{"')) throw new PortolanError("invalid-argument", "Activity: expected an object with a kind");
+    const line = `{"seq":${this.#next},"at":"${this.#at()}",${text.slice(1)}\n`;
+    this.#text += line;
+    this.#chars += line.length;
+    this.#next += 1;
+    this.#entries += 1;
+    this.#waiting += 1;
+    if (this.#text.length > pageChars) this.#endPage();
+  }
+
+  /** The oldest pages, about this many characters of them; they stay until they are dropped. */
+  async take(maxChars: number): Promise<Lines> {
+    this.#endPage();
+    let text = "";
+    let entries = 0;
+    let count = 0;
+    const first = this.#pages[0]?.first ?? this.#next;
+    let isInOrder = true;
+    for (const page of this.#pages) {
+      if (count > 0 && text.length + page.text.length > maxChars) break;
+      isInOrder &&= page.first === first + entries;
+      text += page.long.length === 0 ? page.text : await fillIn(page);
+      entries += page.entries;
+      count += 1;
+    }
+    return { text, entries, first: isInOrder ? first : -1, pages: count };
+  }
+
+  /** Forgets what was written; `seq` is the number of its last entry, from which the next ones are counted. */
+  drop(written: Lines, seq: number): void {
+    for (const { text, long } of this.#pages.slice(0, written.pages)) this.#chars -= text.length + lengthOf(long);
+    this.#pages = this.#pages.slice(written.pages);
+    this.#waiting -= written.entries;
+    this.#endPage();
+    this.#next = seq + this.#waiting + 1;
+  }
+
+  /** Secrets are looked for here, once for many entries. */
+  #endPage(): void {
+    if (this.#entries === 0) return;
+    const text = this.#redactor.mayConcern(this.#text) ? redactLines(this.#text, this.#redactor) : this.#text;
+    this.#pages.push({ text, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
+    this.#chars += text.length - this.#text.length;
+    this.#text = "";
+    this.#entries = 0;
+    this.#long = [];
+  }
+
+  #stringifyShort(activity: Activity): string {
+    const mark = () => {
+      this.#marks += 1;
+      return `${this.#nonce}.${this.#marks}.`;
+    };
+    const clean = (text: string) => String(this.#redactor.redact(text));
+    const long: LongText[] = [];
+    const text = JSON.stringify(this.#redactor.redact(shorten(activity, { mark, clean }, long)));
+    this.#long.push(...long);
+    this.#chars += lengthOf(long);
+    return text;
+  }
+
+  #at(): string {
+    const now = Math.floor(this.#now());
+    const second = Math.floor(now / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#secondText = new Date(second * 1000).toISOString().slice(0, -4);
+    }
+    return `${this.#secondText}${String(now - second * 1000).padStart(3, "0")}Z`;
+  }
+}
+
+/** The text of lines with the numbers from `first` on; they have them already unless somebody else wrote in between. */
+export function numbered({ text, first }: Pick<Lines, "text" | "first">, from: number): string {
+  if (first === from) return text;
+  let seq = from - 1;
+  return text.replace(/(?<=^|\n)\{"seq":\d+/g, () => {
+    seq += 1;
+    return `{"seq":${seq}`;
+  });
+}
+
+/** What the log itself says of an entry cannot be said by another. */
+function writable(activity: Activity): Activity {
+  if (!("seq" in activity || "at" in activity)) return activity;
+  const { seq: _seq, at: _at, ...rest } = activity;
+  return rest as Activity;
+}
+
+function redactLines(text: string, redactor: Redactor): string {
+  const lines = text.split("\n");
+  return lines.map((line) => (redactor.mayConcern(line) ? redactLine(line, redactor) : line)).join("\n");
+}
+
+/** What the log itself says stays in front, whatever the other members are called. */
+function redactLine(line: string, redactor: Redactor): string {
+  const end = line.indexOf(",", line.indexOf(",") + 1) + 1;
+  const said: unknown = JSON.parse(`{${line.slice(end)}`);
+  return `${line.slice(0, end)}${JSON.stringify(redactor.redact(said)).slice(1)}`;
+}
+
+async function fillIn({ text, long }: Page): Promise<string> {
+  let filled = text;
+  for (const { mark, text: whole } of long) filled = filled.replace(mark, `sha256-${await sha256(whole)}`);
+  return filled;
+}
+
+function lengthOf(long: readonly LongText[]): number {
+  return long.reduce((sum, { text }) => sum + text.length, 0);
+}
