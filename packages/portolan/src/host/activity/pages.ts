@@ -139,7 +139,8 @@ export class ActivityPages {
 export function numbered({ text, first }: Pick<Lines, "text" | "first">, from: number): string {
   if (first === from) return text;
   let seq = from - 1;
-  return text.replace(/(?<=^|\n)\{"seq":\d+/g, () => {
+  // A brace and a quote at the start of a line are never within a text, whatever ends lines.
+  return text.replace(/^\{"seq":\d+/gm, () => {
     seq += 1;
     return `{"seq":${seq}`;
   });
