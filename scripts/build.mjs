@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
+import { bundleCommand } from "./bundle-command.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const library = join(root, "packages/portolan");
@@ -22,7 +23,7 @@ export async function buildLibrary() {
   );
   if (status !== 0) return stdout;
   await bundleLibrary();
-  await bundleCommand();
+  await bundleCommand(root, library);
   for (const folder of others) await bundle(folder);
   return undefined;
 }
@@ -46,30 +47,6 @@ async function bundleLibrary() {
         includeDependenciesRecursively: false,
         groups: [{ name: "core", test: (id) => core.has(id) }],
       },
-    },
-    logLevel: "warn",
-  });
-}
-
-/** The `portolan` command as one file beside the library, with all that it uses in it. */
-async function bundleCommand() {
-  const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
-  const sources = Object.entries(exports).flatMap(([name, { default: file }]) =>
-    file ? [[`portolan${name.slice(1)}`, join(library, file.replace("./dist/", "src/").replace(/\.js$/, ".ts"))]] : [],
-  );
-  await build({
-    input: join(root, "packages/cli/src/main.ts"),
-    platform: "node",
-    // It is needed by files in TypeScript only, and large.
-    external: [/^node:/, "jiti"],
-    // From the source: what is built was divided for others. Names with a path come first, for the shorter fit them, too.
-    resolve: { alias: Object.fromEntries(sources.reverse()), mainFields: ["module", "main"] },
-    // Most of what the command takes to start is reading this file.
-    output: {
-      file: join(library, "dist/cli/main.js"),
-      format: "esm",
-      codeSplitting: false,
-      minify: true,
     },
     logLevel: "warn",
   });

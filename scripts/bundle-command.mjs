@@ -1,0 +1,85 @@
+// Builds the `portolan` command: one file with all that it uses in it.
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { build } from "rolldown";
+import { parseAst } from "rolldown/parseAst";
+
+/**
+ * Its parts stand in the file as texts and are compiled when they are first needed: most of what a command takes to
+ * start is the compiling, and each one needs a small part only.
+ */
+const loader = `#!/usr/bin/env node
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { compileFunction } from "node:vm";
+
+const self = fileURLToPath(import.meta.url);
+const requireOthers = createRequire(self);
+const loaded = new Map();
+
+function load(name) {
+  const source = parts[name.slice(2)];
+  if (source === undefined) return requireOthers(name);
+  let part = loaded.get(name);
+  if (part === undefined) {
+    part = { exports: {} };
+    loaded.set(name, part);
+    const run = compileFunction(source, ["exports", "require", "module", "importOther"], {
+      filename: join(dirname(self), name),
+    });
+    run(part.exports, load, part, (specifier) => import(specifier));
+  }
+  return part.exports;
+}
+`;
+
+/** Writes `dist/cli/main.js` of the library. */
+export async function bundleCommand(root, library) {
+  const file = join(library, "dist/cli/main.js");
+  const { output } = await build({
+    input: { main: join(root, "packages/cli/src/main.ts") },
+    platform: "node",
+    // It is needed by files in TypeScript only, and large.
+    external: [/^node:/, "jiti"],
+    resolve: { alias: sourcesOf(library), mainFields: ["module", "main"] },
+    output: { format: "cjs", minify: true, entryFileNames: "[name].cjs", chunkFileNames: "[name].cjs" },
+    write: false,
+    // Whether a part of the library comes with another is the library's matter.
+    checks: { ineffectiveDynamicImport: false },
+    logLevel: "warn",
+  });
+  const parts = output.map(({ fileName, code }) => `${JSON.stringify(fileName)}:${JSON.stringify(withImports(code))}`);
+  rmSync(dirname(file), { recursive: true, force: true });
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`);
+  chmodSync(file, 0o755);
+}
+
+/** What is compiled from a text cannot import by itself: the file does it for its parts. */
+function withImports(code) {
+  const places = [];
+  const visit = (node) => {
+    if (node === null || typeof node !== "object") return;
+    if (node.type === "ImportExpression") places.push(node.start);
+    for (const child of Object.values(node)) visit(child);
+  };
+  visit(parseAst(code));
+  let written = "";
+  let end = 0;
+  for (const start of places.sort((a, b) => a - b)) {
+    written += `${code.slice(end, start)}importOther`;
+    end = start + "import".length;
+  }
+  return written + code.slice(end);
+}
+
+/** What the library exports, from its source: what is built was divided for others. */
+function sourcesOf(library) {
+  const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
+  const sources = Object.entries(exports).flatMap(([name, { default: file }]) =>
+    file ? [[`portolan${name.slice(1)}`, join(library, file.replace("./dist/", "src/").replace(/\.js$/, ".ts"))]] : [],
+  );
+  // Names with a path come first, for the shorter fit them, too.
+  return Object.fromEntries(sources.reverse());
+}
