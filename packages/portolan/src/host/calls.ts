@@ -17,6 +17,8 @@ import type { HostedServer } from "./hosted-server.ts";
 /** Asks a server for something. */
 type Act<T> = (client: Client, options: CallOptions) => Promise<T>;
 
+type ToolDeed = Deed & { readonly args: JsonObject };
+
 /** What calls without wishes of their own are made with: nothing is made for them. */
 export const plain: HostCallOptions & CallOptions = {};
 
@@ -40,28 +42,16 @@ export class Calls {
     this.#with = options;
   }
 
-  async callTool(
-    server: HostedServer,
-    name: string,
-    args: JsonObject,
-    options: HostCallOptions,
-  ): Promise<CallToolResult> {
-    const id = this.#begin();
-    const client = server.client ?? (await reach(server, options));
-    const tool = this.#find(server, name);
-    const asking = this.#with.consent.permitTool(id, server, tool, args, options);
-    if (asking) {
-      await asking;
-      // Looked at again: the user may have taken their time, and the server its chance.
-      this.#checkSame(server, tool);
+  /** As few promises as can be, for a server that runs and a tool that a rule allows. */
+  callTool(server: HostedServer, name: string, args: JsonObject, options: HostCallOptions): Promise<CallToolResult> {
+    try {
+      const deed: ToolDeed = { kind: "call", id: this.#begin(), server, name, args, options };
+      const { client } = server;
+      if (client) return this.#callTool(deed, client);
+      return reach(server, options).then((reached) => this.#callTool(deed, reached));
+    } catch (thrown) {
+      return Promise.reject(thrown);
     }
-    const act: Act<CallToolResult> = (running, call) => {
-      // Another process may be another server.
-      if (running !== client) this.#checkSame(server, tool);
-      return running.callTool(name, args, call);
-    };
-    // Awaited here: a promise that is returned unawaited takes two turns more.
-    return await this.#act({ kind: "call", id, server, name, args, options }, client, act);
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
@@ -84,6 +74,23 @@ export class Calls {
     const client = server.client ?? (await reach(server, options));
     const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
     return this.#act({ kind: "prompt", id, server, name, args, options }, client, act);
+  }
+
+  #callTool(deed: ToolDeed, client: Client): Promise<CallToolResult> {
+    const { id, server, name, args, options } = deed;
+    const tool = this.#find(server, name);
+    const act: Act<CallToolResult> = (running, call) => {
+      // Another process may be another server.
+      if (running !== client) this.#checkSame(server, tool);
+      return running.callTool(name, args, call);
+    };
+    const asking = this.#with.consent.permitTool(id, server, tool, args, options);
+    if (!asking) return this.#act(deed, client, act);
+    return asking.then(() => {
+      // Looked at again: the user may have taken their time, and the server its chance.
+      this.#checkSame(server, tool);
+      return this.#act(deed, client, act);
+    });
   }
 
   /** Nothing is done that could not be written down, where that is required. */
