@@ -51,6 +51,20 @@ test.concurrent.for(badHabits)(
   },
 );
 
+test("grading that is given up ends at once, and so does the server", async () => {
+  const given = new AbortController();
+  const reason = new Error("enough");
+  const grading = grade(scripted("./fixtures/bad-stdio.mjs", "deaf"), {
+    revisions: ["2025-11-25"],
+    timeoutMs: 50_000,
+    signal: given.signal,
+    // It answers the handshake, and nothing from then on.
+    onMessage: (direction) => direction === "received" && given.abort(reason),
+  });
+  await expect(grading).rejects.toBe(reason);
+  await expect(grade({ command: "/no/such/command" }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+});
+
 test("a command that does not exist fails, and so does an address where nobody is", async () => {
   const missing = await grade({ command: "/no/such/command" }, stateful);
   expect([missing.isPassed, missing.totals[0]?.reason]).toEqual([

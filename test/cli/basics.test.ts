@@ -153,7 +153,7 @@ test("a reader that leaves early, and an interrupt, end it without noise", async
   await vi.waitFor(() => expect(childrenOf(waiting.pid)).not.toEqual([]), { timeout: 10_000 });
   waiting.kill("SIGINT");
   const [code] = await once(waiting, "exit");
-  expect(code).toBe(1);
+  expect(code).toBe(130);
   expect(JSON.parse(said).error.message).toBe("interrupted");
 });
 

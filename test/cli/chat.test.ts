@@ -6,24 +6,25 @@ import { makeHome, root, runPortolan } from "./kit.ts";
 import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 
 const asking = join(root, "test/cli/asking-server.mjs");
+const offering = join(root, "test/cli/fixtures/offering.mjs");
 const behind = ["--model", "demo", "--", process.execPath, asking];
 const prompt = /\n>$/;
 
 async function chat(options: Partial<PseudoTerminalOptions> = {}) {
   const terminal = openTerminal(["chat", ...behind], { cwd: await makeHome(), ...options });
-  await terminal.see(/demo \(demo, not a language model\) with node[\s\S]*\n>$/);
+  await terminal.see(/demo \(demo, not a language model\) with asking-server[\s\S]*\n>$/);
   return terminal;
 }
 
 test("a chat lists, calls after consent, logs, and leaves", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "/tools\r");
-  await terminal.answer(/node\.paint\(colour: "red"\|"green"[\s\S]*\n>$/, "/tools folder\r");
-  await terminal.answer(/node\.folders[\s\S]*\n>$/, "/servers\r");
-  await terminal.answer(/node ready 9 tools\n>$/, 'paint colour=red coats=1 {"room":1}\r');
+  await terminal.answer(/asking-server\.paint\(colour: "red"\|"green"[\s\S]*\n>$/, "/tools folder\r");
+  await terminal.answer(/asking-server\.folders[\s\S]*\n>$/, "/servers\r");
+  await terminal.answer(/asking-server ready 9 tools\n>$/, 'paint colour=red coats=1 {"room":1}\r');
   await terminal.answer("v view its definition", "y");
-  await terminal.answer(/⚙ node\.paint[\s\S]*✓[\s\S]*answered:[\s\S]*\n>$/, "/log\r");
-  await terminal.answer(/decision[\s\S]*call +node\.paint[\s\S]*\n>$/, "/help\r");
+  await terminal.answer(/⚙ asking-server\.paint[\s\S]*✓[\s\S]*answered:[\s\S]*\n>$/, "/log\r");
+  await terminal.answer(/decision[\s\S]*call +asking-server\.paint[\s\S]*\n>$/, "/help\r");
   await terminal.answer(/Ctrl-C[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).not.toContain("RAW");
@@ -37,11 +38,11 @@ test("a prompt is a command: Tab completes its name and its arguments, what is m
   await terminal.see("> /greet who=Alan");
   terminal.mark();
   terminal.type("\r");
-  await terminal.see(/I would call node__paint/);
+  await terminal.see(/I would call asking-server__paint/);
   await terminal.answer(prompt, "/greet\r");
   await terminal.answer(/who \(required\)\n {2}>$/, "Grace\r");
-  await terminal.answer(/I would call node__paint[\s\S]*\n>$/, "/prompts\r");
-  await terminal.answer(/\/greet who=… node: A greeting\n>$/, "/nonsense\r");
+  await terminal.answer(/I would call asking-server__paint[\s\S]*\n>$/, "/prompts\r");
+  await terminal.answer(/\/greet who=… asking-server: A greeting\n>$/, "/nonsense\r");
   await terminal.answer(/usage there is no \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
   await terminal.answer(/│|answer|expected|would call/, "\u0004");
   expect(await terminal.exited).toBe(0);
@@ -54,12 +55,12 @@ test("a resource is chosen with @, by number or with Tab, and goes to the model"
     cwd: await makeHome(),
     env: { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" },
   });
-  await terminal.see(/fake with node/);
+  await terminal.see(/fake with asking-server/);
   await terminal.answer(prompt, "@\r");
-  await terminal.answer(/1 node note:\/\/today today[\s\S]*number \(Enter for none\) >$/, "1\r");
+  await terminal.answer(/1 asking-server note:\/\/today today[\s\S]*number \(Enter for none\) >$/, "1\r");
   await terminal.answer(/note:\/\/today goes with what you say next\n>$/, "hello there\r");
   await terminal.answer(/I see milk\.[\s\S]*\n>$/, "see @no\t");
-  await terminal.answer("node:note://today", "\r");
+  await terminal.answer("asking-server:note://today", "\r");
   await terminal.answer(/I see it again\.[\s\S]*\n>$/, "@nothing-like-it\r");
   await terminal.answer(/no resource is like nothing-like-it\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
@@ -71,11 +72,84 @@ test("a resource is chosen with @, by number or with Tab, and goes to the model"
   expect(second).toContain("I see milk.");
 });
 
+test("a template is chosen with @, its variables are asked for with completion, and what it leads to goes along", async () => {
+  const turns = [{ say: "I see." }, { say: "I see more." }];
+  await using provider = await startFakeProvider({ dialect: "openai", turns });
+  const terminal = openTerminal(["chat", "--", process.execPath, offering], {
+    cwd: makeHome(),
+    env: { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" },
+  });
+  await terminal.answer(prompt, "@folder\r");
+  await terminal.answer(/1 offering note:\/\/\{folder\}\/\{name\} A note[\s\S]*none\) >$/, "1\r");
+  await terminal.answer(/folder \(required\)\n {2}>$/, "w\t");
+  await terminal.answer("work", "\r");
+  // What is known already counts for what comes next.
+  await terminal.answer(/name \(required\)\n {2}>$/, "\r");
+  await terminal.answer(/it is required\n {2}>$/, "wo\t");
+  await terminal.answer("work-list", "\r");
+  await terminal.answer(/note:\/\/work\/work-list goes with what you say next\n>$/, "what is there?\r");
+  await terminal.answer(/I see\.\n>$/, "@find\r");
+  await terminal.answer(/1 offering find:\/\/notes[\s\S]*none\) >$/, "1\r");
+  await terminal.answer(/words \(optional\)\n {2}>$/, "blue & red\r");
+  await terminal.answer(/limit \(optional\)\n {2}>$/, "\r");
+  await terminal.answer(/find:\/\/notes\?words=blue%20%26%20red goes with/, "and there?\r");
+  await terminal.answer(/I see more\.\n>$/, "@folder\r");
+  await terminal.answer(/none\) >$/, "1\r");
+  // Whoever leaves in the middle attaches nothing.
+  await terminal.answer(/folder \(required\)\n {2}>$/, "\u0003");
+  await terminal.answer(/\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+  const [first, second] = provider.requests.map(({ body }) => JSON.stringify(body["messages"]));
+  expect(first).toContain("work-list of work");
+  expect(second).toContain("found by find://notes?words=blue%20%26%20red");
+});
+
+test("a prompt with arguments is completed by what is known, asked for what is missing, and said", async () => {
+  const turns = [{ say: "Gladly." }, { say: "So be it." }];
+  await using provider = await startFakeProvider({ dialect: "openai", turns });
+  const terminal = openTerminal(["chat", "--", process.execPath, offering], {
+    cwd: makeHome(),
+    env: { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" },
+  });
+  await terminal.answer(prompt, "/prompts\r");
+  await terminal.answer(/\/plan to=… days=… \[style=…\] offering: Plans a journey\n>$/, "/pl\t");
+  await terminal.see("/plan");
+  terminal.type("to=R\t\t");
+  await terminal.see(/to=Rome\s+to=Rovaniemi/);
+  terminal.type("m\t");
+  await terminal.see("/plan to=Rome");
+  terminal.mark();
+  terminal.type("\r");
+  // The server proposes three days for this place, and seven for others.
+  await terminal.answer(/days \(required\)\n {2}>$/, "\t");
+  await terminal.see(/3$/);
+  terminal.mark();
+  terminal.type("\r");
+  await terminal.answer(/Gladly\.\n>$/, '/plan to="New York" style=slow days=2\r');
+  await terminal.answer(/So be it\.\n>$/, "/plan somewhere\r");
+  await terminal.answer(/expected to=… days=… style=…, got "somewhere"[\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+  const said = JSON.stringify(provider.requests.at(-1)?.body["messages"]);
+  expect(said).toContain("Go to Rome for 3 days, plain");
+  expect(said).toContain("Go to New York for 2 days, slow");
+});
+
+test("what is to be known of the model is said once", async () => {
+  const terminal = await chat();
+  await terminal.answer(prompt, "hello there\r");
+  await terminal.answer(/hello there[\s\S]*\n>$/, "hello again\r");
+  await terminal.answer(/hello again[\s\S]*\n>$/, "/quit\r");
+  await terminal.exited;
+  expect(terminal.screen().split("not a language model")).toHaveLength(2);
+  const piped = await runPortolan(["chat", ...behind], { cwd: makeHome(), input: "hello\nagain\n" });
+  expect(piped.stdout.split("not a language model")).toHaveLength(2);
+});
+
 test("Ctrl-C cancels a run and the chat goes on; twice at the prompt leaves", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "do it forever\r");
   await terminal.answer("v view its definition", "y");
-  await terminal.answer("node.forever", "\u0003");
+  await terminal.answer("asking-server.forever", "\u0003");
   await terminal.answer(/cancelled; Ctrl-C once more leaves[\s\S]*\n>$/, "\u0003");
   await terminal.answer(/Ctrl-C once more leaves\n>$/, "\u0003");
   expect(await terminal.exited).toBe(0);
@@ -87,7 +161,7 @@ test("a server that is gone does not end the chat", async () => {
   await terminal.answer(prompt, "leave now\r");
   await terminal.answer("v view its definition", "y");
   await terminal.answer(/✗[\s\S]*\n>$/, "/servers\r");
-  await terminal.answer(/node \w+[\s\S]*\n>$/, "/quit\r");
+  await terminal.answer(/asking-server \w+[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });
 

@@ -83,7 +83,7 @@ test("Ctrl-C ends it", async () => {
   const running = startPortolan(["check", "--", node, broken, "marking", mark], { cwd });
   await vi.waitUntil(() => existsSync(mark), { timeout: 20_000 });
   running.child.kill("SIGINT");
-  expect(await running.ended).toBe(1);
+  expect(await running.ended).toBe(130);
   expect(running.said).toEqual([expect.stringContaining("interrupted")]);
 });
 

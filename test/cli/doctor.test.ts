@@ -224,7 +224,7 @@ describe("commands", () => {
     const running = startPortolan(["doctor", "--", node, broken, "silent", mark], { cwd });
     await vi.waitUntil(() => existsSync(mark), { timeout: 20_000 });
     running.child.kill("SIGINT");
-    expect(await running.ended).toBe(1);
+    expect(await running.ended).toBe(130);
     expect(running.said).toEqual([expect.stringContaining("interrupted")]);
   });
 

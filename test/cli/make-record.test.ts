@@ -156,7 +156,7 @@ test("an official server behind a recorder answers, asks and is recorded", async
   expect(code).toBe(0);
   const { tools, server } = JSON.parse(stdout);
   expect(tools.length).toBeGreaterThan(0);
-  const again = await runPortolan(["ls", "node.jsonl"], { cwd: folder });
+  const again = await runPortolan(["ls", "sdk-v1.jsonl"], { cwd: folder });
   expect(JSON.parse(again.stdout)).toMatchObject({ tools, server });
 });
 

@@ -1,4 +1,5 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync, readlinkSync } from "node:fs";
 import xterm from "@xterm/headless";
 import { onTestFailed, onTestFinished } from "vitest";
 import { environment, portolan } from "./kit.ts";
@@ -8,6 +9,8 @@ export interface PseudoTerminal {
   see(what: string | RegExp): Promise<string>;
   /** Everything that is and was on the screen, one line per row, without the spaces at the ends. */
   screen(): string;
+  /** The lines that did not fit the terminal, which broke them anywhere. */
+  broken(): string[];
   /** From here on, `see` looks at what comes. */
   mark(): void;
   type(text: string): void;
@@ -15,6 +18,12 @@ export interface PseudoTerminal {
   answer(what: string | RegExp, text: string): Promise<void>;
   readonly exited: Promise<number | null>;
   readonly pid: number;
+  /** Everything that was written, with its sequences. */
+  written(): string;
+  /** Has the terminal be of another size, as if its window was. */
+  resize(columns: number, rows: number): void;
+  /** Sends a signal to the program alone. */
+  signal(name: NodeJS.Signals): void;
 }
 
 export interface PseudoTerminalOptions {
@@ -47,11 +56,13 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
     return lines.join("\n").trimEnd();
   };
   const seen = () => screen().slice(from);
-  child.stdout.on("data", (bytes: Buffer) =>
+  const written: Buffer[] = [];
+  child.stdout.on("data", (bytes: Buffer) => {
+    written.push(bytes);
     shown.write(bytes, () => {
       for (const check of waiters) check();
-    }),
-  );
+    });
+  });
   child.stdin.on("error", () => {});
   // Not before all that was written is on the screen.
   const exited = new Promise<number | null>((resolve) =>
@@ -89,6 +100,12 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
   return {
     see,
     screen,
+    broken() {
+      const { active } = shown.buffer;
+      return Array.from({ length: active.length }, (_, at) => active.getLine(at))
+        .filter((line) => line?.isWrapped)
+        .map((line) => line?.translateToString(true) ?? "");
+    },
     mark,
     type: (text) => void child.stdin.write(text),
     async answer(what, text) {
@@ -98,5 +115,17 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
     },
     exited,
     pid: child.pid ?? 0,
+    written: () => Buffer.concat(written).toString(),
+    resize(toColumns, toRows) {
+      const tty = readlinkSync(`/proc/${childOf(child.pid)}/fd/0`);
+      shown.resize(toColumns, toRows);
+      spawnSync("stty", ["-F", tty, "cols", String(toColumns), "rows", String(toRows)]);
+    },
+    signal: (name) => void process.kill(childOf(childOf(child.pid)), name),
   };
+}
+
+/** The newest process that another has started. */
+function childOf(pid: number | undefined): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").at(-1));
 }

@@ -58,10 +58,11 @@ test("on a terminal the person is asked, sees the definition, and hears what a s
   const task = `${paint("red")} then ${paint("green")} then ${paint("red")}`;
   const terminal = openTerminal(["run", task, ...behind], { cwd: await makeHome() });
   const shown = await terminal.see("v view its definition");
-  for (const line of ["node is to do paint", "│ Paints a wall", '"colour": "red"']) expect(shown).toContain(line);
+  for (const line of ["asking-server is to do paint", "│ Paints a wall", '"colour": "red"'])
+    expect(shown).toContain(line);
   await terminal.answer("v view its definition", "v");
   await terminal.answer(/"inputSchema"[\s\S]*v view its definition/, "y");
-  await terminal.answer(/! what node wrote may have led the model to this[\s\S]*v view/, "s");
+  await terminal.answer(/! what asking-server wrote may have led the model to this[\s\S]*v view/, "s");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen().split("is to do paint")).toHaveLength(3);
   expect(terminal.screen().split("✓")).toHaveLength(4);
@@ -83,10 +84,10 @@ test.each([
 });
 
 test("what a server has is read for the model only if the person agrees", async () => {
-  const terminal = openTerminal(["run", "read the resource server=node note://today", ...behind], {
+  const terminal = openTerminal(["run", "read the resource server=asking-server note://today", ...behind], {
     cwd: await makeHome(),
   });
-  await terminal.answer(/node is to be read for the model:\n.*note:\/\/today[\s\S]*N never/, "y");
+  await terminal.answer(/asking-server is to be read for the model:\n.*note:\/\/today[\s\S]*N never/, "y");
   await terminal.see("buy milk");
   expect(await terminal.exited).toBe(0);
 });
@@ -159,8 +160,8 @@ test("whoever reads only the first line ends the run quietly", async () => {
 test("Ctrl-C ends a run in the middle of a call", async () => {
   const terminal = openTerminal(["run", "do it forever", ...behind], { cwd: await makeHome() });
   await terminal.answer("v view its definition", "y");
-  await terminal.see("node.forever");
+  await terminal.see("asking-server.forever");
   terminal.type("\u0003");
   await terminal.see("interrupted");
-  expect(await terminal.exited).toBe(1);
+  expect(await terminal.exited).toBe(130);
 });

@@ -1,12 +1,15 @@
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serveHttp } from "portolan/server/http";
 import { expect, onTestFinished, test } from "vitest";
-import { broken, errorOf, notes, runPortolan, showOf, startPortolan } from "./care-kit.ts";
+import { broken, errorOf, fileOf, notes, put, runPortolan, showOf, startPortolan } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
 
 const node = process.execPath;
+const changing = fileOf("test/cli/fixtures/changing.mjs");
 const kindsIn = (lines: readonly string[]) => lines.map((line) => JSON.parse(line).kind);
 
 test("what a stateful server tells is shown as it comes, until Ctrl-C", async () => {
@@ -58,6 +61,49 @@ test("a server that is killed is told, and --limit ends it", async () => {
   await running.until(/"state":"down".*SIGKILL/);
   expect(await running.ended).toBe(0);
   expect(running.lines).toHaveLength(5);
+});
+
+test("what has changed is told, in what a server offers and in what is followed, also after it was started again", async () => {
+  const cwd = await makeHome();
+  const file = put(cwd, "tools.json", [{ name: "one", description: "First", inputSchema: { type: "object" } }]);
+  const terminal = openTerminal(["watch", "day:///today", "--", node, changing, file], { cwd, columns: 300 });
+  const [, pid] = /pid (\d+)/.exec(await terminal.see(/ready/)) ?? [];
+  put(cwd, "tools.json", [{ name: "two", inputSchema: { type: "object" } }]);
+  process.kill(Number(pid), "SIGUSR2");
+  await terminal.see(/changed +tools: - tool one; \+ tool two/);
+  await terminal.see(/changed +day:\/\/\/today/);
+  await terminal.see(/info +half of it is done/);
+  terminal.mark();
+  process.kill(Number(pid), "SIGKILL");
+  const [, next] =
+    /stderr +pid (\d+)[\s\S]*ready/.exec(await terminal.see(/down +.*SIGKILL[\s\S]*stderr +pid \d+[\s\S]*ready/)) ?? [];
+  // Whether it follows again already is not told.
+  for (let tries = 0; tries < 50 && !/changed +day/.test(terminal.screen().split("SIGKILL")[1] ?? ""); tries += 1) {
+    process.kill(Number(next), "SIGUSR2");
+    await terminal.see(/done/);
+  }
+  await terminal.see(/changed +day:\/\/\/today/);
+  terminal.type("\u0003");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).not.toContain("RAW");
+  expect(terminal.broken()).toEqual([]);
+});
+
+test("a server that dies and cannot be started again ends it, with the reason", async () => {
+  const cwd = await makeHome();
+  const file = put(cwd, "tools.json", []);
+  const running = startPortolan(["watch", "--", node, changing, file], { cwd });
+  const [, pid] = /pid (\d+)/.exec(await running.until(/"line":"pid/)) ?? [];
+  await running.until(/"state":"ready"/);
+  rmSync(file);
+  process.kill(Number(pid), "SIGKILL");
+  expect(await running.ended).toBe(4);
+  expect(kindsIn(running.lines).filter((kind) => kind === "server").length).toBeGreaterThan(3);
+  expect(JSON.parse(running.said.at(-1) ?? "").error).toMatchObject({
+    kind: "unreachable",
+    message: expect.stringContaining("exited with code 1"),
+    next: "portolan doctor changing",
+  });
 });
 
 test("who reads only the beginning ends it", async () => {

@@ -1,5 +1,6 @@
 import { findTool, type Hints, type Role } from "./hints.ts";
-import { connect, open, type Place, type Target, transportsOf } from "./open.ts";
+import type { Inbox } from "./inbox.ts";
+import { connect, giveUp, open, type Place, type Target, transportsOf } from "./open.ts";
 import { Failed, NotApplicable, Silence } from "./outcome.ts";
 import type { Peer } from "./peer.ts";
 import type { Grade, Report, Totals, Verdict } from "./report.ts";
@@ -20,6 +21,8 @@ export interface GradeOptions {
   readonly startMs?: number;
   /** Tools of the server for the roles that scenarios need. */
   readonly hints?: Hints;
+  /** Ends it before its time: the connections are closed, and there is no report. */
+  readonly signal?: AbortSignal;
   /** Hears each verdict as it falls. */
   readonly onVerdict?: (verdict: Verdict) => void;
   /** Hears every message that passes, in both directions. */
@@ -33,16 +36,20 @@ type Counts = Pick<Totals, "pass" | "fail" | "warn" | "notApplicable">;
 
 /** Grades a server in every revision it speaks, over every transport the target allows. */
 export async function grade(target: Target, options: GradeOptions = {}): Promise<Report> {
-  const { timeoutMs = 10_000, startMs = 3 * timeoutMs, revisions: wanted } = options;
+  const { timeoutMs = 10_000, startMs = 3 * timeoutMs, revisions: wanted, signal } = options;
   const totals: Totals[] = [];
   const verdicts: Verdict[] = [];
   const trace = new Trace(options.onMessage);
+  const inboxes = new Set<Inbox>();
+  signal?.addEventListener("abort", () => giveUp(inboxes), { once: true });
   for (const transport of transportsOf(target)) {
     for (const revision of revisions) {
       if (!(wanted?.includes(revision.date) ?? true) || !revision.transports.includes(transport)) continue;
-      const place = { target, transport, revision, timeoutMs, startMs, trace };
+      signal?.throwIfAborted();
+      const place = { target, transport, revision, timeoutMs, startMs, trace, signal, inboxes };
       trace.scenario = undefined;
       const { surface, peer } = await survey(place);
+      if (!peer) signal?.throwIfAborted();
       const found = peer ? await new Grader(place, surface, peer, options).run() : gradeSilence(surface, options);
       verdicts.push(...found);
       totals.push({ ...toRow(surface), ...count(found) });
@@ -106,7 +113,10 @@ class Grader {
     try {
       for (const scenario of scenarios) {
         if (!belongs(scenario, this.#place) || !filter(scenario)) continue;
+        this.#place.signal?.throwIfAborted();
         const verdict = await this.#judge(scenario);
+        // Nobody was there any more to be judged.
+        this.#place.signal?.throwIfAborted();
         verdicts.push(verdict);
         onVerdict?.(verdict);
       }
@@ -148,11 +158,14 @@ class Grader {
 
   /** Whatever a scenario waits for, it ends. */
   async #inTime(running: Promise<string>): Promise<string> {
-    const { timeoutMs, startMs } = this.#place;
+    const { timeoutMs, startMs, signal } = this.#place;
     const limitMs = 3 * timeoutMs + startMs;
     let timer: NodeJS.Timeout | undefined;
+    let giveUp = () => {};
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Silence(`waited ${limitMs} ms for the end of the scenario`)), limitMs);
+      giveUp = () => reject(signal?.reason);
+      signal?.addEventListener("abort", giveUp);
     });
     try {
       const evidence = await Promise.race([running, late]);
@@ -160,6 +173,7 @@ class Grader {
       return evidence;
     } finally {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
     }
   }
 

@@ -34,6 +34,9 @@ export interface Place {
   readonly timeoutMs: number;
   readonly startMs: number;
   readonly trace: Trace;
+  readonly signal?: AbortSignal | undefined;
+  /** What is heard on each connection that is open. */
+  readonly inboxes: Set<Inbox>;
 }
 
 /** The ways in which a target may be reached. */
@@ -43,14 +46,22 @@ export function transportsOf(target: Target): readonly Transport[] {
 
 /** Opens a connection that has said nothing yet. */
 export async function connect(place: Place, options: OpenOptions = {}): Promise<Peer> {
-  const { target, transport, revision, timeoutMs, startMs, trace } = place;
+  const { target, transport, revision, timeoutMs, startMs, trace, signal, inboxes } = place;
   const { capabilities = revision.everything, answer = answerWillingly } = options;
   const tap = trace.tap(revision.date, transport);
   const inbox = new Inbox(timeoutMs, transport === "stdio" ? startMs : timeoutMs, tap);
   const wire = openWire(target, transport, inbox);
   const peer = new Peer(revision, capabilities, answer, inbox, wire);
+  for (const other of inboxes) if (other.over !== undefined) inboxes.delete(other);
+  inboxes.add(inbox);
+  if (signal?.aborted) giveUp(inboxes);
   if (wire instanceof HttpSseWire) await endpointOf(wire, inbox).catch((error) => closeAndThrow(peer, error));
   return peer;
+}
+
+/** Tells whoever waits for something that it will not come. */
+export function giveUp(inboxes: Iterable<Inbox>): void {
+  for (const inbox of inboxes) inbox.closed("the grading was given up");
 }
 
 function openWire(target: Target, transport: Transport, inbox: Inbox): Wire {

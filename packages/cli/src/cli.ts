@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { Terminal } from "./ask/terminal.ts";
 import type { CommandDefinition, Context, Flags } from "./command.ts";
 import { commands } from "./commands/index.ts";
-import { exitCodes, Failure, toFailure } from "./failure.ts";
+import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
 import { Screen } from "./screen.ts";
 import { version } from "./version.ts";
 import type { World } from "./world.ts";
@@ -115,30 +115,34 @@ function report({ world, screen, isJson }: Frame, { kind, message, next }: Failu
     world.stderr.write(`${JSON.stringify({ error })}\n`);
     return;
   }
-  const lines = [`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${screen.safe(message)}`];
+  const why = message === kind ? "" : ` ${screen.safe(message)}`;
+  const lines = [`${screen.style("red", `${screen.mark("bad")} ${kind}`)}${why}`];
   if (next !== undefined) lines.push(`  ${screen.mark("next")} ${screen.safe(next)}`);
   world.stderr.write(`${lines.join("\n")}\n`);
 }
 
 /** The first Ctrl-C aborts what runs; the second, and a request to end, end the program. */
-function listenForInterrupt({ stdout }: World): {
+function listenForInterrupt({ stdout, stderr }: World): {
   readonly signal: AbortSignal;
-  handle(interrupted: () => void): () => void;
+  readonly handle: Context["onInterrupt"];
   end(): void;
 } {
   const controller = new AbortController();
-  const handlers: (() => void)[] = [];
+  const handlers: Parameters<Context["onInterrupt"]>[0][] = [];
   const interrupt = () => {
     const handler = handlers.at(-1);
-    if (handler) return handler();
-    if (controller.signal.aborted) process.exit(130);
-    controller.abort(new Failure("failed", "interrupted"));
+    const isLast = handler ? handler() === "leave" : controller.signal.aborted;
+    if (isLast) process.exit(exitCodes.interrupted);
+    if (!handler) controller.abort(interruption());
   };
-  const end = () => process.exit(143);
+  const end = (_: string, signal: number) => process.exit(128 + signal);
   // Whoever reads only the first lines, as `head` does, has seen enough.
   const closed = () => process.exit(0);
-  process.on("SIGINT", interrupt).on("SIGTERM", end);
+  // A terminal that is closed, too: servers do not outlive it.
+  process.on("SIGINT", interrupt).on("SIGTERM", end).on("SIGHUP", end);
   stdout.on("error", closed);
+  // Nobody hears why it failed; the exit code still tells that it did.
+  stderr.on("error", () => {});
   return {
     signal: controller.signal,
     handle(interrupted) {
@@ -148,7 +152,7 @@ function listenForInterrupt({ stdout }: World): {
       };
     },
     end() {
-      process.off("SIGINT", interrupt).off("SIGTERM", end);
+      process.off("SIGINT", interrupt).off("SIGTERM", end).off("SIGHUP", end);
       // What is still on its way may find nobody.
       if (stdout.writableLength === 0) stdout.off("error", closed);
     },

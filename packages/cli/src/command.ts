@@ -16,8 +16,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** What stands behind `--`: the command of a server. */
   readonly command: readonly string[];
-  /** Has Ctrl-C do something else, until what it gives is called. */
-  onInterrupt(handle: () => void): () => void;
+  /** Has Ctrl-C do something else, until what it gives is called; `leave` ends the program at once. */
+  onInterrupt(handle: () => "leave" | undefined): () => void;
   /** A line on standard output. */
   print(line: string): void;
   /** A line for the person at the terminal, on standard error; nothing in a pipe. */

@@ -1,7 +1,7 @@
 import type { Run, RunDone, RunEvent, ServerEntry } from "portolan/host";
 import type { Model } from "portolan/models";
 import type { Context, Flags } from "./command.ts";
-import { Failure } from "./failure.ts";
+import { Failure, interruption } from "./failure.ts";
 import { createProgress } from "./progress.ts";
 import { findTarget, readMachine } from "./targets.ts";
 
@@ -24,10 +24,22 @@ export function nameOfModel({ id, notice }: Model): string {
   return notice === undefined ? id : `${id} (${notice})`;
 }
 
-/** Shows a run as it goes: what the model says on standard output, what it does on standard error. */
-export async function follow(context: Context, run: Run): Promise<RunDone> {
+/** What is to be known of a model, as a run says it. */
+export function noticesOf({ id, notice }: Model): string[] {
+  return notice === undefined ? [] : [`${id}: ${notice}`];
+}
+
+/**
+ * Shows a run as it goes: what the model says on standard output, what it does on standard error. What `known` has is not
+ * said again.
+ */
+export async function follow(context: Context, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
   const progress = createProgress(context);
   for await (const event of run) {
+    if (event.type === "notice") {
+      if (known.has(event.text)) continue;
+      known.add(event.text);
+    }
     // A question on the screen is not written over.
     await context.terminal.quiet();
     if (event.type !== "tool" || event.stage !== "progress") progress.end();
@@ -81,13 +93,13 @@ const ends: { readonly [reason: string]: string } = {
   "max-tokens": "the model has said as much as it may",
   context: "the conversation is longer than the model can take",
   refusal: "the model refuses",
-  cancelled: "interrupted",
 };
 
 /** Why a run came to nothing; undefined when it did not. */
 export function failureOf({ reason, error }: RunDone): unknown {
   if (reason === "done") return undefined;
   if (reason === "failed" && error) return error;
+  if (reason === "cancelled") return interruption();
   const next = reason === "max-turns" ? "--max-turns <count> allows more" : undefined;
   return new Failure("failed", ends[reason] ?? reason, { next });
 }

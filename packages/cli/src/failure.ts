@@ -10,6 +10,8 @@ export const exitCodes = {
   denied: 6,
   timeout: 7,
   protocol: 8,
+  /** As shells count it: 128 and the number of the signal. */
+  interrupted: 130,
 } as const;
 
 export type FailureKind = keyof typeof exitCodes;
@@ -29,6 +31,11 @@ export class Failure extends Error {
     this.kind = kind;
     this.next = options.next;
   }
+}
+
+/** Somebody has pressed Ctrl-C. */
+export function interruption(): Failure {
+  return new Failure("interrupted", "interrupted");
 }
 
 const kinds: { readonly [code: string]: FailureKind } = {

@@ -15,5 +15,9 @@ export async function main(self: string): Promise<void> {
     cwd: process.cwd(),
     home: env["HOME"] || homedir(),
     self,
+    onExit(work) {
+      process.once("exit", work);
+      return () => process.off("exit", work);
+    },
   });
 }

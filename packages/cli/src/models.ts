@@ -24,6 +24,17 @@ export function chooseModel(env: Environment, named: string | undefined = env["P
   });
 }
 
+/** The model to work with first, then the others that a server's question can be given to instead. */
+export function chooseModels(env: Environment, named?: string): [Model, ...Model[]] {
+  const chosen = chooseModel(env, named);
+  const others = [
+    ...(env["ANTHROPIC_API_KEY"] ? [ofAnthropic(env)] : []),
+    ...(hasOpenAi(env) ? [ofOpenAi(env)] : []),
+    demo(),
+  ];
+  return [chosen, ...others.filter(({ id }) => id !== chosen.id)];
+}
+
 function hasOpenAi(env: Environment): boolean {
   return Boolean(env["OPENAI_API_KEY"] || env["OPENAI_BASE_URL"]);
 }

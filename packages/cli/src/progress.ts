@@ -7,7 +7,7 @@ export function createProgress({ world, screen, terminal }: Context): { show(pro
   let isShown = false;
   return {
     show({ progress, total, message = "" }) {
-      if (!stderr.isTTY || terminal.isAsking) return;
+      if (!stderr.isTTY || screen.isDumb || terminal.isAsking) return;
       const share = total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined;
       const width = 20;
       const filled = Math.round((share ?? 0) * width);

@@ -49,3 +49,15 @@ test("a coloured line is cut without losing its end of colour", () => {
 test("in a pipe nothing is cut", () => {
   expect(screenOf({ isTTY: false, columns: 20 }).cut("x".repeat(50))).toHaveLength(50);
 });
+
+test.each([
+  ["a", 1],
+  ["日本", 4],
+  ["😀", 2],
+  ["e\u0301", 1],
+  ["❤️", 2],
+  ["👩‍💻", 4],
+  ["\u001b[1mbold\u001b[22m", 4],
+])("%s takes %i columns", (text, columns) => {
+  expect(widthOf(text)).toBe(columns);
+});

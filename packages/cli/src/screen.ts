@@ -29,19 +29,29 @@ export class Screen {
   readonly isTerminal: boolean;
   /** Whether people can answer, too. */
   readonly isInteractive: boolean;
-  readonly columns: number;
+  /** Whether it knows no sequences: nothing is drawn twice on it. */
+  readonly isDumb: boolean;
+  readonly #world: World;
   readonly #hasColours: boolean;
   readonly #hasUnicode: boolean;
 
-  constructor({ stdin, stdout, stderr, env, platform }: World, options: { readonly colour?: boolean } = {}) {
+  constructor(world: World, options: { readonly colour?: boolean } = {}) {
+    const { stdin, stdout, stderr, env, platform } = world;
+    this.#world = world;
+    this.isDumb = env["TERM"] === "dumb";
     this.isTerminal = stdout.isTTY === true;
     this.isInteractive = stdin.isTTY === true && stderr.isTTY === true && env["CI"] === undefined;
-    this.columns = Math.max(20, stdout.columns ?? (Number(env["COLUMNS"]) || 80));
     const wants = env["FORCE_COLOR"] !== undefined && env["FORCE_COLOR"] !== "0";
-    const refuses = env["NO_COLOR"] !== undefined || env["TERM"] === "dumb" || options.colour === false;
+    const refuses = env["NO_COLOR"] !== undefined || this.isDumb || options.colour === false;
     this.#hasColours = !refuses && (wants || this.isTerminal);
     const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
     this.#hasUnicode = platform === "win32" ? env["WT_SESSION"] !== undefined : /utf-?8/i.test(locale);
+  }
+
+  /** How wide it is now. */
+  get columns(): number {
+    const { stdout, env } = this.#world;
+    return Math.max(20, stdout.columns ?? (Number(env["COLUMNS"]) || 80));
   }
 
   style(style: Style, text: string): string {
@@ -98,21 +108,27 @@ export class Screen {
   }
 }
 
-/** How many columns a text takes; wide characters take two. */
+/** What takes no room: marks on other letters, and what joins signs to one. */
+const isNothing = /[\p{Mn}\p{Me}\u200d]/u;
+const isWide =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+
+/** How many columns a text takes at most; wide characters take two, and terminals that join signs take fewer. */
 export function widthOf(text: string): number {
   let width = 0;
+  let last = 0;
   for (const character of text.replace(sequence, "")) {
-    if (/\p{Mn}/u.test(character)) continue;
-    width +=
-      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u.test(
-        character,
-      )
-        ? 2
-        : 1;
+    // Behind a narrow sign this asks for the coloured, wide one.
+    if (character === "\ufe0f") width += last === 1 ? 1 : 0;
+    if (isNothing.test(character)) continue;
+    last = isWide.test(character) ? 2 : 1;
+    width += last;
   }
   return width;
 }
 
 function toAscii(text: string): string {
-  return text.replace(/[^\p{ASCII}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text
+    .replaceAll("\u2026", "...")
+    .replace(/[^\p{ASCII}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

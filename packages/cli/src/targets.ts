@@ -4,6 +4,7 @@ import type { ConfiguredServer, ServerEntry, Way } from "portolan/host";
 import { findConfigs, type ReadConfigs, readConfigs } from "portolan/host/node";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
+import { nameOfCommand } from "./naming.ts";
 
 const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
 const recordings = new Set([".jsonl", ".ndjson"]);
@@ -30,7 +31,7 @@ export async function findTarget(context: Context, given: string | undefined): P
   if (command.length > 0) {
     const [program = "", ...args] = command;
     return {
-      entry: toEntry(basename(program), { command: program, args, cwd: context.world.cwd }),
+      entry: toEntry(nameOfCommand(command), { command: program, args, cwd: context.world.cwd }),
       ...member(given),
     };
   }

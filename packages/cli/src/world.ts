@@ -10,4 +10,6 @@ export interface World {
   readonly stderr: NodeJS.WriteStream;
   /** The file that this program was started from, to start itself again. */
   readonly self: string;
+  /** Does something last of all, however the program ends, unless what it gives is called before. */
+  onExit(work: () => void): () => void;
 }

@@ -14,6 +14,13 @@ export interface CommandTarget {
 
 const graceMs = 500;
 
+/** The servers that must not outlive this process. */
+const living = new Set<ChildProcess>();
+
+function killLiving(): void {
+  for (const child of living) child.kill("SIGKILL");
+}
+
 /** A server process and its two streams. */
 export class StdioWire implements Wire {
   /** Resolves when the process is gone, to how it ended. */
@@ -33,6 +40,8 @@ export class StdioWire implements Wire {
       env: inherits ? { ...process.env, ...env } : { ...env },
       ...(cwd !== undefined && { cwd }),
     });
+    if (living.size === 0) process.on("exit", killLiving);
+    living.add(this.#child);
     const { stdin, stdout, stderr } = this.#child;
     // A process that has ended does not read: that it is gone says it all.
     stdin?.on("error", () => {});
@@ -43,6 +52,8 @@ export class StdioWire implements Wire {
     this.gone = new Promise((resolve) => {
       const end = (how: string) => {
         this.#isGone = true;
+        living.delete(this.#child);
+        if (living.size === 0) process.off("exit", killLiving);
         sink.closed(`the server ${how}${this.#lastWords && `, last on stderr: ${this.#lastWords.trim()}`}`);
         resolve(how);
       };

@@ -13,7 +13,8 @@ export async function approve(context: Context, question: ApprovalQuestion): Pro
     const { title, description = title } = action.definition;
     if (description !== undefined) terminal.quote(description, 3);
     terminal.say(`  ${screen.style("dim", "with")}`);
-    terminal.bar(screen.json(action.args));
+    // The keys stay on the screen.
+    terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), ": v shows them");
   } else {
     heading(context, server, "is to be read for the model:");
     terminal.quote(action.uri);
@@ -32,7 +33,10 @@ export async function approve(context: Context, question: ApprovalQuestion): Pro
       ...(action.kind === "tool" ? [{ key: "v", label: "view its definition", value: whole } as const] : []),
     ]);
     if (verdict !== whole) return verdict;
-    if (action.kind === "tool") terminal.bar(screen.json(action.definition));
+    if (action.kind !== "tool") continue;
+    terminal.bar(screen.json(action.definition));
+    terminal.say(`  ${screen.style("dim", "with")}`);
+    terminal.bar(screen.json(action.args));
   }
 }
 

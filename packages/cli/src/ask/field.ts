@@ -12,6 +12,10 @@ export interface Field {
   /** Typed without being shown. */
   readonly isSecret?: boolean;
   readonly complete?: Complete;
+  /** What was entered before. */
+  readonly before?: unknown;
+  /** Whether there is something to go back to. */
+  readonly hasBack?: boolean;
 }
 
 /** What is read of a field's schema; a server may have written anything. */
@@ -35,13 +39,14 @@ interface Option {
 /** Asks until what was entered fits; undefined for an optional field that was left empty. */
 export async function askField(context: Context, field: Field): Promise<unknown> {
   const { terminal, screen } = context;
-  const { name, schema, isRequired, isSecret = false } = field;
+  const { name, schema, isRequired, isSecret = false, before, hasBack = false } = field;
   const options = optionsOf(schema);
   const isList = schema.type === "array" && options.length > 0;
   describe(context, field, options);
   const complete = field.complete ?? completeOptions(options, isList);
+  const initial = before === undefined || isSecret ? "" : textOf(before, options);
   for (;;) {
-    const text = await terminal.line({ isSecret, ...(complete && { complete }) });
+    const text = await terminal.line({ isSecret, initial, hasBack, ...(complete && { complete }) });
     const entered = isSecret ? text : text.trim();
     if (entered === "" && schema.default === undefined) {
       if (!isRequired) return undefined;
@@ -80,6 +85,12 @@ function labelOf(value: unknown, options: readonly Option[]): string {
   const one = (it: unknown) => options.find((option) => option.value === it)?.label ?? String(it);
   if (typeof value === "boolean") return value ? "y" : "n";
   return Array.isArray(value) ? value.map(one).join(", ") : one(value);
+}
+
+/** What would have to be typed for a value. */
+function textOf(value: unknown, options: readonly Option[]): string {
+  const isPlain = options.length > 0 || typeof value !== "object";
+  return isPlain ? labelOf(value, options) : JSON.stringify(value);
 }
 
 /** What there is to choose from, in each way that forms have for it. */

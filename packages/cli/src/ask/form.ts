@@ -3,6 +3,7 @@ import type { FormAnswer, FormQuestion } from "portolan/host";
 import type { Context } from "../command.ts";
 import { askField, type FieldSchema } from "./field.ts";
 import { heading, warn } from "./heading.ts";
+import { Back } from "./left.ts";
 
 type Step = "send" | "again" | "decline" | "cancel";
 
@@ -14,17 +15,28 @@ export async function fillForm(context: Context, question: FormQuestion): Promis
   const fields = Object.entries(properties);
   heading(context, server, fields.length > 0 ? "asks you to fill in a form" : "asks you");
   terminal.quote(params.message);
-  if (fields.length > 0) terminal.say(`  ${screen.style("dim", "Ctrl-D declines, Ctrl-C cancels")}`);
+  const back = fields.length > 1 ? ", Shift-Tab goes back" : "";
+  if (fields.length > 0) terminal.say(`  ${screen.style("dim", `Ctrl-D declines, Ctrl-C cancels${back}`)}`);
+  const entered = new Map<string, unknown>();
   for (;;) {
-    const content: [name: string, value: ElicitValue][] = [];
-    for (const [name, schema] of fields) {
+    for (let at = 0; at < fields.length; ) {
+      const [name, schema] = fields[at] ?? ["", {}];
       const isSecret = secretFields.includes(name);
       if (isSecret)
         warn(context, "this seems to ask for a secret, which no form should: leave it empty unless you are sure");
-      const isRequired = required.includes(name);
-      const value = await askField(context, { name, schema: schema as FieldSchema, isRequired, isSecret });
-      if (value !== undefined) content.push([name, value as ElicitValue]);
+      const field = { name, schema: schema as FieldSchema, isRequired: required.includes(name), isSecret };
+      try {
+        entered.set(name, await askField(context, { ...field, before: entered.get(name), hasBack: at > 0 }));
+        at += 1;
+      } catch (reason) {
+        if (!(reason instanceof Back)) throw reason;
+        at -= 1;
+      }
     }
+    const content = fields.flatMap(([name]): [name: string, value: ElicitValue][] => {
+      const value = entered.get(name);
+      return value === undefined ? [] : [[name, value as ElicitValue]];
+    });
     const secrets = content.filter(([name]) => secretFields.includes(name)).map(([name]) => name);
     if (content.length > 0) {
       const shown = content.map(

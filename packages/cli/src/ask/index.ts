@@ -2,9 +2,9 @@ import type { HostAnswers } from "portolan/host";
 import type { Context } from "../command.ts";
 import { approve } from "./approve.ts";
 import { fillForm } from "./form.ts";
+import { Left } from "./left.ts";
 import { askRoots } from "./roots.ts";
 import { reviewSampling } from "./sample.ts";
-import { Left } from "./terminal.ts";
 import { askTrust } from "./trust.ts";
 import { visit } from "./visit.ts";
 

@@ -1,9 +1,10 @@
 import type { JsonObject, PromptArgument } from "portolan";
 import type { Host } from "portolan/host";
 import type { Context } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { interruption } from "../failure.ts";
 import { askField, type FieldSchema } from "./field.ts";
-import { Left, type Terminal } from "./terminal.ts";
+import { Left } from "./left.ts";
+import type { Terminal } from "./terminal.ts";
 
 interface Described {
   readonly properties?: { readonly [name: string]: FieldSchema };
@@ -70,7 +71,7 @@ function inTurn<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   return terminal.ask(signal, work).catch((reason: unknown) => {
-    if (reason instanceof Left) throw new Failure("failed", "interrupted");
+    if (reason instanceof Left) throw interruption();
     throw reason;
   });
 }

@@ -1,5 +1,6 @@
 import type { CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage } from "portolan";
 import type {
+  ModelChoice,
   SamplingQuestion,
   SamplingRequestQuestion,
   SamplingResponseQuestion,
@@ -8,7 +9,7 @@ import type {
 import type { Context } from "../command.ts";
 import { editJson, editLine } from "./edit.ts";
 import { heading, warn } from "./heading.ts";
-import { Left } from "./terminal.ts";
+import { Left } from "./left.ts";
 
 type Step = "allow" | "session" | "view" | "edit" | "model" | "deny" | "never";
 
@@ -23,10 +24,10 @@ async function reviewRequest(context: Context, question: SamplingRequestQuestion
   let { params, model } = question;
   let isEdited = false;
   heading(context, server, "wants to ask the model (sampling)");
-  const notice = model.notice === undefined ? "" : ` (${model.notice})`;
+  const named = ({ id, notice }: ModelChoice) => screen.safe(notice === undefined ? id : `${id} (${notice})`);
   const cost = `about ${inputTokens} tokens in, at most ${params.maxTokens} out`;
   const rest = `${left.tokens} tokens and ${left.requests} requests left`;
-  terminal.say(`  ${screen.style("dim", `${screen.safe(model.id)}${notice}: ${cost}; ${rest}`)}`);
+  terminal.say(`  ${screen.style("dim", `${named(model)}: ${cost}; ${rest}`)}`);
   showRequest(context, params);
   for (;;) {
     const step = await terminal.choose<Step>([
@@ -49,7 +50,7 @@ async function reviewRequest(context: Context, question: SamplingRequestQuestion
     } else if (step === "model") {
       const others = [question.model, ...alternatives];
       model = others[(others.findIndex(({ id }) => id === model.id) + 1) % others.length] ?? model;
-      terminal.say(`  ${screen.safe(model.id)}`);
+      terminal.say(`  ${screen.style("dim", "asks")} ${named(model)}`);
     } else {
       const changed = { ...(isEdited && { params }), ...(model !== question.model && { model: model.id }) };
       return { ...verdictOf(step), ...changed };

@@ -1,17 +1,8 @@
-import type { Interface } from "node:readline";
 import { type Screen, widthOf } from "../screen.ts";
 import type { World } from "../world.ts";
 import { wrap } from "./layout.ts";
-
-/** The person has left a question without an answer: with Ctrl-C, or with Ctrl-D where input ends. */
-export class Left extends Error {
-  readonly how: "cancel" | "decline";
-
-  constructor(how: "cancel" | "decline") {
-    super(how === "cancel" ? "cancelled" : "declined");
-    this.how = how;
-  }
-}
+import { Left } from "./left.ts";
+import { Typed } from "./typed.ts";
 
 /** What completes a line: the proposals, and the part of the line that they stand for. */
 export type Complete = (line: string) => Promise<readonly [proposals: readonly string[], part: string]>;
@@ -23,8 +14,12 @@ export interface LineOptions {
   /** Nothing of it is shown. */
   readonly isSecret?: boolean;
   readonly complete?: Complete;
+  /** Whether Shift-Tab goes back to what was asked before. */
+  readonly hasBack?: boolean;
   /** The newest first. */
   readonly history?: readonly string[];
+  /** Whose lines they are: what was typed ahead for one reader is no answer to another. */
+  readonly typed?: Typed;
 }
 
 /** One key and what it means. */
@@ -42,6 +37,8 @@ export class Terminal {
   #waiting = 0;
   #signal: AbortSignal | undefined;
   #isMidLine = false;
+  /** What was typed ahead in this question. */
+  #typed = new Typed();
 
   constructor(world: World, screen: Screen) {
     this.#world = world;
@@ -62,12 +59,17 @@ export class Terminal {
     return Math.max(20, this.#world.stderr.columns ?? this.#screen.columns);
   }
 
+  get rows(): number {
+    return Math.max(10, this.#world.stderr.rows ?? 24);
+  }
+
   /** Waits until nobody else asks, then asks; the signal takes the question back. */
   ask<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     this.#waiting += 1;
     const turn = this.#turn.then(async () => {
       signal?.throwIfAborted();
       this.#signal = signal;
+      this.#typed = new Typed();
       this.#freshLine();
       return work();
     });
@@ -100,14 +102,14 @@ export class Terminal {
   }
 
   /** A text that is safe to show, behind a bar. */
-  bar(text: string, maxLines: number = Number.POSITIVE_INFINITY): void {
+  bar(text: string, maxLines: number = Number.POSITIVE_INFINITY, hint = ""): void {
     const screen = this.#screen;
     const lines = wrap(text, this.columns - 5);
     for (const line of lines.slice(0, maxLines)) {
       this.#world.stderr.write(`  ${screen.style("dim", screen.mark("bar"))} ${line}\n`);
     }
     if (lines.length > maxLines) {
-      this.say(`  ${screen.style("dim", `${screen.mark("more")} ${lines.length - maxLines} more lines`)}`);
+      this.say(`  ${screen.style("dim", `${screen.mark("more")} ${lines.length - maxLines} more lines${hint}`)}`);
     }
   }
 
@@ -178,66 +180,12 @@ export class Terminal {
     });
   }
 
-  /** A line of text. */
+  /** A line of text, or several that were pasted. */
   async line(options: LineOptions = {}): Promise<string> {
-    const { prompt = "  > ", initial = "", isSecret = false, complete, history = [] } = options;
-    const { stdin, stderr } = this.#world;
-    const { createInterface } = await import("node:readline");
-    const { Writable } = await import("node:stream");
     this.#freshLine();
-    const lines = createInterface({
-      input: stdin,
-      output: isSecret ? new Writable({ write: (_chunk, _encoding, done) => done() }) : stderr,
-      terminal: true,
-      prompt: isSecret ? "" : prompt,
-      history: isSecret ? [] : [...history],
-      historySize: isSecret ? 0 : 200,
-      ...(complete && {
-        completer: (line: string, done: (error: null, result: [string[], string]) => void) => {
-          // What cannot be completed is typed.
-          const none: readonly [readonly string[], string] = [[], line];
-          complete(line)
-            .catch(() => none)
-            .then(([proposals, part]) => done(null, [this.#showable(proposals), part]));
-        },
-      }),
-    });
-    try {
-      // Not before: until now the terminal itself shows what is typed.
-      if (isSecret) stderr.write(prompt);
-      return await this.#read(lines, initial);
-    } finally {
-      lines.close();
-      if (isSecret) stderr.write("\n");
-    }
-  }
-
-  /** Proposals that can be shown as they are: the terminal gets them as they are. */
-  #showable(proposals: readonly string[]): string[] {
-    return proposals.filter((proposal) => this.#screen.safe(proposal) === proposal);
-  }
-
-  #read(lines: Interface, initial: string): Promise<string> {
-    const { stderr } = this.#world;
-    const signal = this.#signal;
-    return new Promise((resolve, reject) => {
-      const leave = (reason: unknown) => {
-        stderr.write("\n");
-        reject(reason);
-      };
-      const takenBack = () => leave(signal?.reason);
-      if (signal?.aborted) return takenBack();
-      signal?.addEventListener("abort", takenBack, { once: true });
-      lines
-        .on("line", resolve)
-        .on("SIGINT", () => leave(new Left("cancel")))
-        .on("close", () => {
-          signal?.removeEventListener("abort", takenBack);
-          reject(new Left("decline"));
-        });
-      lines.prompt();
-      if (initial !== "") lines.write(initial);
-    });
+    const { readLine } = await import("./read-line.ts");
+    const asking = { world: this.#world, screen: this.#screen, signal: this.#signal };
+    return readLine(asking, { typed: this.#typed, ...options });
   }
 }
 

@@ -1,9 +1,10 @@
 import type { Host, RunState, Task } from "portolan/host";
+import { Left } from "../ask/left.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
-import { Left } from "../ask/terminal.ts";
+import { Typed } from "../ask/typed.ts";
 import type { Context } from "../command.ts";
 import { failureOf, follow } from "../conversing.ts";
-import { Failure, toFailure } from "../failure.ts";
+import { toFailure } from "../failure.ts";
 import { type Attached, completeLine, parseLine } from "./line.ts";
 import { pickResource } from "./pick.ts";
 import { showCommand } from "./show.ts";
@@ -16,10 +17,15 @@ export class Chat {
   readonly #history: string[] = [];
   #attached: readonly Attached[] = [];
   #state: RunState | undefined;
+  /** What was said once and needs not be said again. */
+  readonly #notices: Set<string>;
+  /** What came with a line and is behind it: several lines that were pasted, say. */
+  readonly #typed = new Typed();
 
-  constructor(context: Context, host: Host) {
+  constructor(context: Context, host: Host, notices: Iterable<string> = []) {
     this.#context = context;
     this.#host = host;
+    this.#notices = new Set(notices);
   }
 
   /** Talks with the person at the terminal; Ctrl-C at the prompt twice, and Ctrl-D, leave. */
@@ -28,7 +34,9 @@ export class Chat {
     // Between two questions, too, Ctrl-C ends the conversation and not the program in the middle of something.
     let isOver = false;
     const release = onInterrupt(() => {
+      if (isOver) return "leave";
       isOver = true;
+      return undefined;
     });
     try {
       let interrupts = 0;
@@ -51,7 +59,9 @@ export class Chat {
     const prompt = `${screen.style("bold", ">")} `;
     const complete = (line: string) => completeLine(line, this.#host, signal);
     try {
-      const said = await terminal.ask(signal, () => terminal.line({ prompt, complete, history: this.#history }));
+      const said = await terminal.ask(signal, () =>
+        terminal.line({ prompt, complete, history: this.#history, typed: this.#typed }),
+      );
       if (said.trim() !== "") this.#history.unshift(said);
       return { said };
     } catch (reason) {
@@ -81,8 +91,8 @@ export class Chat {
         const { server, name, arguments: declared = [] } = said.prompt;
         const propose = proposeFor(this.#host, server, name, this.#context.signal);
         const args = await askMissingOfPrompt(this.#context, said.args, declared, propose);
-        return await this.#run({ server, prompt: name, args }, []);
-      } else return await this.#run(said.text, said.attach);
+        await this.#run({ server, prompt: name, args }, []);
+      } else await this.#run(said.text, said.attach);
     } catch (reason) {
       const { kind, message, next } = toFailure(reason);
       if (isJson) throw reason;
@@ -92,7 +102,7 @@ export class Chat {
     return false;
   }
 
-  async #run(task: Task, attach: readonly Attached[]): Promise<boolean> {
+  async #run(task: Task, attach: readonly Attached[]): Promise<void> {
     const { signal, onInterrupt, terminal, screen } = this.#context;
     const history = this.#state;
     const run = this.#host.run(task, {
@@ -101,24 +111,20 @@ export class Chat {
       ...(history && { history }),
     });
     this.#attached = [];
-    const leave = new AbortController();
     let isCancelled = false;
     const release = onInterrupt(() => {
-      if (isCancelled) return leave.abort(new Failure("failed", "interrupted"));
+      if (isCancelled) return "leave";
       isCancelled = true;
-      terminal.say(screen.style("dim", "cancelled; Ctrl-C once more leaves"));
+      // A question says itself that it is over, where it stands.
+      if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelled; Ctrl-C once more leaves"));
       run.cancel("the user cancelled");
+      return undefined;
     });
     try {
-      const left = new Promise<undefined>((resolve) =>
-        leave.signal.addEventListener("abort", () => resolve(undefined)),
-      );
-      const done = await Promise.race([follow(this.#context, run), left]);
-      if (!done) return true;
+      const done = await follow(this.#context, run, this.#notices);
       this.#state = done.state;
       const failure = isCancelled ? undefined : failureOf(done);
       if (failure !== undefined) throw failure;
-      return false;
     } finally {
       release();
     }

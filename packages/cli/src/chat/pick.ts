@@ -1,6 +1,6 @@
-import type { Host } from "portolan/host";
+import { type Host, parseUriTemplate } from "portolan/host";
 import { askField } from "../ask/field.ts";
-import { Left } from "../ask/terminal.ts";
+import { Left } from "../ask/left.ts";
 import type { Context } from "../command.ts";
 import type { Attached } from "./line.ts";
 
@@ -46,18 +46,23 @@ export function pickResource(context: Context, host: Host, query: string): Promi
 }
 
 /** A template with its variables asked for; Tab asks the server what there is. */
-async function fill(context: Context, host: Host, server: string, template: string): Promise<string> {
+async function fill(context: Context, host: Host, server: string, text: string): Promise<string> {
+  const template = parseUriTemplate(text);
   const known: { [name: string]: string } = {};
-  for (const [, name = ""] of template.matchAll(/\{[+#]?(\w+)\}/g)) {
+  for (const name of template.variables) {
     const complete = async (value: string) => {
-      const ref = { type: "ref/resource", uri: template } as const;
+      const ref = { type: "ref/resource", uri: text } as const;
       const { values } = await host.complete(server, ref, { name, value }, { signal: context.signal, known });
       return [values, value] as const;
     };
-    known[name] = String(await askField(context, { name, schema: { type: "string" }, isRequired: true, complete }));
+    const isRequired = partOfPath(name).test(text);
+    const value = await askField(context, { name, schema: { type: "string" }, isRequired, complete });
+    if (value !== undefined) known[name] = String(value);
   }
-  return template.replace(/\{([+#]?)(\w+)\}/g, (_, operator: string, name: string) => {
-    const value = known[name] ?? "";
-    return operator === "" ? encodeURIComponent(value) : `${operator === "#" ? "#" : ""}${encodeURI(value)}`;
-  });
+  return template.expand(known);
+}
+
+/** Where a variable is that an address cannot do without: `{x}` or `{+x}`. */
+function partOfPath(name: string): RegExp {
+  return new RegExp(`\\{\\+?(?:[^{}+#./;?&][^{}]*,)?${name.replace(/[^\w]/g, "\\$&")}[,:*}]`);
 }

@@ -29,7 +29,8 @@ export async function showCommand(context: Context, host: Host, name: string, re
       break;
     case "prompts":
       for (const { server, name: prompt, arguments: args = [], description = "" } of catalog.prompts) {
-        const wanted = args.map((it) => (it.required ? `${it.name}=…` : `[${it.name}=…]`)).join(" ");
+        const more = screen.mark("more");
+        const wanted = args.map((it) => (it.required ? `${it.name}=${more}` : `[${it.name}=${more}]`)).join(" ");
         terminal.say(
           screen.cut(`  /${screen.safe(`${prompt} ${wanted}`)} ${dim(screen.safe(`${server}: ${description}`))}`),
         );

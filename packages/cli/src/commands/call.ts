@@ -9,7 +9,7 @@ import { saveContent, showContent } from "../content.ts";
 import { Failure } from "../failure.ts";
 import { rootsOf, withHost } from "../hosting.ts";
 import { recordEntry } from "../linking.ts";
-import { chooseModel } from "../models.ts";
+import { chooseModels } from "../models.ts";
 import { createProgress } from "../progress.ts";
 import { findTarget, type Target } from "../targets.ts";
 import { createRecorder } from "./record.ts";
@@ -29,7 +29,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       : undefined;
   const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
   // A server may want to ask one, if the person agrees.
-  const model = screen.isInteractive ? { model: chooseModel(context.world.env) } : {};
+  const model = screen.isInteractive ? { model: chooseModels(context.world.env) } : {};
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);

@@ -1,22 +1,23 @@
 import { createInterface } from "node:readline";
 import { Chat } from "../chat/chat.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { findServers, nameOfModel, policyOf } from "../conversing.ts";
+import { findServers, nameOfModel, noticesOf, policyOf } from "../conversing.ts";
 import { rootsOf, withHost } from "../hosting.ts";
-import { chooseModel } from "../models.ts";
+import { chooseModels } from "../models.ts";
 
 /** Talks with a model that uses servers; in a pipe, each line of standard input is something said. */
 export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown | undefined> {
   const { world, screen, terminal, signal } = context;
-  const model = chooseModel(world.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+  const models = chooseModels(world.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+  const [model] = models;
   const servers = await findServers(context, flags);
   await withHost(
     context,
     servers,
     async (host) => {
       await host.ready({ signal });
-      const chat = new Chat(context, host);
       if (!screen.isInteractive) {
+        const chat = new Chat(context, host);
         for await (const line of createInterface({ input: world.stdin })) {
           if (await chat.hear(line)) return;
         }
@@ -25,9 +26,9 @@ export async function run(context: Context, _: readonly string[], flags: Flags):
       const names = host.servers.map(({ name, state }) => (state === "ready" ? name : `${name} (${state})`));
       terminal.say(`${screen.style("bold", screen.safe(nameOfModel(model)))} with ${screen.safe(names.join(", "))}`);
       terminal.say(screen.style("dim", "/help shows what can be typed, /quit leaves"));
-      await chat.talk();
+      await new Chat(context, host, noticesOf(model)).talk();
     },
-    { model, policy: policyOf(flags), ...rootsOf(context, flags) },
+    { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
   );
   return undefined;
 }

@@ -24,18 +24,18 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   const wanted = listFlag(flags, "revision");
   const timeoutMs = secondsFlag(flags, "timeout");
   const filter = filterOf(listFlag(flags, "only"));
+  const isDrawn = world.stderr.isTTY && !screen.isDumb;
   let tried = 0;
   const report = await grade(await targetOf(context, entry), {
     ...(wanted.length > 0 && { revisions: wanted.map(toRevision) }),
     ...(timeoutMs !== undefined && { timeoutMs }),
-    // Whoever interrupts wants no more scenarios.
-    filter: (scenario) => !signal.aborted && filter(scenario),
+    signal,
+    filter,
     onVerdict({ scenario }) {
       tried += 1;
-      if (world.stderr.isTTY) world.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
+      if (isDrawn) world.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
     },
-  }).finally(() => world.stderr.isTTY && world.stderr.write("\r\u001b[K"));
-  signal.throwIfAborted();
+  }).finally(() => isDrawn && world.stderr.write("\r\u001b[K"));
   const shown: Shown = {
     value: report,
     text: () => screen.safe(formatReport(report).trimEnd(), { lines: "keep" }),

@@ -2,15 +2,16 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { failureOf, findServers, follow, policyOf } from "../conversing.ts";
 import { Failure } from "../failure.ts";
 import { rootsOf, withHost } from "../hosting.ts";
-import { chooseModel } from "../models.ts";
+import { chooseModels } from "../models.ts";
 
 /** Has a model work on one task with servers. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {
   const { world, screen, signal } = context;
   const task = args.join(" ");
-  const model = chooseModel(world.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+  const models = chooseModels(world.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
   const maxTurns = typeof flags["maxTurns"] === "string" ? countOf(flags["maxTurns"]) : undefined;
   const servers = await findServers(context, flags);
+  const [model] = models;
   // One that has something to be known of it says so itself.
   if (model.notice === undefined) context.note(screen.safe(model.id));
   return withHost(
@@ -22,7 +23,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       if (failure !== undefined) throw failure;
       return undefined;
     },
-    { model, policy: policyOf(flags), ...rootsOf(context, flags) },
+    { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
   );
 }
 

@@ -6,8 +6,8 @@ import {
   type ServerEntry,
   trustDigest,
 } from "portolan/host";
+import { confirm } from "../ask/confirm.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { confirm } from "../confirm.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
 import { showSubject } from "../subject.ts";

@@ -1,16 +1,19 @@
 import type { LogLevel } from "portolan";
-import type { HostEvent } from "portolan/host";
+import type { Host, HostEvent } from "portolan/host";
+import { type Catalogue, changesBetween } from "../catalogue.ts";
 import type { Context, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { countFlag, textFlag } from "../flags.ts";
 import { withHost } from "../hosting.ts";
 import { findTarget } from "../targets.ts";
 
+type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
+
 const levels: readonly string[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /** Shows what a server tells, one event on a line, until somebody interrupts. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<undefined> {
-  const { signal } = context;
+  const { signal, terminal } = context;
   const isBehindDashes = context.command.length > 0;
   const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
   const uris = isBehindDashes ? args : args.slice(1);
@@ -25,12 +28,27 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     async (host) => {
       const events = host.events({ server: entry.name });
       await host.start(entry.name);
+      const news = new News(host, entry.name);
       for (const uri of uris) await host.follow(entry.name, uri);
       let shown = 0;
+      let wasUp = true;
+      let isLost = false;
       for await (const event of events) {
-        if (!show(context, event)) continue;
-        shown += 1;
+        // A question on the screen is not written over.
+        await terminal.quiet();
+        if (show(context, event, news)) shown += 1;
         if (shown >= limit) return;
+        if (event.kind !== "server") continue;
+        const { state, reason = "" } = event.status;
+        if (state === "ready") {
+          // What was followed was followed on the connection that is gone.
+          if (isLost) for (const uri of uris) await host.follow(entry.name, uri);
+          [wasUp, isLost] = [true, false];
+        } else if (state === "down") {
+          // It was tried again, and does not come back.
+          if (!wasUp) throw new Failure("unreachable", reason, { next: `portolan doctor ${entry.name}` });
+          [wasUp, isLost] = [false, true];
+        }
       }
     },
     { logLevel: level as LogLevel },
@@ -43,8 +61,8 @@ export async function run(context: Context, args: readonly string[], flags: Flag
 }
 
 /** Shows an event; false for what says nothing to people or programs. */
-function show({ screen, isJson, print }: Context, event: HostEvent): boolean {
-  const said = describe(event);
+function show({ screen, isJson, print }: Context, event: HostEvent, news: News): boolean {
+  const said = describe(event, news);
   if (!said) return false;
   const [what, text, value] = said;
   const at = new Date().toISOString();
@@ -56,14 +74,54 @@ function show({ screen, isJson, print }: Context, event: HostEvent): boolean {
   return true;
 }
 
-function describe(event: HostEvent): [what: string, text: string, value: object] | undefined {
+/** What is different in what a server offers since somebody last asked. */
+class News {
+  readonly #host: Host;
+  readonly #server: string;
+  readonly #known: { [kind in OfferKind]: Catalogue };
+
+  constructor(host: Host, server: string) {
+    this.#host = host;
+    this.#server = server;
+    this.#known = { tools: this.#read("tools"), prompts: this.#read("prompts"), resources: this.#read("resources") };
+  }
+
+  of(kind: OfferKind): string[] {
+    const before = this.#known[kind];
+    this.#known[kind] = this.#read(kind);
+    return changesBetween(before, this.#known[kind]);
+  }
+
+  /** What is offered of one kind: each changes by itself. */
+  #read(kind: OfferKind): Catalogue {
+    const { tools, prompts, resources, templates } = this.#host.catalog;
+    const own = <T extends { readonly server: string }>(of: OfferKind, items: readonly T[]) =>
+      of === kind ? items.filter(({ server }) => server === this.#server) : [];
+    return {
+      name: this.#server,
+      version: "",
+      tools: own("tools", tools).map(({ definition }) => definition),
+      prompts: own("prompts", prompts),
+      resources: own("resources", resources),
+      templates: own("resources", templates),
+    };
+  }
+}
+
+function describe(event: HostEvent, news: News): [what: string, text: string, value: object] | undefined {
   switch (event.kind) {
     case "server": {
       const { state, reason } = event.status;
       return [state, reason ?? "", { state, ...(reason !== undefined && { reason }) }];
     }
-    case "catalog":
-      return ["changed", event.changed, { changed: event.changed }];
+    case "catalog": {
+      const what = news.of(event.changed);
+      return [
+        "changed",
+        `${event.changed}: ${what.join("; ") || "the same as before"}`,
+        { changed: event.changed, what },
+      ];
+    }
     case "definition": {
       const { name, diff } = event.change;
       return ["changed", `the definition of ${name}`, { name, diff }];

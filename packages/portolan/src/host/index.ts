@@ -1,4 +1,5 @@
 export { PortolanError, type PortolanErrorCode } from "../errors.ts";
+export { parseUriTemplate, type UriTemplate, type UriValue } from "../protocol/uri-template.ts";
 export {
   type Activity,
   type ActivityBlock,

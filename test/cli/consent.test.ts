@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeHome, root, runPortolan } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const behind = ["--model", "demo", "--", process.execPath, join(root, "test/cli/fixtures/offering.mjs")];
+const question = "v view its definition";
+
+/** What is granted and refused for good. */
+async function grantsIn(cwd: string): Promise<{ id: string; kind: string; allow: boolean; subject: string }[]> {
+  return JSON.parse((await runPortolan(["grants"], { cwd })).stdout).grants;
+}
+
+/** A run that calls the tool once, answered with a key; and whether the next run asks. */
+async function decide(key: string) {
+  const cwd = makeHome();
+  const args = ["run", "write text=hello", ...behind];
+  const first = openTerminal(args, { cwd });
+  await first.answer(question, key);
+  expect(await first.exited).toBe(0);
+  const second = openTerminal(args, { cwd });
+  const seen = await second.see(/v view its definition|✓|for good/);
+  return { cwd, args, isDone: first.screen().includes("✓"), isAskedAgain: seen.includes(question) };
+}
+
+test("once is for one call, and kept nowhere", async () => {
+  const { cwd, isDone, isAskedAgain } = await decide("y");
+  expect({ isDone, isAskedAgain, grants: await grantsIn(cwd) }).toEqual({
+    isDone: true,
+    isAskedAgain: true,
+    grants: [],
+  });
+});
+
+test("this session is for all calls of a chat, once more after what a server wrote, and kept nowhere", async () => {
+  const cwd = makeHome();
+  const terminal = openTerminal(["chat", ...behind], { cwd });
+  await terminal.answer(/\n>$/, "write text=hello\r");
+  await terminal.answer(question, "s");
+  await terminal.answer(/✓[\s\S]*\n>$/, "write text=hello\r");
+  await terminal.answer(/! what offering wrote may have led the model to this[\s\S]*v view/, "s");
+  await terminal.answer(/✓[\s\S]*\n>$/, "write text=hello\r");
+  await terminal.answer(/✓[\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen().split("is to do write")).toHaveLength(3);
+  expect(await grantsIn(cwd)).toEqual([]);
+  await openTerminal(["run", "write text=hello", ...behind], { cwd }).see(question);
+});
+
+test("always is kept, shown by grants, and asked about again once it is taken back", async () => {
+  const { cwd, args, isDone, isAskedAgain } = await decide("a");
+  expect({ isDone, isAskedAgain }).toEqual({ isDone: true, isAskedAgain: false });
+  const [grant] = await grantsIn(cwd);
+  expect(grant).toMatchObject({ kind: "tool", allow: true, subject: "write" });
+  const table = openTerminal(["grants"], { cwd });
+  await table.see(/allowed +tool write +offering +\d{4}-/);
+  await runPortolan(["grants", "--revoke", grant?.id ?? ""], { cwd });
+  await openTerminal(args, { cwd }).see(question);
+});
+
+test("never is kept, shown by grants, and asked about again once it is taken back", async () => {
+  const { cwd, args, isDone, isAskedAgain } = await decide("N");
+  expect({ isDone, isAskedAgain }).toEqual({ isDone: false, isAskedAgain: false });
+  const [grant] = await grantsIn(cwd);
+  expect(grant).toMatchObject({ kind: "tool", allow: false, subject: "write" });
+  await runPortolan(["grants", "--revoke", grant?.id ?? ""], { cwd });
+  await openTerminal(args, { cwd }).see(question);
+});
+
+test("no is for one call, and kept nowhere", async () => {
+  const { cwd, isDone, isAskedAgain } = await decide("n");
+  expect({ isDone, isAskedAgain, grants: await grantsIn(cwd) }).toEqual({
+    isDone: false,
+    isAskedAgain: true,
+    grants: [],
+  });
+});
+
+test("long arguments leave room for the keys, and v shows all of them, with the definition", async () => {
+  const text = `${"x".repeat(1_500)}THE-END`;
+  const terminal = openTerminal(["run", `write text=${text}`, ...behind], { cwd: makeHome(), columns: 60, rows: 20 });
+  const shown = await terminal.see(question);
+  expect(shown).toMatch(/offering is to do write\n {2}│ Writes a text[\s\S]*… 2 more lines/);
+  expect(shown).toMatch(/… \d+ more lines: v shows them/);
+  expect(shown).not.toContain("THE-END");
+  expect(shown.slice(shown.indexOf("offering is to do")).split("\n").length).toBeLessThanOrEqual(20);
+  terminal.mark();
+  terminal.type("v");
+  const whole = await terminal.see(/inputSchema[\s\S]*v view its definition/);
+  expect(whole.replace(/\n {2}│ +/g, "")).toContain(text);
+  expect(whole).toContain("from here");
+  terminal.type("y");
+  expect(await terminal.exited).toBe(0);
+});

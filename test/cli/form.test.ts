@@ -1,0 +1,130 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeHome, root } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const offering = join(root, "test/cli/fixtures/offering.mjs");
+const open = () => openTerminal(["call", "fields", "--", process.execPath, offering], { cwd: makeHome() });
+type Terminal = ReturnType<typeof open>;
+
+/** Enters what a field must not take, sees why, then what it takes. */
+async function enter(terminal: Terminal, field: string, wrong: readonly [text: string, why: string][], right: string) {
+  await terminal.see(new RegExp(`${field}[\\s\\S]*\\n {2}>$`));
+  for (const [text, why] of wrong) {
+    terminal.mark();
+    terminal.type(`${text}\r`);
+    await terminal.see(new RegExp(`${why}[\\s\\S]*\\n {2}>$`));
+  }
+  terminal.mark();
+  terminal.type(`${right}\r`);
+}
+
+/** What the server was told in the end. */
+function answerIn(terminal: Terminal): unknown {
+  const [answer = ""] = /\{"action.*/.exec(terminal.screen().replaceAll("\n", "")) ?? [];
+  return JSON.parse(answer);
+}
+
+test("each kind of field says what it takes and what is wrong, and defaults are taken with Enter", async () => {
+  const terminal = open();
+  const required: [string, string] = ["", "it is required"];
+  await enter(
+    terminal,
+    "Full name \\(required\\)",
+    [required, ["A", "at least 2"], ["A".repeat(11), "at most 10"]],
+    "Ada",
+  );
+  await enter(terminal, "mail \\(optional, email\\)", [["ada", "expected an email address"]], "ada@example.com");
+  await enter(
+    terminal,
+    "site \\(optional, uri\\)",
+    [["example.com", "expected an absolute URI"]],
+    "https://example.com",
+  );
+  await enter(terminal, "born \\(optional, date\\)", [["1815-02-30", "expected a date"]], "1815-12-10");
+  await enter(terminal, "meets \\(optional, date-time\\)", [["noon", "expected a time"]], "2026-01-01T12:00:00Z");
+  await enter(
+    terminal,
+    "height \\(required, number, Enter for 1.7\\)",
+    [
+      ["tall", "number"],
+      ["3", "2\\.5"],
+    ],
+    "",
+  );
+  await enter(
+    terminal,
+    "children \\(optional, integer\\)",
+    [
+      ["1.5", "integer"],
+      ["-1", "0"],
+    ],
+    "",
+  );
+  await enter(terminal, "agrees \\(required, y or n\\)", [required, ["perhaps", "boolean"]], "yes");
+  await enter(terminal, "news \\(optional, y or n, Enter for y\\)", [], "n");
+  await enter(
+    terminal,
+    "colour \\(required, a number\\)\\n {4}1 Red\\n {4}2 Green",
+    [required, ["3", "expected"]],
+    "2",
+  );
+  await enter(terminal, "size \\(optional, a number, Enter for Large\\)", [["Huge", "expected"]], "Small");
+  await enter(terminal, "days \\(required, several", [required, ["1,2,3", "2"], ["5", "expected"]], "wed, 1");
+  await terminal.answer(/this goes to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y");
+  expect(await terminal.exited).toBe(0);
+  expect(answerIn(terminal)).toEqual({
+    action: "accept",
+    content: {
+      ...{ name: "Ada", mail: "ada@example.com", site: "https://example.com", born: "1815-12-10" },
+      ...{ meets: "2026-01-01T12:00:00Z", height: 1.7, agrees: true, news: false, colour: "g", size: "s" },
+      days: ["wed", "mon"],
+    },
+  });
+});
+
+const rest = ["\r", "\r", "\r", "\r", "\r", "\r", "n\r", "\r", "Red\r", "\r", "tue\r"];
+
+test("Shift-Tab goes back to the field before, with what was entered there", async () => {
+  const terminal = open();
+  await terminal.answer(/Full name[\s\S]*>$/, "\u001b[Z");
+  terminal.type("Ada\r");
+  await terminal.answer(/mail[\s\S]*>$/, "\u001b[Z");
+  await terminal.answer(/Full name[\s\S]*> Ada$/, " L\r");
+  await terminal.see(/mail[\s\S]*>$/);
+  terminal.type(rest.join(""));
+  await terminal.answer(/name: "Ada L"[\s\S]*agrees: false[\s\S]*c cancel/, "y");
+  expect(await terminal.exited).toBe(0);
+  expect(answerIn(terminal)).toMatchObject({ content: { name: "Ada L", colour: "r", size: "l", days: ["tue"] } });
+});
+
+test("all of it can be entered again, with what was entered before", async () => {
+  const terminal = open();
+  await terminal.see(/Full name[\s\S]*>$/);
+  terminal.type(`Ada\r${rest.join("")}`);
+  await terminal.answer("e enter it again", "e");
+  await terminal.answer(/> Ada$/, "\u0015Grace\r");
+  terminal.type("\r\r\r\r");
+  await terminal.answer(/> 1\.7$/, "\r\r");
+  await terminal.answer(/> n$/, "\r");
+  await terminal.answer(/> y$/, "\r");
+  await terminal.answer(/> Red$/, "\r");
+  await terminal.answer(/> Large$/, "\r");
+  await terminal.answer(/> tue$/, ",1\r");
+  await terminal.answer(/name: "Grace"[\s\S]*days: \["tue","mon"\][\s\S]*c cancel/, "y");
+  expect(await terminal.exited).toBe(0);
+});
+
+test.each([
+  ["n", "decline"],
+  ["c", "cancel"],
+  ["\u0004", "decline"],
+  ["\u0003", "cancel"],
+])("%j at the end: %s", async (key, action) => {
+  const terminal = open();
+  await terminal.see(/Full name[\s\S]*>$/);
+  terminal.type(`Ada\r${rest.join("")}`);
+  await terminal.answer("c cancel", key);
+  expect(await terminal.exited).toBe(0);
+  expect(answerIn(terminal)).toEqual({ action });
+});
