@@ -4,6 +4,7 @@
 //   --browser   also installs a browser, from the packages of the system
 //   --git   also installs git, which the server of repositories runs
 //   --postgres   also installs PostgreSQL, which the tests of the server of databases start
+//   --shells   also installs zsh and fish, in which the tests complete command lines
 //   --openssl   also installs openssl, which makes certificates for tests
 //   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
@@ -24,6 +25,7 @@ if (flags.has("--conformance")) install(join(root, "test/conformance/runtime"));
 if (flags.has("--browser")) installPackage("chromium", "/usr/bin/chromium");
 if (flags.has("--git")) installPackage("git", "/usr/bin/git");
 if (flags.has("--postgres")) installPackage("postgresql", "/usr/bin/pg_ctlcluster");
+if (flags.has("--shells")) for (const shell of ["zsh", "fish"]) installPackage(shell, `/usr/bin/${shell}`);
 if (flags.has("--openssl")) installPackage("openssl", "/usr/bin/openssl");
 if (flags.has("--once") && existsSync(join(root, "packages/portolan/dist/index.js"))) process.exit();
 const { buildLibrary } = await import("./build.mjs");

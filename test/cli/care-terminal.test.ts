@@ -27,7 +27,7 @@ test("trust shows all of the subject, with what could hide made visible, and ask
     mcpServers: { a: { command: node, args: [broken, "fine", hostile], env: { KEY: "hush" } } },
   });
   const refused = open(["trust", "a"], { cwd });
-  await refused.answer("n no", "n");
+  await refused.answer(/Start it from now on\?\s+y yes · n no/, "n");
   expect(await refused.exited).toBe(6);
   for (const [label, value] of Object.entries({
     Command: node,
@@ -40,7 +40,7 @@ test("trust shows all of the subject, with what could hide made visible, and ask
   expect(refused.screen()).toMatch(/Argument 3 +--harmless\\/);
   expect(refused.screen()).not.toContain("hush");
   const agreed = open(["trust", "a", "--hints"], { cwd });
-  await agreed.answer("n no", "y");
+  await agreed.answer(/Start it from now on\?\s+y yes · n no/, "y");
   await agreed.see("✓ a is trusted, and so are its hints");
   expect(await agreed.exited).toBe(0);
 });
@@ -49,7 +49,7 @@ test("Ctrl-C at the question is a no", async () => {
   const cwd = await makeHome();
   put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken] } } });
   const terminal = open(["trust", "a"], { cwd });
-  await terminal.answer("n no", "\u0003");
+  await terminal.answer(/Start it from now on\?\s+y yes · n no/, "\u0003");
   expect(await terminal.exited).toBe(6);
   expect((await showOf<{ grants: unknown[] }>(["grants"], { cwd })).grants).toEqual([]);
 });
@@ -61,7 +61,7 @@ test("changes of definitions are shown as differences", async () => {
   await showOf(["ls", "a"], { cwd });
   writeFileSync(words, "Sends it away");
   const terminal = open(["trust", "a", "--changes"], { cwd });
-  await terminal.answer("n no", "y");
+  await terminal.answer(/Accept them as they are now\?\s+y yes · n no/, "y");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toMatch(/echo\n\s+description\n\s+- Says it again\n\s+\+ Sends it away/);
 });

@@ -36,7 +36,7 @@ export async function runCli(world: World): Promise<number> {
     return 0;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
-    const failure = thrown instanceof CommanderError ? toUsage(thrown) : toFailure(thrown);
+    const failure = thrown instanceof CommanderError ? toUsage(thrown, own[0]) : toFailure(thrown);
     report(context, failure);
     return exitCodes[failure.kind];
   } finally {
@@ -72,6 +72,16 @@ function toProgram(context: Frame): Command {
   return program;
 }
 
+/** What help says about words in the usage of a command. */
+const explanations: { readonly [word: string]: string } = {
+  target: `A target is a configured server (files, or files.read for its tool), an
+address, the file of a server (./server.ts), a recording (talk.jsonl), or a
+command behind --.`,
+  "[tool] [arguments...]": `Arguments are key=value, with the type that the tool asks for, key:=json, a
+JSON object, or - to read one from standard input. What is missing is asked for
+on a terminal.`,
+};
+
 function addCommand(program: Command, definition: CommandDefinition, context: Frame): void {
   const { name, usage, summary, flags = {}, examples = [], isHidden = false } = definition;
   const command = program
@@ -82,6 +92,8 @@ function addCommand(program: Command, definition: CommandDefinition, context: Fr
     .option("--json", "output as JSON, as in a pipe")
     .option("--no-color", "no colours");
   for (const [flag, says] of Object.entries(flags)) addFlag(command, flag, says);
+  const notes = Object.entries(explanations).flatMap(([word, says]) => (usage?.includes(word) ? [says] : []));
+  if (notes.length > 0) command.addHelpText("after", `\n${notes.join("\n")}`);
   if (examples.length > 0)
     command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  $ ${line}`).join("\n")}`);
   command.action(async (...given: unknown[]) => {
@@ -103,9 +115,14 @@ function addFlag(command: Command, flag: string, says: string): void {
   else command.option(flag.replace("...>", ">"), says, (value, before: string[] = []) => [...before, value]);
 }
 
-function toUsage({ message }: CommanderError): Failure {
-  const [first = message] = message.replace(/^error: /, "").split("\n");
-  return new Failure("usage", first, { next: "portolan --help" });
+/** What is wrong with a command line, with the word that was meant, where one is near. */
+function toUsage({ message }: CommanderError, name: string | undefined): Failure {
+  const [first = message, hint = ""] = message.replace(/^error: /, "").split("\n");
+  const meant = hint.replace(/^\((.*)\)$/, "$1").toLowerCase();
+  const isKnown = commands.some((command) => command.name === name);
+  return new Failure("usage", meant ? `${first}; ${meant}` : first, {
+    next: isKnown ? `portolan ${name} --help` : "portolan --help",
+  });
 }
 
 /** One line for people; one JSON object in a pipe. */

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ContentBlock, ResourceContents } from "portolan";
+import { Failure } from "./failure.ts";
 import type { Screen } from "./screen.ts";
 
 /** Bytes that a result carries: shown as their size, written on request. */
@@ -48,7 +49,13 @@ export async function saveContent(blocks: readonly ContentBlock[], folder: strin
   for (const [at, { bytes, type }] of attachments.entries()) {
     const path = join(folder, `${at + 1}.${extensionOf(type)}`);
     // Never over what is there: a server must not decide what is lost.
-    await writeFile(path, bytes, { flag: "wx" });
+    await writeFile(path, bytes, { flag: "wx" }).catch((reason: NodeJS.ErrnoException) => {
+      if (reason.code !== "EEXIST") throw reason;
+      throw new Failure("failed", `${path} is there already and was left alone`, {
+        next: "name another folder: --save <folder>",
+        cause: reason,
+      });
+    });
     paths.push(path);
   }
   return paths;

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
@@ -12,6 +13,7 @@ import { createAnswers } from "./ask/index.ts";
 import type { Context, Flags } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { authFor } from "./signing-in.ts";
+import { quote, typedFor } from "./targets.ts";
 import { info } from "./version.ts";
 
 /** How work with a host differs from what is usual. */
@@ -44,7 +46,7 @@ export async function withHost<T>(
   try {
     return await untilInterrupted(work(host), signal);
   } catch (reason) {
-    throw explain(reason, host);
+    throw explain(reason, host, (name) => typedOf(context, servers, name));
   } finally {
     await host.close();
     await activity.close();
@@ -55,20 +57,29 @@ export async function withHost<T>(
 /** Refuses a server that a host would not use: one that cannot be used, or that nobody has agreed to. */
 export async function requireUsable(context: Context, entry: ServerEntry): Promise<void> {
   const { name, problem } = entry;
-  if (problem !== undefined) throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${name}` });
+  if (problem !== undefined)
+    throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
   const state = await withHost(context, [entry], async (host) => host.servers[0]?.state, { isQuiet: true });
   if (state === "untrusted") throw untrusted(name);
 }
 
 function untrusted(name: string, cause?: unknown): Failure {
-  const next = `portolan trust ${name}`;
+  const next = `portolan trust ${quote(name)}`;
   return new Failure("denied", `${name} is not trusted yet, so it is not started`, { next, cause });
 }
 
 /** The folders that servers may know of, if the person agrees. */
 export function rootsOf({ world }: Context, { root }: Flags): { roots?: RootDefinition[] } {
   if (!Array.isArray(root)) return {};
-  return { roots: root.map((folder: string) => ({ uri: pathToFileURL(resolve(world.cwd, folder)).href })) };
+  const folders = root.map((folder: string) => {
+    const path = resolve(world.cwd, folder);
+    // A folder that is not there would be kept back without a word.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+      throw new Failure("usage", `--root: there is no folder ${folder}`);
+    }
+    return { uri: pathToFileURL(path).href };
+  });
+  return { roots: folders };
 }
 
 /** Whoever interrupts is not kept waiting by what cannot be cancelled. */
@@ -81,13 +92,19 @@ function untilInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
+/** What is typed to mean one of these servers. */
+function typedOf({ world }: Context, servers: readonly ServerEntry[], name: string): string {
+  const entry = servers.find((server) => server.name === name);
+  return entry ? typedFor(entry, world) : quote(name);
+}
+
 /** Adds the next step where the state of a server says it. */
-function explain(reason: unknown, host: Host): unknown {
+function explain(reason: unknown, host: Host, typed: (name: string) => string): unknown {
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
   for (const { name, state, reason: why } of host.servers) {
     if (state === "login") {
       return new Failure("auth", `${name} wants a login${why ? `: ${why}` : ""}`, {
-        next: `portolan login ${name}`,
+        next: `portolan login ${typed(name)}`,
         cause: reason,
       });
     }

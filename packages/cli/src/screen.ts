@@ -92,15 +92,15 @@ export class Screen {
   }
 
   /** A line that does not break: what is too long ends with a mark. */
-  cut(line: string): string {
-    if (!this.isTerminal || widthOf(line) <= this.columns) return line;
+  cut(line: string, columns: number = this.columns): string {
+    if (!this.isTerminal || widthOf(line) <= columns) return line;
     const more = this.mark("more");
     let width = 0;
     let kept = "";
     // Escape sequences take no room and must not be cut in two.
     for (const part of line.match(pieces) ?? []) {
       const isSequence = part.startsWith(escapeCode);
-      if (!isSequence && width + widthOf(part) > this.columns - widthOf(more)) continue;
+      if (!isSequence && width + widthOf(part) > columns - widthOf(more)) continue;
       if (!isSequence) width += widthOf(part);
       kept += part;
     }

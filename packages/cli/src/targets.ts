@@ -1,10 +1,11 @@
 import { existsSync, statSync } from "node:fs";
-import { basename, extname, resolve } from "node:path";
+import { basename, extname, relative, resolve } from "node:path";
 import type { ConfiguredServer, ServerEntry, Way } from "portolan/host";
 import { findConfigs, type ReadConfigs, readConfigs } from "portolan/host/node";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { nameOfCommand } from "./naming.ts";
+import type { World } from "./world.ts";
 
 const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
 const recordings = new Set([".jsonl", ".ndjson"]);
@@ -88,6 +89,23 @@ function refuse(given: string, entries: readonly ServerEntry[]): never {
   throw new Failure("usage", `no server is called ${JSON.stringify(given)}${known ? `; there are ${known}` : ""}`, {
     next: known ? "portolan servers" : "portolan add <name> -- <command>",
   });
+}
+
+/** What is typed to mean this server again: what a next step says must work as it stands. */
+export function typedFor({ name, way, source }: ServerEntry, { self, cwd }: World): string {
+  if (source.kind !== "code" || !way) return quote(name);
+  if ("url" in way) return quote(way.url);
+  if ("open" in way) return quote(name);
+  const { command, args = [] } = way;
+  const [program, , file = ""] = args;
+  if (program !== self) return `-- ${[command, ...args].map(quote).join(" ")}`;
+  const near = relative(cwd, file);
+  return quote(near.startsWith("..") ? file : `./${near}`);
+}
+
+/** A word as a shell takes it: a name from a file must not do anything when it is typed. */
+export function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** A server that is named on the command line: who types it means it. */

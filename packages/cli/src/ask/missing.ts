@@ -1,7 +1,7 @@
 import type { JsonObject, PromptArgument } from "portolan";
 import type { Host } from "portolan/host";
 import type { Context } from "../command.ts";
-import { interruption } from "../failure.ts";
+import { Failure, interruption } from "../failure.ts";
 import { askField, type FieldSchema } from "./field.ts";
 import { Left } from "./left.ts";
 import type { Terminal } from "./terminal.ts";
@@ -12,10 +12,20 @@ interface Described {
 }
 
 /** The arguments of a tool with those that are needed and were not given: asked for where somebody can answer. */
-export async function askMissing(context: Context, given: JsonObject, schema: JsonObject): Promise<JsonObject> {
+export async function askMissing(
+  context: Context,
+  given: JsonObject,
+  schema: JsonObject,
+  next: string,
+): Promise<JsonObject> {
   const { properties = {}, required = [] } = schema as Described;
   const missing = required.filter((name) => !Object.hasOwn(given, name) && Object.hasOwn(properties, name));
-  if (missing.length === 0 || !context.screen.isInteractive) return given;
+  if (missing.length === 0) return given;
+  if (!context.screen.isInteractive) {
+    throw new Failure("usage", `needed, and nobody is here to ask: ${missing.map((name) => `${name}=…`).join(" ")}`, {
+      next,
+    });
+  }
   return inTurn(context, async () => {
     const asked: [name: string, value: unknown][] = [];
     for (const name of missing) {

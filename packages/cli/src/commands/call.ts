@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import type { JsonObject } from "portolan";
+import { type JsonObject, PortolanError } from "portolan";
 import type { Host } from "portolan/host";
 import { parseArguments } from "../arguments.ts";
 import { askMissing } from "../ask/missing.ts";
@@ -11,7 +11,7 @@ import { rootsOf, withHost } from "../hosting.ts";
 import { recordEntry } from "../linking.ts";
 import { chooseModels } from "../models.ts";
 import { createProgress } from "../progress.ts";
-import { findTarget, type Target } from "../targets.ts";
+import { findTarget, type Target, typedFor } from "../targets.ts";
 import { createRecorder } from "./record.ts";
 
 /** Calls a tool of a server with arguments that its schema gives types to. */
@@ -33,8 +33,9 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
+    const next = `portolan ls ${typedFor(found.entry, context.world)}`;
     const given = await readInput(context, words, definition.inputSchema);
-    const input = await askMissing(context, given, definition.inputSchema);
+    const input = await askMissing(context, given, definition.inputSchema, next);
     const progress = createProgress(context);
     const result = await host
       .callTool(target.entry.name, definition.name, input, {
@@ -43,13 +44,16 @@ export async function run(context: Context, args: readonly string[], flags: Flag
         onProgress: (step) => progress.show(step),
         ...(timeout !== undefined && { idleMs: timeout }),
       })
+      .catch((reason: unknown) => {
+        throw explainSilence(reason);
+      })
       .finally(() => progress.end());
     const saved = typeof flags["save"] === "string" ? await saveContent(result.content, flags["save"]) : [];
     if (result.isError) {
       const message = result.content
         .map((block) => (block.type === "text" ? block.text : `[${block.type}]`))
         .join("\n");
-      throw new Failure("tool", message || `${definition.name} failed`, { next: `portolan ls ${target.entry.name}` });
+      throw new Failure("tool", message || `${definition.name} failed`, { next });
     }
     const { content, structuredContent } = result;
     return {
@@ -66,14 +70,16 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 
-function findTool(host: Host, { entry }: Target, name: string | undefined, { screen }: Context) {
+function findTool(host: Host, { entry }: Target, name: string | undefined, { screen, world }: Context) {
   const tools = host.catalog.tools;
   const found = tools.find((tool) => tool.name === name);
   if (found) return found.definition;
   const near = name === undefined ? [] : host.catalog.search(name, { limit: 3 }).map((tool) => tool.name);
   const known = (near.length > 0 ? near : tools.slice(0, 10).map((tool) => tool.name)).join(", ");
   const what = name === undefined ? "which tool?" : `${entry.name} has no tool ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} there is ${screen.safe(known) || "none"}`, { next: `portolan ls ${entry.name}` });
+  throw new Failure("usage", `${what} there is ${screen.safe(known) || "none"}`, {
+    next: `portolan ls ${typedFor(entry, world)}`,
+  });
 }
 
 /** What stands on the command line; `-` reads a JSON object from standard input. */
@@ -84,6 +90,13 @@ async function readInput(context: Context, words: readonly string[], schema: Jso
     parts.map((part) => (part.trimStart().startsWith("{") ? part.trim() : part)),
     schema,
   );
+}
+
+/** Whoever waits longer gets an answer, perhaps. */
+function explainSilence(reason: unknown): unknown {
+  if (!(reason instanceof PortolanError) || reason.code !== "timeout") return reason;
+  const [message = ""] = reason.message.split(";");
+  return new Failure("timeout", message, { next: "give it longer: --timeout <seconds>", cause: reason });
 }
 
 function secondsOf(given: string): number {

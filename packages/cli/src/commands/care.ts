@@ -35,14 +35,14 @@ export const care: readonly CommandDefinition[] = [
   },
   {
     name: "remove",
-    usage: "<name>",
+    usage: "<server>",
     summary: "remove a server from the file that names it, and its trust with it",
     flags: { "--force": "even from another product's file" },
     load: () => import("./remove.ts"),
   },
   {
     name: "trust",
-    usage: "<name>",
+    usage: "<server>",
     summary: "see what a file would start, and allow it",
     flags: {
       "--hints": "believe what it says of its tools (read-only and so on)",

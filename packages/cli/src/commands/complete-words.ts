@@ -1,16 +1,23 @@
 import type { CommandDefinition, Context, Shown } from "../command.ts";
-import { templates } from "../scaffold/servers.ts";
+import type { Line } from "../server-words.ts";
 import { readMachine } from "../targets.ts";
 import { commands } from "./index.ts";
 
-/** Names that mean nothing else to any shell. */
-const plain = /^[\w.@/-]+$/;
+/** Words that mean nothing else to any shell: what a server has named must not do anything when it is typed. */
+const plain = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}\w.@/:=+,%-]*$/u;
 
 /** Tells a shell which words fit; where there are none, it proposes files. */
-export async function run(context: Context): Promise<Shown | undefined> {
-  const words = [...context.command];
+export async function run(given: Context): Promise<Shown | undefined> {
+  const words = [...given.command];
+  // Here the words behind the dashes are no server.
+  const context = { ...given, command: [] };
   const current = (words.pop() ?? "").replace(/^:/, "");
-  for (const word of await proposals(context, words, current)) if (word.startsWith(current)) context.print(word);
+  const [, flag, value] = /^(--[\w-]+)=(.*)$/.exec(current) ?? [];
+  const found =
+    flag === undefined
+      ? await proposals(context, words, current)
+      : (await proposals(context, [...words, flag], value ?? "")).map((each) => `${flag}=${each}`);
+  for (const word of new Set(found)) if (word.startsWith(current)) context.print(word);
   return undefined;
 }
 
@@ -26,15 +33,57 @@ async function proposals(
   const command = shown.find((each) => each.name === name);
   // Behind the dashes is another program.
   if (!command || before.includes("--")) return [];
+  const { given, flag } = read(command, before);
+  if (flag !== undefined) return (await valuesOf[flag]?.(context))?.filter((word) => plain.test(word)) ?? [];
   if (current.startsWith("-")) return flagsOf(command);
-  const last = before.at(-1) ?? "";
-  if (last === "--template") return Object.keys(templates);
-  if (takesValue(command, last)) return [];
-  if (name === "completion" && before.length === 0) return ["bash", "zsh", "fish", "powershell"];
-  const given = before.filter((word) => !word.startsWith("-"));
-  if (given.length > 0 || !/target|server|\[name\]/.test(command.usage ?? "")) return [];
+  const places = (command.usage ?? "").match(/[\w-]+/g) ?? [];
+  const place = places[Math.min(given.length, places.length - 1)];
+  if (given.length >= places.length && !command.usage?.endsWith("...]")) return [];
+  const words = await wordsFor(context, { name, given, current }, place);
+  return words.filter((word) => plain.test(word));
+}
+
+async function wordsFor(context: Context, line: Line, place: string | undefined): Promise<readonly string[]> {
+  if (place === "shell") return ["bash", "zsh", "fish", "powershell"];
+  if (place !== "target" && place !== "server") {
+    const { wordsOfServer } = await import("../server-words.ts");
+    return line.given.length === 0 ? [] : wordsOfServer(context, line);
+  }
+  const names = await serversOf(context);
+  const owner = names.find((name) => line.current.startsWith(`${name}.`));
+  if (place === "server" || owner === undefined) return names;
+  const { wordsOfServer } = await import("../server-words.ts");
+  const members = await wordsOfServer(context, { ...line, given: [owner], current: "" });
+  return [...names, ...members.map((member) => `${owner}.${member}`)];
+}
+
+/** What stands in a line before the word that is typed, and the flag that waits for a value. */
+function read(command: CommandDefinition, before: readonly string[]): { given: readonly string[]; flag?: string } {
+  const given: string[] = [];
+  let flag: string | undefined;
+  for (const word of before) {
+    if (flag !== undefined) flag = undefined;
+    else if (takesValue(command, word)) flag = word;
+    else if (!word.startsWith("-")) given.push(word);
+  }
+  return { given, ...(flag !== undefined && { flag }) };
+}
+
+/** What there is for flags whose values are known. */
+const valuesOf: { readonly [flag: string]: (context: Context) => Promise<readonly string[]> } = {
+  "--server": serversOf,
+  "--model": async () => ["demo", "anthropic:", "openai:"],
+  "--template": async () => Object.keys((await import("../scaffold/servers.ts")).templates),
+  "--level": async () => (await import("./watch.ts")).levels,
+  "--kind": async () => (await import("./log.ts")).kinds,
+  "--revision": async () => (await import("portolan-check")).revisions.map(({ date }) => date),
+  "--era": async (context) => ["stateless", "stateful", ...((await valuesOf["--revision"]?.(context)) ?? [])],
+  "--only": async () => (await import("portolan-check")).scenarios.map(({ id }) => id),
+};
+
+async function serversOf(context: Context): Promise<readonly string[]> {
   const { entries } = await readMachine(context);
-  return entries.map((entry) => entry.name).filter((entry) => plain.test(entry));
+  return entries.map(({ name }) => name);
 }
 
 function flagsOf({ flags = {} }: CommandDefinition): string[] {

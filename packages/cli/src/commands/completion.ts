@@ -6,30 +6,59 @@ import { Failure } from "../failure.ts";
  * word. Nothing that comes back is looked at as code.
  */
 const scripts: { readonly [shell: string]: string } = {
+  // Bash divides words at = and :, so they are put together again, and of what is proposed only the last part is given.
   bash: `# portolan completion for bash: eval "$(portolan completion bash)"
 _portolan() {
-  local word
+  local rest="\${COMP_LINE:0:COMP_POINT}" word="" gap at part
+  local -a before=()
+  rest="\${rest#*"\${COMP_WORDS[0]}"}"
+  for (( at = 1; at <= COMP_CWORD; at++ )); do
+    gap="\${rest%%[^[:space:]]*}"
+    rest="\${rest#"$gap"}"
+    part="\${COMP_WORDS[at]}"
+    if (( at == COMP_CWORD )); then part="$rest"; fi
+    rest="\${rest#"$part"}"
+    if [[ -z "$gap" ]]; then
+      word+="$part"
+    else
+      if (( at > 1 )); then before+=("$word"); fi
+      word="$part"
+    fi
+  done
+  local kept="" found
+  if [[ "$word" == *[=:]* ]]; then kept="\${word%"\${word##*[=:]}"}"; fi
   COMPREPLY=()
-  while IFS= read -r word; do
-    COMPREPLY+=("$word")
-  done < <(portolan complete-words -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" ":\${COMP_WORDS[COMP_CWORD]}" 2>/dev/null)
+  while IFS= read -r found; do
+    COMPREPLY+=("\${found#"$kept"}")
+  done < <(portolan complete-words -- \${before[@]+"\${before[@]}"} ":$word" 2>/dev/null)
+  if [[ "\${#COMPREPLY[@]}" == 1 && "\${COMPREPLY[0]}" == *[=:/] ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _portolan portolan`,
   zsh: `#compdef portolan
 # portolan completion for zsh: eval "$(portolan completion zsh)"
 _portolan() {
-  local -a found
-  found=("\${(@f)$(portolan complete-words -- "\${(@)words[2,CURRENT-1]}" ":\${words[CURRENT]}" 2>/dev/null)}")
+  local -a found open
+  found=("\${(@f)$(portolan complete-words -- "\${(@Q)words[2,CURRENT-1]}" ":$PREFIX" 2>/dev/null)}")
   found=("\${(@)found:#}")
-  if (( \${#found} )); then compadd -a found; else _files; fi
+  open=("\${(@M)found:#*[=:/]}")
+  found=("\${(@)found:#*[=:/]}")
+  if (( ! \${#found} && ! \${#open} )); then _files; return; fi
+  compadd -S '' -a open
+  compadd -a found
 }
 if [ "$funcstack[1]" = "_portolan" ]; then _portolan "$@"; else compdef _portolan portolan; fi`,
   fish: `# portolan completion for fish: portolan completion fish | source
 function __portolan_words
   set -l before (commandline -opc)
-  portolan complete-words -- $before[2..-1] ":"(commandline -ct | string collect --allow-empty) 2>/dev/null
+  set -l word (commandline -ct | string collect --allow-empty)
+  set -l found (portolan complete-words -- $before[2..-1] ":$word" 2>/dev/null)
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path "$word"
+  end
 end
-complete -c portolan -a '(__portolan_words)'`,
+complete -c portolan -f -a '(__portolan_words)'`,
   powershell: `# portolan completion for PowerShell: portolan completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName portolan -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)

@@ -88,6 +88,7 @@ class Bench {
     print(`  ${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
     print(`  stdio  ${stdio}`);
+    print(`  try    portolan ls ${url}`);
     print(screen.style("dim", "  serves it again after each change; Ctrl-C ends"));
   }
 

@@ -107,6 +107,9 @@ const colours: { readonly [kind in ActivityKind]: "green" | "yellow" | "red" | "
   error: "red",
 };
 
+/** Every kind of entry. */
+export const kinds: readonly string[] = Object.keys(colours);
+
 function show({ screen, isJson, print }: Context, entry: ActivityEntry): void {
   if (isJson) {
     print(JSON.stringify(entry));

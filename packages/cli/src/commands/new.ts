@@ -36,7 +36,8 @@ export async function run({ world, screen }: Context, [name = ""]: readonly stri
     // Not over a file that came meanwhile.
     await writeFile(file, text, { flag: "wx" });
   }
-  const next = [`cd ${name}`, "npm install", "npm test", "npm run dev"];
+  const attempt = template.tryIt.replace("FILE", `./${serverFile(language)}`);
+  const next = [`cd ${name}`, "npm install", "npm test", `npx portolan ${attempt}`, "npm run dev"];
   return {
     value: { folder, files: Object.keys(files), server: join(folder, serverFile(language)), next },
     text: () =>

@@ -4,7 +4,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { showContent } from "../content.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
-import { findTarget } from "../targets.ts";
+import { findTarget, typedFor } from "../targets.ts";
 
 /** Gets a prompt of a server with its arguments filled in. */
 export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {
@@ -19,7 +19,9 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
     if (!prompt) {
       const known = host.catalog.prompts.map((it) => it.name).join(", ") || "none";
       const what = name === undefined ? "which prompt?" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
-      throw new Failure("usage", `${what} there is ${known}`, { next: `portolan ls ${entry.name}` });
+      throw new Failure("usage", `${what} there is ${known}`, {
+        next: `portolan ls ${typedFor(entry, context.world)}`,
+      });
     }
     // Arguments of prompts are texts, whatever they look like.
     const properties = Object.fromEntries((prompt.arguments ?? []).map((it) => [it.name, { type: "string" }]));

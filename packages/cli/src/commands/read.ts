@@ -2,7 +2,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { saveContent, showResource } from "../content.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
-import { findTarget } from "../targets.ts";
+import { findTarget, typedFor } from "../targets.ts";
 
 /** Reads a resource of a server. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {
@@ -16,7 +16,9 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     if (uri === undefined) {
       const known = host.catalog.resources.slice(0, 10).map((resource) => resource.uri);
       const some = known.length > 0 ? `there is ${known.join(", ")}` : "it lists none";
-      throw new Failure("usage", `which resource? ${some}`, { next: `portolan ls ${entry.name}` });
+      throw new Failure("usage", `which resource? ${some}`, {
+        next: `portolan ls ${typedFor(entry, context.world)}`,
+      });
     }
     const { contents } = await host.readResource(entry.name, uri, { by: "user", signal });
     const blocks = contents.map((resource) => ({ type: "resource" as const, resource }));

@@ -2,7 +2,8 @@ import { dirname, relative } from "node:path";
 import type { Host, ServerStatus } from "portolan/host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
-import { readMachine } from "../targets.ts";
+import { widthOf } from "../screen.ts";
+import { quote, readMachine } from "../targets.ts";
 
 /** Shows every server that is configured here, and how each is doing. */
 export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {
@@ -24,15 +25,25 @@ export async function run(context: Context, _: readonly string[], { offline = fa
         return `No servers are configured for ${world.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
       }
       const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
+      const widest = (cells: readonly string[]) => Math.max(...cells.map((cell) => widthOf(screen.safe(cell))));
+      const taken =
+        widest(["server", ...rows.map((row) => row.name)]) + widest(["from", ...rows.map((row) => row.from)]);
+      // Two before the line, two between columns, and the number of tools at the end.
+      const room = screen.columns - taken - 13;
+      const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.safe(next)}`));
+      // The next step is never cut: where there is no room beside the state, it stands below.
+      const isNarrow = rows.some(({ state }, at) => widthOf(`${words[state] ?? state} ${steps[at]}`) > room);
       const table = screen.table([
         head,
-        ...rows.map(({ name, from, state, detail, tools, next }) => {
+        ...rows.map(({ name, from, state, detail, tools }, at) => {
           const colour = state === "ready" ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
+          const word = words[state] ?? state;
+          const step = isNarrow ? "" : (steps[at] ?? "");
+          const left = room - widthOf(`${word} ${step} `);
           const says = [
-            screen.style(colour, words[state] ?? state),
-            // Where the next step says it all, there must be room for it.
-            detail && state !== "login" && screen.safe(detail),
-            next && `${screen.mark("next")} ${next}`,
+            screen.style(colour, word),
+            detail && state !== "login" && left > 9 && screen.cut(screen.safe(detail), left),
+            step,
           ];
           return [
             screen.safe(name),
@@ -44,6 +55,7 @@ export async function run(context: Context, _: readonly string[], { offline = fa
       ]);
       return [
         table,
+        ...(isNarrow ? steps.filter(Boolean).map((step) => `  ${step}`) : []),
         ...problems.map((problem) => `  ${screen.style("red", screen.mark("bad"))} ${screen.safe(problem)}`),
       ].join("\n");
     },
@@ -56,10 +68,10 @@ const words: { readonly [state: string]: string } = { login: "needs login", untr
 function describe({ name, state, reason, profile, startMs }: ServerStatus) {
   const ready = profile && `${profile.info?.name ?? ""} ${profile.version} ${startMs ?? 0} ms`.trim();
   const next: { readonly [state: string]: string } = {
-    login: `portolan login ${name}`,
-    untrusted: `portolan trust ${name}`,
-    down: `portolan doctor ${name}`,
-    misconfigured: `portolan doctor ${name}`,
+    login: `portolan login ${quote(name)}`,
+    untrusted: `portolan trust ${quote(name)}`,
+    down: `portolan doctor ${quote(name)}`,
+    misconfigured: `portolan doctor ${quote(name)}`,
   };
   return {
     name,

@@ -9,7 +9,17 @@ import { findTarget } from "../targets.ts";
 
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 
-const levels: readonly string[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+/** How severe a log message can be, the least first. */
+export const levels: readonly string[] = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+];
 
 /** Shows what a server tells, one event on a line, until somebody interrupts. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<undefined> {

@@ -1,0 +1,74 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
+import { makeHome, root, runPortolan } from "./kit.ts";
+import { makeProject, weather } from "./make-kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const asking = join(root, "test/cli/asking-server.mjs");
+
+async function failure(args: readonly string[], cwd: string) {
+  const { code, stderr } = await runPortolan(args, { cwd });
+  return { code, ...JSON.parse(stderr).error };
+}
+
+/** Types a next step into a shell, as it stands. */
+async function follow(step: string, cwd: string) {
+  const terminal = openTerminal(["-c", step.replace(/^portolan/, '"$0" "$1"'), process.execPath, program], {
+    cwd,
+    program: ["sh"],
+  });
+  return { code: await terminal.exited, screen: terminal.screen() };
+}
+
+const program = join(root, "packages/portolan/dist/cli/main.js");
+
+test("the next step means the same server again, whatever it was named by", async () => {
+  const cwd = makeProject(weather);
+  const url = await serveHttp(scriptOf("time"));
+  const ofFile = await failure(["call", "./server.ts", "nothing"], cwd);
+  expect(ofFile.next).toBe("portolan ls ./server.ts");
+  expect(await follow(ofFile.next, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("forecast(") });
+  const ofAddress = await failure(["call", url, "nothing"], cwd);
+  expect(ofAddress.next).toBe(`portolan ls ${url}`);
+  const spaced = join(cwd, "it's here.mjs");
+  writeFileSync(spaced, `await import(${JSON.stringify(asking)});`);
+  const ofCommand = await failure(["prompt", "nothing", "--", process.execPath, spaced], cwd);
+  expect(ofCommand.next).toBe(`portolan ls -- ${process.execPath} '${cwd}/it'\\''s here.mjs'`);
+  expect(await follow(ofCommand.next, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("paint(") });
+});
+
+test("a name that a file gives to a server does nothing when the next step is typed", async () => {
+  const cwd = makeHome();
+  const name = "x; touch pwned #";
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { [name]: { command: "x" } } }));
+  const { stdout } = await runPortolan(["servers"], { cwd });
+  const [{ next }] = JSON.parse(stdout).servers;
+  expect(next).toBe("portolan trust 'x; touch pwned #'");
+  expect(await failure(["ls", name], cwd)).toMatchObject({ code: 6, next });
+  expect(await follow(`${next} --yes`, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("is trusted") });
+  expect(existsSync(join(cwd, "pwned"))).toBe(false);
+});
+
+test("in a pipe, an argument that is needed and missing is refused before anything is sent", async () => {
+  const cwd = makeHome();
+  expect(await failure(["call", "paint", "colour=red", "--", process.execPath, asking], cwd)).toEqual({
+    code: 2,
+    kind: "usage",
+    message: "needed, and nobody is here to ask: coats=… where=…",
+    next: `portolan ls -- ${process.execPath} ${asking}`,
+  });
+});
+
+test.each([40, 60, 100])("the next step of every server is on a screen of %i columns", async (columns) => {
+  const cwd = makeHome();
+  const env = { SOME_VARIABLE: "${SOME_VARIABLE_THAT_NOBODY_HAS_SET}" };
+  const servers = { database: { command: "node", env }, other: { command: "node" } };
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const terminal = openTerminal(["servers"], { cwd, columns });
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toMatch(/→ portolan doctor database$/m);
+  expect(terminal.screen()).toMatch(/→ portolan trust other$/m);
+  for (const line of terminal.screen().split("\n")) expect(line.length).toBeLessThanOrEqual(columns);
+});
