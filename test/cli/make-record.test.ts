@@ -141,7 +141,7 @@ test("a recorded server is a target: listed, called, and clear about what it has
     tools: [{ name: "forecast" }],
   });
   const unknown = await runPortolan(["call", "w.jsonl", "forecast", "city=Rome"], { cwd: folder });
-  expect(unknown.code).toBe(8);
+  expect(unknown.code).toBe(2);
   expect(JSON.parse(unknown.stderr).error.message).toMatch(/recording has no tools\/call .*Rome.*it has .*Oslo/);
 });
 

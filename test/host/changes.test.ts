@@ -243,6 +243,23 @@ test("a change between the first look and the first call is seen", async () => {
   await expect(host.callTool("s", "greet")).rejects.toMatchObject({ code: "denied" });
 });
 
+test("a change that a server tells of without having promised to is heard", async () => {
+  let tell = () => {};
+  let names = ["greet"];
+  const server = raw((method, _, send) => {
+    tell = () => send({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+    if (method === "initialize") return { ...hello, capabilities: { tools: {} } };
+    return method === "tools/list" ? { tools: names.map((name) => ({ name, inputSchema: { type: "object" } })) } : {};
+  });
+  const host = await makeHost({ servers: { s: server } });
+  await host.ready();
+  const events = host.events({ kinds: ["catalog"] });
+  names = ["greet", "grown"];
+  tell();
+  expect(await eventOf(events, "catalog")).toMatchObject({ changed: "tools" });
+  expect(host.catalog.tools.map(({ name }) => name)).toEqual(names);
+});
+
 test("a server whose lists cannot be read keeps what is known of it", async () => {
   let isBroken = false;
   const server = raw((method) => {

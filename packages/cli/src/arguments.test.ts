@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseArguments } from "./arguments.ts";
+import { parseArguments, requireAll } from "./arguments.ts";
 
 const schema = {
   properties: {
@@ -14,7 +14,14 @@ const schema = {
     either: { type: ["integer", "null"] },
     "a.b": { type: "string" },
     free: {},
+    maybe: { anyOf: [{ type: "integer" }, { type: "null" }] },
+    several: { anyOf: [{ type: "array", items: { type: "number" } }, { type: "null" }] },
+    mixed: { oneOf: [{ type: "number" }, { type: "string" }] },
+    size: { $ref: "#/$defs/Size" },
+    level: { anyOf: [{ const: "low" }, { const: "high" }, { type: "null" }] },
+    loop: { $ref: "#/properties/loop" },
   },
+  $defs: { Size: { type: "string", enum: ["s", "m"] } },
 };
 
 test.each([
@@ -33,6 +40,12 @@ test.each([
   // What the schema says nothing about is text.
   [["free=3", "unknown=true"], { free: "3", unknown: "true" }],
   [["free:=3"], { free: 3 }],
+  [["maybe=3"], { maybe: 3 }],
+  [["maybe=null"], { maybe: null }],
+  [["several=1", "several=2"], { several: [1, 2] }],
+  // Where text fits, nothing is made of it.
+  [["mixed=012"], { mixed: "012" }],
+  [["size=s", "level=high", "loop=3"], { size: "s", level: "high", loop: "3" }],
   [['{"city":"Oslo"}', "days=2"], { city: "Oslo", days: 2 }],
 ])("%j", (words, expected) => {
   expect(parseArguments(words, schema)).toEqual(expected);
@@ -48,9 +61,26 @@ describe("is refused:", () => {
     [["Oslo"], 'expected city=value, city:=json or a JSON object, got "Oslo"'],
     [["range=1"], "range: expected a JSON object, got 1"],
     [["{broken"], "arguments: expected JSON"],
+    [["maybe=three"], 'maybe: expected integer or null, got "three"'],
+    [["size=xl"], 'size: expected one of s, m, got "xl"'],
+    [["level=none"], 'level: expected one of low, high, got "none"'],
   ])("%j", (words, message) => {
     expect(() => parseArguments(words, schema)).toThrow(message);
   });
+});
+
+test("an argument that a schema excludes is refused, and one that it does not speak of is not", () => {
+  const closed = { properties: { city: { type: "string" } }, additionalProperties: false };
+  expect(() => parseArguments(["town=Oslo"], closed)).toThrow("town: there is no such argument; there is city");
+  expect(parseArguments(["town=Oslo"], { ...closed, patternProperties: { "^t": {} } })).toEqual({ town: "Oslo" });
+});
+
+test("what is required must be there, unless there is a default for it", () => {
+  const required = { properties: { city: {}, days: { default: 3 } }, required: ["city", "days"] };
+  expect(() => requireAll("forecast", { town: "Oslo" }, required)).toThrow(
+    "forecast needs city=…; it does not know town",
+  );
+  expect(() => requireAll("forecast", { city: "Oslo" }, required)).not.toThrow();
 });
 
 test("names of prototypes are names like any other", () => {

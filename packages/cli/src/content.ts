@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ContentBlock, ResourceContents } from "portolan";
-import { Failure } from "./failure.ts";
 import type { Screen } from "./screen.ts";
 
 /** Bytes that a result carries: shown as their size, written on request. */
@@ -46,19 +45,21 @@ export async function saveContent(blocks: readonly ContentBlock[], folder: strin
   const attachments = blocks.flatMap(attachmentOf);
   if (attachments.length > 0) await mkdir(folder, { recursive: true });
   const paths: string[] = [];
-  for (const [at, { bytes, type }] of attachments.entries()) {
-    const path = join(folder, `${at + 1}.${extensionOf(type)}`);
-    // Never over what is there: a server must not decide what is lost.
-    await writeFile(path, bytes, { flag: "wx" }).catch((reason: NodeJS.ErrnoException) => {
-      if (reason.code !== "EEXIST") throw reason;
-      throw new Failure("failed", `${path} is there already and was left alone`, {
-        next: "name another folder: --save <folder>",
-        cause: reason,
-      });
-    });
-    paths.push(path);
-  }
+  for (const attachment of attachments) paths.push(await saveApart(attachment, folder, paths.length + 1));
   return paths;
+}
+
+/** Writes under the first number that is free. Never over what is there: a server must not decide what is lost. */
+async function saveApart({ bytes, type }: Attachment, folder: string, first: number): Promise<string> {
+  for (let number = first; ; number += 1) {
+    const path = join(folder, `${number}.${extensionOf(type)}`);
+    try {
+      await writeFile(path, bytes, { flag: "wx" });
+      return path;
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
+    }
+  }
 }
 
 function attachmentOf(block: ContentBlock): Attachment[] {

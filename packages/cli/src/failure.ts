@@ -55,12 +55,24 @@ const kinds: { readonly [code: string]: FailureKind } = {
   "capability-missing": "protocol",
 };
 
+/** What servers answer where the command line is wrong, or where somebody would have to answer; else they are to blame. */
+const kindsOfCodes: { readonly [code: number]: FailureKind } = {
+  [-32_602]: "usage",
+  [-32_002]: "usage",
+  [-32_021]: "denied",
+};
+
+function ofServer(error: RpcError): Failure {
+  const { code, message } = error;
+  const said = message.includes(String(code)) ? message : `${message} (${code})`;
+  return new Failure(kindsOfCodes[code] ?? "protocol", said, { cause: error });
+}
+
 /** What a command that threw failed with. */
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof PortolanError)
     return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { cause: thrown });
-  if (thrown instanceof RpcError)
-    return new Failure("protocol", `${thrown.message} (${thrown.code})`, { cause: thrown });
+  if (thrown instanceof RpcError) return ofServer(thrown);
   return new Failure("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
 }

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { RpcError } from "portolan";
 import {
   createHost,
   type Host,
@@ -11,9 +12,10 @@ import {
 } from "portolan/host";
 import { createAnswers } from "./ask/index.ts";
 import type { Context, Flags } from "./command.ts";
-import { Failure } from "./failure.ts";
+import { Failure, toFailure } from "./failure.ts";
+import { quote } from "./quote.ts";
 import { authFor } from "./signing-in.ts";
-import { quote, typedFor } from "./targets.ts";
+import { typedFor } from "./targets.ts";
 import { info } from "./version.ts";
 
 /** How work with a host differs from what is usual. */
@@ -110,7 +112,15 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
     }
     if (state === "untrusted") return untrusted(name, reason);
     if (state === "misconfigured")
-      return new Failure("usage", `${name}: ${why}`, { next: "portolan doctor", cause: reason });
+      return new Failure("usage", `${name}: ${why}`, { next: `portolan doctor ${quote(name)}`, cause: reason });
   }
-  return reason;
+  const { kind, message } = toFailure(reason);
+  const [server] = host.servers;
+  if (!server || host.servers.length > 1) return reason;
+  if (kind === "unreachable" && server.source.kind === "file") {
+    return new Failure(kind, message, { next: `portolan doctor ${typed(server.name)}`, cause: reason });
+  }
+  if (!(reason instanceof RpcError)) return reason;
+  const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "use a terminal, where somebody can answer";
+  return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
 }

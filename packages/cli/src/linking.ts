@@ -5,7 +5,9 @@ import type { ServerEntry } from "portolan/host";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { withHost } from "./hosting.ts";
+import { quote } from "./quote.ts";
 import type { Recorder } from "./recording.ts";
+import { authFor } from "./signing-in.ts";
 
 /** Refuses servers that a file names and nobody has agreed to, and such that cannot be started as they are. */
 export async function checkEntry(context: Context, entry: ServerEntry): Promise<void> {
@@ -14,7 +16,7 @@ export async function checkEntry(context: Context, entry: ServerEntry): Promise<
     const { state, reason = "" } = host.servers.find(({ name }) => name === entry.name) ?? {};
     if (state === "untrusted") {
       throw new Failure("denied", `${entry.name} is not trusted yet, so it is not started`, {
-        next: `portolan trust ${entry.name}`,
+        next: `portolan trust ${quote(entry.name)}`,
       });
     }
     if (state === "misconfigured" || state === "disabled") {
@@ -25,13 +27,19 @@ export async function checkEntry(context: Context, entry: ServerEntry): Promise<
 
 /** A link to a server without a host around it; what the server writes to standard error is heard by `onStderr`. */
 export async function linkTo(
-  { way }: ServerEntry,
-  { state, screen }: Context,
+  entry: ServerEntry,
+  context: Context,
   onStderr: (line: string) => void = () => {},
 ): Promise<Link> {
+  const { way } = entry;
   if ("command" in way) return stdio({ ...way, onStderr });
   if ("open" in way) throw new Failure("usage", "expected a command or an address");
-  const { url, headers, legacySse, auth = state.auth({ interactive: screen.isInteractive }) } = way;
+  const {
+    url,
+    headers,
+    legacySse,
+    auth = authFor(context, entry, { interactive: context.screen.isInteractive }),
+  } = way;
   return http(url, { auth, ...(headers && { headers }), ...(legacySse !== undefined && { legacySse }) });
 }
 

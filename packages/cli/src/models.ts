@@ -1,4 +1,5 @@
 import { anthropic, demo, type Model, openaiCompatible } from "portolan/models";
+import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 
 type Environment = { readonly [name: string]: string | undefined };
@@ -33,6 +34,11 @@ export function chooseModels(env: Environment, named?: string): [Model, ...Model
     demo(),
   ];
   return [chosen, ...others.filter(({ id }) => id !== chosen.id)];
+}
+
+/** The model that a server may want to ask, where somebody can agree to it. */
+export function modelFor({ screen, world }: Context): { model?: Model[] } {
+  return screen.isInteractive ? { model: chooseModels(world.env) } : {};
 }
 
 function hasOpenAi(env: Environment): boolean {

@@ -1,35 +1,36 @@
 import type { Tool } from "portolan";
+import { type FieldSchema, meantBy, typesOf } from "./field.ts";
 import type { Screen } from "./screen.ts";
-
-interface Schema {
-  readonly type?: unknown;
-  readonly properties?: { readonly [name: string]: Schema };
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly enum?: readonly unknown[];
-}
 
 /** A tool in one line, as a programmer would write it: `read(path: string, lines?: int) → { text, total }`. */
 export function signatureOf({ name, inputSchema, outputSchema }: Tool, screen: Screen): string {
-  const { properties = {}, required = [] } = inputSchema as Schema;
+  const { properties = {}, required = [] } = inputSchema as FieldSchema;
   const parameters = Object.entries(properties).map(
     ([parameter, schema]) =>
-      `${screen.safe(parameter)}${required.includes(parameter) ? "" : "?"}: ${typeOf(schema, screen)}`,
+      `${screen.safe(parameter)}${required.includes(parameter) ? "" : "?"}: ${typeOf(meantBy(schema, inputSchema as FieldSchema), screen)}`,
   );
-  const results = Object.keys((outputSchema as Schema | undefined)?.properties ?? {}).map((key) => screen.safe(key));
+  const results = Object.keys((outputSchema as FieldSchema | undefined)?.properties ?? {}).map((key) =>
+    screen.safe(key),
+  );
   const output = results.length === 0 ? "" : ` ${screen.mark("next")} { ${results.join(", ")} }`;
   return `${screen.style("bold", screen.safe(name))}(${parameters.join(", ")})${output}`;
 }
 
-function typeOf(schema: Schema, screen: Screen): string {
+function typeOf(schema: FieldSchema, screen: Screen): string {
   if (schema.enum)
     return schema.enum
       .slice(0, 6)
       .map((value) => screen.safe(JSON.stringify(value)))
       .join("|");
-  if (schema.type === "integer") return "int";
-  if (schema.type === "array") return `${typeOf(schema.items ?? {}, screen)}[]`;
-  return typeof schema.type === "string" ? schema.type : "any";
+  // That it may be null goes without saying where it may be left out, and else is rarely what people give.
+  const types = typesOf(schema).filter((type) => type !== "null");
+  if (types.length === 0 || types.some((type) => typeof type !== "string")) return "any";
+  return types
+    .map((type) => {
+      if (type === "integer") return "int";
+      return type === "array" ? `${typeOf(schema.items ?? {}, screen)}[]` : screen.safe(String(type));
+    })
+    .join("|");
 }
 
 /** What a tool says it does to the world, in words. */

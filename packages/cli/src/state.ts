@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { fileStore, loopback, type OAuth, type OAuthOptions, oauth } from "portolan/auth/client";
+import { fileStore, type OAuth, type OAuthOptions, oauth } from "portolan/auth/client";
 import { type ActivityLog, openActivityFile } from "portolan/host";
 import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
@@ -13,8 +13,8 @@ export interface State {
   /** Where credentials are. */
   readonly credentials: string;
   activity(): Promise<ActivityLog>;
-  /** Signs in at servers; opens a browser where there is one. */
-  auth(options?: OAuthOptions & { readonly interactive?: boolean }): OAuth;
+  /** Signs in at servers, with the tokens that are kept here. */
+  auth(options?: OAuthOptions): OAuth;
 }
 
 export function openState(world: World): State {
@@ -25,8 +25,7 @@ export function openState(world: World): State {
     credentials,
     kv: folderKeyValue(join(folder, "store")),
     activity: () => openActivityFile(join(folder, "activity.ndjson")),
-    auth: ({ interactive = false, ...options } = {}) =>
-      oauth({ store: fileStore(credentials), ...(interactive && { redirect: loopback() }), ...options }),
+    auth: (options) => oauth({ store: fileStore(credentials), ...options }),
   };
 }
 

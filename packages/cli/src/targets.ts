@@ -1,19 +1,37 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
 import type { ConfiguredServer, ServerEntry, Way } from "portolan/host";
-import { findConfigs, type ReadConfigs, readConfigs } from "portolan/host/node";
+import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan/host/node";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
+import { knownAnswer } from "./inputs.ts";
 import { nameOfCommand } from "./naming.ts";
+import { quote } from "./quote.ts";
 import type { World } from "./world.ts";
 
 const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
 const recordings = new Set([".jsonl", ".ndjson"]);
 
-/** Everything that is configured on this machine for this folder. */
-export function readMachine({ world }: Context): Promise<ReadConfigs> {
+type Input = NonNullable<ReadOptions["input"]>;
+
+/** Everything that is configured on this machine for this folder; nobody is asked for what a file leaves open. */
+export function readMachine({ world }: Context, ask: Input = async () => undefined): Promise<ReadConfigs> {
   const { home, cwd, platform, env } = world;
-  return findConfigs({ home, cwd, platform, env }).then((files) => readConfigs(files, { home, platform, env }));
+  const input: Input = async (request, entry) => knownAnswer(request, world) ?? ask(request, entry);
+  return findConfigs({ home, cwd, platform, env }).then((files) => readConfigs(files, { home, platform, env, input }));
+}
+
+/** The server with what its file wants to know from its user, where somebody can answer. */
+export async function withAnswers(context: Context, entry: ConfiguredServer): Promise<ConfiguredServer> {
+  const { raw, name, source, problem } = entry;
+  const isOpen = problem !== undefined && raw.inputs.some((it) => knownAnswer(it, context.world) === undefined);
+  if (!isOpen || !context.screen.isInteractive) return entry;
+  const { askInput } = await import("./ask/input.ts");
+  // Files may use one id for different things: an answer is for the server that was meant.
+  const { entries } = await readMachine(context, async (request, asking) =>
+    asking.name === name && asking.source.file === source.file ? askInput(context, name, request) : undefined,
+  );
+  return entries.find((it) => it.name === name) ?? entry;
 }
 
 /** A target and what of it is meant: `files.read` is the tool of a configured server. */
@@ -74,13 +92,13 @@ export async function findNamed(context: Context, name: string): Promise<Configu
 async function findConfigured(context: Context, given: string): Promise<Target> {
   const { entries } = await readMachine(context);
   const exact = entries.find(({ name }) => name === given);
-  if (exact) return { entry: exact };
+  if (exact) return { entry: await withAnswers(context, exact) };
   // The longest name wins: names may have dots themselves.
   const owner = entries
     .filter(({ name }) => given.startsWith(`${name}.`))
     .sort((a, b) => b.name.length - a.name.length)
     .at(0);
-  if (owner) return { entry: owner, member: given.slice(owner.name.length + 1) };
+  if (owner) return { entry: await withAnswers(context, owner), member: given.slice(owner.name.length + 1) };
   return refuse(given, entries);
 }
 
@@ -101,11 +119,6 @@ export function typedFor({ name, way, source }: ServerEntry, { self, cwd }: Worl
   if (program !== self) return `-- ${[command, ...args].map(quote).join(" ")}`;
   const near = relative(cwd, file);
   return quote(near.startsWith("..") ? file : `./${near}`);
-}
-
-/** A word as a shell takes it: a name from a file must not do anything when it is typed. */
-export function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** A server that is named on the command line: who types it means it. */

@@ -1,10 +1,8 @@
 import type { JsonObject, PromptArgument } from "portolan";
 import type { Host } from "portolan/host";
 import type { Context } from "../command.ts";
-import { Failure, interruption } from "../failure.ts";
 import { askField, type FieldSchema } from "./field.ts";
-import { Left } from "./left.ts";
-import type { Terminal } from "./terminal.ts";
+import { inTurn } from "./in-turn.ts";
 
 interface Described {
   readonly properties?: { readonly [name: string]: FieldSchema };
@@ -12,20 +10,10 @@ interface Described {
 }
 
 /** The arguments of a tool with those that are needed and were not given: asked for where somebody can answer. */
-export async function askMissing(
-  context: Context,
-  given: JsonObject,
-  schema: JsonObject,
-  next: string,
-): Promise<JsonObject> {
+export async function askMissing(context: Context, given: JsonObject, schema: JsonObject): Promise<JsonObject> {
   const { properties = {}, required = [] } = schema as Described;
   const missing = required.filter((name) => !Object.hasOwn(given, name) && Object.hasOwn(properties, name));
-  if (missing.length === 0) return given;
-  if (!context.screen.isInteractive) {
-    throw new Failure("usage", `needed, and nobody is here to ask: ${missing.map((name) => `${name}=…`).join(" ")}`, {
-      next,
-    });
-  }
+  if (missing.length === 0 || !context.screen.isInteractive) return given;
   return inTurn(context, async () => {
     const asked: [name: string, value: unknown][] = [];
     for (const name of missing) {
@@ -72,16 +60,5 @@ export async function askMissingOfPrompt(
       filled[name] = String(await askField(context, { name, schema, isRequired: true, complete }));
     }
     return filled;
-  });
-}
-
-/** Whoever leaves wants none of it. */
-function inTurn<T>(
-  { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
-  work: () => Promise<T>,
-): Promise<T> {
-  return terminal.ask(signal, work).catch((reason: unknown) => {
-    if (reason instanceof Left) throw interruption();
-    throw reason;
   });
 }

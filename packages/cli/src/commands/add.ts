@@ -5,6 +5,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { pairsFlag, textFlag } from "../flags.ts";
 import { withHost } from "../hosting.ts";
+import { quote } from "../quote.ts";
 import { showSubject } from "../subject.ts";
 import { readMachine } from "../targets.ts";
 
@@ -24,7 +25,11 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   if (isTrusted) {
     await withHost(context, [entry], (host) => host.trust(name, { allow: true, for: "always" }));
   }
-  const next = isTrusted ? `portolan ls ${name}` : entry.problem ? `portolan doctor ${name}` : `portolan trust ${name}`;
+  const next = isTrusted
+    ? `portolan ls ${quote(name)}`
+    : entry.problem
+      ? `portolan doctor ${quote(name)}`
+      : `portolan trust ${quote(name)}`;
   return {
     value: {
       name,
@@ -54,7 +59,7 @@ function typed({ command }: Context, name: string, url: string | undefined, flag
   const hasCommand = command.length > 0;
   if (hasCommand === (url !== undefined)) {
     throw new Failure("usage", "expected an address, or a command behind --", {
-      next: `portolan add ${name} -- <command>`,
+      next: `portolan add ${quote(name)} -- <command>`,
     });
   }
   const odd = hasCommand ? headers : env;
@@ -108,7 +113,7 @@ async function refuseKnown(context: Context, name: string): Promise<void> {
   const known = entries.find((entry) => entry.name === name);
   if (!known) return;
   throw new Failure("usage", `${known.source.file} names ${JSON.stringify(name)} already`, {
-    next: `portolan add ${name} --force … replaces it, portolan remove ${name} removes it`,
+    next: `portolan add ${quote(name)} --force … replaces it, portolan remove ${quote(name)} removes it`,
   });
 }
 

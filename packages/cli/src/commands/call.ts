@@ -2,15 +2,16 @@ import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type JsonObject, PortolanError } from "portolan";
 import type { Host } from "portolan/host";
-import { parseArguments } from "../arguments.ts";
+import { parseArguments, requireAll } from "../arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { saveContent, showContent } from "../content.ts";
 import { Failure } from "../failure.ts";
 import { rootsOf, withHost } from "../hosting.ts";
 import { recordEntry } from "../linking.ts";
-import { chooseModels } from "../models.ts";
+import { modelFor } from "../models.ts";
 import { createProgress } from "../progress.ts";
+import { showLog } from "../server-log.ts";
 import { findTarget, type Target, typedFor } from "../targets.ts";
 import { createRecorder } from "./record.ts";
 
@@ -28,15 +29,15 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       ? createRecorder(resolve(context.world.cwd, flags["record"]), found.entry, flags)
       : undefined;
   const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
-  // A server may want to ask one, if the person agrees.
-  const model = screen.isInteractive ? { model: chooseModels(context.world.env) } : {};
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
     const next = `portolan ls ${typedFor(found.entry, context.world)}`;
     const given = await readInput(context, words, definition.inputSchema);
-    const input = await askMissing(context, given, definition.inputSchema, next);
+    const input = await askMissing(context, given, definition.inputSchema);
+    requireAll(definition.name, input, definition.inputSchema, next);
     const progress = createProgress(context);
+    const log = showLog(context, host, target.entry.name, () => progress.end());
     const result = await host
       .callTool(target.entry.name, definition.name, input, {
         by: "user",
@@ -47,7 +48,10 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       .catch((reason: unknown) => {
         throw explainSilence(reason);
       })
-      .finally(() => progress.end());
+      .finally(async () => {
+        progress.end();
+        await log.end();
+      });
     const saved = typeof flags["save"] === "string" ? await saveContent(result.content, flags["save"]) : [];
     if (result.isError) {
       const message = result.content
@@ -66,7 +70,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
         [showContent(content, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
     };
   };
-  const options = { ...model, ...rootsOf(context, flags) };
+  const options = { ...modelFor(context), ...rootsOf(context, flags) };
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 

@@ -13,6 +13,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { listFlag, secondsFlag } from "../flags.ts";
 import { requireUsable } from "../hosting.ts";
+import { quote } from "../quote.ts";
 import { authFor } from "../signing-in.ts";
 import { findTarget } from "../targets.ts";
 
@@ -44,7 +45,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
   const message = report.problem ?? `${failed.size} of what must hold does not: ${[...failed].join(", ")}`;
-  throw new Failure("protocol", message, { next: `portolan doctor ${entry.name}` });
+  throw new Failure("protocol", message, { next: `portolan doctor ${quote(entry.name)}` });
 }
 
 async function targetOf(context: Context, entry: ServerEntry): Promise<Target> {

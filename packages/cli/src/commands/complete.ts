@@ -1,3 +1,4 @@
+import { parseArguments } from "../arguments.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
@@ -8,15 +9,21 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
   const { screen, signal } = context;
   const isBehindDashes = context.command.length > 0;
   const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
-  const [of, argument, value = ""] = isBehindDashes ? args : args.slice(1);
+  const [of, argument, value = "", ...others] = isBehindDashes ? args : args.slice(1);
   if (of === undefined || argument === undefined) {
     throw new Failure("usage", "expected a prompt or a template, and the name of an argument");
   }
+  const known = parseArguments(others, {}) as { [name: string]: string };
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
     const isTemplate = host.catalog.templates.some(({ uriTemplate }) => uriTemplate === of);
     const ref = isTemplate ? ({ type: "ref/resource", uri: of } as const) : ({ type: "ref/prompt", name: of } as const);
-    const { values, total, hasMore } = await host.complete(entry.name, ref, { name: argument, value }, { signal });
+    const { values, total, hasMore } = await host.complete(
+      entry.name,
+      ref,
+      { name: argument, value },
+      { signal, known },
+    );
     return {
       value: { values, ...(total !== undefined && { total }), ...(hasMore !== undefined && { hasMore }) },
       text: () => values.map((it) => screen.safe(it)).join("\n"),

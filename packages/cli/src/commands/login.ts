@@ -3,7 +3,7 @@ import { loopback, type OAuthEvent, paste } from "portolan/auth/client";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { requireUsable } from "../hosting.ts";
-import { authFor, httpTarget } from "../signing-in.ts";
+import { addressOfReturn, authFor, httpTarget, placeOfReturn } from "../signing-in.ts";
 
 /** Signs in at a server: by the browser of this machine, or by an address that is opened anywhere and pasted back. */
 export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown> {
@@ -15,7 +15,10 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   const asker = createAsker(context);
   const events: OAuthEvent[] = [];
   const auth = authFor(context, entry, {
-    redirect: flags["browser"] === false ? paste({ show, ask: asker.ask }) : loopback({ show }),
+    redirect:
+      flags["browser"] === false
+        ? paste({ ...addressOfReturn(entry), show, ask: asker.ask })
+        : loopback({ ...placeOfReturn(entry), show }),
     onEvent: (event) => events.push(event),
   });
   await auth.login(url, { signal }).finally(() => asker.close());

@@ -1,5 +1,7 @@
+import type { Host } from "portolan/host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
+import { modelFor } from "../models.ts";
 import { hintsIn, signatureOf } from "../signature.ts";
 import { findTarget } from "../targets.ts";
 
@@ -7,7 +9,7 @@ import { findTarget } from "../targets.ts";
 export async function run(context: Context, [given]: readonly string[], { schema = false }: Flags): Promise<Shown> {
   const { screen, signal } = context;
   const { entry } = await findTarget(context, given);
-  return withHost(context, [entry], async (host) => {
+  const look = async (host: Host): Promise<Shown> => {
     await host.start(entry.name);
     signal.throwIfAborted();
     const { catalog } = host;
@@ -50,7 +52,9 @@ export async function run(context: Context, [given]: readonly string[], { schema
         return parts.join("\n");
       },
     };
-  });
+  };
+  // Some servers offer more to those who can answer them: what a call would see is shown.
+  return withHost(context, [entry], look, modelFor(context));
 }
 
 function indent(text: string): string {

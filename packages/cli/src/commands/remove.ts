@@ -4,6 +4,7 @@ import { writeServer } from "portolan/host/node";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
+import { quote } from "../quote.ts";
 import { findNamed, readMachine } from "../targets.ts";
 
 /** Removes a server from the file that names it, and forgets what was granted to it. */
@@ -14,7 +15,7 @@ export async function run(context: Context, [name = ""]: readonly string[], flag
   const isOurs = product === "portolan" || basename(file) === ".mcp.json";
   if (!isOurs && flags["force"] !== true) {
     throw new Failure("denied", `${name} stands in ${file}, which belongs to ${product}`, {
-      next: `portolan remove ${name} --force removes it there`,
+      next: `portolan remove ${quote(name)} --force removes it there`,
     });
   }
   // Others of this name, in other projects, keep theirs.

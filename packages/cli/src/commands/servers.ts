@@ -2,8 +2,9 @@ import { dirname, relative } from "node:path";
 import type { Host, ServerStatus } from "portolan/host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
+import { quote } from "../quote.ts";
 import { widthOf } from "../screen.ts";
-import { quote, readMachine } from "../targets.ts";
+import { readMachine } from "../targets.ts";
 
 /** Shows every server that is configured here, and how each is doing. */
 export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {

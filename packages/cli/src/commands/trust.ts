@@ -10,12 +10,13 @@ import { confirm } from "../ask/confirm.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
+import { quote } from "../quote.ts";
 import { showSubject } from "../subject.ts";
-import { findNamed } from "../targets.ts";
+import { findNamed, withAnswers } from "../targets.ts";
 
 /** Decides whether what a file names may be started, and whether changed definitions may be used. */
 export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
-  const entry = await findNamed(context, name);
+  const entry = await withAnswers(context, await findNamed(context, name));
   return withHost(context, [entry], (host) => {
     if (flags["revoke"] === true) return revoke(context, host, entry);
     return flags["changes"] === true ? accept(context, host, name, flags) : allow(context, host, entry, flags);
@@ -26,7 +27,8 @@ async function allow(context: Context, host: Host, entry: ServerEntry, flags: Fl
   const { screen } = context;
   const { name, problem } = entry;
   const hints = flags["hints"] === true;
-  if (problem !== undefined) throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${name}` });
+  if (problem !== undefined)
+    throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
   const { lines } = describeForTrust(entry);
   const subject = lines.map(({ label, value }) => ({ label, value }));
   const summary = subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
@@ -35,14 +37,14 @@ async function allow(context: Context, host: Host, entry: ServerEntry, flags: Fl
     shown,
     summary,
     question: "Start it from now on?",
-    next: `portolan trust ${name} --yes`,
+    next: `portolan trust ${quote(name)} --yes`,
   });
   await host.trust(name, { allow: true, for: "always", trustHints: hints });
   return {
     value: { name, isTrusted: true, trustsHints: hints, subject },
     text: () => {
       const more = hints ? ", and so are its hints about its tools" : "";
-      return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} portolan ls ${screen.safe(name)}`;
+      return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} portolan ls ${screen.safe(quote(name))}`;
     },
   };
 }
@@ -69,7 +71,7 @@ async function accept(context: Context, host: Host, name: string, flags: Flags):
   }
   const shown = changes.map((change) => showChange(context, change)).join("\n\n");
   const summary = changes.map(({ name: of }) => of).join(", ");
-  const next = `portolan trust ${name} --changes --yes`;
+  const next = `portolan trust ${quote(name)} --changes --yes`;
   await agree(context, flags, { shown, summary, question: "Accept them as they are now?", next });
   for (const change of changes) await host.accept(name, change);
   return {

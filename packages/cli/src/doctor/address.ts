@@ -1,4 +1,5 @@
 import type { HttpWay, ServerEntry } from "portolan/host";
+import { quote } from "../quote.ts";
 import type { World } from "../world.ts";
 import { placeOf, type Told } from "./finding.ts";
 import { type Knocked, knock } from "./knock.ts";
@@ -144,7 +145,7 @@ interface Refusal {
 
 function explainToken(entry: ServerEntry, { headers = {} }: HttpWay, { status, body, hasToken }: Refusal): Told {
   const { name } = entry;
-  const login = `portolan login ${entry.source.kind === "file" ? name : "<address>"}`;
+  const login = `portolan login ${entry.source.kind === "file" ? quote(name) : "<address>"}`;
   const [, written] = Object.entries(headers).find(([header]) => header.toLowerCase() === "authorization") ?? [];
   const why = `it answered ${status}${said(body)}`;
   if (written !== undefined) {

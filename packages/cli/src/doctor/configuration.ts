@@ -1,5 +1,7 @@
 import { type ServerEntry, skeletonOf } from "portolan/host";
 import type { ReadConfigs } from "portolan/host/node";
+import { variableOf } from "../inputs.ts";
+import { quote } from "../quote.ts";
 import { type Finding, placeOf, type Told } from "./finding.ts";
 
 /** What is wrong with files and names, before anything is started. */
@@ -19,7 +21,7 @@ export function examineFiles({ entries, shadowed, errors }: ReadConfigs): Findin
       server: used.name,
       what: "several files name it",
       why: `${placeOf(used)} counts, ${placeOf(hidden)} does not`,
-      next: `give one of them another name, or remove it: portolan remove ${used.name}`,
+      next: `give one of them another name, or remove it: portolan remove ${quote(used.name)}`,
     })),
     ...lookalikes(entries),
   ];
@@ -48,6 +50,16 @@ function lookalikes(entries: readonly ServerEntry[]): Finding[] {
 export function examineEntry(entry: ServerEntry): Told | undefined {
   const { problem } = entry;
   if (problem === undefined) return undefined;
+  const [, input] = /missing \$\{input:([^}]+)\}/.exec(problem) ?? [];
+  if (input !== undefined) {
+    return {
+      id: "missing-variable",
+      level: "error",
+      what: `it wants to know ${input} from you`,
+      why: problem,
+      next: `use it on a terminal, where you are asked, or set it: export ${variableOf(input)}=…`,
+    };
+  }
   const [, variable] = /missing \$\{(?:env:)?([^}:]+)/.exec(problem) ?? [];
   if (variable !== undefined) {
     return {

@@ -1,6 +1,7 @@
 import { PortolanError } from "portolan";
 import type { Host, ServerEntry } from "portolan/host";
 import type { Context } from "../command.ts";
+import { quote } from "../quote.ts";
 import { authFor } from "../signing-in.ts";
 import { explainAddress } from "./address.ts";
 import { explainCommand } from "./command.ts";
@@ -45,7 +46,7 @@ function barrierOf(host: Host, name: string): Told | undefined {
       level: "warning",
       what: "it was not looked at: nobody has agreed to it yet",
       why: "what a file names is started only after you have seen it",
-      next: `portolan trust ${name}`,
+      next: `portolan trust ${quote(name)}`,
     };
   }
   if (state !== "disabled") return undefined;
@@ -72,7 +73,7 @@ function examineRunning(host: Host, name: string, { slowMs }: Patience): Told[] 
       level: "warning",
       what: "definitions have changed since they were accepted",
       why: "changed tools cannot be called before you have seen them",
-      next: `portolan trust ${name} --changes`,
+      next: `portolan trust ${quote(name)} --changes`,
     });
   }
   return told;

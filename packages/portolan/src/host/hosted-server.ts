@@ -119,8 +119,18 @@ export class HostedServer {
       onStderr: (line) => tell({ kind: "stderr", server, line }),
       onLog: ({ level, logger, data }) =>
         tell({ kind: "log", server, level, ...(logger !== undefined && { logger }), data: shorten(data) }),
+      onNotification: (method) => this.#heardUnpromised(method),
       onError: ({ message }) => warn(message),
     });
+  }
+
+  /** Some servers tell of changes without having promised it, so that nobody watches for them. */
+  #heardUnpromised(method: string): void {
+    const capabilities = this.#introduced?.server.capabilities;
+    for (const kind of kinds) {
+      if (method !== `notifications/${kind}/list_changed`) continue;
+      if (capabilities?.[kind] && !capabilities[kind].listChanged) this.refresh(kind);
+    }
   }
 
   /** Looks at all that a new connection offers before it is used. */

@@ -26,6 +26,7 @@ const oauthNames = {
   clientId: ["clientId", "client_id", "CLIENT_ID"],
   clientSecret: ["clientSecret", "client_secret", "CLIENT_SECRET"],
   callbackPort: ["callbackPort", "callback_port"],
+  redirectUri: ["redirectUri", "redirect_uri"],
   scopes: ["scopes", "scope"],
 } as const;
 
@@ -37,6 +38,7 @@ export function readOAuth(members: Members, shape: Shape): WrittenOAuth | undefi
   if (!inner) return undefined;
   const clientId = inner.text(oauthNames.clientId);
   const clientSecret = inner.text(oauthNames.clientSecret);
+  const redirectUri = inner.text(oauthNames.redirectUri);
   const scopes = inner.find(oauthNames.scopes);
   const port = inner.find(oauthNames.callbackPort);
   const isPort = Number.isInteger(port?.value) && Number(port?.value) > 0 && Number(port?.value) < 65_536;
@@ -47,6 +49,7 @@ export function readOAuth(members: Members, shape: Shape): WrittenOAuth | undefi
     ...(clientId === undefined ? {} : { clientId }),
     ...(clientSecret === undefined ? {} : { clientSecret }),
     ...(isPort ? { callbackPort: Number(port?.value) } : {}),
+    ...(redirectUri === undefined ? {} : { redirectUri }),
     ...(list ? { scopes: list } : {}),
   };
 }

@@ -117,6 +117,10 @@ describe("an entry", () => {
       '{"url":"https://a","headersHelper":"/bin/evil"}',
       "mcpServers.bad.headersHelper in /repo/.mcp.json: commands in configuration files are not run",
     ],
+    [
+      '{"url":"https://a","oauth":{"redirectUri":7}}',
+      "mcpServers.bad.oauth.redirectUri in /repo/.mcp.json: expected a string, got a number",
+    ],
   ])("that is malformed has a problem and hides no other (%s)", async (bad, problem) => {
     const { servers } = await read(
       `{"mcpServers":{"before":{"command":"x"},"bad":${bad},"after":{"url":"https://y"}}}`,

@@ -21,7 +21,10 @@ export interface InputRequest {
 export interface WrittenOAuth {
   readonly clientId?: string;
   readonly clientSecret?: string;
+  /** The port of this machine that it is registered to be sent back to. */
   readonly callbackPort?: number;
+  /** The whole address that it is registered to be sent back to. */
+  readonly redirectUri?: string;
   readonly scopes?: readonly string[];
 }
 

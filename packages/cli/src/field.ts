@@ -1,0 +1,59 @@
+/** As much of a field's schema as is read here; a server may have written anything. */
+export interface FieldSchema {
+  readonly type?: unknown;
+  readonly properties?: { readonly [name: string]: FieldSchema };
+  readonly required?: readonly string[];
+  readonly items?: FieldSchema;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly default?: unknown;
+  readonly anyOf?: readonly FieldSchema[];
+  readonly oneOf?: readonly FieldSchema[];
+  readonly additionalProperties?: unknown;
+  readonly patternProperties?: unknown;
+  readonly $ref?: unknown;
+}
+
+const deepest = 8;
+
+/** The types that a field may have; none where its schema does not say. */
+export function typesOf({ type }: FieldSchema = {}): readonly unknown[] {
+  if (type === undefined) return [];
+  return Array.isArray(type) ? type : [type];
+}
+
+/**
+ * A field as it is meant: what it refers to within its own schema, and alternatives as one field of several types. Many
+ * write an optional number as "a number or null".
+ */
+export function meantBy(field: FieldSchema, root: FieldSchema, depth = 0): FieldSchema {
+  if (typeof field !== "object" || field === null || depth > deepest) return {};
+  if (typeof field.$ref === "string") return meantBy(placeIn(root, field.$ref), root, depth + 1);
+  if (field.const !== undefined) return { type: typeof field.const, enum: [field.const] };
+  const options = field.anyOf ?? field.oneOf;
+  if (field.type !== undefined || !Array.isArray(options)) return field;
+  const each = options.map((option) => meantBy(option, root, depth + 1));
+  // One that may be anything makes it anything.
+  if (each.some((option) => typesOf(option).length === 0)) return {};
+  const real = each.filter((option) => !typesOf(option).includes("null"));
+  const items = real.find((option) => option.items)?.items;
+  const choices = real.every((option) => option.enum) ? real.flatMap((option) => option.enum ?? []) : [];
+  const [only] = real;
+  return {
+    ...(real.length === 1 && only),
+    type: [...new Set(each.flatMap(typesOf))],
+    ...(items && { items }),
+    ...(choices.length > 0 && { enum: choices }),
+  };
+}
+
+/** What a pointer such as `#/$defs/Size` leads to. */
+function placeIn(root: FieldSchema, pointer: string): FieldSchema {
+  let at: unknown = pointer.startsWith("#") ? root : undefined;
+  for (const name of pointer.split("/").slice(1)) {
+    const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
+    const isThere = typeof at === "object" && at !== null && Object.hasOwn(at, key);
+    at = isThere ? (at as { [key: string]: unknown })[key] : undefined;
+  }
+  return (at ?? {}) as FieldSchema;
+}

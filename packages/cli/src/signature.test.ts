@@ -1,0 +1,28 @@
+import type { Tool } from "portolan";
+import { expect, test } from "vitest";
+import { Screen } from "./screen.ts";
+import { signatureOf } from "./signature.ts";
+import type { World } from "./world.ts";
+
+const world = { stdin: {}, stdout: {}, stderr: {}, env: { LANG: "C.UTF-8" }, platform: "linux" } as unknown as World;
+
+test("alternatives, references and choices are written as a programmer would", () => {
+  const inputSchema = {
+    type: "object",
+    properties: {
+      path: { type: "string" },
+      limit: { anyOf: [{ type: "integer" }, { type: "null" }] },
+      tags: { anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }] },
+      size: { $ref: "#/$defs/Size" },
+      id: { type: ["string", "number"] },
+      any: {},
+      edits: { type: "array", items: { type: "object" } },
+    },
+    required: ["path"],
+    $defs: { Size: { type: "string", enum: ["s", "m"] } },
+  };
+  const tool = { name: "find", inputSchema } as unknown as Tool;
+  expect(signatureOf(tool, new Screen(world))).toBe(
+    'find(path: string, limit?: int, tags?: string[], size?: "s"|"m", id?: string|number, any?: any, edits?: object[])',
+  );
+});

@@ -1,0 +1,173 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ListeningServer } from "../interop/client/start-server.ts";
+import { put, showOf, startPortolan } from "./care-kit.ts";
+import { makeHome } from "./kit.ts";
+import {
+  expectAlive,
+  expectAsking,
+  expectWhole,
+  failureOf,
+  openPortolan,
+  startEverything,
+  startFixture,
+} from "./peers-kit.ts";
+
+const cwd = makeHome();
+const stateful = { version: "2025-11-25", era: "stateful" };
+const stateless = { version: "2026-07-28", era: "stateless" };
+const spoken = [
+  ["fastmcp", stateful],
+  ["sdk-v1", stateful],
+  ["sdk-v1-sse", stateful],
+  ["sdk-v2", stateless],
+  ["sdk-v2-sessions", stateful],
+] as const;
+const servers: ListeningServer[] = [];
+
+beforeAll(async () => {
+  servers.push(
+    ...(await Promise.all([
+      startFixture("sdk-v1", "events"),
+      startFixture("sdk-v1", "http-sse"),
+      startFixture("sdk-v2", "auto"),
+      startFixture("sdk-v2", "sessions"),
+      startFixture("fastmcp", "events"),
+      startEverything("sse"),
+      startEverything("streamableHttp"),
+    ])),
+  );
+  const [v1, v1Sse, v2, v2Sessions, fastmcp, sse, everything] = servers.map(({ url }) => url);
+  put(cwd, ".mcp.json", {
+    mcpServers: {
+      "sdk-v1": { type: "http", url: v1, headers: { "X-Team": "maps" } },
+      "sdk-v1-sse": { type: "sse", url: v1Sse },
+    },
+  });
+  // Neither says how it is spoken to: that is found out.
+  put(
+    cwd,
+    ".vscode/mcp.json",
+    `{ "servers": { "sdk-v2": { "url": "${v2}" }, /* slow */ "sse": { "url": "${sse}" } } }`,
+  );
+  put(cwd, ".codex/config.toml", `[mcp_servers.sdk-v2-sessions]\nurl = "${v2Sessions}"\ntool_timeout_sec = 30\n`);
+  put(cwd, ".gemini/settings.json", { theme: "dark", mcpServers: { fastmcp: { httpUrl: fastmcp } } });
+  put(cwd, ".codeium/windsurf/mcp_config.json", { mcpServers: { everything: { serverUrl: everything } } });
+  for (const name of [...spoken.map(([name]) => name), "sse", "everything"]) {
+    await showOf(["trust", name, "--yes"], { cwd });
+  }
+}, 60_000);
+afterAll(() => Promise.all(servers.map((server) => server.stop())));
+
+test("all are ready, by whatever each of them speaks", async () => {
+  const shown = await showOf<{ servers: { name: string; state: string }[] }>([], { cwd });
+  expect(shown.servers.map(({ name, state }) => [name, state]).sort()).toEqual(
+    [...spoken.map(([name]) => name), "sse", "everything"].map((name) => [name, "ready"]).sort(),
+  );
+});
+
+const [fastmcp, ...others] = spoken;
+
+test.each(others)("%s does and refuses what it should", async (name, speaks) => {
+  await expectWhole(cwd, name, speaks);
+});
+
+// It thinks for a second whenever it is greeted, and does the rest over stdio.
+test("fastmcp is spoken to in its way", () => expectAlive(cwd, ...fastmcp));
+
+test.each(others)("%s asks the person at the terminal, and is heard", async (name) => {
+  await expectAsking(cwd, name);
+});
+
+test("what takes too long or is not there says what to do", async () => {
+  expect(await failureOf(cwd, ["call", "sdk-v1.hold", "--timeout", "0.5"])).toEqual({
+    code: 7,
+    message: expect.stringMatching(/silent for 500 ms$/),
+    next: "--timeout <seconds> waits longer",
+  });
+  const home = makeHome();
+  put(home, ".mcp.json", { mcpServers: { gone: { type: "http", url: "http://127.0.0.1:9/mcp" } } });
+  await showOf(["trust", "gone", "--yes"], { cwd: home });
+  const gone = { code: 4, message: expect.stringContaining("ECONNREFUSED"), next: "portolan doctor gone" };
+  expect(await failureOf(home, ["call", "gone.echo", "text=hi"])).toEqual(gone);
+});
+
+test.each([
+  ["sdk-v2", "counter://ticks"],
+  ["fastmcp", "counter://ticks"],
+])("what others change at %s is watched", async (name, uri) => {
+  const running = startPortolan(["watch", name, uri], { cwd });
+  await running.until(/"state":"ready"/);
+  // Whether it listens already is not told: changes are made until one is heard of.
+  const isHeard = () => running.lines.some((line) => line.includes(`"uri":"${uri}"`));
+  for (let tries = 0; tries < 20 && !isHeard(); tries += 1) await showOf(["call", `${name}.tick`], { cwd });
+  await running.until(/"kind":"resource"/);
+  await showOf(["call", `${name}.grow`], { cwd });
+  await running.until(/"changed":"tools"/);
+  running.child.kill("SIGINT");
+  expect(await running.ended).toBe(0);
+  expect(await showOf(["call", `${name}.grown`], { cwd })).toMatchObject({ content: [{ text: "I am new" }] });
+});
+
+describe.each(["everything", "sse"])("the official server with one of everything: %s", (name) => {
+  test("its tools, files and images", async () => {
+    const folder = mkdtempSync(join(cwd, "saved-"));
+    const image = await showOf<{ saved: string[] }>(["call", `${name}.get-tiny-image`, "--save", folder], { cwd });
+    expect(
+      readFileSync(image.saved[0] ?? "")
+        .subarray(1, 4)
+        .toString(),
+    ).toBe("PNG");
+    const again = await showOf<{ saved: string[] }>(["call", `${name}.get-tiny-image`, "--save", folder], { cwd });
+    expect(again.saved).toEqual([join(folder, "2.png")]);
+    const blob = await showOf<{ saved: string[] }>(
+      ["read", name, "demo://resource/dynamic/blob/4", "--save", join(folder, "blob")],
+      { cwd },
+    );
+    expect(readFileSync(blob.saved[0] ?? "", "utf8")).toContain("Resource 4");
+    const weather = await showOf(["call", `${name}.get-structured-content`, "location=Chicago"], { cwd });
+    expect(weather).toMatchObject({ structuredContent: { temperature: 36 } });
+    expect(await failureOf(cwd, ["call", `${name}.get-structured-content`, "location=Rome"])).toMatchObject({
+      code: 2,
+      message: 'location: expected one of New York, Chicago, Los Angeles, got "Rome"',
+    });
+    expect(await failureOf(cwd, ["read", name, "demo://resource/nowhere"])).toEqual({
+      code: 2,
+      message: expect.stringContaining("demo://resource/nowhere not found"),
+      next: `portolan ls ${name}`,
+    });
+    const known = ["complete", name, "completable-prompt", "name", "", "department=Sales"];
+    expect(await showOf(known, { cwd })).toMatchObject({ values: ["David", "Eve", "Frank"] });
+  });
+
+  test("its questions, on a terminal", async () => {
+    const shown = openPortolan(["call", `${name}.get-tiny-image`], cwd);
+    await shown.see(/\[image image\/png, 3\.9 KB; --save <folder> writes it\]/);
+    const listed = openPortolan(["ls", name], cwd);
+    expect(await listed.exited).toBe(0);
+    expect(listed.screen()).toContain("trigger-sampling-request(prompt: string, maxTokens?: number)");
+
+    const sampling = openPortolan(["call", `${name}.trigger-sampling-request`, "prompt=a story"], cwd);
+    await sampling.answer(/a story[\s\S]*N never/, "y");
+    await sampling.answer("n keep it back", "y");
+    await sampling.see("LLM sampling result");
+    expect(await sampling.exited).toBe(0);
+
+    const form = openPortolan(["call", `${name}.trigger-elicitation-request`], cwd);
+    await form.answer(/name[\s\S]*>$/, "\u0004");
+    await form.see("declined");
+    expect(await form.exited).toBe(0);
+
+    const page = openPortolan(["call", `${name}.trigger-url-elicitation`, "url=https://example.com/consent"], cwd);
+    await page.answer(/https:\/\/example\.com\/consent[\s\S]*n no/, "n");
+    await page.see(/declined/i);
+    expect(await page.exited).toBe(0);
+
+    const slow = ["call", `${name}.trigger-long-running-operation`, "duration=1", "steps=4"];
+    const long = openPortolan(slow, cwd);
+    await long.see(/\[#{5,15} +\] (25|50|75) %/);
+    await long.see("Long running operation completed");
+    expect(long.screen()).not.toContain("%");
+  });
+});
