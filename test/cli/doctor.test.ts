@@ -280,25 +280,26 @@ describe("addresses", () => {
     expect(found[0]?.next).toContain("127.0.0.1");
   });
 
-  test("nobody who listens is told, and a proxy that is set beside it", async () => {
+  test("nobody who listens is told, and a list that spares it from a proxy beside it", async () => {
     const server = createTcpServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     server.close();
     const url = `http://127.0.0.1:${port}/mcp`;
     expect((await ofUrl(url)).found).toEqual([expect.objectContaining({ id: "unreachable", why: "ECONNREFUSED" })]);
-    const proxied = await ofUrl(url, { env: { HTTP_PROXY: "http://proxy.example:3128" } });
-    expect(proxied.ids).toEqual(["unreachable", "proxy"]);
-    const spared = await ofUrl(url, { env: { HTTP_PROXY: "http://proxy.example:3128", NO_PROXY: "127.0.0.1" } });
-    expect(spared.ids).toEqual(["unreachable"]);
+    const env = { HTTP_PROXY: "http://proxy.example:3128" };
+    expect((await ofUrl(url, { env })).ids).toEqual(["unreachable"]);
+    const spared = await ofUrl(url, { env: { ...env, NO_PROXY: "127.0.0.1" } });
+    expect(spared.ids).toEqual(["unreachable", "proxy"]);
+    expect(spared.found[1]).toMatchObject({ level: "warning", next: expect.stringContaining("out of NO_PROXY") });
   });
 
   test("a web page in place of a server is told", async () => {
     const origin = await site((_, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Sign in</title>");
     });
-    const { code, ids, found } = await ofUrl(`${origin}/mcp`, { env: { HTTP_PROXY: "http://proxy.example" } });
-    expect([code, ids, found[0]?.why]).toEqual([1, ["web-page"], expect.stringContaining("HTTP_PROXY is set")]);
+    const { code, ids, found } = await ofUrl(`${origin}/mcp`);
+    expect([code, ids, found[0]?.why]).toEqual([1, ["web-page"], expect.stringContaining("200 with HTML")]);
   });
 
   /** A site with a certificate that it made itself; a negative number of days makes one that has expired. */

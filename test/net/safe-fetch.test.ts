@@ -156,3 +156,29 @@ describe("with a fetch of one's own", () => {
     expect((await errorOf(deaf("https://public.example"))).code).toBe("timeout");
   });
 });
+
+describe("an address that is reached by something else", () => {
+  const other: typeof globalThis.fetch = async (input) => new Response(`by another way: ${input}`);
+
+  test("is not looked up here, and every other is, as ever", async () => {
+    const looked: string[] = [];
+    const safeFetch = createSafeFetch({
+      via: ({ hostname }) => (hostname === "far.example" ? other : undefined),
+      lookup: async (host) => {
+        looked.push(host);
+        return ["127.0.0.1"];
+      },
+    });
+    expect(await (await safeFetch("https://far.example/x")).text()).toBe("by another way: https://far.example/x");
+    expect(looked).toEqual([]);
+    expect(await errorOf(safeFetch("https://near.example/x"))).toMatchObject({ code: "address-refused" });
+    expect(looked).toEqual(["near.example"]);
+  });
+
+  test("is still refused for what it says itself", async () => {
+    const safeFetch = createSafeFetch({ via: () => other });
+    for (const address of ["https://10.0.0.1/", "https://x.internal/", "http://far.example/"]) {
+      expect(await errorOf(safeFetch(address))).toMatchObject({ code: "address-refused" });
+    }
+  });
+});

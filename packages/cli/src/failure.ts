@@ -72,7 +72,19 @@ function ofServer(error: RpcError): Failure {
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof PortolanError)
-    return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { cause: thrown });
+    return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { next: nextIn(thrown), cause: thrown });
   if (thrown instanceof RpcError) return ofServer(thrown);
   return new Failure("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+}
+
+const deepest = 8;
+
+/** The next step that an error knows, or one of those that caused it. */
+function nextIn(thrown: Error): string | undefined {
+  let reason: unknown = thrown;
+  for (let depth = 0; depth < deepest && reason instanceof Error; depth += 1) {
+    if ("next" in reason && typeof reason.next === "string") return reason.next;
+    reason = reason.cause;
+  }
+  return undefined;
 }

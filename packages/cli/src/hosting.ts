@@ -13,6 +13,7 @@ import {
 import { createAnswers } from "./ask/index.ts";
 import type { Context, Flags } from "./command.ts";
 import { Failure, toFailure } from "./failure.ts";
+import { viaProxy } from "./proxy/via.ts";
 import { quote } from "./quote.ts";
 import { authFor } from "./signing-in.ts";
 import { typedFor } from "./targets.ts";
@@ -31,12 +32,13 @@ export async function withHost<T>(
   work: (host: Host) => Promise<T>,
   { isQuiet = false, ...options }: HostingOptions = {},
 ): Promise<T> {
-  const { state, screen, signal } = context;
+  const { state, screen, signal, world } = context;
   const activity = await state.activity();
   const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
   const host = await createHost({
     info,
     auth: (entry) => authFor(context, entry, { interactive: screen.isInteractive && !isQuiet }),
+    via: viaProxy(world.env),
     ...options,
     answers,
     servers,

@@ -1,10 +1,11 @@
 import type { Link } from "portolan/client";
-import { http } from "portolan/client/http";
+import { type HttpAuth, http } from "portolan/client/http";
 import { stdio } from "portolan/client/stdio";
 import type { ServerEntry } from "portolan/host";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { withHost } from "./hosting.ts";
+import { fetchOption } from "./proxy/via.ts";
 import { quote } from "./quote.ts";
 import type { Recorder } from "./recording.ts";
 import { authFor } from "./signing-in.ts";
@@ -32,19 +33,35 @@ export async function linkTo(
   onStderr: (line: string) => void = () => {},
 ): Promise<Link> {
   const { way } = entry;
+  const { screen, world } = context;
   if ("command" in way) return stdio({ ...way, onStderr });
   if ("open" in way) throw new Failure("usage", "expected a command or an address");
-  const {
-    url,
-    headers,
-    legacySse,
-    auth = authFor(context, entry, { interactive: context.screen.isInteractive }),
-  } = way;
-  return http(url, { auth, ...(headers && { headers }), ...(legacySse !== undefined && { legacySse }) });
+  const { url, headers, legacySse, auth = authFor(context, entry, { interactive: screen.isInteractive }) } = way;
+  return http(url, {
+    auth,
+    ...(headers && { headers }),
+    ...(legacySse !== undefined && { legacySse }),
+    ...fetchOption(world.env, url),
+  });
 }
 
-/** A link whose conversation is written down. */
-export function recordLink(link: Link, recorder: Recorder): Link {
+/** A link to a server, whose conversation is written down without the tokens that it is had with. */
+export async function recordedLink(entry: ServerEntry, context: Context, recorder: Recorder): Promise<Link> {
+  const { way } = entry;
+  if (!("url" in way)) return recordLink(await linkTo(entry, context), recorder);
+  const auth: HttpAuth = way.auth ?? authFor(context, entry, { interactive: context.screen.isInteractive });
+  const heard: HttpAuth = {
+    async authorize(request) {
+      const headers = await auth.authorize(request);
+      recorder.learn(headers);
+      return headers;
+    },
+    challenged: async (challenge) => auth.challenged?.(challenge) ?? "fail",
+  };
+  return recordLink(await linkTo({ ...entry, way: { ...way, auth: heard } }, context), recorder);
+}
+
+function recordLink(link: Link, recorder: Recorder): Link {
   const { silenceMeans } = link;
   return {
     ...(silenceMeans !== undefined && { silenceMeans }),
@@ -98,5 +115,5 @@ export function recordLink(link: Link, recorder: Recorder): Link {
 
 /** The same server, with what is said to it and by it written down. */
 export function recordEntry(entry: ServerEntry, context: Context, recorder: Recorder): ServerEntry {
-  return { ...entry, way: { open: async () => recordLink(await linkTo(entry, context), recorder) } };
+  return { ...entry, way: { open: () => recordedLink(entry, context, recorder) } };
 }

@@ -1,6 +1,7 @@
 import { anthropic, demo, type Model, openaiCompatible } from "portolan/models";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
+import { fetchOption } from "./proxy/via.ts";
 
 type Environment = { readonly [name: string]: string | undefined };
 
@@ -49,7 +50,12 @@ function ofAnthropic(env: Environment, model: string = env["ANTHROPIC_MODEL"] ||
   const apiKey = env["ANTHROPIC_API_KEY"];
   if (!apiKey) throw new Failure("usage", `${model} needs a key`, { next: "set ANTHROPIC_API_KEY" });
   const baseUrl = env["ANTHROPIC_BASE_URL"];
-  return anthropic({ model, apiKey, ...(baseUrl && { baseUrl }) });
+  return anthropic({
+    model,
+    apiKey,
+    ...(baseUrl && { baseUrl }),
+    ...fetchOption(env, baseUrl || "https://api.anthropic.com"),
+  });
 }
 
 /** A provider of one's own, such as a local one, needs no key. */
@@ -57,5 +63,6 @@ function ofOpenAi(env: Environment, model: string = env["OPENAI_MODEL"] || "gpt-
   const apiKey = env["OPENAI_API_KEY"];
   const baseUrl = env["OPENAI_BASE_URL"];
   if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs a key`, { next: "set OPENAI_API_KEY" });
-  return openaiCompatible({ model, baseUrl: baseUrl || "https://api.openai.com/v1", ...(apiKey && { apiKey }) });
+  const place = baseUrl || "https://api.openai.com/v1";
+  return openaiCompatible({ model, baseUrl: place, ...(apiKey && { apiKey }), ...fetchOption(env, place) });
 }

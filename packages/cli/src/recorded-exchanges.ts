@@ -1,5 +1,6 @@
 import type { JsonObject, RpcRequest, RpcResponse } from "portolan";
 import type { RecordedMessage, Recording } from "./recording.ts";
+import { mark } from "./redacting.ts";
 
 /** A request of a recording, with all that the server said because of it. */
 export interface RecordedExchange {
@@ -7,6 +8,8 @@ export interface RecordedExchange {
   /** What the server sent before it answered: progress, logs, questions. */
   readonly before: RecordedMessage[];
   answer?: RecordedMessage & { readonly message: RpcResponse };
+  /** The client did not want the answer any more. */
+  isCancelled?: boolean;
   /** What the server sent on its own after the answer. */
   readonly after: RecordedMessage[];
 }
@@ -18,8 +21,13 @@ export function exchangesOf({ messages }: Recording): RecordedExchange[] {
   for (const recorded of messages) {
     const { from, message } = recorded;
     if (from === "client") {
-      if (!("method" in message && "id" in message)) continue;
-      const exchange = { request: message, before: [], after: [] };
+      if (!("method" in message)) continue;
+      if (!("id" in message)) {
+        const cancelled = message.method === "notifications/cancelled" && open.get(message.params?.["requestId"]);
+        if (cancelled) cancelled.isCancelled = true;
+        continue;
+      }
+      const exchange: RecordedExchange = { request: message, before: [], after: [] };
       exchanges.push(exchange);
       open.set(message.id, exchange);
     } else if ("method" in message) {
@@ -45,7 +53,8 @@ function ownerOf(
   return open.get(subscriptionOf(params));
 }
 
-const subscriptionKey = "io.modelcontextprotocol/subscriptionId";
+/** Under which notifications say what they belong to. */
+export const subscriptionKey = "io.modelcontextprotocol/subscriptionId";
 
 /** The subscription that a notification belongs to. */
 export function subscriptionOf(params: JsonObject | undefined): unknown {
@@ -78,10 +87,15 @@ export function metaOf(params: JsonObject | undefined): JsonObject {
 const introductions = new Set(["initialize", "server/discover", "ping"]);
 
 /** What makes two requests the same: the method and what is asked, whoever asks. */
-export function keyOf({ method, params }: RpcRequest): string {
-  if (introductions.has(method)) return method;
+export function keyOf(request: RpcRequest): string {
+  return `${request.method} ${canonical(askedIn(request))}`;
+}
+
+/** What a request asks for, whoever asks. */
+export function askedIn({ method, params }: RpcRequest): JsonObject {
+  if (introductions.has(method)) return {};
   const { _meta, ...asked } = params ?? {};
-  return `${method} ${canonical(asked)}`;
+  return asked;
 }
 
 /** JSON with the members of objects in order. */
@@ -91,4 +105,43 @@ export function canonical(value: unknown): string {
       ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
       : part,
   );
+}
+
+/** Whether a request goes on for as long as its client listens. */
+export function isLasting({ request, before }: RecordedExchange): boolean {
+  const isOwn = ({ message }: RecordedMessage) => "method" in message && subscriptionOf(message.params) === request.id;
+  return request.method.startsWith("subscriptions/") || before.some(isOwn);
+}
+
+/** Whether a value is as it was recorded, where secrets were taken out before: those may be any. */
+export function resembles(recorded: unknown, asked: unknown): boolean {
+  if (typeof recorded === "string" && recorded.includes(mark)) {
+    if (recorded === mark) return asked !== undefined;
+    return typeof asked === "string" && fitsAround(recorded.split(mark), asked);
+  }
+  if (!isObject(recorded) || !isObject(asked)) return recorded === asked;
+  if (Array.isArray(recorded) !== Array.isArray(asked)) return false;
+  const names = Object.keys(recorded);
+  return (
+    names.length === Object.keys(asked).length &&
+    names.every((name) => Object.hasOwn(asked, name) && resembles(recorded[name], asked[name]))
+  );
+}
+
+/** Whether a text has these parts in this order, with anything between them. */
+function fitsAround(parts: readonly string[], text: string): boolean {
+  const [first = "", ...rest] = parts;
+  const last = rest.pop() ?? "";
+  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last)) return false;
+  let from = first.length;
+  for (const part of rest) {
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return from <= text.length - last.length;
+}
+
+function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null;
 }

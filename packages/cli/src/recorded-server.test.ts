@@ -65,3 +65,99 @@ test("a stateful recording knows nothing of it", () => {
     { id: 4, result: {} },
   ]);
 });
+
+const cancel = (requestId: number) =>
+  ({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }) as const;
+
+test("a call that was cancelled is not answered, unless it was made again", async () => {
+  const once = serve(["client", call(1, "a")], ["client", cancel(1)]);
+  once.server.receive(call(5, "a"));
+  once.server.receive({ jsonrpc: "2.0", id: 6, method: "ping" });
+  await expect.poll(() => once.heard).toEqual([{ jsonrpc: "2.0", id: 6, result: {} }]);
+  const twice = serve(
+    ["client", call(1, "a")],
+    ["client", cancel(1)],
+    ["client", call(2, "a")],
+    ["server", answer(2, 2)],
+  );
+  twice.server.receive(call(5, "a"));
+  await expect.poll(() => twice.heard).toEqual([answer(5, 2)]);
+});
+
+test("a call whose answer was not recorded says so instead of nothing", async () => {
+  const { heard, server } = serve(["client", call(1, "a")]);
+  server.receive(call(5, "a"));
+  await expect.poll(() => heard).toMatchObject([{ id: 5, error: { message: expect.stringContaining("ends before") } }]);
+});
+
+test("where a secret was taken out, any will do, and nothing else", async () => {
+  const login = (id: number, q: unknown, password: unknown) => {
+    const { params, ...rest } = call(id, "a");
+    return { ...rest, params: { ...params, arguments: { q, password } } };
+  };
+  const { heard, server } = serve(
+    ["client", login(1, "key [redacted] and [redacted]!", "[redacted]")],
+    ["server", answer(1, 1)],
+  );
+  server.receive(login(5, "key abc and def!", 12));
+  server.receive(login(6, "key abc und def!", 12));
+  server.receive(login(7, "key abc and def", 12));
+  server.receive(login(8, "key and !", 12));
+  server.receive(login(9, "key abc and def!", undefined));
+  const found = heard.map(({ id, error }) => [id, error === undefined]);
+  expect(new Map(found as [unknown, boolean][])).toEqual(
+    new Map([
+      [5, true],
+      [6, false],
+      [7, false],
+      [8, false],
+      [9, false],
+    ]),
+  );
+});
+
+test("who answers a question differently than was recorded gets what was recorded", async () => {
+  const round = (id: number, name: string) => {
+    const { params, ...rest } = call(id, "a");
+    const inputResponses = { who: { action: "accept", content: { name } } };
+    return { ...rest, params: { ...params, requestState: "s", inputResponses } };
+  };
+  const { heard, server } = serve(["client", round(1, "Ada")], ["server", answer(1, 1)]);
+  server.receive(round(5, "Bob"));
+  await expect.poll(() => heard).toEqual([answer(5, 1)]);
+});
+
+test("what other clients ask for besides is answered by what was used", () => {
+  const { heard, server } = serve(
+    ["client", { jsonrpc: "2.0", id: 1, method: "initialize" }],
+    ["server", answer(1, 1)],
+    ["client", { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "a" } }],
+    ["client", { jsonrpc: "2.0", id: 3, method: "resources/read", params: { uri: "x:y" } }],
+    ["client", { jsonrpc: "2.0", id: 4, method: "prompts/get", params: { name: "p" } }],
+  );
+  const methods = ["tools/list", "resources/list", "resources/templates/list", "prompts/list", "logging/setLevel"];
+  for (const [id, method] of methods.entries()) server.receive({ jsonrpc: "2.0", id, method });
+  expect(heard.map(({ result }) => result)).toEqual([
+    { tools: [{ name: "a", inputSchema: { type: "object" } }] },
+    { resources: [{ uri: "x:y", name: "x:y" }] },
+    { resourceTemplates: [] },
+    { prompts: [{ name: "p" }] },
+    {},
+  ]);
+});
+
+test("a subscription that nobody made begins, and nothing comes of it", () => {
+  const { heard, server } = serve(["client", call(1, "a")], ["server", answer(1, 1)]);
+  const params = { notifications: { toolsListChanged: true }, _meta: meta };
+  server.receive({ jsonrpc: "2.0", id: 9, method: "subscriptions/listen", params });
+  expect(heard).toEqual([
+    {
+      jsonrpc: "2.0",
+      method: "notifications/subscriptions/acknowledged",
+      params: {
+        notifications: { toolsListChanged: true },
+        _meta: { "io.modelcontextprotocol/subscriptionId": 9 },
+      },
+    },
+  ]);
+});

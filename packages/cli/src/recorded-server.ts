@@ -1,14 +1,23 @@
 import type { JsonObject, Message, RequestId, RpcRequest } from "portolan";
-import { aboutRequest, exchangesOf, keyOf, metaOf, type RecordedExchange } from "./recorded-exchanges.ts";
-import { type RecordedMessage, type Recording, redactMessage, replaceMember } from "./recording.ts";
+import {
+  aboutRequest,
+  askedIn,
+  exchangesOf,
+  isLasting,
+  keyOf,
+  type RecordedExchange,
+  resembles,
+} from "./recorded-exchanges.ts";
+import { acknowledge, keepHouse, versionOf } from "./recorded-housekeeping.ts";
+import { type RecordedMessage, type Recording, replaceMember } from "./recording.ts";
+import { redactMessage } from "./redacting.ts";
 
 const methodNotFound = -32_601;
 const invalidParams = -32_602;
-const versionKey = "io.modelcontextprotocol/protocolVersion";
+const internalError = -32_603;
 
 /** A server that answers what it was seen to answer: the same request gets the same answer, byte for byte but for its id. */
 export class RecordedServer {
-  readonly #recording: Recording;
   readonly #exchanges: readonly RecordedExchange[];
   readonly #send: (text: string) => void;
   /** How often each request was made: what was answered differently each time is so again. */
@@ -17,7 +26,6 @@ export class RecordedServer {
   #lastQuestion = 0;
 
   constructor(recording: Recording, send: (text: string) => void) {
-    this.#recording = recording;
     this.#exchanges = exchangesOf(recording);
     this.#send = send;
   }
@@ -32,26 +40,53 @@ export class RecordedServer {
 
   async #answer(request: RpcRequest): Promise<void> {
     const exchange = this.#find(request);
+    if (!exchange && request.method === "subscriptions/listen") {
+      this.#sendMessage(acknowledge(request));
+      return;
+    }
     if (!exchange) {
       this.#sendMessage({ jsonrpc: "2.0", id: request.id, ...this.#unknown(request) });
       return;
     }
     for (const recorded of exchange.before) await this.#repeat(recorded, exchange, request);
     const { answer } = exchange;
-    // What was never answered is not answered now: a subscription goes on.
     if (answer) this.#send(replaceMember(answer.text, "id", JSON.stringify(request.id)));
+    else if (!exchange.isCancelled && !isLasting(exchange)) {
+      const message = `The recording ends before ${request.method} is answered`;
+      this.#sendMessage({ jsonrpc: "2.0", id: request.id, error: { code: internalError, message } });
+    }
+    // A subscription goes on, and who cancelled a request waits for no answer.
     for (const recorded of exchange.after) await this.#repeat(recorded, exchange, request);
   }
 
   #find(request: RpcRequest): RecordedExchange | undefined {
-    const key = keyOf(this.#recording.header.redacted ? redactMessage(request) : request);
-    const same = this.#exchanges.filter((exchange) => keyOf(exchange.request) === key);
-    const version = metaOf(request.params)[versionKey];
-    const fitting = same.filter(({ request: { params } }) => metaOf(params)[versionKey] === version);
+    const same = this.#same(request);
+    const [first] = same;
+    if (!first) return undefined;
+    const key = keyOf(first.request);
+    const version = versionOf(request);
+    const answered = same.filter((exchange) => exchange.answer);
+    const useful = answered.length > 0 ? answered : same;
+    const fitting = useful.filter((exchange) => versionOf(exchange.request) === version);
     const times = this.#asked.get(key) ?? 0;
     this.#asked.set(key, times + 1);
-    const known = fitting.length > 0 ? fitting : same;
+    const known = fitting.length > 0 ? fitting : useful;
     return known[Math.min(times, known.length - 1)];
+  }
+
+  /** The requests of the recording that ask for the same: exactly, or but for secrets, or but for how a question is answered. */
+  #same(request: RpcRequest): readonly RecordedExchange[] {
+    const key = keyOf(request);
+    const exact = this.#exchanges.filter((exchange) => keyOf(exchange.request) === key);
+    if (exact.length > 0) return exact;
+    const others = this.#exchanges.filter((exchange) => exchange.request.method === request.method);
+    const ways = [request, redactMessage(request)].map(askedIn);
+    const alike = others.filter((exchange) => ways.some((asked) => resembles(askedIn(exchange.request), asked)));
+    if (alike.length > 0 || request.params?.["inputResponses"] === undefined) return alike;
+    const rounds = others.filter((exchange) => exchange.request.params?.["inputResponses"] !== undefined);
+    return rounds.filter((exchange) =>
+      ways.some((asked) => resembles(withoutAnswers(askedIn(exchange.request)), withoutAnswers(asked))),
+    );
   }
 
   /** Says again what the server said during a request; waits for the answer to a question, whatever it is. */
@@ -73,32 +108,17 @@ export class RecordedServer {
   #unknown(request: RpcRequest): JsonObject {
     const { method, params } = request;
     const known = this.#exchanges.filter((exchange) => exchange.request.method === method);
-    if (method === "ping") return { result: {} };
-    if (method === "server/discover" && known.length === 0) {
-      const result = this.#introduction();
-      if (result) return { result };
-    }
+    const result = known.length === 0 ? keepHouse(request, this.#exchanges) : undefined;
+    if (result) return { result };
     if (known.length === 0) {
       const methods = [...new Set(this.#exchanges.map((exchange) => exchange.request.method))].join(", ");
       return {
         error: { code: methodNotFound, message: `The recording has no ${method}; it has ${methods || "nothing"}` },
       };
     }
-    const examples = [...new Set(known.map((exchange) => askedIn(exchange.request)))].slice(0, 10).join(" · ");
-    const message = `The recording has no ${method} ${askedIn({ params })}; it has ${examples}`;
+    const examples = [...new Set(known.map((exchange) => showAsked(exchange.request)))].slice(0, 10).join(" · ");
+    const message = `The recording has no ${method} ${showAsked({ params })}; it has ${examples}`;
     return { error: { code: invalidParams, message } };
-  }
-
-  /** What a stateless server would say of itself: clients need not have asked. */
-  #introduction(): JsonObject | undefined {
-    const versions = this.#exchanges.map(({ request }) => metaOf(request.params)[versionKey]);
-    const supportedVersions = [...new Set(versions.filter((version) => typeof version === "string"))];
-    if (supportedVersions.length === 0) return undefined;
-    const uses = (prefix: string) => this.#exchanges.some(({ request }) => request.method.startsWith(prefix));
-    const kinds = ["tools", "resources", "prompts"].filter((kind) => uses(`${kind}/`));
-    const capabilities = Object.fromEntries(kinds.map((kind) => [kind, {}]));
-    if (uses("completion/")) capabilities["completions"] = {};
-    return { resultType: "complete", supportedVersions, capabilities, ttlMs: 0, cacheScope: "private" };
   }
 
   #sendMessage(message: JsonObject): void {
@@ -106,7 +126,11 @@ export class RecordedServer {
   }
 }
 
-function askedIn({ params }: { readonly params?: JsonObject | undefined }): string {
+function withoutAnswers({ inputResponses: _, ...asked }: JsonObject): JsonObject {
+  return asked;
+}
+
+function showAsked({ params }: { readonly params?: JsonObject | undefined }): string {
   const { _meta, ...asked } = params ?? {};
   const text = JSON.stringify(asked);
   return text.length > 120 ? `${text.slice(0, 120)}…` : text;

@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { openRecorder, readRecording, redactMessage, replaceMember } from "./recording.ts";
+import { openRecorder, readRecording, replaceMember } from "./recording.ts";
+import { redactMessage } from "./redacting.ts";
 
 const makeFile = () => join(mkdtempSync(join(tmpdir(), "portolan-recording-")), "x.jsonl");
 
@@ -50,7 +51,7 @@ test("what was recorded is read again as it was written, without what was cut of
 
 test("secrets are taken out of messages, and schemas are left as they are", () => {
   const schema = { type: "object", properties: { password: { type: "string", default: "Bearer abc.def-123" } } };
-  const kept = { type: "object", properties: { password: { type: "string", default: "Bearer [redacted]" } } };
+  const kept = { type: "object", properties: { password: { type: "string", default: "[redacted]" } } };
   expect(redactMessage({ result: { tools: [{ name: "a", inputSchema: schema }], password: "hunter2" } })).toEqual({
     result: { tools: [{ name: "a", inputSchema: kept }], password: "[redacted]" },
   });
@@ -63,4 +64,20 @@ test("a message without a secret is recorded byte for byte", () => {
   recorder.add("server", text);
   recorder.close();
   expect(readFileSync(file, "utf8")).toContain(text);
+});
+
+test("what turns out to be a secret late is taken out of what was written before", () => {
+  const file = makeFile();
+  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false });
+  const untouched = '{"jsonrpc":"2.0", "method":"a","params":{"n":1.0}}';
+  recorder.add("server", untouched);
+  recorder.add("server", '{"jsonrpc":"2.0","method":"b","params":{"text":"try s3same-open"}}');
+  expect(readFileSync(file, "utf8")).toContain("s3same-open");
+  recorder.add("client", '{"jsonrpc":"2.0","id":1,"method":"c","params":{"password":"s3same-open"}}');
+  recorder.close();
+  const text = readFileSync(file, "utf8");
+  expect(text).not.toContain("s3same-open");
+  expect(text).toContain(untouched);
+  expect(readRecording(file).messages).toHaveLength(3);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
 });

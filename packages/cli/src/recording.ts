@@ -1,7 +1,16 @@
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import type { Message } from "portolan";
-import { redact } from "portolan/host";
 import { Failure } from "./failure.ts";
+import { MessageRedactor } from "./redacting.ts";
 
 /** Who sent a message. */
 export type Side = "client" | "server";
@@ -36,6 +45,8 @@ export interface Recording {
 export interface Recorder {
   /** A message, or its JSON text. */
   add(from: Side, said: string | Message): void;
+  /** Hears of what holds secrets, such as an environment or headers: they are taken out wherever they stand. */
+  learn(value: unknown): void;
   close(): void;
 }
 
@@ -44,8 +55,12 @@ export function openRecorder(
   file: string,
   { server, by, isRaw }: { readonly server: string; readonly by: string; readonly isRaw: boolean },
 ): Recorder {
-  // For the user alone: a conversation is private even without its secrets.
+  // For the user alone, also where there was a file: a conversation is private even without its secrets.
   const descriptor = openSync(file, "w", 0o600);
+  const isFile = fstatSync(descriptor).isFile();
+  if (isFile) fchmodSync(descriptor, 0o600);
+  const redactor = isRaw ? undefined : new MessageRedactor();
+  let known = 0;
   const started = Date.now();
   const header: RecordingHeader = {
     recording: 1,
@@ -55,52 +70,53 @@ export function openRecorder(
     redacted: !isRaw,
   };
   writeSync(descriptor, `${JSON.stringify(header)}\n`);
+  let isOpen = true;
+  const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    process.off("exit", close);
+    closeSync(descriptor);
+    if (isFile && redactor && redactor.size > known) cleanAgain(file, redactor);
+  };
+  // Clients end their servers by a signal.
+  process.once("exit", close);
   return {
+    learn(value) {
+      redactor?.learn(value);
+      known = redactor?.size ?? 0;
+    },
     add(from, said) {
-      const text = toText(said, isRaw);
+      const text = isOpen ? toText(said, redactor) : undefined;
       if (text === undefined) return;
       // The message comes last and as it was written, so that it can be given again byte for byte.
       writeSync(descriptor, `{"at":${Date.now() - started},"from":"${from}","message":${text}}\n`);
     },
-    close: () => closeSync(descriptor),
+    close,
   };
 }
 
+/** What turned out to be a secret late may stand in what was written before. */
+function cleanAgain(file: string, redactor: MessageRedactor): void {
+  const before = readFileSync(file, "utf8");
+  const after = before.split("\n").map((line) => {
+    const at = line.indexOf(opening);
+    const text = at < 0 ? undefined : toText(line.slice(at + opening.length, line.lastIndexOf("}")), redactor);
+    return text === undefined ? line : `${line.slice(0, at + opening.length)}${text}}`;
+  });
+  if (after.join("\n") === before) return;
+  // Beside it first: whatever ends this program, one of the two is whole.
+  const beside = `${file}.${process.pid}.tmp`;
+  writeFileSync(beside, after.join("\n"), { mode: 0o600, flag: "wx" });
+  renameSync(beside, file);
+}
+
 /** What is kept of a message; nothing of what is no JSON. */
-function toText(said: string | Message, isRaw: boolean): string | undefined {
+function toText(said: string | Message, redactor: MessageRedactor | undefined): string | undefined {
   const message = typeof said === "string" ? parse(said) : said;
   if (message === undefined) return undefined;
-  const kept = isRaw ? message : redactMessage(message);
+  const kept = redactor ? redactor.redact(message) : message;
   const text = JSON.stringify(kept);
   return typeof said === "string" && (kept === message || text === JSON.stringify(message)) ? said : text;
-}
-
-const schemas = new Set(["inputSchema", "outputSchema", "requestedSchema"]);
-
-/** A message without what looks like a secret. */
-export function redactMessage<T>(message: T): T {
-  return restoreSchemas(message, redact(message)) as T;
-}
-
-/** A schema may have a member called `password`, and it is none: there only texts are looked at. */
-function restoreSchemas(original: unknown, redacted: unknown): unknown {
-  if (original === redacted || typeof original !== "object" || typeof redacted !== "object") return redacted;
-  if (original === null || redacted === null) return redacted;
-  if (Array.isArray(original)) return original.map((item, at) => restoreSchemas(item, (redacted as unknown[])[at]));
-  const cleaned = redacted as { readonly [name: string]: unknown };
-  return Object.fromEntries(
-    Object.entries(original).map(([name, value]) => [
-      name,
-      schemas.has(name) ? redactTexts(value) : restoreSchemas(value, cleaned[name]),
-    ]),
-  );
-}
-
-function redactTexts(value: unknown): unknown {
-  if (typeof value === "string") return redact(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(redactTexts);
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, redactTexts(part)]));
 }
 
 /** Reads a recording; a message that was cut off by the end of a program is left out. */

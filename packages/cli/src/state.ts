@@ -3,6 +3,7 @@ import { fileStore, type OAuth, type OAuthOptions, oauth } from "portolan/auth/c
 import { type ActivityLog, openActivityFile } from "portolan/host";
 import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
+import { viaProxy } from "./proxy/via.ts";
 import type { World } from "./world.ts";
 
 /** What is kept from one command to the next, in a folder of the user's. */
@@ -25,7 +26,7 @@ export function openState(world: World): State {
     credentials,
     kv: folderKeyValue(join(folder, "store")),
     activity: () => openActivityFile(join(folder, "activity.ndjson")),
-    auth: (options) => oauth({ store: fileStore(credentials), ...options }),
+    auth: (options) => oauth({ store: fileStore(credentials), policy: { via: viaProxy(world.env) }, ...options }),
   };
 }
 

@@ -69,7 +69,13 @@ export class Upstream {
     });
     const opened = this.#client;
     void client.closed.then(() => this.#forget(opened));
-    await this.#events.onConnected(client);
+    try {
+      await this.#events.onConnected(client);
+    } catch (reason) {
+      // Nobody else knows of it, and it would go on.
+      await client.close();
+      throw reason;
+    }
     return client;
   }
 

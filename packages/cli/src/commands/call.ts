@@ -26,7 +26,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   const timeout = typeof flags["timeout"] === "string" ? secondsOf(flags["timeout"]) : undefined;
   const recorder =
     typeof flags["record"] === "string"
-      ? createRecorder(resolve(context.world.cwd, flags["record"]), found.entry, flags)
+      ? createRecorder(context, resolve(context.world.cwd, flags["record"]), found.entry, flags)
       : undefined;
   const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
   const work = async (host: Host) => {

@@ -13,6 +13,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { listFlag, secondsFlag } from "../flags.ts";
 import { requireUsable } from "../hosting.ts";
+import { proxyFor } from "../proxy/choose.ts";
 import { quote } from "../quote.ts";
 import { authFor } from "../signing-in.ts";
 import { findTarget } from "../targets.ts";
@@ -58,6 +59,13 @@ async function targetOf(context: Context, entry: ServerEntry): Promise<Target> {
   }
   if (!("url" in way)) throw new Failure("usage", "expected a command or an address");
   const url = new URL(way.url);
+  const proxy = proxyFor(url, context.world.env);
+  if (proxy) {
+    // What a proxy adds and takes away would be graded as the server's.
+    throw new Failure("usage", `check goes straight to a server, and ${proxy.variable} names a proxy to this one`, {
+      next: `NO_PROXY=${url.hostname} portolan check …, where it is reached without the proxy`,
+    });
+  }
   const signed = await authFor(context, entry).authorize({ server: url, method: "POST", url });
   return { url: way.url, headers: { ...signed, ...way.headers } };
 }

@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
 import type { Link } from "portolan/client";
-import type { CommandWay, ServerEntry } from "portolan/host";
+import type { CommandWay, ConfiguredServer, ServerEntry } from "portolan/host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLineSplitter } from "../lines.ts";
-import { checkEntry, linkTo, recordLink } from "../linking.ts";
+import { checkEntry, recordedLink } from "../linking.ts";
 import { openRecorder, type Recorder } from "../recording.ts";
 import { findTarget } from "../targets.ts";
 import { version } from "../version.ts";
@@ -18,20 +18,23 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given);
   await checkEntry(context, entry);
   const file = typeof flags["out"] === "string" ? resolve(world.cwd, flags["out"]) : freeName(entry.name, world.cwd);
-  const recorder = createRecorder(file, entry, flags);
+  const recorder = createRecorder(context, file, entry, flags);
   world.stderr.write(`recording to ${file}\n`);
   try {
     if ("command" in entry.way) await passBytes(entry.way, context, recorder);
-    else await passMessages(recordLink(await linkTo(entry, context), recorder), context);
+    else await passMessages(await recordedLink(entry, context, recorder), context);
   } finally {
     recorder.close();
   }
   return undefined;
 }
 
-/** A recorder for a server, as the flags of a command line say. */
-export function createRecorder(file: string, { name }: ServerEntry, { raw = false }: Flags): Recorder {
-  return openRecorder(file, { server: name, by: `portolan ${version}`, isRaw: raw === true });
+/** A recorder for a server, as the flags of a command line say, who knows the secrets of both. */
+export function createRecorder({ world }: Context, file: string, entry: ServerEntry, { raw = false }: Flags): Recorder {
+  const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true });
+  const { oauth } = entry as Partial<ConfiguredServer>;
+  recorder.learn([world.env, entry.way, entry.written, oauth]);
+  return recorder;
 }
 
 /** A name that nothing has yet: an earlier recording is not lost. */
@@ -104,7 +107,7 @@ async function passMessages(link: Link, { world, signal }: Context): Promise<voi
       })
       .catch(reject);
   });
-  let running = 0;
+  const running = new Set<RequestId>();
   let finish = () => {};
   const receive = (message: Message) => {
     if (!("method" in message)) {
@@ -113,9 +116,9 @@ async function passMessages(link: Link, { world, signal }: Context): Promise<voi
       asked.delete(message.id);
     } else if ("id" in message) {
       const { id } = message;
-      running += 1;
+      running.add(id);
       const settle = (response: RpcResponse) => {
-        running -= 1;
+        if (!running.delete(id)) return;
         send(response);
         finish();
       };
@@ -125,7 +128,11 @@ async function passMessages(link: Link, { world, signal }: Context): Promise<voi
       });
     } else if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];
-      if (typeof id === "string" || typeof id === "number") link.cancel(id, String(message.params?.["reason"] ?? ""));
+      if (typeof id !== "string" && typeof id !== "number") return;
+      link.cancel(id, String(message.params?.["reason"] ?? ""));
+      // It is not answered any more, and so not waited for.
+      running.delete(id);
+      finish();
     } else link.notify(message);
   };
   const reader = new LineReader({
@@ -136,7 +143,9 @@ async function passMessages(link: Link, { world, signal }: Context): Promise<voi
   stdin.on("data", (chunk: Buffer) => reader.push(chunk));
   const ended = new Promise<void>((resolve) => {
     stdin.once("end", () => {
-      finish = () => running === 0 && resolve();
+      finish = () => {
+        if (running.size === 0) resolve();
+      };
       finish();
     });
   });

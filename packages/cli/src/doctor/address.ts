@@ -3,6 +3,7 @@ import { quote } from "../quote.ts";
 import type { World } from "../world.ts";
 import { placeOf, type Told } from "./finding.ts";
 import { type Knocked, knock } from "./knock.ts";
+import { explainProxy, explainSpared, orProxy } from "./proxy.ts";
 
 /** Why a server at an address cannot be used. */
 export async function explainAddress(
@@ -11,10 +12,11 @@ export async function explainAddress(
   message: string,
   { world, hasToken }: { readonly world: World; readonly hasToken: boolean },
 ): Promise<Told[]> {
-  const knocked = await knock(way);
+  const knocked = await knock(way, world);
   const { failure, status = 0, type = "", challenge, body = "" } = knocked;
   const { host, hostname } = new URL(way.url);
-  if (failure !== undefined) return [explainFailure(way, failure), ...explainProxy(way, world)];
+  if (knocked.proxy) return [explainProxy(knocked.proxy)];
+  if (failure !== undefined) return [explainFailure(way, failure, world), ...explainSpared(way, world)];
   if (isPage(knocked)) return [page(way, status, world)];
   const isHostRefused =
     status === 421 || (status === 403 && challenge === undefined && !hasToken && /host|origin|dns|rebind/i.test(body));
@@ -31,7 +33,7 @@ export async function explainAddress(
   }
   if (status === 401 || status === 403) return [explainToken(entry, way, { status, body, hasToken })];
   if (status === 404 || status === 405) {
-    const found = await findPath(way);
+    const found = await findPath(way, world);
     return [
       {
         id: "wrong-path",
@@ -42,7 +44,7 @@ export async function explainAddress(
       },
     ];
   }
-  const why = status >= 500 ? `${message}; the fault is on its side` : message;
+  const why = status >= 500 ? `${message}; the server is to blame${orProxy(way, world)}` : message;
   const what =
     status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not as a server does`;
   return [{ id: "odd-answer", level: "error", what, why, next: "look at the log of the server" }];
@@ -60,13 +62,13 @@ function isPage({ type = "", body = "" }: Knocked): boolean {
 const selfSigned = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
 const unknownIssuer = ["UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"];
 
-function explainFailure({ url }: HttpWay, failure: string): Told {
-  const { host, hostname, port, protocol } = new URL(url);
+function explainFailure(way: HttpWay, failure: string, world: World): Told {
+  const { host, hostname, port, protocol } = new URL(way.url);
   const tls = (what: string, why: string, next: string): Told => ({ id: "tls", level: "error", what, why, next });
   if ([...selfSigned, ...unknownIssuer].includes(failure)) {
     return tls(
       "its certificate is not known here",
-      `${failure}: it is self-signed, or signed by an authority that Node does not know`,
+      `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(way, world, " puts in its own")}`,
       "give Node the certificate of the authority: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem",
     );
   }
@@ -92,47 +94,12 @@ function explainFailure({ url }: HttpWay, failure: string): Told {
   return { id: "unreachable", level: "error", what, why: failure, next };
 }
 
-const proxyNames: readonly string[] = [
-  "HTTPS_PROXY",
-  "https_proxy",
-  "HTTP_PROXY",
-  "http_proxy",
-  "ALL_PROXY",
-  "all_proxy",
-];
-
-/** A proxy that the environment names for an address. */
-function proxyFor({ url }: HttpWay, { env }: World): string | undefined {
-  const { hostname, protocol } = new URL(url);
-  const spared = (env["NO_PROXY"] || env["no_proxy"] || "").split(/[\s,]+/).filter(Boolean);
-  if (spared.some((name) => name === "*" || hostname === name || hostname.endsWith(`.${name.replace(/^\./, "")}`))) {
-    return undefined;
-  }
-  return proxyNames.find((name) => env[name] && (protocol === "https:" || !/^https_/i.test(name)));
-}
-
-function explainProxy(way: HttpWay, world: World): Told[] {
-  const name = proxyFor(way, world);
-  if (name === undefined) return [];
-  return [
-    {
-      id: "proxy",
-      level: "warning",
-      what: `${name} names a proxy, and requests went straight`,
-      why: "where only a proxy leads out, nothing is reached without it",
-      next: "use an address that is reached without the proxy, or a tunnel through it",
-    },
-  ];
-}
-
 function page(way: HttpWay, status: number, world: World): Told {
-  const proxy = proxyFor(way, world);
-  const blamed = proxy === undefined ? "" : ` (${proxy} is set)`;
   return {
     id: "web-page",
     level: "error",
     what: "a web page answers, not a server",
-    why: `it answered ${status} with HTML: a proxy${blamed}, a sign-in page or a website stands there`,
+    why: `it answered ${status} with HTML: a sign-in page or a website stands there${orProxy(way, world)}`,
     next: "open the address in a browser to see who answers; then correct it, or sign in there",
   };
 }
@@ -182,12 +149,12 @@ function endOf(header: string): Date | undefined {
 const usualPaths = ["/mcp", "/sse", "/api/mcp", "/"];
 
 /** An address on the same machine where something answers as a server would. */
-async function findPath({ url, headers }: HttpWay): Promise<string | undefined> {
+async function findPath({ url, headers }: HttpWay, world: World): Promise<string | undefined> {
   const given = new URL(url).pathname;
   for (const path of usualPaths) {
     if (path === given) continue;
     const tried = new URL(path, url).href;
-    const knocked = await knock({ url: tried, ...(headers && { headers }) }, 2_000);
+    const knocked = await knock({ url: tried, ...(headers && { headers }) }, world, 2_000);
     const { status = 0, type = "" } = knocked;
     const isLikely = type === "application/json" || type === "text/event-stream" || status === 401;
     if (isLikely && status !== 404 && status !== 405 && status < 500) return tried;

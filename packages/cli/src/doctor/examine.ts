@@ -7,6 +7,7 @@ import { explainAddress } from "./address.ts";
 import { explainCommand } from "./command.ts";
 import { examineEntry } from "./configuration.ts";
 import { placeOf, type Told } from "./finding.ts";
+import { orProxy } from "./proxy.ts";
 import { examineTools } from "./tools.ts";
 
 /** How patient the doctor is. */
@@ -123,7 +124,7 @@ async function explain(context: Context, entry: ServerEntry, failure: unknown): 
         level: "error",
         what: "it does not answer",
         why: message,
-        next: "give it longer (--timeout), or look whether it is a server of this protocol at all",
+        next: `give it longer (--timeout), or look whether it is a server of this protocol at all${"url" in way ? orProxy(way, context.world, " is silent") : ""}`,
       },
     ];
   }

@@ -1,6 +1,9 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { HttpWay } from "portolan/host";
+import type { ProxyFailure } from "../proxy/failure.ts";
+import { fetchOption } from "../proxy/via.ts";
+import type { World } from "../world.ts";
 
 /** What is at an address: how it answered, or why it did not. */
 export interface Knocked {
@@ -12,13 +15,58 @@ export interface Knocked {
   readonly body?: string;
   /** The code of the system or of TLS. */
   readonly failure?: string;
+  /** What is wrong with the proxy that leads there. */
+  readonly proxy?: ProxyFailure;
 }
 
 const maxBody = 2_000;
 const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 
-/** Sends one harmless request, straight and without a token, and looks at what comes back. */
-export function knock({ url, headers = {} }: HttpWay, timeoutMs = 5_000): Promise<Knocked> {
+/** Sends one harmless request, as any other goes but without a token, and looks at what comes back. */
+export function knock(way: HttpWay, { env }: World, timeoutMs = 5_000): Promise<Knocked> {
+  const proxied = fetchOption(env, way.url);
+  return proxied ? knockBy(proxied.fetch, way, timeoutMs) : knockStraight(way, timeoutMs);
+}
+
+async function knockBy(send: typeof fetch, { url, headers = {} }: HttpWay, timeoutMs: number): Promise<Knocked> {
+  const { ProxyFailure } = await import("../proxy/failure.ts");
+  const ended = new AbortController();
+  const timer = setTimeout(() => ended.abort(Object.assign(new Error("timeout"), { code: "ETIMEDOUT" })), timeoutMs);
+  try {
+    const response = await send(url, {
+      method: "POST",
+      headers: { accept: "application/json, text/event-stream", "content-type": "application/json", ...headers },
+      body: message,
+      signal: ended.signal,
+    });
+    const { status, headers: got } = response;
+    const type = got.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+    const challenge = got.get("www-authenticate") ?? undefined;
+    const body = type === "text/event-stream" ? "" : await beginningOf(response);
+    return { status, type, body, ...(challenge !== undefined && { challenge }) };
+  } catch (reason) {
+    if (reason instanceof ProxyFailure) return { proxy: reason };
+    const { code, message: said } = reason as NodeJS.ErrnoException;
+    return { failure: code ?? said };
+  } finally {
+    clearTimeout(timer);
+    ended.abort();
+  }
+}
+
+async function beginningOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  const reader = body?.getReader();
+  while (reader && text.length < maxBody) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value, { stream: true });
+  }
+  return text.slice(0, maxBody);
+}
+
+function knockStraight({ url, headers = {} }: HttpWay, timeoutMs: number): Promise<Knocked> {
   const request = url.startsWith("https:") ? requestHttps : requestHttp;
   return new Promise((resolve) => {
     const sent = request(

@@ -56,6 +56,8 @@ export interface HostOptions {
   readonly info?: Implementation;
   /** How requests to a server are authorized that its entry says nothing about: `oauth` of `portolan/auth/client`. */
   readonly auth?: (entry: ServerEntry) => HttpAuth | undefined;
+  /** The fetch for an address that is not reached straight, such as by a proxy; undefined for one that is. */
+  readonly via?: (url: URL) => typeof fetch | undefined;
   /** The least severe message that servers are to log; `info` unless said. */
   readonly logLevel?: LogLevel;
   readonly limits?: OfferLimits;

@@ -24,6 +24,8 @@ export interface Opening extends Omit<ConnectOptions, "auth"> {
   readonly answers: Answers;
   /** Authorizes requests, unless the entry says how. */
   readonly auth: HttpAuth | undefined;
+  /** The fetch for an address that is not reached straight. */
+  readonly via: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly onStderr: (line: string) => void;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -31,11 +33,11 @@ export interface Opening extends Omit<ConnectOptions, "auth"> {
 
 /** Connects to a server in the way its entry says. */
 export async function openConnection({ way, settings }: ServerEntry, opening: Opening): Promise<Connection> {
-  const { onStderr, auth, ...options } = opening;
+  const { onStderr, auth: _auth, via: _via, ...options } = opening;
   const { era, connectMs, idleMs } = settings;
   const process = "command" in way ? (await import("../client/stdio.ts")).stdio({ ...way, onStderr }) : undefined;
   const target =
-    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpWay, auth));
+    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpWay, opening));
   const client = await connect(target, {
     ...options,
     ...(era !== undefined && { era }),
@@ -72,12 +74,14 @@ async function inTime(way: OpenWay, connectMs = defaultConnectMs, { signal, cloc
   }
 }
 
-async function httpLink({ url, headers, auth, legacySse }: HttpWay, fallback: HttpAuth | undefined): Promise<Link> {
+async function httpLink({ url, headers, legacySse, ...way }: HttpWay, opening: Opening): Promise<Link> {
   const { http } = await import("../client/http/index.ts");
-  const authorized = auth ?? fallback;
+  const authorized = way.auth ?? opening.auth;
+  const fetch = URL.canParse(url) ? opening.via?.(new URL(url)) : undefined;
   return http(url, {
     ...(headers && { headers }),
     ...(authorized && { auth: authorized }),
+    ...(fetch && { fetch }),
     ...(legacySse !== undefined && { legacySse }),
   });
 }

@@ -91,6 +91,7 @@ export class LocalHost implements Host {
       tell: (event) => this.#feed.tell(event),
       answersFor: (server) => answersFor(server, room),
       ...(options.auth && { auth: options.auth }),
+      ...(options.via && { via: options.via }),
       ...(options.storage && { kv }),
     });
     this.#calls = new Calls({

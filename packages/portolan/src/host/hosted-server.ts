@@ -29,6 +29,7 @@ export interface Household {
   readonly logLevel: LogLevel;
   readonly limits: OfferLimits;
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
+  readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly tell: (event: HostEvent) => void;
   /** How the server's questions are answered. */
   readonly answersFor: (server: HostedServer) => Answers;
@@ -104,7 +105,7 @@ export class HostedServer {
   }
 
   #open(signal: AbortSignal) {
-    const { tell, info, logLevel, clock, auth } = this.#house;
+    const { tell, info, logLevel, clock, auth, via } = this.#house;
     const answers = this.#house.answersFor(this);
     const { name: server } = this;
     const warn = (message: string) => tell({ kind: "warning", server, message });
@@ -116,6 +117,7 @@ export class HostedServer {
       answers,
       ...(answers.sample && { capabilities: { sampling: { tools: {} } } }),
       auth: auth?.(this.entry),
+      via,
       onStderr: (line) => tell({ kind: "stderr", server, line }),
       onLog: ({ level, logger, data }) =>
         tell({ kind: "log", server, level, ...(logger !== undefined && { logger }), data: shorten(data) }),

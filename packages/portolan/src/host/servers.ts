@@ -23,7 +23,8 @@ import { waitFor } from "./wait-for.ts";
 const maxNoted = 20;
 
 /** What the servers of a host share. */
-export interface ServersOptions extends Pick<Household, "clock" | "gate" | "info" | "logLevel" | "limits" | "auth"> {
+export interface ServersOptions
+  extends Pick<Household, "clock" | "gate" | "info" | "logLevel" | "limits" | "auth" | "via"> {
   readonly catalog: Catalog;
   readonly grants: Grants;
   readonly pins: Pins;

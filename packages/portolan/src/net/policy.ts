@@ -20,6 +20,8 @@ export interface FetchPolicy {
   readonly lookup?: (host: string) => Promise<readonly string[]>;
   /** Sends the request, for whoever must go through a proxy: hosts are then resolved there, and only what the address itself says is checked here. */
   readonly fetch?: typeof globalThis.fetch;
+  /** As `fetch`, for those addresses only that it gives one for: what is reached straight is checked as ever. */
+  readonly via?: (url: URL) => typeof globalThis.fetch | undefined;
   /** Whether answers may be compressed (gzip, br) where the runtime lets us count what comes out; false unless said otherwise. */
   readonly decode?: boolean;
   /** The longest answer, as it is before it was compressed; 256 KiB unless said otherwise. */

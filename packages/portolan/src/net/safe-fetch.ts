@@ -22,7 +22,7 @@ const harmlessHeaders: ReadonlySet<string> = new Set(["accept", "accept-encoding
 /**
  * A fetch for addresses that somebody else has named: https to public addresses only, unless the policy says more.
  * On Node the host is resolved once, checked, and connected to at the checked address. On other runtimes, and with
- * `policy.fetch`, hosts are resolved out of sight: there only what the address itself says is checked.
+ * `policy.fetch` or `policy.via`, hosts are resolved out of sight: there only what the address itself says is checked.
  */
 export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
   let carrier: Promise<Carrier> | undefined;
@@ -120,7 +120,8 @@ class Visit {
     this.#signal = signal;
     this.#method = method;
     this.#body = init.body?.toString();
-    this.#encodings = policy.decode ? (carrier.encodings ?? []) : [];
+    // Whether a redirect leads to a fetch, which undoes no encoding we could count, shows too late.
+    this.#encodings = policy.decode && !policy.via ? (carrier.encodings ?? []) : [];
     this.#headers = toHeaders(init, this.#encodings);
   }
 
@@ -158,15 +159,21 @@ class Visit {
     const request: CarrierRequest = {
       ...{ url, method: this.#method, headers: this.#headers, body: this.#body, signal: this.#signal },
     };
-    return this.#carrier.send(request, addresses ?? []);
+    return this.#carrierTo(url).send(request, addresses ?? []);
   }
 
   async #resolve(url: URL): Promise<readonly string[] | undefined> {
     const literal = literalOf(url);
     if (literal !== undefined) return [literal];
     // Who sends by a fetch of his own resolves there, so what is found here would prove nothing.
-    const { lookup, fetch } = this.#policy;
-    return lookup && !fetch ? [...(await lookup(url.hostname))] : this.#carrier.addressesOf(url.hostname);
+    const { lookup, fetch, via } = this.#policy;
+    if (lookup && !fetch && !via?.(url)) return [...(await lookup(url.hostname))];
+    return this.#carrierTo(url).addressesOf(url.hostname);
+  }
+
+  #carrierTo(url: URL): Carrier {
+    const fetch = this.#policy.via?.(url);
+    return fetch ? createFetchCarrier(fetch) : this.#carrier;
   }
 
   /** Whether the host that a person has named belongs to a private network. */

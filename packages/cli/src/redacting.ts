@@ -1,0 +1,194 @@
+import { isUtf8 } from "node:buffer";
+import { createRedactor } from "portolan/host";
+import { redactSchema } from "./redacting-schema.ts";
+
+/** What stands where a secret was. */
+export const mark = "[redacted]";
+const schemas = new Set(["inputSchema", "outputSchema", "requestedSchema"]);
+/** Texts within texts: JSON in JSON, base64 of base64. */
+const maxDepth = 4;
+/** Each is looked for in every text, in all its forms. */
+const maxSecrets = 64;
+/** As far as anybody hides a text in a text. */
+const maxInner = 4 * 1024 * 1024;
+
+/** Takes secrets out of messages. What it has once seen to be a secret is one wherever it stands, also encoded. */
+export class MessageRedactor {
+  readonly #redactor = createRedactor();
+  readonly #known = new Set<string>();
+  /** So many it may know after what is said; what it is told to learn it learns. */
+  #most = maxSecrets;
+
+  /** How many secrets it knows by now. */
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** Learns the secrets of an entry, an environment or the headers of a request. */
+  learn(value: unknown): void {
+    this.#compare(value, this.#redactor.redact(value), (secret) => isTelling(secret) || isOdd(secret));
+    this.#most = this.size + maxSecrets;
+  }
+
+  /** The message without secrets; the very same if there are none. */
+  redact<T>(message: T): T {
+    const size = this.size;
+    const cleaned = this.#clean(message, 0) as T;
+    // What was learnt at the end of a message may stand at its beginning.
+    return size === this.size ? cleaned : this.redact(message);
+  }
+
+  #clean(value: unknown, depth: number): unknown {
+    // First, so that what is encoded can still be read, and is encoded again where it was changed.
+    const opened = depth < maxDepth ? this.#lookInside(value, depth) : value;
+    const cleaned = this.#restoreSchemas(opened, this.#redactor.redact(opened));
+    this.#compare(opened, cleaned, (secret) => this.size < this.#most && isTelling(secret));
+    return cleaned;
+  }
+
+  /** A schema may have a member called `password`, and it is none. */
+  #restoreSchemas(original: unknown, redacted: unknown): unknown {
+    if (original === redacted || !isObject(original) || !isObject(redacted)) return redacted;
+    if (Array.isArray(original)) {
+      return original.map((item, at) => this.#restoreSchemas(item, (redacted as unknown as unknown[])[at]));
+    }
+    const names = Object.keys(redacted);
+    const restored = Object.entries(original).map(([name, value], at): [string, unknown] => [
+      names[at] ?? name,
+      schemas.has(name) && isObject(value)
+        ? redactSchema(value, (part) => this.#redactor.redact(part))
+        : this.#restoreSchemas(value, redacted[names[at] ?? name]),
+    ]);
+    return Object.fromEntries(restored);
+  }
+
+  /** Finds what was hidden in one and not in the other, and keeps in mind what is likely to be known again. */
+  #compare(original: unknown, cleaned: unknown, isKept: (secret: string) => boolean): void {
+    if (original === cleaned) return;
+    if (cleaned === mark) {
+      for (const leaf of leavesOf(original)) if (isKept(leaf)) this.#hide(leaf);
+    } else if (typeof original === "string" && typeof cleaned === "string") {
+      for (const secret of takenOut(original, cleaned)) if (isKept(secret)) this.#hide(secret);
+    } else if (isObject(original) && isObject(cleaned)) {
+      const values = Object.values(cleaned);
+      for (const [at, value] of Object.values(original).entries()) this.#compare(value, values[at], isKept);
+    }
+  }
+
+  #hide(secret: string): void {
+    if (this.#known.has(secret) || secret.includes(mark)) return;
+    this.#known.add(secret);
+    this.#redactor.add(secret);
+    for (const form of formsOf(secret)) this.#redactor.add(form);
+    const [, credentials] = /^(?:Bearer|Basic|DPoP)\s+(\S+)$/i.exec(secret) ?? [];
+    if (credentials === undefined) return;
+    this.#hide(credentials);
+    const [, password = ""] = /^[^:]*:(.+)$/s.exec(Buffer.from(credentials, "base64").toString()) ?? [];
+    if (/^basic/i.test(secret) && password.length >= 4) this.#hide(password);
+  }
+
+  /** Looks at texts that are something else: JSON, or base64 of a text. */
+  #lookInside(value: unknown, depth: number): unknown {
+    if (typeof value === "string") return value.length <= maxInner ? this.#lookInto(value, depth) : value;
+    if (!isObject(value)) return value;
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#lookInside(item, depth));
+      return items.some((item, at) => item !== value[at]) ? items : value;
+    }
+    let isChanged = false;
+    const entries = Object.entries(value).map(([name, part]): [string, unknown] => {
+      const opened: [string, unknown] = [this.#lookInto(name, depth), this.#lookInside(part, depth)];
+      isChanged ||= opened[0] !== name || opened[1] !== part;
+      return opened;
+    });
+    return isChanged ? Object.fromEntries(entries) : value;
+  }
+
+  #lookInto(text: string, depth: number): string {
+    if (/^\s*[[{"]/.test(text)) {
+      const inner = parse(text);
+      if (inner !== undefined) {
+        const cleaned = this.#clean(inner, depth + 1);
+        return cleaned === inner || JSON.stringify(cleaned) === JSON.stringify(inner) ? text : JSON.stringify(cleaned);
+      }
+    }
+    return text.replace(encoded, (run) => {
+      const bytes = Buffer.from(run, "base64");
+      if (!isUtf8(bytes) || unprintable.test(bytes.toString())) return run;
+      const inner = bytes.toString();
+      const cleaned = this.#clean(inner, depth + 1);
+      if (cleaned === inner || typeof cleaned !== "string") return run;
+      return run === text ? Buffer.from(cleaned).toString("base64") : mark;
+    });
+  }
+}
+
+/** A message without what looks like a secret by itself. */
+export function redactMessage<T>(message: T): T {
+  return new MessageRedactor().redact(message);
+}
+
+const encoded = /[A-Za-z\d+/_-]{16,}={0,2}/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: no text has them
+const unprintable = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/;
+
+/** Whether a text is no word that could stand anywhere: replacing those would spoil everything else. */
+function isTelling(secret: string): boolean {
+  if (secret.length >= 16) return true;
+  return secret.length >= 6 && (/[^a-z]/i.test(secret) || /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(secret));
+}
+
+/** Whether a text, which is certainly meant as a secret, is not a word of the protocol or of every program. */
+function isOdd(secret: string): boolean {
+  return (
+    secret.length >= 8 && !/^(?:passwords?|disabled|enabled|required|optional|undefined|[a-z]*token)$/i.test(secret)
+  );
+}
+
+function leavesOf(value: unknown): string[] {
+  if (typeof value === "string" || typeof value === "number") return [String(value)];
+  return isObject(value) ? Object.values(value).flatMap(leavesOf) : [];
+}
+
+/** The parts of a text in whose place there are marks now. */
+function takenOut(original: string, cleaned: string): string[] {
+  const kept = cleaned.split(mark);
+  const found: string[] = [];
+  let from = original.startsWith(kept[0] ?? "") ? (kept[0] ?? "").length : 0;
+  for (const [at, part] of kept.slice(1).entries()) {
+    const isLast = at === kept.length - 2;
+    const to =
+      part === "" && isLast ? original.length : isLast ? original.lastIndexOf(part) : original.indexOf(part, from + 1);
+    if (to <= from) return found;
+    found.push(original.slice(from, to));
+    from = to + part.length;
+  }
+  return found;
+}
+
+/** A secret as others may write it. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  const forms = [encodeURIComponent(bytes.toString())];
+  if (bytes.length < 8) return forms;
+  // Where it begins within three bytes decides how base64 writes it; only what it alone decides is looked for.
+  const cores = [0, 1, 2].flatMap((before) => {
+    const from = Math.ceil((before * 8) / 6);
+    const to = Math.floor(((before + bytes.length) * 8) / 6);
+    const all = Buffer.concat([Buffer.alloc(before), bytes]);
+    return [all.toString("base64").slice(from, to), all.toString("base64url").slice(from, to)];
+  });
+  return [...forms, ...cores, bytes.toString("hex"), bytes.toString("hex").toUpperCase()];
+}
+
+function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
