@@ -38,8 +38,7 @@ export interface ActivitySink {
 
 /** Some entries and the seal behind them. */
 export interface ActivityBlock {
-  /** Lines of JSON in UTF-8. */
-  readonly bytes: Uint8Array;
+  readonly text: string;
   readonly head: ActivityHead;
 }
 
