@@ -9,15 +9,13 @@ import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../pro
 import type { HostCallOptions } from "./api.ts";
 import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
 import { type Consent, denied } from "./consent.ts";
-import { type Deed, type Diary, runOf } from "./diary.ts";
+import { Deed, type Diary, runOf } from "./diary.ts";
 import type { HostEvent } from "./events.ts";
 import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
 
 /** Asks a server for something. */
 type Act<T> = (client: Client, options: CallOptions) => Promise<T>;
-
-type ToolDeed = Deed & { readonly args: JsonObject };
 
 /** What calls without wishes of their own are made with: nothing is made for them. */
 export const plain: HostCallOptions & CallOptions = {};
@@ -45,10 +43,10 @@ export class Calls {
   /** As few promises as can be, for a server that runs and a tool that a rule allows. */
   callTool(server: HostedServer, name: string, args: JsonObject, options: HostCallOptions): Promise<CallToolResult> {
     try {
-      const deed: ToolDeed = { kind: "call", id: this.#begin(), server, name, args, options };
+      const deed = new Deed("call", this.#begin(), server, name, args, options);
       const { client } = server;
-      if (client) return this.#callTool(deed, client);
-      return reach(server, options).then((reached) => this.#callTool(deed, reached));
+      if (client) return this.#callTool(deed, client, args);
+      return reach(server, options).then((reached) => this.#callTool(deed, reached, args));
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -59,7 +57,7 @@ export class Calls {
     const client = server.client ?? (await reach(server, options));
     await this.#with.consent.permitResource(id, server, uri, options);
     const act: Act<ReadResourceResult> = (running, call) => running.readResource(uri, call);
-    const result = await this.#act({ kind: "resource", id, server, name: uri, options }, client, act);
+    const result = await this.#act(new Deed("resource", id, server, uri, undefined, options), client, act);
     options.conversation?.resourcesFrom.add(server.name);
     return result;
   }
@@ -73,11 +71,11 @@ export class Calls {
     const id = this.#begin();
     const client = server.client ?? (await reach(server, options));
     const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
-    return this.#act({ kind: "prompt", id, server, name, args, options }, client, act);
+    return this.#act(new Deed("prompt", id, server, name, args, options), client, act);
   }
 
-  #callTool(deed: ToolDeed, client: Client): Promise<CallToolResult> {
-    const { id, server, name, args, options } = deed;
+  #callTool(deed: Deed, client: Client, args: JsonObject): Promise<CallToolResult> {
+    const { id, server, name, options } = deed;
     const tool = this.#find(server, name);
     const act: Act<CallToolResult> = (running, call) => {
       // Another process may be another server.

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createClock } from "../testing/clock.ts";
 import { memorySink, openActivity } from "./activity/index.ts";
-import { type Deed, Diary } from "./diary.ts";
+import { Deed, Diary } from "./diary.ts";
 import type { HostedServer } from "./hosted-server.ts";
 
 const server = { name: "s" } as HostedServer;
@@ -18,7 +18,7 @@ function createDiary() {
 }
 
 function deed(id: string): Deed {
-  return { kind: "call", id, server, name: "act", args: { a: 1 }, options: { run: "r" } };
+  return new Deed("call", id, server, "act", { a: 1 }, { run: "r" });
 }
 
 test("what is quick is one entry, what takes longer is two", async () => {
@@ -48,4 +48,17 @@ test("what the protocol adds to a result is not written down", async () => {
   diary.end(quick, 5, result);
   expect(await entries()).toMatchObject([{ result: { content: [] } }]);
   expect(JSON.stringify(await entries())).not.toMatch(/_meta|resultType|ttlMs|cacheScope/);
+});
+
+test("what takes longer is written down in the order in which it began, whichever ends first", async () => {
+  const { clock, entries, diary } = createDiary();
+  const deeds = ["c1", "c2", "c3", "c4", "c5"].map(deed);
+  for (const each of deeds) diary.begin(each);
+  for (const at of [0, 2, 4]) diary.end(deeds[at]!, 5, { content: [] });
+  await clock.advance(100);
+  expect(await entries()).toMatchObject(["c1", "c3", "c5", "c2", "c4"].map((id) => ({ kind: "call", id })));
+  const later = deed("c6");
+  diary.begin(later);
+  await clock.advance(100);
+  expect((await entries()).at(-1)).toMatchObject({ kind: "call", id: "c6" });
 });

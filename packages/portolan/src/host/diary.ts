@@ -5,13 +5,33 @@ import type { HostCallOptions } from "./api.ts";
 import type { HostedServer } from "./hosted-server.ts";
 
 /** Something that is asked of a server. */
-export interface Deed {
+export class Deed {
   readonly kind: "call" | "resource" | "prompt";
   readonly id: string;
   readonly server: HostedServer;
   readonly name: string;
-  readonly args?: JsonObject;
+  readonly args: JsonObject | undefined;
   readonly options: HostCallOptions;
+  /** Those that are open, in the order in which they began; a set would cost more than all else that a diary does. */
+  before: Deed | undefined = undefined;
+  after: Deed | undefined = undefined;
+  isOpen = false;
+
+  constructor(
+    kind: Deed["kind"],
+    id: string,
+    server: HostedServer,
+    name: string,
+    args: JsonObject | undefined,
+    options: HostCallOptions,
+  ) {
+    this.kind = kind;
+    this.id = id;
+    this.server = server;
+    this.name = name;
+    this.args = args;
+    this.options = options;
+  }
 }
 
 /** Why a deed has no result. */
@@ -30,7 +50,8 @@ export class Diary {
   readonly #activity: ActivityLog;
   readonly #clock: Clock;
   /** What has begun and is not written down yet. */
-  readonly #open = new Set<Deed>();
+  #first: Deed | undefined;
+  #last: Deed | undefined;
   #isWatching = false;
 
   constructor(activity: ActivityLog, clock: Clock) {
@@ -44,7 +65,11 @@ export class Diary {
   }
 
   begin(deed: Deed): void {
-    this.#open.add(deed);
+    deed.isOpen = true;
+    deed.before = this.#last;
+    if (this.#last) this.#last.after = deed;
+    else this.#first = deed;
+    this.#last = deed;
     if (this.#isWatching) return;
     this.#isWatching = true;
     this.#clock.after(shortMs, () => this.#writeOpen());
@@ -53,7 +78,7 @@ export class Diary {
   /** It came to an end: with a result, or because of something that was thrown. */
   end(deed: Deed, ms: number, result: object | undefined, failure?: Failure): void {
     const { kind, id, server, name } = deed;
-    const entry: WritableEntry = this.#open.delete(deed)
+    const entry: WritableEntry = this.#take(deed)
       ? entryOf(deed)
       : { kind: "result", of: kind, id, server: server.name, name };
     entry.ms = ms;
@@ -63,9 +88,25 @@ export class Diary {
   }
 
   #writeOpen(): void {
-    for (const deed of this.#open) this.#activity.record(entryOf(deed));
-    this.#open.clear();
     this.#isWatching = false;
+    for (let deed = this.#first; deed; deed = this.#first) {
+      this.#take(deed);
+      this.#activity.record(entryOf(deed));
+    }
+  }
+
+  /** Whether it was not written down yet. */
+  #take(deed: Deed): boolean {
+    if (!deed.isOpen) return false;
+    const { before, after } = deed;
+    if (before) before.after = after;
+    else this.#first = after;
+    if (after) after.before = before;
+    else this.#last = before;
+    deed.isOpen = false;
+    deed.before = undefined;
+    deed.after = undefined;
+    return true;
   }
 }
 
