@@ -37,7 +37,8 @@ function byName([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : 1;
 }
 
-/** The SHA-256 of a text's UTF-8 bytes, as base64url. */
-export async function sha256(text: string): Promise<string> {
-  return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+/** The SHA-256 of bytes, or of a text's UTF-8 bytes, as base64url. */
+export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }

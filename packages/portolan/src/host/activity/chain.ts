@@ -9,22 +9,31 @@ export interface Seal extends ActivityHead {
   readonly by: string;
 }
 
+const encoder = new TextEncoder();
+
 /** Seals lines of entries to what came before. */
 export async function sealBody(
-  body: string,
+  body: Uint8Array,
   entries: number,
   before: ActivityHead,
   by: string,
 ): Promise<ActivityBlock> {
-  const seal: Omit<Seal, "seal"> = {
-    previous: before.seal,
-    block: before.block + 1,
-    seq: before.seq + entries,
-    entries,
-    by,
-  };
-  const digest = await digestOf(seal, body);
-  return { text: `${body}${writeSeal(digest, seal)}\n`, head: { seal: digest, block: seal.block, seq: seal.seq } };
+  const seal = { previous: before.seal, block: before.block + 1, seq: before.seq + entries, entries, by };
+  const sealed = sealedBytes(seal, body);
+  const digest = await sha256(sealed);
+  const lines = [body, encoder.encode(`${writeSeal(digest, seal)}\n`)];
+  return { bytes: joinBytes(lines), head: { seal: digest, block: seal.block, seq: seal.seq } };
+}
+
+/** Bytes in one piece. */
+export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    joined.set(piece, at);
+    at += piece.length;
+  }
+  return joined;
 }
 
 /** Whether a line is a seal, and what it says; the line of an entry never begins like this. */
@@ -38,11 +47,13 @@ export function parseSeal(line: string): Seal | undefined {
 
 /** Whether a seal is the one of these lines, to the last byte. */
 export async function isSealOf(line: string, seal: Seal, body: string): Promise<boolean> {
-  return seal.seal === (await digestOf(seal, body)) && line === writeSeal(seal.seal, seal);
+  const digest = await sha256(sealedBytes(seal, encoder.encode(body)));
+  return seal.seal === digest && line === writeSeal(seal.seal, seal);
 }
 
-function digestOf({ previous, block, seq, entries, by }: Omit<Seal, "seal">, body: string): Promise<string> {
-  return sha256(`${previous}\n${block} ${seq} ${entries} ${by}\n${body}`);
+/** What a seal is the digest of. */
+function sealedBytes({ previous, block, seq, entries, by }: Omit<Seal, "seal">, body: Uint8Array) {
+  return joinBytes([encoder.encode(`${previous}\n${block} ${seq} ${entries} ${by}\n`), body]);
 }
 
 function writeSeal(seal: string, { previous, block, seq, entries, by }: Omit<Seal, "seal">): string {

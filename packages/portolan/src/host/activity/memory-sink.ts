@@ -18,7 +18,7 @@ export function memorySink(): MemorySink {
     append(build) {
       const write = async () => {
         const block = await build(head);
-        blocks.push(block.text);
+        blocks.push(new TextDecoder().decode(block.bytes));
         head = block.head;
       };
       turn = turn.then(write, write);

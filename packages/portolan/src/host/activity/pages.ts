@@ -1,12 +1,13 @@
 import { PortolanError } from "../../errors.ts";
 import { sha256 } from "../../storage/digest.ts";
+import { joinBytes } from "./chain.ts";
 import type { Activity } from "./entry.ts";
 import type { Redactor } from "./redact.ts";
 import { isSmall, type LongText, maxEntryChars, shorten } from "./shorten.ts";
 
-/** Lines that follow each other. */
+/** Lines that follow each other, as bytes: what waits is no work for the garbage collector. */
 interface Page {
-  readonly text: string;
+  readonly bytes: Uint8Array;
   readonly entries: number;
   /** The number that its first entry has in the text. */
   readonly first: number;
@@ -16,7 +17,7 @@ interface Page {
 
 /** The oldest of what waits, ready to be sealed. */
 export interface Lines {
-  readonly text: string;
+  readonly bytes: Uint8Array;
   readonly entries: number;
   /** The number of the first entry, or -1 where they do not follow each other. */
   readonly first: number;
@@ -24,8 +25,9 @@ export interface Lines {
 }
 
 const pageChars = 8 * 1024;
+const encoder = new TextEncoder();
 
-/** Entries that wait to be written. Kept as a few long texts: thousands of small ones cost more than the calls they tell of. */
+/** Entries that wait to be written. Kept in a few pieces: thousands of them would cost more than the calls they tell of. */
 export class ActivityPages {
   readonly #redactor: Redactor;
   readonly #now: () => number;
@@ -39,7 +41,7 @@ export class ActivityPages {
   #long: LongText[] = [];
   #next = 1;
   #waiting = 0;
-  #chars = 0;
+  #size = 0;
   #second = Number.NaN;
   #secondText = "";
 
@@ -53,9 +55,9 @@ export class ActivityPages {
     return this.#waiting;
   }
 
-  /** How much memory they hold, in characters. */
-  get chars(): number {
-    return this.#chars;
+  /** How much they are, in characters or bytes. */
+  get size(): number {
+    return this.#size;
   }
 
   /** Adds an entry: one look and one stringify, for this is on the way of every call. */
@@ -66,34 +68,34 @@ export class ActivityPages {
     if (!text.startsWith('{"')) throw new PortolanError("invalid-argument", "Activity: expected an object with a kind");
     const line = `{"seq":${this.#next},"at":"${this.#at()}",${text.slice(1)}\n`;
     this.#text += line;
-    this.#chars += line.length;
+    this.#size += line.length;
     this.#next += 1;
     this.#entries += 1;
     this.#waiting += 1;
     if (this.#text.length > pageChars) this.#endPage();
   }
 
-  /** The oldest pages, about this many characters of them; they stay until they are dropped. */
-  async take(maxChars: number): Promise<Lines> {
+  /** The oldest pages, about this many bytes of them; they stay until they are dropped. */
+  async take(maxBytes: number): Promise<Lines> {
     this.#endPage();
-    let text = "";
+    const taken: Uint8Array[] = [];
+    let size = 0;
     let entries = 0;
-    let count = 0;
     const first = this.#pages[0]?.first ?? this.#next;
     let isInOrder = true;
     for (const page of this.#pages) {
-      if (count > 0 && text.length + page.text.length > maxChars) break;
+      size += page.bytes.length;
+      if (taken.length > 0 && size > maxBytes) break;
       isInOrder &&= page.first === first + entries;
-      text += page.long.length === 0 ? page.text : await fillIn(page);
+      taken.push(page.long.length === 0 ? page.bytes : await fillIn(page));
       entries += page.entries;
-      count += 1;
     }
-    return { text, entries, first: isInOrder ? first : -1, pages: count };
+    return { bytes: joinBytes(taken), entries, first: isInOrder ? first : -1, pages: taken.length };
   }
 
   /** Forgets what was written; `seq` is the number of its last entry, from which the next ones are counted. */
   drop(written: Lines, seq: number): void {
-    for (const { text, long } of this.#pages.slice(0, written.pages)) this.#chars -= text.length + lengthOf(long);
+    for (const { bytes, long } of this.#pages.slice(0, written.pages)) this.#size -= bytes.length + lengthOf(long);
     this.#pages = this.#pages.slice(written.pages);
     this.#waiting -= written.entries;
     this.#endPage();
@@ -104,8 +106,9 @@ export class ActivityPages {
   #endPage(): void {
     if (this.#entries === 0) return;
     const text = this.#redactor.mayConcern(this.#text) ? redactLines(this.#text, this.#redactor) : this.#text;
-    this.#pages.push({ text, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
-    this.#chars += text.length - this.#text.length;
+    const bytes = encoder.encode(text);
+    this.#pages.push({ bytes, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
+    this.#size += bytes.length - this.#text.length;
     this.#text = "";
     this.#entries = 0;
     this.#long = [];
@@ -120,7 +123,7 @@ export class ActivityPages {
     const long: LongText[] = [];
     const text = JSON.stringify(this.#redactor.redact(shorten(activity, { mark, clean }, long)));
     this.#long.push(...long);
-    this.#chars += lengthOf(long);
+    this.#size += lengthOf(long);
     return text;
   }
 
@@ -135,15 +138,16 @@ export class ActivityPages {
   }
 }
 
-/** The text of lines with the numbers from `first` on; they have them already unless somebody else wrote in between. */
-export function numbered({ text, first }: Pick<Lines, "text" | "first">, from: number): string {
-  if (first === from) return text;
+/** Lines with the numbers from `from` on; they have them already unless somebody else wrote in between. */
+export function numbered({ bytes, first }: Lines, from: number): Uint8Array {
+  if (first === from) return bytes;
   let seq = from - 1;
   // A brace and a quote at the start of a line are never within a text, whatever ends lines.
-  return text.replace(/^\{"seq":\d+/gm, () => {
+  const text = new TextDecoder().decode(bytes).replace(/^\{"seq":\d+/gm, () => {
     seq += 1;
     return `{"seq":${seq}`;
   });
+  return encoder.encode(text);
 }
 
 /** What the log itself says of an entry cannot be said by another. */
@@ -165,10 +169,10 @@ function redactLine(line: string, redactor: Redactor): string {
   return `${line.slice(0, end)}${JSON.stringify(redactor.redact(said)).slice(1)}`;
 }
 
-async function fillIn({ text, long }: Page): Promise<string> {
-  let filled = text;
+async function fillIn({ bytes, long }: Page): Promise<Uint8Array> {
+  let filled = new TextDecoder().decode(bytes);
   for (const { mark, text: whole } of long) filled = filled.replace(mark, `sha256-${await sha256(whole)}`);
-  return filled;
+  return encoder.encode(filled);
 }
 
 function lengthOf(long: readonly LongText[]): number {

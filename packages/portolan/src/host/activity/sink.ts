@@ -38,7 +38,8 @@ export interface ActivitySink {
 
 /** Some entries and the seal behind them. */
 export interface ActivityBlock {
-  readonly text: string;
+  /** Lines of JSON in UTF-8. */
+  readonly bytes: Uint8Array;
   readonly head: ActivityHead;
 }
 

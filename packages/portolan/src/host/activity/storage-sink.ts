@@ -29,7 +29,7 @@ export function storageSink(log: Log, key: string): ActivitySink {
         if (wasUnsure && unsure === undefined) return;
         const block = await build(head);
         unsure = block.head.seal;
-        await log.append(key, block.text);
+        await log.append(key, new TextDecoder().decode(block.bytes));
         unsure = undefined;
       };
       turn = turn.then(write, write);

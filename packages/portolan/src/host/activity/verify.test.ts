@@ -82,14 +82,15 @@ describe("verifying", () => {
     const { text, head } = await smallLog();
     const lines = text.trimEnd().split("\n");
     const body = `${lines.slice(0, 2).join("\n")}\n`.replace("/tmp/ä", "/tmp/a");
-    const forged = await sealBody(body, 2, emptyHead, "forger");
+    const forged = await sealBody(new TextEncoder().encode(body), 2, emptyHead, "forger");
+    const forgedText = new TextDecoder().decode(forged.bytes);
     const rest = `${lines.slice(3).join("\n")}\n`;
     const relinked = rest.replace(sealOf(text), forged.head.seal);
     expect(relinked).not.toBe(rest);
     for (const tail of [rest, relinked]) {
-      const texts = readText(`${forged.text}${tail}`);
+      const texts = readText(`${forgedText}${tail}`);
       expect(await verifyActivity({ head, texts }, true)).toMatchObject({ ok: false });
-      expect(await verifyActivity({ texts: readText(`${forged.text}${tail}`) }, false)).toMatchObject({ ok: false });
+      expect(await verifyActivity({ texts: readText(`${forgedText}${tail}`) }, false)).toMatchObject({ ok: false });
     }
   });
 

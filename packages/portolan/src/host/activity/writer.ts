@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { sealBody } from "./chain.ts";
+import { joinBytes, sealBody } from "./chain.ts";
 import type { Activity } from "./entry.ts";
 import type { ActivityOptions } from "./log.ts";
 import { ActivityPages, type Lines, numbered } from "./pages.ts";
@@ -11,8 +11,8 @@ interface Block extends Lines {
   readonly gap: number;
 }
 
-const maxBlockChars = 1024 * 1024;
-const maxWaitingChars = 16 * 1024 * 1024;
+const maxBlockBytes = 1024 * 1024;
+const maxWaitingBytes = 16 * 1024 * 1024;
 const firstRetryMs = 500;
 const longestRetryMs = 30_000;
 
@@ -65,7 +65,7 @@ export class ActivityWriter {
 
   /** On the way of every call: no promise. */
   record(activity: Activity, isUrgent: boolean): void {
-    if (this.#isClosed || this.#pages.waiting >= this.#maxWaiting || this.#pages.chars >= maxWaitingChars) {
+    if (this.#isClosed || this.#pages.waiting >= this.#maxWaiting || this.#pages.size >= maxWaitingBytes) {
       this.#lose();
       return;
     }
@@ -171,14 +171,14 @@ export class ActivityWriter {
   }
 
   async #takeBlock(): Promise<Block> {
-    const lines = await this.#pages.take(maxBlockChars);
+    const lines = await this.#pages.take(maxBlockBytes);
     const gap = lines.entries === this.#pages.waiting ? this.#untold : 0;
     return { ...lines, gap };
   }
 
   #seal(block: Block, head: ActivityHead): Promise<ActivityBlock> {
-    const text = numbered(block, head.seq + 1);
-    if (block.gap === 0) return sealBody(text, block.entries, head, this.#name);
+    const body = numbered(block, head.seq + 1);
+    if (block.gap === 0) return sealBody(body, block.entries, head, this.#name);
     const seq = head.seq + block.entries + 1;
     const gap = {
       seq,
@@ -187,7 +187,8 @@ export class ActivityWriter {
       name: "activity-lost",
       entries: block.gap,
     };
-    return sealBody(`${text}${JSON.stringify(gap)}\n`, block.entries + 1, head, this.#name);
+    const told = new TextEncoder().encode(`${JSON.stringify(gap)}\n`);
+    return sealBody(joinBytes([body, told]), block.entries + 1, head, this.#name);
   }
 
   #retry(): void {

@@ -44,8 +44,7 @@ class FileSink implements ActivitySink {
   append(build: (head: ActivityHead) => Promise<ActivityBlock>): Promise<void> {
     return this.#alone(async () => {
       const place = await this.#findPlace();
-      const { text, head } = await build(place.head);
-      const bytes = Buffer.from(text);
+      const { bytes, head } = await build(place.head);
       const { aside, bytes: start } = await this.#makeRoom(place, bytes.length);
       try {
         const inode = await appendTo(this.#files.log, bytes);

@@ -87,12 +87,13 @@ async function repair(
     await appendTo(files.torn, torn);
     await truncate(files.log, place.bytes + end);
   }
-  const whole = tail.subarray(0, end).toString("utf8");
+  const whole = tail.subarray(0, end);
   const told = { kind: "error", name: "activity-mended", entries, bytesMoved: torn.length, ...why };
   const note = JSON.stringify({ seq: place.head.seq + entries + 1, at: new Date().toISOString(), ...told });
-  const block = await sealBody(`${whole}${note}\n`, entries + 1, place.head, "mend");
-  await appendTo(files.log, Buffer.from(block.text.slice(whole.length)));
-  const mended = { head: block.head, aside: place.aside, bytes: place.bytes + Buffer.byteLength(block.text) };
+  const body = Buffer.concat([whole, Buffer.from(`${note}\n`)]);
+  const block = await sealBody(body, entries + 1, place.head, "mend");
+  await appendTo(files.log, block.bytes.subarray(whole.length));
+  const mended = { head: block.head, aside: place.aside, bytes: place.bytes + block.bytes.length };
   await writePlace(files, mended);
   return mended;
 }
