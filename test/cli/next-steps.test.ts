@@ -56,7 +56,7 @@ test("in a pipe, an argument that is needed and missing is refused before anythi
   expect(await failure(["call", "paint", "colour=red", "--", process.execPath, asking], cwd)).toEqual({
     code: 2,
     kind: "usage",
-    message: "needed, and nobody is here to ask: coats=… where=…",
+    message: "paint needs coats=… where=…",
     next: `portolan ls -- ${process.execPath} ${asking}`,
   });
 });

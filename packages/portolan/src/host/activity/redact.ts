@@ -1,3 +1,4 @@
+import { mayHoldSecretIn } from "./secret-scan.ts";
 import { hasSecretName, isSecretFlag, mayHoldSecret, replaceSecrets } from "./secrets.ts";
 
 /** Takes secrets out of what is written down. */
@@ -6,8 +7,8 @@ export interface Redactor {
   add(secret: string): void;
   /** The value with its secrets replaced; the very same value when there are none. */
   redact(value: unknown): unknown;
-  /** Whether a text, or the JSON of a value, may hold a secret; quick, and sometimes wrongly true. */
-  mayConcern(text: string): boolean;
+  /** Whether a text, or the JSON of a value, may hold a secret; quicker with its bytes, and sometimes wrongly true. */
+  mayConcern(text: string, bytes?: Uint8Array): boolean;
 }
 
 /** What stands where a secret was. */
@@ -41,8 +42,8 @@ class KnowingRedactor implements Redactor {
     return this.#walk(value, 0);
   }
 
-  mayConcern(text: string): boolean {
-    if (mayHoldSecret(text)) return true;
+  mayConcern(text: string, bytes?: Uint8Array): boolean {
+    if (bytes ? mayHoldSecretIn(text, bytes) : mayHoldSecret(text)) return true;
     for (const secret of this.#secrets) if (text.includes(secret)) return true;
     return false;
   }
