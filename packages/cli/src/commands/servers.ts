@@ -27,7 +27,7 @@ export async function run(context: Context, _: readonly string[], { offline = fa
       }
       const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
       const names = rows.map(({ name }) => screen.safe(name));
-      const forPlaces = Math.min(24, Math.max(8, screen.columns - widest(names, 6) - 45));
+      const forPlaces = Math.min(24, Math.max(8, screen.columns - widest(names, 6) - 52));
       const places = rows.map(({ from }) => endOf(screen.safe(from), forPlaces, screen));
       // Two before the line, two between columns, and the number of tools at the end.
       const room = screen.columns - widest(names, 6) - widest(places, 4) - 13;
