@@ -9,10 +9,20 @@ export default defineConfig({
     maxWorkers: 3,
     reporters: ["default", "./scripts/closing-line.mjs"],
     projects: [
-      { test: { name: "unit", include: ["packages/{*,servers/*}/src/**/*.test.ts", ...quick], testTimeout: 60_000 } },
+      {
+        test: {
+          name: "unit",
+          include: ["packages/{*,servers/*}/src/**/*.test.ts", ...quick],
+          testTimeout: 60_000,
+          // They leave nothing behind, and loading everything anew for each file takes as long as all of them.
+          pool: "threads",
+          isolate: false,
+        },
+      },
       {
         test: {
           name: "system",
+          globalSetup: "test/kit/quick-servers.mjs",
           include: ["test/**/*.test.ts"],
           exclude: [...quick, "test/peers/**", "test/conformance/runtime/**"],
           testTimeout: 60_000,

@@ -13,6 +13,7 @@ import {
   serialize,
 } from "portolan";
 import { type Served, serveChannel } from "portolan/server";
+import { quickServer } from "./quick-servers.mjs";
 import { isStateless, type RevisionDate, type Transport } from "./revisions.ts";
 
 /** A response as it came over the wire, with both members optional so that tests can look at either. */
@@ -286,7 +287,7 @@ export async function connectStdio(
   env: Record<string, string> = {},
 ): Promise<RawPeer & { readonly channel: ChildChannel }> {
   const path = module instanceof URL ? fileURLToPath(module) : module;
-  const channel = new ChildChannel(process.execPath, [runner, path], env);
+  const channel = new ChildChannel(process.execPath, [runner, quickServer(path)], env);
   const peer = Object.assign(new RawPeer(channel, options), { channel });
   return peer.start();
 }

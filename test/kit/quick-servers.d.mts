@@ -1,0 +1,2 @@
+export default function bundleServers(): Promise<void>;
+export function quickServer(path: string): string;
