@@ -22,7 +22,7 @@ export async function run({ quick, notes }) {
       const count = quick ? 3_000 : 10_000;
       await interleave({
         implementations: subjects,
-        rounds: quick ? 1 : 3,
+        rounds: quick ? 1 : 5,
         repetitions: 5,
         notes,
         open: ({ name, program }) => new Child(name, "client-child.mjs", { folder, program, era, server, inFlight }),

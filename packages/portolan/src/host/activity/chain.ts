@@ -10,23 +10,28 @@ export interface Seal extends ActivityHead {
 }
 
 const encoder = new TextEncoder();
+/** Of SHA-256 in base64url. */
+const digestChars = 43;
 
-/** Seals lines of entries to what came before. */
+/** Seals lines of entries, in pieces that follow each other, to what came before. */
 export async function sealBody(
-  body: Uint8Array,
+  body: readonly Uint8Array[],
   entries: number,
   before: ActivityHead,
   by: string,
 ): Promise<ActivityBlock> {
   const seal = { previous: before.seal, block: before.block + 1, seq: before.seq + entries, entries, by };
-  const sealed = sealedBytes(seal, body);
-  const digest = await sha256(sealed);
-  const lines = [body, encoder.encode(`${writeSeal(digest, seal)}\n`)];
-  return { bytes: joinBytes(lines), head: { seal: digest, block: seal.block, seq: seal.seq } };
+  // The seal gets its place before it is known: it is always this long.
+  const place = encoder.encode(`${writeSeal("".padEnd(digestChars), seal)}\n`);
+  const start = sealedHead(seal);
+  const bytes = joinBytes([start, ...body, place]);
+  const end = bytes.length - place.length;
+  const digest = await sha256(bytes.subarray(0, end));
+  encoder.encodeInto(writeSeal(digest, seal), bytes.subarray(end));
+  return { bytes: bytes.subarray(start.length), head: { seal: digest, block: seal.block, seq: seal.seq } };
 }
 
-/** Bytes in one piece. */
-export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const joined = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {
@@ -47,13 +52,13 @@ export function parseSeal(line: string): Seal | undefined {
 
 /** Whether a seal is the one of these lines, to the last byte. */
 export async function isSealOf(line: string, seal: Seal, body: string): Promise<boolean> {
-  const digest = await sha256(sealedBytes(seal, encoder.encode(body)));
+  const digest = await sha256(joinBytes([sealedHead(seal), encoder.encode(body)]));
   return seal.seal === digest && line === writeSeal(seal.seal, seal);
 }
 
-/** What a seal is the digest of. */
-function sealedBytes({ previous, block, seq, entries, by }: Omit<Seal, "seal">, body: Uint8Array) {
-  return joinBytes([encoder.encode(`${previous}\n${block} ${seq} ${entries} ${by}\n`), body]);
+/** What stands before the lines in what a seal is the digest of. */
+function sealedHead({ previous, block, seq, entries, by }: Omit<Seal, "seal">): Uint8Array {
+  return encoder.encode(`${previous}\n${block} ${seq} ${entries} ${by}\n`);
 }
 
 function writeSeal(seal: string, { previous, block, seq, entries, by }: Omit<Seal, "seal">): string {

@@ -1,6 +1,5 @@
 import { PortolanError } from "../../errors.ts";
 import { sha256 } from "../../storage/digest.ts";
-import { joinBytes } from "./chain.ts";
 import type { Activity } from "./entry.ts";
 import type { Redactor } from "./redact.ts";
 import { isSmall, type LongText, maxEntryChars, shorten } from "./shorten.ts";
@@ -17,11 +16,11 @@ interface Page {
 
 /** The oldest of what waits, ready to be sealed. */
 export interface Lines {
-  readonly bytes: Uint8Array;
+  /** One after the other. */
+  readonly pieces: readonly Uint8Array[];
   readonly entries: number;
   /** The number of the first entry, or -1 where they do not follow each other. */
   readonly first: number;
-  readonly pages: number;
 }
 
 const pageChars = 8 * 1024;
@@ -78,25 +77,26 @@ export class ActivityPages {
   /** The oldest pages, about this many bytes of them; they stay until they are dropped. */
   async take(maxBytes: number): Promise<Lines> {
     this.#endPage();
-    const taken: Uint8Array[] = [];
+    const pieces: Uint8Array[] = [];
     let size = 0;
     let entries = 0;
     const first = this.#pages[0]?.first ?? this.#next;
     let isInOrder = true;
     for (const page of this.#pages) {
       size += page.bytes.length;
-      if (taken.length > 0 && size > maxBytes) break;
+      if (pieces.length > 0 && size > maxBytes) break;
       isInOrder &&= page.first === first + entries;
-      taken.push(page.long.length === 0 ? page.bytes : await fillIn(page));
+      pieces.push(page.long.length === 0 ? page.bytes : await fillIn(page));
       entries += page.entries;
     }
-    return { bytes: joinBytes(taken), entries, first: isInOrder ? first : -1, pages: taken.length };
+    return { pieces, entries, first: isInOrder ? first : -1 };
   }
 
   /** Forgets what was written; `seq` is the number of its last entry, from which the next ones are counted. */
   drop(written: Lines, seq: number): void {
-    for (const { bytes, long } of this.#pages.slice(0, written.pages)) this.#size -= bytes.length + lengthOf(long);
-    this.#pages = this.#pages.slice(written.pages);
+    for (const { bytes, long } of this.#pages.slice(0, written.pieces.length))
+      this.#size -= bytes.length + lengthOf(long);
+    this.#pages = this.#pages.slice(written.pieces.length);
     this.#waiting -= written.entries;
     this.#endPage();
     this.#next = seq + this.#waiting + 1;
@@ -139,15 +139,17 @@ export class ActivityPages {
 }
 
 /** Lines with the numbers from `from` on; they have them already unless somebody else wrote in between. */
-export function numbered({ bytes, first }: Lines, from: number): Uint8Array {
-  if (first === from) return bytes;
+export function numbered({ pieces, first }: Lines, from: number): readonly Uint8Array[] {
+  if (first === from) return pieces;
   let seq = from - 1;
-  // A brace and a quote at the start of a line are never within a text, whatever ends lines.
-  const text = new TextDecoder().decode(bytes).replace(/^\{"seq":\d+/gm, () => {
-    seq += 1;
-    return `{"seq":${seq}`;
+  return pieces.map((piece) => {
+    // A brace and a quote at the start of a line are never within a text, whatever ends lines.
+    const text = new TextDecoder().decode(piece).replace(/^\{"seq":\d+/gm, () => {
+      seq += 1;
+      return `{"seq":${seq}`;
+    });
+    return encoder.encode(text);
   });
-  return encoder.encode(text);
 }
 
 /** What the log itself says of an entry cannot be said by another. */

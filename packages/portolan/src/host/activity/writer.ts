@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { joinBytes, sealBody } from "./chain.ts";
+import { sealBody } from "./chain.ts";
 import type { Activity } from "./entry.ts";
 import type { ActivityOptions } from "./log.ts";
 import { ActivityPages, type Lines, numbered } from "./pages.ts";
@@ -188,7 +188,7 @@ export class ActivityWriter {
       entries: block.gap,
     };
     const told = new TextEncoder().encode(`${JSON.stringify(gap)}\n`);
-    return sealBody(joinBytes([body, told]), block.entries + 1, head, this.#name);
+    return sealBody([...body, told], block.entries + 1, head, this.#name);
   }
 
   #retry(): void {

@@ -90,8 +90,7 @@ async function repair(
   const whole = tail.subarray(0, end);
   const told = { kind: "error", name: "activity-mended", entries, bytesMoved: torn.length, ...why };
   const note = JSON.stringify({ seq: place.head.seq + entries + 1, at: new Date().toISOString(), ...told });
-  const body = Buffer.concat([whole, Buffer.from(`${note}\n`)]);
-  const block = await sealBody(body, entries + 1, place.head, "mend");
+  const block = await sealBody([whole, Buffer.from(`${note}\n`)], entries + 1, place.head, "mend");
   await appendTo(files.log, block.bytes.subarray(whole.length));
   const mended = { head: block.head, aside: place.aside, bytes: place.bytes + block.bytes.length };
   await writePlace(files, mended);
