@@ -77,6 +77,15 @@ test.each(Object.keys(questions))(
   },
 );
 
+test("a signature that is longer than the screen is shown whole", async () => {
+  const time = join(root, "packages/servers/time/dist/main.js");
+  const terminal = openTerminal(["ls", "--", node, time], { cwd: makeHome(), ...small });
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.broken()).toEqual([]);
+  expect(terminal.screen().replace(/\s+/g, " ")).toContain("now(zones?: string[]) → { times } · read-only");
+  expect(terminal.screen().replace(/\s+/g, " ")).toMatch(/zones\(text\?: string, .*\) → \{[^}]*\}/);
+});
+
 test("--no-color is as good as NO_COLOR", async () => {
   const args = ["call", "order", "--no-color", "--", node, asking];
   const terminal = openTerminal(args, { cwd: makeHome() });

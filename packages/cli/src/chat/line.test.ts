@@ -22,6 +22,7 @@ test.each([
   ["hello /tools", { kind: "words", text: "hello /tools", attach: [] }],
   ["/tools read", { kind: "command", name: "tools", rest: "read" }],
   ["/help", { kind: "command", name: "help", rest: "" }],
+  ["/exit", { kind: "command", name: "quit", rest: "" }],
   ["@", { kind: "pick", query: "" }],
   ["@tod", { kind: "pick", query: "tod" }],
   [

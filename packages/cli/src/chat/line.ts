@@ -31,6 +31,7 @@ export function parseLine(line: string, catalog: CatalogView): Said {
   if (/^@[^\s:]*$/.test(text)) return { kind: "pick", query: text.slice(1) };
   const [, name, rest = ""] = /^\/(\S+)\s*([\s\S]*)$/.exec(text) ?? [];
   if (name === undefined) return withAttachments(text, catalog);
+  if (name === "exit") return { kind: "command", name: "quit", rest };
   if (Object.hasOwn(chatCommands, name)) return { kind: "command", name, rest };
   const prompt = findPrompt(name, catalog);
   if (prompt) return { kind: "prompt", prompt, args: parsePromptArguments(rest, prompt) };

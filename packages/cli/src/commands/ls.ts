@@ -1,4 +1,5 @@
 import type { Host } from "portolan/host";
+import { wrap } from "../ask/layout.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
 import { modelFor } from "../models.ts";
@@ -30,7 +31,11 @@ export async function run(context: Context, [given]: readonly string[], { schema
         for (const { definition, isQuarantined } of catalog.tools) {
           const notes = [...hintsIn(definition), ...(isQuarantined ? ["changed: portolan trust"] : [])];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
-          parts.push(screen.cut(`  ${signatureOf(definition, screen)}${screen.style("dim", hints)}`));
+          // All of it: who cannot see an argument cannot give it.
+          const lines = wrap(`${signatureOf(definition, screen)}${hints}`, screen.columns - 6).join("\n      ");
+          parts.push(
+            `  ${lines.endsWith(hints) ? lines.slice(0, lines.length - hints.length) + screen.style("dim", hints) : lines}`,
+          );
           const [about = ""] = (definition.description ?? definition.title ?? "").split("\n");
           if (about) parts.push(screen.style("dim", screen.cut(`    ${screen.safe(about)}`)));
           if (schema)
