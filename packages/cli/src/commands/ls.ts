@@ -3,6 +3,7 @@ import { wrap } from "../ask/layout.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
 import { modelFor } from "../models.ts";
+import type { Screen } from "../screen.ts";
 import { hintsIn, signatureOf } from "../signature.ts";
 import { findTarget } from "../targets.ts";
 
@@ -26,16 +27,12 @@ export async function run(context: Context, [given]: readonly string[], { schema
       text() {
         const { profile } = status ?? {};
         const title = `${screen.style("bold", screen.safe(profile?.info?.name ?? entry.name))} ${screen.safe(profile?.info?.version ?? "")}`;
-        const parts = [`${title.trim()}  ${screen.style("dim", `${profile?.version} ${profile?.era}`)}`];
+        const parts = [screen.cut(`${title.trim()}  ${screen.style("dim", `${profile?.version} ${profile?.era}`)}`)];
         if (tools.length > 0) parts.push("", screen.style("dim", "tools"));
         for (const { definition, isQuarantined } of catalog.tools) {
           const notes = [...hintsIn(definition), ...(isQuarantined ? ["changed: portolan trust"] : [])];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
-          // All of it: who cannot see an argument cannot give it.
-          const lines = wrap(`${signatureOf(definition, screen)}${hints}`, screen.columns - 6).join("\n      ");
-          parts.push(
-            `  ${lines.endsWith(hints) ? lines.slice(0, lines.length - hints.length) + screen.style("dim", hints) : lines}`,
-          );
+          parts.push(`  ${whole(signatureOf(definition, screen), hints, screen)}`);
           const [about = ""] = (definition.description ?? definition.title ?? "").split("\n");
           if (about) parts.push(screen.style("dim", screen.cut(`    ${screen.safe(about)}`)));
           if (schema)
@@ -60,6 +57,14 @@ export async function run(context: Context, [given]: readonly string[], { schema
   };
   // Some servers offer more to those who can answer them: what a call would see is shown.
   return withHost(context, [entry], look, modelFor(context));
+}
+
+/** All of a signature: who cannot see an argument cannot give it. */
+function whole(signature: string, hints: string, screen: Screen): string {
+  // An argument and its type stay together.
+  const lines = wrap(`${signature.replaceAll(": ", ":\u00a0")}${hints}`, screen.columns - 6).join("\n      ");
+  const text = lines.replaceAll("\u00a0", " ");
+  return text.endsWith(hints) ? text.slice(0, text.length - hints.length) + screen.style("dim", hints) : text;
 }
 
 function indent(text: string): string {
