@@ -1,7 +1,5 @@
 import { defineConfig } from "vitest/config";
 
-/** What only talks to servers and clients: thousands of rows over what is loaded once. */
-const wire = ["test/{requirements,http,http-client,transcripts}/**/*.test.ts"];
 /** What needs neither a build nor other processes. */
 const quick = ["test/architecture.test.ts", "test/json-schema/*.test.ts"];
 
@@ -23,19 +21,10 @@ export default defineConfig({
       },
       {
         test: {
-          name: "wire",
-          include: wire,
-          globalSetup: "test/kit/quick-servers.mjs",
-          testTimeout: 60_000,
-          isolate: false,
-        },
-      },
-      {
-        test: {
           name: "system",
           globalSetup: "test/kit/quick-servers.mjs",
           include: ["test/**/*.test.ts"],
-          exclude: [...quick, ...wire, "test/peers/**", "test/conformance/runtime/**"],
+          exclude: [...quick, "test/peers/**", "test/conformance/runtime/**"],
           testTimeout: 60_000,
         },
       },
