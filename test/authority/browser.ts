@@ -6,6 +6,14 @@ export interface Visited {
   readonly text: string;
 }
 
+/** `fetch`, which says whom it waited for in vain. */
+export async function ask(url: string, init: RequestInit): Promise<Response> {
+  const signal = AbortSignal.timeout(20_000);
+  return fetch(url, { ...init, signal }).catch((cause) => {
+    throw new Error(`no answer: ${init.method ?? "GET"} ${url}`, { cause });
+  });
+}
+
 /** As much of a browser as signing in takes: cookies by host and path, redirects, refreshes, forms. */
 export class Browser {
   readonly cookies: { name: string; value: string; host: string; path: string; attributes: string }[] = [];
@@ -41,7 +49,7 @@ export class Browser {
     const headers = new Headers(init.headers);
     const cookie = this.cookieFor(url);
     if (cookie !== "") headers.set("cookie", cookie);
-    const response = await fetch(url, { ...init, headers, redirect: "manual" });
+    const response = await ask(url, { ...init, headers, redirect: "manual" });
     for (const line of response.headers.getSetCookie()) this.#keep(line, new URL(url));
     return { url, status: response.status, headers: response.headers, text: await response.text() };
   }

@@ -13,7 +13,7 @@ import {
   usersIn,
 } from "portolan-authority";
 import { onTestFinished } from "vitest";
-import { Browser, type Visited } from "./browser.ts";
+import { ask, Browser, type Visited } from "./browser.ts";
 
 export const resource = "http://localhost:3000/mcp";
 export const redirectUri = "http://127.0.0.1:9999/callback";
@@ -92,7 +92,7 @@ export interface Answered {
 
 export async function post(url: string, body: object, headers: Record<string, string> = {}): Promise<Answered> {
   const isForm = body instanceof URLSearchParams;
-  const response = await fetch(url, {
+  const response = await ask(url, {
     method: "POST",
     headers: { ...(!isForm && { "content-type": "application/json" }), ...headers },
     body: isForm ? body : JSON.stringify(body),
