@@ -7,7 +7,7 @@ import { pauseFor } from "./clock.ts";
 import type { Timed } from "./deadlines.ts";
 import { aborted, cutOff, timedOut, toError } from "./failures.ts";
 import type { Sink } from "./link.ts";
-import type { AskingCallOptions } from "./options.ts";
+import type { WrittenCallOptions } from "./options.ts";
 import { problemOfResult } from "./result-shape.ts";
 import type { Wire } from "./wire.ts";
 
@@ -24,7 +24,7 @@ export class Call implements Sink, Timed {
   readonly method: string;
   /** Its own: `_meta` is written into them. */
   readonly params: JsonObject;
-  readonly options: AskingCallOptions;
+  readonly options: WrittenCallOptions;
   id: RequestId = 0;
   dueAt = 0;
   /** Looks at the result before the caller does, and throws if it is not what it should be. */
@@ -46,7 +46,7 @@ export class Call implements Sink, Timed {
     wire: Wire,
     method: string,
     params: JsonObject,
-    options: AskingCallOptions,
+    options: WrittenCallOptions,
     resolve: Resolve,
     reject: Reject,
   ) {

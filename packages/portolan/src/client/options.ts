@@ -88,3 +88,9 @@ export interface AskingCallOptions extends CallOptions {
   readonly inputResponses?: InputResponses;
   readonly requestState?: string;
 }
+
+/** Options of a call whose arguments are written already. */
+export interface WrittenCallOptions extends AskingCallOptions {
+  /** The arguments as `JSON.stringify` writes them, so that it need not be done twice. */
+  readonly argumentsText?: string | undefined;
+}

@@ -150,7 +150,7 @@ export class Wire implements LinkEvents {
       this.#toolText = `"method":"tools/call","params":{"name":${JSON.stringify(this.#lastTool)},"arguments":`;
     }
     try {
-      const args = JSON.stringify(params["arguments"]);
+      const args = options.argumentsText ?? JSON.stringify(params["arguments"]);
       if (args === undefined) return undefined;
       return `{"jsonrpc":"2.0","id":${id},${this.#toolText}${args},"_meta":{"progressToken":${id}${this.#metaText}}}}`;
     } catch {

@@ -2,7 +2,7 @@ import type { Answers } from "../client/answers.ts";
 import type { Client } from "../client/api.ts";
 import type { Clock } from "../client/clock.ts";
 import { CallFailure, toError } from "../client/failures.ts";
-import type { CallOptions } from "../client/options.ts";
+import type { CallOptions, WrittenCallOptions } from "../client/options.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../protocol/types/index.ts";
@@ -44,6 +44,7 @@ export class Calls {
   callTool(server: HostedServer, name: string, args: JsonObject, options: HostCallOptions): Promise<CallToolResult> {
     try {
       const deed = new Deed("call", this.#begin(), server, name, args, options);
+      deed.argsText = written(args);
       const { client } = server;
       if (client) return this.#callTool(deed, client, args);
       return reach(server, options).then((reached) => this.#callTool(deed, reached, args));
@@ -148,12 +149,13 @@ export class Calls {
     return act(await server.use(options.signal), call);
   }
 
-  #callOptions({ id, server, name, options }: Deed): CallOptions {
+  #callOptions({ id, server, name, argsText: argumentsText, options }: Deed): WrittenCallOptions {
     const { feed, answersFor } = this.#with;
-    if (options === plain && !feed.isHeard) return plain;
+    if (options === plain && !feed.isHeard) return { argumentsText };
     const { signal, idleMs, totalMs, meta, onProgress, answers, run } = options;
     const hears = onProgress !== undefined || feed.isHeard;
     return {
+      argumentsText,
       ...(signal && { signal }),
       ...(idleMs !== undefined && { idleMs }),
       ...(totalMs !== undefined && { totalMs }),
@@ -186,6 +188,15 @@ async function reach(server: HostedServer, options: HostCallOptions): Promise<Cl
 /** What a server says is in the conversation from now on; why it failed is in its own words, too. */
 function taint({ name, entry }: HostedServer, { conversation }: HostCallOptions): void {
   if (conversation && entry.settings.trustContent !== true) conversation.contentFrom.add(name);
+}
+
+/** Written once, for the server and for the log; undefined where that cannot be, which the client explains. */
+function written(args: JsonObject): string | undefined {
+  try {
+    return JSON.stringify(args);
+  } catch {
+    return undefined;
+  }
 }
 
 function changed(server: HostedServer, name: string): PortolanError {

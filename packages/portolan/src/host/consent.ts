@@ -34,6 +34,8 @@ export class Consent {
   readonly #grants: Grants;
   readonly #asking: Asking;
   readonly #activity: ActivityLog;
+  /** Tools that a rule allows whatever they are called with, and whether their server's hints counted then. */
+  readonly #allowed = new WeakMap<CatalogTool, boolean>();
 
   constructor(policy: Policy, grants: Grants, asking: Asking, activity: ActivityLog) {
     this.#policy = policy;
@@ -50,8 +52,9 @@ export class Consent {
     args: JsonObject,
     options: HostCallOptions,
   ): Promise<void> | undefined {
-    const { definition, name } = tool;
     const { conversation, by = "model" } = options;
+    if (!conversation && this.#allowed.get(tool) === server.trustsHints) return undefined;
+    const { definition, name } = tool;
     const contentFrom = conversation ? [...conversation.contentFrom] : nobody;
     const resourcesFrom = conversation ? [...conversation.resourcesFrom] : nobody;
     const hints = hintsOf(definition, server.trustsHints);
@@ -70,7 +73,10 @@ export class Consent {
       resourcesFrom,
     };
     const { effect, reason, cautions, rule } = this.#policy.decide(call);
-    if (effect === "allow") return undefined;
+    if (effect === "allow") {
+      if (this.#policy.allowsAlways(call)) this.#allowed.set(tool, server.trustsHints);
+      return undefined;
+    }
     if (effect === "deny") {
       this.#note(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
       throw denied(`${call.name} is not allowed: ${reason}`);

@@ -1,5 +1,6 @@
 import type { Clock } from "../client/clock.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { CallEntry } from "./activity/call-entry.ts";
 import type { Activity, ActivityLog } from "./activity/index.ts";
 import type { HostCallOptions } from "./api.ts";
 import type { HostedServer } from "./hosted-server.ts";
@@ -12,6 +13,8 @@ export class Deed {
   readonly name: string;
   readonly args: JsonObject | undefined;
   readonly options: HostCallOptions;
+  /** The arguments as JSON, as they were sent. */
+  argsText: string | undefined = undefined;
   /** Those that are open, in the order in which they began; a set would cost more than all else that a diary does. */
   before: Deed | undefined = undefined;
   after: Deed | undefined = undefined;
@@ -39,8 +42,6 @@ export interface Failure {
   readonly how: "cancelled" | "failed";
   readonly message: string;
 }
-
-type WritableEntry = Activity & { ms?: number; result?: object };
 
 /** What takes longer is written down before it has ended. */
 const shortMs = 100;
@@ -77,14 +78,16 @@ export class Diary {
 
   /** It came to an end: with a result, or because of something that was thrown. */
   end(deed: Deed, ms: number, result: object | undefined, failure?: Failure): void {
-    const { kind, id, server, name } = deed;
-    const entry: WritableEntry = this.#take(deed)
-      ? entryOf(deed)
-      : { kind: "result", of: kind, id, server: server.name, name };
-    entry.ms = ms;
-    if (failure) Object.assign(entry, failure);
-    if (result) entry.result = saidBy(result);
-    this.#activity.record(entry);
+    const { kind, id, server, name, args, options } = deed;
+    const said = result && saidBy(result);
+    if (!this.#take(deed)) {
+      this.#activity.record({ kind: "result", of: kind, id, server: server.name, name, ms, ...failure, result: said });
+    } else if (said) {
+      const { by = "model", run } = options;
+      this.#activity.record(new CallEntry(kind, id, server.name, name, by, run, args, deed.argsText, ms, said));
+    } else {
+      this.#activity.record({ ...entryOf(deed), ms, ...failure });
+    }
   }
 
   #writeOpen(): void {
@@ -110,7 +113,7 @@ export class Diary {
   }
 }
 
-function entryOf({ kind, id, server, name, args, options }: Deed): WritableEntry {
+function entryOf({ kind, id, server, name, args, options }: Deed): Activity {
   // Members without a value are not written.
   return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args };
 }

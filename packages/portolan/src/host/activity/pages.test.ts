@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CallEntry } from "./call-entry.ts";
 import type { ActivityEntry } from "./entry.ts";
 import { openActivity } from "./log.ts";
 import { memorySink } from "./memory-sink.ts";
@@ -63,6 +64,52 @@ describe("entries that wait", () => {
       "2030-01-02T03:04:05.006Z",
     ]);
   });
+});
+
+describe("calls", () => {
+  const wide = "\u{1f30d}";
+  const made = [
+    call("echo", { a: [1, { b: null }] }, { content: [{ type: "text", text: 'a "b"\n' }] }),
+    call('we"ird\n\\', {}, { content: [] }),
+    call(wide, undefined, { structuredContent: { [wide]: "\ud800" }, isError: true }),
+    call("long".repeat(1_000), {}, {}),
+    new CallEntry("call", "c1", "s", "of a run", "user", 'r"1', { a: 1 }, '{"a":1}', 3, { content: [] }),
+    new CallEntry("resource", "c1", "s", "file:///a", "user", undefined, undefined, undefined, 3, { contents: [] }),
+    new CallEntry("prompt", "c2", "s", "file:///a", "user", "run 1", { a: "b" }, undefined, 3, { messages: [] }),
+  ];
+
+  test.each(made)("are written as any entry is: $name", async (entry) => {
+    const [log, other] = [openActivity(memorySink(), options), openActivity(memorySink(), options)];
+    log.record(entry);
+    other.record({ ...entry });
+    const [written] = await collect(log.query());
+    expect(written).toEqual((await collect(other.query()))[0]);
+    expect(written).toMatchObject({ kind: entry.kind, server: entry.server, id: entry.id });
+  });
+
+  test("of more tools than are remembered are all told apart", async () => {
+    const log = openActivity(memorySink(), options);
+    const names = Array.from({ length: 2_500 }, (_, at) => `tool-${at % 1_250}`);
+    for (const name of names) log.record(call(name, {}, {}));
+    expect((await collect(log.query())).map(({ name }) => name)).toEqual(names);
+  });
+
+  test("that are too long, too deep or hold secrets are shortened and redacted as others", async () => {
+    const sink = memorySink();
+    const log = openActivity(sink, options);
+    log.record(call("a", { text: "x".repeat(100_000) }, {}));
+    log.record(call("b", { password: "hunter2" }, { content: [{ type: "text", text: "password=hunter2" }] }));
+    log.record(call("token=hunter2", {}, {}));
+    const [first, second] = await collect(log.query());
+    expect(first).toMatchObject({ kind: "call", name: "a", args: { text: { chars: 100_000 } } });
+    expect(second).toMatchObject({ kind: "call", name: "b", args: { password: "[redacted]" } });
+    expect(sink.text).not.toContain("hunter2");
+  });
+
+  function call(name: string, args: object | undefined, result: object): CallEntry {
+    const text = args && JSON.stringify(args);
+    return new CallEntry("call", "c7", 'serv"er', name, "model", undefined, args, text, 12, result);
+  }
 });
 
 async function writeOne(sink: ReturnType<typeof memorySink>): Promise<void> {

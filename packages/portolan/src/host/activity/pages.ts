@@ -1,5 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import { sha256 } from "../../storage/digest.ts";
+import { CallEntry, CallWriter } from "./call-entry.ts";
 import type { Activity } from "./entry.ts";
 import type { Redactor } from "./redact.ts";
 import { isSmall, type LongText, maxEntryChars, shorten } from "./shorten.ts";
@@ -23,7 +24,7 @@ export interface Lines {
   readonly first: number;
 }
 
-const pageChars = 8 * 1024;
+const pageChars = 32 * 1024;
 const encoder = new TextEncoder();
 
 /** Entries that wait to be written. Kept in a few pieces: thousands of them would cost more than the calls they tell of. */
@@ -33,16 +34,18 @@ export class ActivityPages {
   /** Random, so that nothing that is recorded can stand where a digest belongs. */
   readonly #nonce = crypto.randomUUID();
   #marks = 0;
+  readonly #calls = new CallWriter();
   #pages: Page[] = [];
   /** The page that is being filled. */
-  #text = "";
+  #pieces: string[] = [];
+  #pageSize = 0;
   #entries = 0;
   #long: LongText[] = [];
   #next = 1;
   #waiting = 0;
   #size = 0;
-  #second = Number.NaN;
-  #secondText = "";
+  #moment = Number.NaN;
+  #momentText = "";
 
   constructor(redactor: Redactor, now: () => number) {
     this.#redactor = redactor;
@@ -61,17 +64,24 @@ export class ActivityPages {
 
   /** Adds an entry: one look and one stringify, for this is on the way of every call. */
   add(activity: Activity): void {
-    const entry = writable(activity);
-    let text = isSmall(entry) ? JSON.stringify(entry) : "";
-    if (text === "" || text.length > maxEntryChars) text = this.#stringifyShort(entry);
-    if (!text.startsWith('{"')) throw new PortolanError("invalid-argument", "Activity: expected an object with a kind");
-    const line = `{"seq":${this.#next},"at":"${this.#at()}",${text.slice(1)}\n`;
-    this.#text += line;
-    this.#size += line.length;
+    const pieces = this.#pieces;
+    const before = pieces.length;
+    pieces.push(this.#entries === 0 ? '{"seq":' : '\n{"seq":', String(this.#next), this.#at());
+    try {
+      const isWritten = activity instanceof CallEntry && this.#calls.write(activity, pieces);
+      if (!isWritten) pieces.push(this.#stringify(activity));
+    } catch (error) {
+      pieces.length = before;
+      throw error;
+    }
+    let size = 1;
+    for (let at = before; at < pieces.length; at += 1) size += pieces[at]?.length ?? 0;
+    this.#pageSize += size;
+    this.#size += size;
     this.#next += 1;
     this.#entries += 1;
     this.#waiting += 1;
-    if (this.#text.length > pageChars) this.#endPage();
+    if (this.#pageSize > pageChars) this.#endPage();
   }
 
   /** The oldest pages, about this many bytes of them; they stay until they are dropped. */
@@ -105,13 +115,25 @@ export class ActivityPages {
   /** Secrets are looked for here, once for many entries. */
   #endPage(): void {
     if (this.#entries === 0) return;
-    let bytes = encoder.encode(this.#text);
-    if (this.#redactor.mayConcern(this.#text, bytes)) bytes = encoder.encode(redactLines(this.#text, this.#redactor));
+    // Joined here: to append each piece to a text would cost twice as much.
+    const text = `${this.#pieces.join("")}\n`;
+    let bytes = encoder.encode(text);
+    if (this.#redactor.mayConcern(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
     this.#pages.push({ bytes, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
-    this.#size += bytes.length - this.#text.length;
-    this.#text = "";
+    this.#size += bytes.length - this.#pageSize;
+    this.#pieces = [];
+    this.#pageSize = 0;
     this.#entries = 0;
     this.#long = [];
+  }
+
+  /** The JSON of any entry without its first brace. */
+  #stringify(activity: Activity): string {
+    const entry = writable(activity);
+    let text = isSmall(entry) ? JSON.stringify(entry) : "";
+    if (text === "" || text.length > maxEntryChars) text = this.#stringifyShort(entry);
+    if (text.startsWith('{"')) return text.slice(1);
+    throw new PortolanError("invalid-argument", "Activity: expected an object with a kind");
   }
 
   #stringifyShort(activity: Activity): string {
@@ -129,12 +151,11 @@ export class ActivityPages {
 
   #at(): string {
     const now = Math.floor(this.#now());
-    const second = Math.floor(now / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#secondText = new Date(second * 1000).toISOString().slice(0, -4);
+    if (now !== this.#moment) {
+      this.#moment = now;
+      this.#momentText = `,"at":"${new Date(now).toISOString()}",`;
     }
-    return `${this.#secondText}${String(now - second * 1000).padStart(3, "0")}Z`;
+    return this.#momentText;
   }
 }
 

@@ -25,7 +25,8 @@ export function isSmall(value: unknown): boolean {
 function measure(value: unknown, room: number, depth: number): number {
   if (typeof value === "string") return room - value.length * 2;
   if (typeof value !== "object" || value === null) return typeof value === "bigint" ? -1 : room - 8;
-  if (depth > maxDepth || ("toJSON" in value && typeof value.toJSON === "function")) return -1;
+  // Not with `in`, which costs more than all the rest of this.
+  if (depth > maxDepth || typeof (value as { toJSON?: unknown }).toJSON === "function") return -1;
   let left = room - 2;
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length && left >= 0; at++) left = measure(value[at], left - 1, depth + 1);

@@ -107,6 +107,24 @@ describe("rules", () => {
   });
 });
 
+describe("a tool is allowed whatever it is called with", () => {
+  const yes: Rule = { match: "files.*", then: "allow" };
+  test.each<[string, readonly Rule[], boolean]>([
+    ["where a rule says no more than which tool it means", [yes], true],
+    ["where rules before it are about others", [{ match: "git.*", then: "deny", args: {} }, yes], true],
+    ["where rules after it say what they like", [yes, { when: () => false, then: "deny" }], true],
+    ["not where no rule is about it", [{ match: "git.*", then: "allow" }], false],
+    ["not where a rule before it denies", [{ match: "files.read", then: "deny" }, yes], false],
+    ["not where a rule before it looks at arguments", [{ args: { a: { equals: 1 } }, then: "deny" }, yes], false],
+    ["not where a rule before it decides by itself", [{ when: () => false, then: "deny" }, yes], false],
+    ["not where the rule asks", [{ ...yes, then: "ask" }], false],
+    ["not where the rule looks at arguments", [{ ...yes, args: { a: { equals: 1 } } }], false],
+    ["not where the rule decides by itself", [{ ...yes, when: () => true }], false],
+  ])("%s", (_, rules, expected) => {
+    expect(compilePolicy(rules).allowsAlways(call({ name: "files.read" }))).toBe(expected);
+  });
+});
+
 describe("arguments", () => {
   const allows = (args: Rule["args"], given: PolicyCall["args"]) =>
     effect([{ args: args!, then: "allow" }], { args: given });

@@ -11,7 +11,11 @@ export function compilePolicy(rules: readonly Rule[]): Policy {
     throw bad(`policy[${index}]`, "a rule", nameOf(rule));
   });
   const compiled = kept.map(compileRule);
-  return { rules: kept, decide: (call) => decide(compiled, call) };
+  return {
+    rules: kept,
+    decide: (call) => decide(compiled, call),
+    allowsAlways: (call) => allowsAlways(compiled, call),
+  };
 }
 
 interface CompiledRule {
@@ -39,13 +43,15 @@ function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
   return withCautions(undecided, undefined, call);
 }
 
-function matches({ rule, name, server, args }: CompiledRule, call: PolicyCall): boolean {
-  if (name !== undefined && !name(call.name)) return false;
-  if (server !== undefined && !server(call.server)) return false;
-  if (rule.readOnly !== undefined && rule.readOnly !== call.readOnly) return false;
-  if (rule.destructive !== undefined && rule.destructive !== call.destructive) return false;
-  if (rule.idempotent !== undefined && rule.idempotent !== call.idempotent) return false;
-  if (rule.openWorld !== undefined && rule.openWorld !== call.openWorld) return false;
+/** The first rule that is about the tool must not depend on anything else. */
+function allowsAlways(rules: readonly CompiledRule[], call: PolicyCall): boolean {
+  const first = rules.find((compiled) => concerns(compiled, call));
+  return first?.rule.then === "allow" && first.args === undefined && first.rule.when === undefined;
+}
+
+function matches(compiled: CompiledRule, call: PolicyCall): boolean {
+  if (!concerns(compiled, call)) return false;
+  const { rule, args } = compiled;
   if (args !== undefined && !args(call.args)) return false;
   if (rule.when === undefined) return true;
   const said: unknown = rule.when(call);
@@ -53,6 +59,16 @@ function matches({ rule, name, server, args }: CompiledRule, call: PolicyCall): 
   if (said && said !== true)
     throw new PortolanError("invalid-definition", `expected true or false, got ${nameOf(said)}`);
   return said === true;
+}
+
+/** Whether a rule is about a tool, apart from what it is called with. */
+function concerns({ rule, name, server }: CompiledRule, call: PolicyCall): boolean {
+  if (name !== undefined && !name(call.name)) return false;
+  if (server !== undefined && !server(call.server)) return false;
+  if (rule.readOnly !== undefined && rule.readOnly !== call.readOnly) return false;
+  if (rule.destructive !== undefined && rule.destructive !== call.destructive) return false;
+  if (rule.idempotent !== undefined && rule.idempotent !== call.idempotent) return false;
+  return rule.openWorld === undefined || rule.openWorld === call.openWorld;
 }
 
 /** A rule that cannot say whether it applies might have denied. */

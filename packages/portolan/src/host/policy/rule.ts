@@ -87,4 +87,6 @@ export interface Policy {
   readonly rules: readonly Rule[];
   /** The first rule that matches decides; without one the user is asked. */
   decide(call: PolicyCall): Decision;
+  /** Whether a tool is allowed whatever it is called with, outside of conversations: that need be asked only once. */
+  allowsAlways(call: PolicyCall): boolean;
 }
