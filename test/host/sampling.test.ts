@@ -6,11 +6,15 @@ import { expect, test } from "vitest";
 import { allow, hello, inMemory, makeHost, raw, textOf } from "./kit.ts";
 
 const thinker = createServer({ name: "thinker", version: "1.0.0" }).tool("think", {
-  input: { type: "object", properties: { tokens: { type: "integer" }, context: { type: "string" } } },
-  async run({ tokens = 100, context }: { tokens?: number; context?: string }, ctx) {
+  input: {
+    type: "object",
+    properties: { tokens: { type: "integer" }, context: { type: "string" }, hint: { type: "string" } },
+  },
+  async run({ tokens = 100, context, hint }: { tokens?: number; context?: string; hint?: string }, ctx) {
     const { model } = await ctx.sample("thought", {
       messages: [{ role: "user", content: { type: "text", text: "think" } }],
       maxTokens: tokens,
+      ...(hint !== undefined && { modelPreferences: { hints: [{ name: hint }] } }),
       ...(context !== undefined && { includeContext: context as "allServers" }),
     });
     return model;
@@ -86,6 +90,30 @@ test("a no can be for good", async () => {
   await expect(think()).rejects.toThrow("the user said no");
   await expect(think()).rejects.toThrow("the user does not want it from this server");
   expect(asked).toBe(1);
+});
+
+test("a yes for the session is for the model that was shown, and a server cannot choose another by it", async () => {
+  const shown: string[] = [];
+  const sample = (question: SamplingQuestion): SamplingVerdict => {
+    if (question.stage === "request") shown.push(question.model.id);
+    return { allow: true, for: "session" };
+  };
+  const model = [counting("small"), counting("large")];
+  const { think } = await thinkerHost({ sample }, { model });
+  for (const hint of ["small", "small", "large", "large", "small"]) expect(textOf(await think({ hint }))).toBe(hint);
+  expect(shown).toEqual(["small", "large"]);
+});
+
+test("a yes for the session is for the model that the user took instead", async () => {
+  const shown: string[] = [];
+  const sample = (question: SamplingQuestion): SamplingVerdict => {
+    if (question.stage === "request") shown.push(question.model.id);
+    return { allow: true, for: "session", model: "large" };
+  };
+  const { think } = await thinkerHost({ sample }, { model: [counting("small"), counting("large")] });
+  expect(textOf(await think({ hint: "small" }))).toBe("large");
+  expect(textOf(await think({ hint: "large" }))).toBe("large");
+  expect(shown).toEqual(["small"]);
 });
 
 test("what answers have cost counts, and requests made side by side share what is left", async () => {

@@ -92,20 +92,24 @@ class ServerAnswers {
   ): ReturnType<typeof sample> {
     const { asking, models, budgetOf, grants } = this.#room;
     const { name, digest } = this.#server;
-    const bound = { kind: "sampling", server: name, serverDigest: digest, subject: "", digest: "sampling" } as const;
-    const known = grants.find(bound);
-    if (known?.allow === false)
+    const bound = { kind: "sampling", server: name, serverDigest: digest, digest: "sampling" } as const;
+    if (grants.find({ ...bound, subject: "" })?.allow === false)
       throw new RpcError(-1, "Sampling was refused: the user does not want it from this server");
+    // A yes is for the model that was shown: by its preferences, a server could otherwise choose another.
+    const isAllowed = ({ id }: Model) => grants.find({ ...bound, subject: id })?.allow === true;
     return sample(
       {
         server: name,
         models,
         asking,
         budget: budgetOf(name),
-        reviews: { request: review !== "none" && !known, response: review === "both" && !known },
+        reviews: (model) => ({
+          request: review !== "none" && !isAllowed(model),
+          response: review === "both" && !isAllowed(model),
+        }),
         note: (step, data) => this.#note("sampling", { step, ...data }),
-        decided: async ({ allow, for: scope = "once" }) => {
-          if (scope !== "once") await grants.add({ ...bound, allow, scope });
+        decided: async ({ allow, for: scope = "once" }, { id }) => {
+          if (scope !== "once") await grants.add({ ...bound, subject: allow ? id : "", allow, scope });
         },
       },
       params,

@@ -16,12 +16,12 @@ export interface Sampling {
   readonly models: readonly Model[];
   readonly budget: Budget;
   readonly asking: Asking;
-  /** Whether the user looks at what is asked, and at what is answered. */
-  readonly reviews: { readonly request: boolean; readonly response: boolean };
+  /** What the user looks at when this model is asked. */
+  readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
   /** Hears of each step. */
   readonly note: (step: string, data: object) => void;
-  /** Hears what the user has decided, and for how long. */
-  readonly decided: (verdict: SamplingVerdict) => Promise<void>;
+  /** Hears what the user has decided, about which model and for how long. */
+  readonly decided: (verdict: SamplingVerdict, model: Model) => Promise<void>;
 }
 
 /** The run and the answers that belong to some call. */
@@ -65,13 +65,14 @@ interface Allowed {
 }
 
 async function review(
-  { server, models, budget, asking, reviews, note, decided }: Sampling,
+  { server, models, budget, asking, reviews: reviewsOf, note, decided }: Sampling,
   allowed: Allowed,
   signal: AbortSignal,
   during: During,
 ): Promise<CreateMessageResult> {
   const { inputTokens, spent } = allowed;
   let { params, model } = allowed;
+  const reviews = reviewsOf(model);
   const options = { own: during.answers, signal };
   const asked = { kind: "sample" as const, server, ...(during.run !== undefined && { run: during.run }) };
   if (reviews.request) {
@@ -87,10 +88,10 @@ async function review(
       },
       options,
     );
-    await decided(verdict);
+    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
+    await decided(verdict, model);
     if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", note, { stage: "request" });
     if (verdict.params) params = { ...verdict.params, maxTokens: budget.grant(verdict.params.maxTokens) };
-    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
   }
   note("asked", { model: model.id, params });
 
