@@ -1,4 +1,6 @@
 import { connect, type Link } from "portolan/client";
+import { createServer } from "portolan/server";
+import { connectInMemory, createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 
 /** A link to a server that never answers, which can be opened as often as one likes. */
@@ -48,3 +50,12 @@ test("an attempt to connect that takes too long does not open its link again", a
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+test.each(["auto", "2025-11-25", "2026-07-28"])("a connection that was closed leaves no timer behind: %s", async (era) => {
+  const clock = createClock();
+  const server = createServer({ name: "s", version: "1.0.0" }).tool("act", { run: () => "done" });
+  const client = await connectInMemory(server, { era, clock });
+  await client.callTool("act");
+  await client.close();
+  expect(clock.pending).toBe(0);
+});

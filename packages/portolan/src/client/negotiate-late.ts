@@ -3,7 +3,7 @@ import type { RpcResponse } from "../jsonrpc/message.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { toError } from "./failures.ts";
 import { shakeHands } from "./handshake.ts";
-import { type Evidence, type Finding, follow, read, silence, unreadable } from "./negotiate.ts";
+import { type Evidence, type Finding, follow, orSilence, read, unreadable } from "./negotiate.ts";
 import type { Wire } from "./wire.ts";
 
 /**
@@ -27,9 +27,9 @@ export async function bothAtOnce(
   for (const left of [late, discovered]) left.catch(() => {});
   const first = await Promise.race([shaken, discovered]);
   // A server that answered the probe after all may still answer the greeting, which then counts.
-  const refused = first instanceof Error || first === undefined ? first : await Promise.race([shaken, silence(wire)]);
+  const refused = first instanceof Error || first === undefined ? first : await orSilence(wire, shaken);
   if (refused === undefined) return "silence";
-  const finding = await Promise.race([late, silence(wire)]);
+  const finding = await orSilence(wire, late);
   if (finding === "silence" || (finding.kind === "stateful" && finding.revision === handshake)) {
     throw refused === "silence"
       ? new PortolanError("timeout", "The server answers neither probe nor handshake")

@@ -71,7 +71,7 @@ async function negotiateAuto(wire: Wire): Promise<Evidence> {
   try {
     const probe = ask(wire, "server/discover", discoverParams(wire, newest));
     const answered = probe.then((response) => read(response, newest), unreadable);
-    const first = await (wire.link.silenceMeans === "outage" ? answered : Promise.race([answered, silence(wire)]));
+    const first = await (wire.link.silenceMeans === "outage" ? answered : orSilence(wire, answered));
     if (first !== "silence") {
       await follow(wire, first, newest);
       return "answer";
@@ -213,8 +213,12 @@ export function ask(wire: Wire, method: string, params: JsonObject): Promise<Rpc
   return response;
 }
 
-export function silence(wire: Wire): Promise<"silence"> {
-  return new Promise((resolve) => wire.clock.after(wire.options.probeMs ?? defaultProbeMs, () => resolve("silence")));
+/** What is answered, or that nothing was for as long as a probe may take. */
+export function orSilence<T>(wire: Wire, answered: Promise<T>): Promise<T | "silence"> {
+  return new Promise((resolve, reject) => {
+    const stopWaiting = wire.clock.after(wire.options.probeMs ?? defaultProbeMs, () => resolve("silence"));
+    answered.finally(stopWaiting).then(resolve, reject);
+  });
 }
 
 async function reopen(wire: Wire, reason: Error): Promise<void> {
