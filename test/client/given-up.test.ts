@@ -51,11 +51,14 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-test.each(["auto", "2025-11-25", "2026-07-28"])("a connection that was closed leaves no timer behind: %s", async (era) => {
-  const clock = createClock();
-  const server = createServer({ name: "s", version: "1.0.0" }).tool("act", { run: () => "done" });
-  const client = await connectInMemory(server, { era, clock });
-  await client.callTool("act");
-  await client.close();
-  expect(clock.pending).toBe(0);
-});
+test.each(["auto", "2025-11-25", "2026-07-28"])(
+  "a connection that was closed leaves no timer behind: %s",
+  async (era) => {
+    const clock = createClock();
+    const server = createServer({ name: "s", version: "1.0.0" }).tool("act", { run: () => "done" });
+    const client = await connectInMemory(server, { era, clock });
+    await client.callTool("act");
+    await client.close();
+    expect(clock.pending).toBe(0);
+  },
+);
