@@ -102,7 +102,7 @@ test("a no to a call that waited is told to the model", async () => {
   expect(did).toEqual([]);
 });
 
-test("what was done before a run was cancelled is not done again when it goes on", async () => {
+test("what was done or under way when a run was cancelled is not done again when it goes on", async () => {
   const { did, server } = createWorker();
   const host = await makeHost({
     servers: { w: inMemory(server, { trustContent: true }) },
@@ -112,6 +112,7 @@ test("what was done before a run was cancelled is not done again when it goes on
     call: [
       ["w__write", { text: "once" }],
       ["w__stop", {}],
+      ["w__write", { text: "later" }],
     ],
   });
   const run = host.run("go", { model });
@@ -119,11 +120,30 @@ test("what was done before a run was cancelled is not done again when it goes on
   run.cancel();
   const { state, reason } = await run.result;
   expect(reason).toBe("cancelled");
-  expect(state).toMatchObject({ pending: [{ name: "w__stop" }], calls: 1 });
-  const again = host.run(asJson(state), { model: puppet({ say: "end" }) });
-  await vi.waitFor(() => expect(did).toEqual(["write once", "stop", "stop"]));
-  again.cancel();
-  await again.result;
+  expect(state).toMatchObject({ pending: [{ name: "w__write", input: { text: "later" } }], calls: 2 });
+  const next = puppet({ say: "end" });
+  const again = await host.run(asJson(state), { model: next }).result;
+  expect(again).toMatchObject({ reason: "done", text: "end" });
+  expect(did).toEqual(["write once", "stop", "write later"]);
+  const [first, second, third] = (next.asked[0]?.messages.at(-1)?.content ?? []) as unknown[];
+  expect(JSON.stringify(first)).toContain("written");
+  expect(second).toMatchObject({ isError: true });
+  expect(JSON.stringify(second)).toContain("It may have been carried out");
+  expect(JSON.stringify(third)).toContain("written");
+});
+
+test("a run that was cancelled in its last call goes on with what is known of it", async () => {
+  const { did, server } = createWorker();
+  const host = await makeHost({ servers: { w: inMemory(server) }, policy: [{ then: "allow" }] });
+  const run = host.run("go", { model: puppet({ call: [["w__stop", {}]] }) });
+  await vi.waitFor(() => expect(did).toEqual(["stop"]));
+  run.cancel();
+  const { state, reason } = await run.result;
+  expect([reason, state.pending]).toEqual(["cancelled", []]);
+  const next = puppet({ say: "end" });
+  expect(await host.run(asJson(state), { model: next }).result).toMatchObject({ reason: "done" });
+  expect(JSON.stringify(next.asked[0]?.messages.at(-1))).toContain("It may have been carried out");
+  expect(did).toEqual(["stop"]);
 });
 
 test("one state does not go on twice at once", async () => {

@@ -1,4 +1,4 @@
-import { toError } from "../../client/failures.ts";
+import { CallFailure, toError } from "../../client/failures.ts";
 import { PortolanError } from "../../errors.ts";
 import type { CallToolResult, ToolResultContent } from "../../protocol/types/index.ts";
 import type { Conversation, Host, HostCallOptions } from "../api.ts";
@@ -100,10 +100,13 @@ function pause(): never {
   throw new Paused("The call waits for an approval");
 }
 
-/** What a model hears of a call that failed; what ends the run is no answer. */
+/** What a model hears of a call that failed; what ends the run before it was made is no answer. */
 function explain(thrown: unknown, { signal }: CallRoom): string {
   if (thrown instanceof Paused) throw thrown;
-  if (signal.aborted) throw toError(signal.reason);
+  if (signal.aborted) {
+    if (!(thrown instanceof CallFailure && thrown.requestMayHaveRun)) throw toError(signal.reason);
+    return "The user stopped this call while it was under way. It may have been carried out: find out before you repeat it.";
+  }
   const { message } = toError(thrown);
   const isDenied = thrown instanceof PortolanError && thrown.code === "denied";
   return isDenied ? `${message}. Do not try it again unless the user asks for it.` : message;

@@ -182,6 +182,7 @@ export class Loop {
       this.#calls += made.length;
       const failed = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
       for (const reason of failed) if (!(reason instanceof Paused)) throw reason;
+      if (room.signal.aborted) throw toError(room.signal.reason);
       // What comes after a call that waits may build on it.
       if (failed.length > 0) return false;
     }

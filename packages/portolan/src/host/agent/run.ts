@@ -63,7 +63,10 @@ export interface WantedCall {
 export interface RunState {
   readonly id: string;
   readonly messages: readonly SamplingMessage[];
-  /** Calls without a result: they wait for a decision, or were under way when the run ended. They are made when it goes on. */
+  /**
+   * Calls that were not made: they wait for a decision, or the run ended before them. They are made when it goes on; what
+   * was under way when it was cancelled is not, and has a result that says so.
+   */
   readonly pending: readonly WantedCall[];
   /** Results of the same turn that wait for the others. */
   readonly settled: readonly SamplingMessage[];
