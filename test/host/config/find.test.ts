@@ -36,6 +36,7 @@ describe("the known places", () => {
       gitAt: "/home/ada/atlas/.git",
     });
     expect(found).toEqual([
+      "managed claude-code /etc/claude-code/managed-mcp.json",
       "project claude-code /home/ada/atlas/.mcp.json",
       "project vscode /home/ada/atlas/.vscode/mcp.json",
       "project vscode-settings /home/ada/atlas/.vscode/settings.json",
@@ -79,6 +80,7 @@ describe("the known places", () => {
     const found = await everywhere({ platform: "darwin", home: "/Users/ada", cwd: "/Users/ada/atlas", gitAt: "" });
     expect(found).toEqual(
       expect.arrayContaining([
+        "managed claude-code /Library/Application Support/ClaudeCode/managed-mcp.json",
         "user claude-desktop /Users/ada/Library/Application Support/Claude/claude_desktop_config.json",
         "user vscode /Users/ada/Library/Application Support/Code/User/mcp.json",
         "user goose /Users/ada/.config/goose/config.yaml",
@@ -96,7 +98,8 @@ describe("the known places", () => {
       env,
       gitAt: "C:\\work\\atlas\\.git",
     });
-    expect(found.slice(0, 2)).toEqual([
+    expect(found.slice(0, 3)).toEqual([
+      "managed claude-code C:\\Program Files\\ClaudeCode\\managed-mcp.json",
       "project claude-code C:\\work\\atlas\\sub\\.mcp.json",
       "project vscode C:\\work\\atlas\\sub\\.vscode\\mcp.json",
     ]);
@@ -169,6 +172,23 @@ describe("looking upwards", () => {
 
 describe("reading", () => {
   const reading = (root: string, more = {}) => ({ home: join(root, "home"), platform: "linux", env: {}, ...more });
+
+  test("takes what an administrator has decided before all else, as a file of the user and not of a project", async () => {
+    const root = folderWith({
+      "managed-mcp.json": servers("both", "theirs"),
+      "home/.claude.json": servers("both", "own"),
+      "repo/.mcp.json": servers("both"),
+    });
+    const managed = { file: join(root, "managed-mcp.json"), scope: "managed", workspaceFolder: root } as const;
+    const found = await findConfigs({ cwd: join(root, "repo"), ...reading(root) });
+    const { entries, shadowed } = await readConfigs([...found, managed], reading(root));
+    expect(entries.map(({ name, source, raw }) => [name, source.scope, raw.level])).toEqual([
+      ["both", "user", "managed"],
+      ["theirs", "user", "managed"],
+      ["own", "user", "user"],
+    ]);
+    expect(shadowed.map((pair) => pair.used.source)).toEqual([entries[0]?.source, entries[0]?.source]);
+  });
 
   test("takes the nearest of a name and tells of the others, and one bad file hides no other", async () => {
     const root = folderWith({

@@ -41,6 +41,7 @@ export type { OfferKind, OfferLimits } from "./catalog/offers.ts";
 export {
   type ConfigFormat,
   type ConfigLevel,
+  type ConfigScope,
   type ConfiguredServer,
   describeForTrust,
   type EditOptions,

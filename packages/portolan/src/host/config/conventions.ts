@@ -4,8 +4,11 @@ import { syntaxes } from "./syntaxes.ts";
 import { isTable, type Path, type Table, valueAt } from "./value.ts";
 import type { ConfigFormat } from "./written.ts";
 
-/** A folder that a place is looked for in; `appData` is where the system keeps the settings of applications. */
-export type PlaceFolder = "project" | "home" | "appData" | "xdg";
+/**
+ * A folder that a place is looked for in; `appData` is where the system keeps the settings of a user's applications,
+ * `system` where an administrator keeps those of all users.
+ */
+export type PlaceFolder = "project" | "home" | "appData" | "xdg" | "system";
 
 /** Where a product keeps a file. */
 export interface Place {
@@ -43,6 +46,7 @@ const has = (path: Path) => (content: Table) => isTable(valueAt(content, path));
 const project = (path: string): Place => ({ folder: "project", path });
 const home = (path: string): Place => ({ folder: "home", path });
 const appData = (path: string): Place => ({ folder: "appData", path });
+const system = (path: string, platforms: readonly string[]): Place => ({ folder: "system", path, platforms });
 const notWindows: readonly string[] = ["linux", "darwin"];
 
 /** Every convention that is read; where contents could be of several, the first counts. */
@@ -72,7 +76,12 @@ export const conventions: readonly Convention[] = [
   {
     product: "claude-code",
     format: "json",
-    places: [project(".mcp.json"), home(".claude.json")],
+    places: [
+      project(".mcp.json"),
+      home(".claude.json"),
+      system("claude-code/managed-mcp.json", ["linux"]),
+      system("ClaudeCode/managed-mcp.json", ["darwin", "win32"]),
+    ],
     at: [mcpServers],
     projectsAt: { projects: ["projects"], servers: mcpServers },
     isLike: (content) => has(mcpServers)(content) || has(["projects"])(content),

@@ -6,6 +6,7 @@ export { describeForTrust, type TrustLine, type TrustSubject, trustDigest } from
 export type {
   ConfigFormat,
   ConfigLevel,
+  ConfigScope,
   ConfiguredServer,
   InputRequest,
   ParsedConfig,

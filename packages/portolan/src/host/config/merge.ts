@@ -12,9 +12,9 @@ export interface Merged<Entry> {
   readonly shadowed: readonly Shadowed[];
 }
 
-const ranks: { readonly [level in ConfigLevel]: number } = { local: 1, project: 2, user: 3 };
+const ranks: { readonly [level in ConfigLevel]: number } = { managed: 1, local: 2, project: 3, user: 4 };
 
-/** One entry for each name: the application's own, then local, project and user; of equal ones the first named wins. */
+/** One entry for each name: the application's own, then by its level; of equal ones the first named wins. */
 export function mergeEntries<Entry extends ServerEntry>(lists: readonly (readonly Entry[])[]): Merged<Entry> {
   const used = new Map<string, Entry>();
   const shadowed: Shadowed[] = [];

@@ -8,7 +8,7 @@ import { limits } from "./limits.ts";
 import { malformedAt, tooMuch } from "./malformed.ts";
 import { readPackage } from "./registry.ts";
 import { isTable, kindOf, type Path, printPath, type Table, valueAt } from "./value.ts";
-import type { ConfigFormat, ConfigLevel, ParsedConfig, RawEntry } from "./written.ts";
+import type { ConfigFormat, ConfigLevel, ConfigScope, ParsedConfig, RawEntry } from "./written.ts";
 
 /** What is known of a text beside itself. */
 export interface ParseOptions {
@@ -18,7 +18,7 @@ export interface ParseOptions {
   /** Whose convention it follows, where its name does not say so. */
   readonly product?: string;
   /** Whose file it is; a project's unless said, since anybody may give a file a name. */
-  readonly scope?: "project" | "user";
+  readonly scope?: ConfigScope;
   /** Folders whose own servers are wanted, from a file that keeps them for many; the first wins. */
   readonly projectPath?: string | readonly string[];
 }
@@ -32,12 +32,12 @@ export async function parseConfig(text: string, options: ParseOptions): Promise<
   const { value } = content;
   if (!isTable(value)) throw malformedAt(file, 1, 1, `expected an object, got ${kindOf(value)}`);
   const convention = named?.convention ?? guess(value, file);
-  const scope = options.scope ?? "project";
+  const level = options.scope ?? "project";
   const parsed = { file, product: convention?.product ?? portableProduct, format };
   if (!convention) return { ...parsed, servers: [], notes: [] };
   const servers = [
-    ...readProjects(content, convention, scope, options),
-    ...readServers(content, value, convention, file, scope),
+    ...readProjects(content, convention, options),
+    ...readServers(content, value, convention, file, level),
   ];
   const notes = servers.length === 0 ? hintAt(value, convention, file) : [];
   return { ...parsed, servers, notes };
@@ -79,12 +79,7 @@ export function guess(content: Table, file: string): Convention | undefined {
 }
 
 /** The servers that a user's file keeps for single projects. */
-function readProjects(
-  content: Content,
-  convention: Convention,
-  scope: "project" | "user",
-  options: ParseOptions,
-): readonly RawEntry[] {
+function readProjects(content: Content, convention: Convention, options: ParseOptions): readonly RawEntry[] {
   const { projectsAt } = convention;
   const projects = projectsAt && valueAt(content.value, projectsAt.projects);
   if (!projectsAt || !isTable(projects)) return [];
@@ -92,7 +87,11 @@ function readProjects(
     const name = Object.keys(projects).find((path) => comparable(path) === comparable(wanted));
     if (name === undefined) return [];
     const at = [...projectsAt.projects, name, ...projectsAt.servers];
-    return readAt(content, at, convention, { file: options.file, scope, level: "local" });
+    return readAt(content, at, convention, {
+      file: options.file,
+      scope: scopeOf(options.scope ?? "project"),
+      level: "local",
+    });
   });
 }
 
@@ -107,9 +106,9 @@ function readServers(
   value: Table,
   convention: Convention,
   file: string,
-  scope: "project" | "user",
+  level: ConfigScope,
 ): readonly RawEntry[] {
-  const whose = { file, scope, level: scope } as const;
+  const whose: Whose = { file, scope: scopeOf(level), level };
   const nobody = { name: "", path: [], convention, inputs: new Map(), ...whose };
   if (convention.describes === "bundle") return [readBundle(value, nobody)];
   if (convention.describes === "package") {
@@ -117,6 +116,11 @@ function readServers(
     return readPackage(value, nobody);
   }
   return convention.at.flatMap((at) => readAt(content, at, convention, whose));
+}
+
+/** Whether a project brings it along: an administrator's file is as much a user's as their own. */
+function scopeOf(level: ConfigScope): "project" | "user" {
+  return level === "project" ? "project" : "user";
 }
 
 interface Whose {

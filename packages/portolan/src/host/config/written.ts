@@ -3,8 +3,11 @@ import type { ServerEntry, ServerSettings, Source } from "../entry.ts";
 /** How the text of a configuration file is written. */
 export type ConfigFormat = "json" | "toml" | "yaml";
 
-/** Whom a file's servers are for; what is nearer wins over what is further away. */
-export type ConfigLevel = "local" | "project" | "user";
+/** Whose a file is: an administrator's for all users, a project's, or a user's. */
+export type ConfigScope = "managed" | "project" | "user";
+
+/** Whom a file's servers are for; an administrator's win, then what is nearer wins over what is further away. */
+export type ConfigLevel = ConfigScope | "local";
 
 /** A value that a user has to give, as a file describes it. */
 export interface InputRequest {

@@ -1,13 +1,14 @@
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import { type KnownFile, type Machine, pathsOf, projectFiles, userFiles } from "./places.ts";
+import type { ConfigScope } from "../../config/written.ts";
+import { type KnownFile, type Machine, managedFiles, pathsOf, projectFiles, userFiles } from "./places.ts";
 
 /** A file with servers, and whose it is. */
 export interface ConfigFile {
   readonly file: string;
   /** Found out when it is read, unless known. */
   readonly product?: string;
-  readonly scope: "project" | "user";
+  readonly scope: ConfigScope;
   /** The folder of the project that the file belongs to, or that its user is in. */
   readonly workspaceFolder: string;
   /** Folders whose own servers are wanted from a file that keeps them for many. */
@@ -23,7 +24,10 @@ export interface FindOptions extends Partial<Machine> {
   readonly look?: (path: string) => Promise<"file" | "folder" | undefined>;
 }
 
-/** Every file with servers that this user has and that the project around a folder brings along, the nearest first. */
+/**
+ * Every file with servers for this user and that the project around a folder brings along: an administrator's, then the
+ * nearest first.
+ */
 export async function findConfigs(options: FindOptions = {}): Promise<readonly ConfigFile[]> {
   const { platform, home, env } = machineOf(options);
   const { cwd = process.cwd(), products, look = lookAt } = options;
@@ -35,6 +39,8 @@ export async function findConfigs(options: FindOptions = {}): Promise<readonly C
     if (found.has(file) || products?.includes(convention.product) === false) return;
     if ((await look(file)) === "file") found.set(file, { file, product: convention.product, ...whose });
   };
+  for (const known of managedFiles({ home, platform, env }))
+    await add(known, { scope: "managed", workspaceFolder: root });
   // A user's own file stays that in the home folder too, where it may also look like one of a project.
   const own = new Set(users.map(({ file }) => file));
   for (const folder of folders) {

@@ -22,7 +22,15 @@ export function pathsOf(platform: string): typeof posix {
 /** Where each product keeps the files of a user. */
 export function userFiles(machine: Machine): readonly KnownFile[] {
   const roots = rootsOf(machine);
-  return knownFiles(machine.platform, ({ folder }) => (folder === "project" ? undefined : roots[folder]));
+  return knownFiles(machine.platform, ({ folder }) =>
+    folder === "project" || folder === "system" ? undefined : roots[folder],
+  );
+}
+
+/** Where each product keeps what an administrator has decided for all users. */
+export function managedFiles(machine: Machine): readonly KnownFile[] {
+  const { system } = rootsOf(machine);
+  return knownFiles(machine.platform, ({ folder }) => (folder === "system" ? system : undefined));
 }
 
 /** Where each product keeps the files of a project. */
@@ -47,5 +55,7 @@ function rootsOf({ home, platform, env }: Machine): { readonly [folder in Exclud
   const windows = given("APPDATA") ?? join(home, "AppData", "Roaming");
   const appData =
     platform === "win32" ? windows : platform === "darwin" ? join(home, "Library", "Application Support") : xdg;
-  return { home, xdg, appData };
+  const programs = given("ProgramFiles") ?? "C:\\Program Files";
+  const system = platform === "win32" ? programs : platform === "darwin" ? "/Library/Application Support" : "/etc";
+  return { home, xdg, appData, system };
 }

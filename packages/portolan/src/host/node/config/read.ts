@@ -6,7 +6,7 @@ import { mergeEntries, type Shadowed } from "../../config/merge.ts";
 import { parseConfig } from "../../config/parse.ts";
 import type { ConfiguredServer, InputRequest, RawEntry } from "../../config/written.ts";
 import { type ConfigFile, machineOf } from "./find.ts";
-import { type Machine, userFiles } from "./places.ts";
+import { type Machine, managedFiles, userFiles } from "./places.ts";
 import { readTextFile } from "./text-file.ts";
 
 /** What is put in for placeholders, from this machine unless said. */
@@ -64,12 +64,13 @@ async function read(file: string): Promise<string> {
 /** What is known of a file by its path: it is a user's only where that user's products keep theirs. */
 function describe(path: string, machine: Machine): ConfigFile {
   const file = resolve(path);
-  const own = userFiles(machine).find((known) => known.file === file);
+  const managed = managedFiles(machine).find((known) => known.file === file);
+  const own = managed ?? userFiles(machine).find((known) => known.file === file);
   const recognised = recognise(file);
   const below = recognised?.place?.folder === "project" ? recognised.place.path.split("/").length : 1;
   const workspaceFolder = resolve(file, ...Array<string>(below).fill(".."));
   const product = own?.convention.product ?? recognised?.convention.product;
-  const scope = own ? "user" : "project";
+  const scope = managed ? "managed" : own ? "user" : "project";
   return { file, scope, workspaceFolder, ...(product === undefined ? {} : { product }) };
 }
 
