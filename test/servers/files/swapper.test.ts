@@ -110,7 +110,8 @@ test.each([
     expect(escaped).toBe(0);
     expect(Math.min(opened, refused)).toBeGreaterThan(0);
     expect(opened + refused).toBe(times);
-    expect(await swapsOf(swapper)).toBeGreaterThan(500);
+    // How many there are in the time is the machine's affair; without any, this would have shown nothing.
+    expect(await swapsOf(swapper)).toBeGreaterThan(times / 150);
   },
 );
 
