@@ -40,6 +40,22 @@ test("what is quick is one entry, what takes longer is two", async () => {
   expect(clock.pending).toBe(0);
 });
 
+test("arguments are written down as they were sent, whatever became of them since", async () => {
+  const { clock, entries, diary } = createDiary();
+  const made = ["quick", "slow", "failed"].map((id) => {
+    const args: { a: number } = { a: 1 };
+    const each = new Deed("call", id, server, "act", args, {});
+    each.argsText = JSON.stringify(args);
+    diary.begin(each);
+    args.a = 2;
+    return each;
+  });
+  diary.end(made[0]!, 5, { content: [] });
+  diary.end(made[2]!, 5, undefined, { how: "failed", message: "no" });
+  await clock.advance(100);
+  expect(await entries()).toMatchObject(["quick", "failed", "slow"].map((id) => ({ id, args: { a: 1 } })));
+});
+
 test("what the protocol adds to a result is not written down", async () => {
   const { entries, diary } = createDiary();
   const quick = deed("c1");

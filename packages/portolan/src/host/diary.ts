@@ -113,9 +113,11 @@ export class Diary {
   }
 }
 
-function entryOf({ kind, id, server, name, args, options }: Deed): Activity {
+function entryOf({ kind, id, server, name, args, argsText, options }: Deed): Activity {
+  // As they were sent: their owner may have changed them since.
+  const sent: unknown = argsText === undefined ? args : JSON.parse(argsText);
   // Members without a value are not written.
-  return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args };
+  return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args: sent };
 }
 
 /** A result without what the protocol adds to it, which says nothing of what was done. */
