@@ -74,7 +74,7 @@ export class Consent {
     };
     const { effect, reason, cautions, rule } = this.#policy.decide(call);
     if (effect === "allow") {
-      if (this.#policy.allowsAlways(call)) this.#allowed.set(tool, server.trustsHints);
+      if (!conversation && this.#policy.allowsAlways(call)) this.#allowed.set(tool, server.trustsHints);
       return undefined;
     }
     if (effect === "deny") {

@@ -43,6 +43,11 @@ export class CallEntry implements Activity {
   static argsText(entry: CallEntry): string | undefined {
     return entry.#argsText;
   }
+
+  /** The entry with its arguments as they were written: their owner may have changed them since. */
+  static asWritten(entry: CallEntry): Activity {
+    return entry.#argsText === undefined ? entry : { ...entry, args: JSON.parse(entry.#argsText) };
+  }
 }
 
 /** What is longer may have to be shortened. */
@@ -57,11 +62,10 @@ export class CallWriter {
 
   /** Adds the JSON of an entry without its first brace, in pieces; false where it is not written so simply. */
   write(entry: CallEntry, pieces: string[]): boolean {
-    const { kind, id, by, run, args, ms, result } = entry;
+    const { kind, id, server, name, by, run, ms, result } = entry;
     const argsText = CallEntry.argsText(entry);
     if (kind !== "call" || argsText === undefined || argsText.length > maxArgsChars) return false;
-    if (entry.name.length > maxNameChars || !isSmall(args) || !isSmall(result)) return false;
-    const { server, name } = entry;
+    if (name.length > maxNameChars || !isSmall(result)) return false;
     pieces.push(this.#heads.get(server)?.get(name) ?? this.#addHead(server, name), argsText);
     if (run !== undefined) pieces.push(',"run":', JSON.stringify(run));
     pieces.push(by === "user" ? ',"by":"user","id":"' : ',"by":"model","id":"', id);

@@ -87,6 +87,31 @@ describe("calls", () => {
     expect(written).toMatchObject({ kind: entry.kind, server: entry.server, id: entry.id });
   });
 
+  test("have their arguments as they were written, however much there is of them or of the result", async () => {
+    const log = openActivity(memorySink(), options);
+    for (const [text, result] of [
+      ["short", "r"],
+      ["x".repeat(20_000), "r"],
+      ["short", "r".repeat(100_000)],
+    ]) {
+      const args = { kept: true, text };
+      const entry = call("a", args, { result });
+      args.kept = false;
+      log.record(entry);
+    }
+    const entries = await collect(log.query());
+    expect(entries.map(({ args }) => (args as { kept: boolean }).kept)).toEqual([true, true, true]);
+  });
+
+  test("that are deep are written, and lose their secrets", async () => {
+    const sink = memorySink();
+    const log = openActivity(sink, options);
+    const deep = `${"[".repeat(5_000)}{"password":"hunter2"}${"]".repeat(5_000)}`;
+    log.record(call("a", { deep: JSON.parse(deep) }, {}));
+    expect(await collect(log.query())).toMatchObject([{ kind: "call", name: "a" }]);
+    expect(sink.text).not.toContain("hunter2");
+  });
+
   test("of more tools than are remembered are all told apart", async () => {
     const log = openActivity(memorySink(), options);
     const names = Array.from({ length: 2_500 }, (_, at) => `tool-${at % 1_250}`);

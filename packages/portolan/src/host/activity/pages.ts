@@ -68,8 +68,8 @@ export class ActivityPages {
     const before = pieces.length;
     pieces.push(this.#entries === 0 ? '{"seq":' : '\n{"seq":', String(this.#next), this.#at());
     try {
-      const isWritten = activity instanceof CallEntry && this.#calls.write(activity, pieces);
-      if (!isWritten) pieces.push(this.#stringify(activity));
+      if (!(activity instanceof CallEntry)) pieces.push(this.#stringify(activity));
+      else if (!this.#calls.write(activity, pieces)) pieces.push(this.#stringify(CallEntry.asWritten(activity)));
     } catch (error) {
       pieces.length = before;
       throw error;
