@@ -21,7 +21,7 @@ export async function serveAssistant(options, port = 0) {
     try {
       const body = /** @type {{ task?: string, id?: string, answer?: unknown }} */ (await json(request));
       if (request.method === "POST" && request.url === "/answers") {
-        host.answer(String(body.id), body.answer);
+        await host.answer(String(body.id), body.answer);
         response.writeHead(204).end();
       } else if (request.method === "POST" && request.url === "/runs") {
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
@@ -29,8 +29,9 @@ export async function serveAssistant(options, port = 0) {
         // Who closes the page ends the run.
         response.on("close", () => run.cancel());
         for await (const event of run) {
-          const { state: _, ...shown } = { state: undefined, ...event };
-          response.write(`event: ${event.type}\ndata: ${JSON.stringify(shown)}\n\n`);
+          // The state stays here, and an error is no JSON by itself.
+          const { state: _, error, ...shown } = { state: undefined, error: undefined, ...event };
+          response.write(`event: ${event.type}\ndata: ${JSON.stringify({ ...shown, error: error?.message })}\n\n`);
         }
         response.end();
       } else response.writeHead(404).end();

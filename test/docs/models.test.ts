@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryPair } from "portolan";
+import { createHost } from "portolan/host";
 import { complete, demo, echo, ModelFailure, type ModelRequest, scripted } from "portolan/models";
 import { createServer, serveChannel } from "portolan/server";
 import { expect, onTestFinished, test } from "vitest";
@@ -9,6 +10,7 @@ import { pathTo } from "../examples/example.ts";
 
 const fake = await import(pathTo("examples/models/fake.mjs"));
 const offline = await import(pathTo("examples/models/offline.mjs"));
+const { own } = await import(pathTo("examples/models/own.mjs"));
 const providers = await import(pathTo("examples/models/providers.mjs"));
 const sampling = await import(pathTo("examples/models/sampling.mjs"));
 const stream = await import(pathTo("examples/models/stream.mjs"));
@@ -34,6 +36,17 @@ test("a turn is told as it comes, and so is a failure", async () => {
     await stream.tell(scripted([{ fail: new ModelFailure("No credit. Pay.", { mayPass }) }]), "roll", show);
   }
   expect(shown.slice(-2)).toEqual(["The provider is busy.", "No credit. Pay."]);
+});
+
+test("a model of one's own works in a host", async () => {
+  const prompts: string[] = [];
+  const model = own(async function* (prompt: string, signal?: AbortSignal) {
+    prompts.push(prompt);
+    yield* ["Hello ", signal?.aborted === false ? "you" : "nobody"];
+  });
+  await using host = await createHost({ model });
+  expect(await host.run("Who is there?").result).toMatchObject({ reason: "done", text: "Hello you" });
+  expect(prompts).toEqual([expect.stringMatching(/^You can call tools[\s\S]*\n\nuser: Who is there\?$/)]);
 });
 
 test("a server uses a model of its client", async () => {

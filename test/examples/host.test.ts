@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { scripted } from "portolan/models";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { makeFolder, pathTo } from "./example.ts";
@@ -74,8 +75,18 @@ test("the web back end streams a run, and goes on when the page answers", async 
   expect(types).toEqual(expect.arrayContaining(["notice", "tool", "approval", "text", "done"]));
   expect(types.at(-1)).toBe("done");
   expect(await (await post("/answers", { id: "q99", answer: true })).json()).toEqual({
-    error: 'answer: no question "q99" waits for an answer',
+    error: expect.stringContaining('answer: no question "q99" waits for an answer'),
   });
+});
+
+test("the web back end says why a run failed", async () => {
+  const { serveAssistant } = await import(pathToFileURL(pathTo("examples/host/web.mjs")).href);
+  const { url, close } = await serveAssistant({ model: scripted([{ fail: new Error("out of words") }]) });
+  onTestFinished(close);
+  const events: object[] = [];
+  const response = await fetch(`${url}/runs`, { method: "POST", body: JSON.stringify({ task: "x" }) });
+  for await (const event of eventsOf(response)) events.push(event);
+  expect(events.at(-1)).toMatchObject({ type: "done", reason: "failed", error: "out of words" });
 });
 
 test("the test of the assistant passes", async () => {

@@ -199,12 +199,12 @@ test("questions can wait for an answer that comes later", async () => {
   const calling = host.callTool("notes", "write", { name: "a" });
   const { question } = await eventOf(events, "question");
   expect(host.questions).toEqual([question]);
-  expect(() => host.answer(question.id, "yes")).toThrow("answers.approve: expected true, false or { allow }");
-  host.answer(question.id, true);
+  await expect(host.answer(question.id, "yes")).rejects.toThrow("answers.approve: expected true, false or { allow }");
+  await host.answer(question.id, true);
   expect(textOf(await calling)).toBe("wrote a");
   expect((await eventOf(events, "answered")).question.id).toBe(question.id);
   expect(host.questions).toEqual([]);
-  expect(() => host.answer(question.id, true)).toThrow("no question");
+  await expect(host.answer(question.id, true)).rejects.toThrow("no question");
 });
 
 test("a call that is given up takes its question back", async () => {

@@ -31,7 +31,7 @@ export function inMemory(server: Served, settings: ServerSettings = {}): OpenWay
 }
 
 /** A host that is closed after the test. */
-export async function makeHost(options: HostOptions): Promise<Host> {
+export async function makeHost(options: HostOptions = {}): Promise<Host> {
   const host = await createHost(options);
   onTestFinished(() => host.close());
   return host;

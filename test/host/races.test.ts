@@ -90,11 +90,11 @@ test("an answer about a server does not count for another that has taken its nam
   await expect(calling).rejects.toThrow("s was removed");
   expect(asked.signal.aborted).toBe(true);
   await host.add("s", written(second, ["another.js"]));
-  expect(() => host.answer(asked.id, true)).toThrow("no question");
+  await expect(host.answer(asked.id, true)).rejects.toThrow("no question");
   const again = host.callTool("s", "greet");
   const { question } = await eventOf(events, "question");
   expect(JSON.stringify(question)).toContain("another.js");
-  host.answer(question.id, true);
+  await host.answer(question.id, true);
   expect(textOf(await again)).toBe("hello");
   expect([first.starts, second.starts]).toEqual([0, 1]);
 });

@@ -87,7 +87,7 @@ test("a run that was paused goes on in another way of asking, and its decisions 
   expect(paused.reason).toBe("approval");
   const done = await host.run(paused.state, { decisions: { "t1.0": true } }).result;
   expect(done.reason).toBe("done");
-  expect(asked.map(({ call }) => call)).toEqual(["t2.0"]);
+  expect(asked.map(({ callId }) => callId)).toEqual(["t2.0"]);
   expect(did).toEqual(["write "]);
 });
 
@@ -166,7 +166,7 @@ test.each([
   [3, "got number 3"],
   [{ prompt: "x" }, "expected { server, prompt }, got an object with prompt"],
   [{ messages: [], pending: [] }, "expected the state of a run"],
-  [{ messages: [], pending: [], settled: [] }, "expected the state of a run"],
+  [{ messages: [], pending: [], results: [] }, "expected the state of a run"],
 ])("%j is nothing to work on", async (task, message) => {
   const host = await makeHost({ model: puppet() });
   expect(() => host.run(task as never)).toThrow(message);

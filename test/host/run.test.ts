@@ -259,7 +259,7 @@ test("a run waits for an approval that comes later", async () => {
   const events: RunEvent[] = [];
   for await (const event of host.run("weigh it", { answers: { approve: "later" } })) {
     events.push(event);
-    if (event.type === "approval") host.answer(event.question.id, true);
+    if (event.type === "approval") await host.answer(event.question.id, true);
   }
   expect(doneOf(events)).toMatchObject({ reason: "done", text: "heavy" });
   expect(events.some((event) => event.type === "tool" && event.stage === "result")).toBe(true);
@@ -278,7 +278,7 @@ test("a run pauses, and goes on in another process when the approval is there", 
   const host = await makeHost({ servers, policy, model: first });
   const events = await runAll(host.run("count and weigh", { approvals: "pause" }));
   const approval = events.find((event) => event.type === "approval");
-  expect(approval).toMatchObject({ question: { call: "t1.1", action: { tool: "weigh" } } });
+  expect(approval).toMatchObject({ question: { callId: "t1.1", action: { tool: "weigh" } } });
   const paused = doneOf(events);
   expect(paused).toMatchObject({ reason: "approval", state: { pending: [{ id: "t1.1" }], calls: 1 } });
 

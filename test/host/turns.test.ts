@@ -13,6 +13,7 @@ function saying(events: ModelEvent[], more: Partial<Model> = {}): Model {
     capabilities: { tools: true, images: false },
     async *stream() {
       yield* events;
+      if (events.at(-1)?.type !== "end") yield { type: "end", stopReason: "endTurn", model: "m" };
     },
     ...more,
   };

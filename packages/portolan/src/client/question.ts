@@ -21,10 +21,13 @@ const form = object({
 });
 const visit = object({ mode: oneOf("url"), message: string, url: webAddress });
 const blocks: Check = (value, path) => (Array.isArray(value) ? array(record())(value, path) : record()(value, path));
-const sampling = object({
+/** Accepts what a server may ask of a model, as far as it is looked at. */
+export const samplingParams: Check = object({
   messages: array(object({ role: oneOf("user", "assistant"), content: blocks })),
   maxTokens: number,
 });
+/** Accepts what a model may say to a server, as far as it is looked at. */
+export const samplingResult: Check = object({ role: oneOf("user", "assistant"), model: string, content: blocks });
 const methods = ["roots/list", "sampling/createMessage", "elicitation/create"];
 
 /** Refuses a question that is malformed or that the client never said it answers. */
@@ -76,7 +79,7 @@ function problemOf({ method, params }: InputRequest): string | undefined {
     return ((params as ElicitParams | undefined)?.mode === "url" ? visit : form)(params, "params");
   }
   if (method === "sampling/createMessage")
-    return sampling(params, "params") ?? danglingTool(params as CreateMessageParams);
+    return samplingParams(params, "params") ?? danglingTool(params as CreateMessageParams);
   return undefined;
 }
 
@@ -115,7 +118,7 @@ function checkAction(answer: ElicitResult): ElicitResult {
 }
 
 function checkSample<T>(answer: T): T {
-  const problem = object({ role: oneOf("user", "assistant"), model: string, content: blocks })(answer, "answer");
+  const problem = samplingResult(answer, "answer");
   if (problem !== undefined) throw unusable("sample", problem);
   return answer;
 }

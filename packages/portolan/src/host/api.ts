@@ -50,6 +50,8 @@ export interface HostOptions {
   readonly sampling?: SamplingOptions;
   /** Keeps grants, accepted definitions and what servers offer; in memory unless said. */
   readonly storage?: { readonly kv: KeyValue };
+  /** Whose host it is, where the storage is one for several users: nobody has what another was asked. */
+  readonly account?: string;
   /** Where all that is done is written down; in memory unless said. */
   readonly activity?: ActivityLog;
   /** Who the host says it is. */
@@ -77,12 +79,19 @@ export interface Conversation {
 export interface HostCallOptions extends Pick<CallOptions, "signal" | "onProgress" | "idleMs" | "totalMs" | "meta"> {
   /** Who wants it: what the user does by hand needs no second question, though a rule may forbid it. A model's wish unless said. */
   readonly by?: "user" | "model";
+  /** The same for all calls of a conversation: notes whose words came in. Without it, nobody is asked because of them. */
   readonly conversation?: Conversation;
   /** Before those of the host. */
   readonly answers?: HostAnswers;
   /** The run that it is part of, and the call as the model names it. */
   readonly run?: string;
-  readonly call?: string;
+  readonly callId?: string;
+}
+
+/** How a completion is asked for. */
+export interface CompleteOptions extends Pick<HostCallOptions, "signal"> {
+  /** The values of the other arguments, as far as there are any. */
+  readonly known?: { [name: string]: string };
 }
 
 /** How long servers are waited for. */
@@ -100,8 +109,8 @@ export interface Host extends AsyncDisposable {
   /** The questions that wait for `answer`. */
   readonly questions: readonly Question[];
   readonly grants: { list(): readonly Grant[]; revoke(id: string): Promise<boolean> };
-  /** Answers a question that waits. */
-  answer(id: string, answer: unknown): void;
+  /** Answers a question that waits, with an `AnswerOf` its kind; rejects what is none, and the question goes on waiting. */
+  answer(id: string, answer: unknown): Promise<void>;
   events(filter?: EventFilter): AsyncIterableIterator<HostEvent>;
   /** Starts every server that may be started, and resolves when each is ready or has failed, or after a while. */
   ready(options?: ReadyOptions): Promise<readonly ServerStatus[]>;
@@ -118,7 +127,7 @@ export interface Host extends AsyncDisposable {
     server: string,
     ref: CompletionReference,
     argument: { name: string; value: string },
-    options?: HostCallOptions & { readonly known?: { [name: string]: string } },
+    options?: CompleteOptions,
   ): Promise<Completion>;
   /** Tells of changes of a resource as events of the kind `resource`; undo by calling what it gives. */
   follow(server: string, uri: string): Promise<() => Promise<void>>;
@@ -136,7 +145,7 @@ export interface Host extends AsyncDisposable {
   /** Decides whether it may be started. */
   trust(server: string, verdict: TrustVerdict | boolean): Promise<void>;
   /** Asks for a sign of life. */
-  check(server: string): Promise<{ readonly ms: number }>;
+  ping(server: string): Promise<{ readonly ms: number }>;
   setLogLevel(server: string, level: LogLevel): Promise<void>;
   /** Shows a tool to models, or hides it. */
   show(server: string, tool: string, isVisible: boolean): Promise<void>;

@@ -29,7 +29,7 @@ test("one server cannot fill the list of questions for the others", async () => 
   await expect(asking.ask(approval("loud"))).rejects.toThrow("20 questions about loud wait already");
   const other = asking.ask(approval("quiet"));
   expect(asking.waiting).toHaveLength(21);
-  asking.answer(asking.waiting.at(-1)?.id ?? "", true);
+  await asking.answer(asking.waiting.at(-1)?.id ?? "", true);
   expect(await other).toEqual({ allow: true });
   asking.close();
   for (const question of waiting) await expect(question).rejects.toThrow("The host is closed");
@@ -107,7 +107,7 @@ test("questions about a server that is gone are taken back, and no others", asyn
   asking.withdraw("gone");
   await expect(gone).rejects.toThrow("gone was removed");
   expect(asked[0]?.signal.aborted).toBe(true);
-  asking.answer(asking.waiting[0]?.id ?? "", false);
+  await asking.answer(asking.waiting[0]?.id ?? "", false);
   expect(await here).toEqual({ allow: false });
 });
 

@@ -1,7 +1,7 @@
 import { toError } from "../client/failures.ts";
-import { nameOf, PortolanError } from "../errors.ts";
-import { isObject } from "../schema/shape.ts";
+import { PortolanError } from "../errors.ts";
 import type { AnswerOf, HostAnswers, Question, QuestionKind } from "./questions.ts";
+import { checkAnswer, checkAnswerers, toAnswer } from "./to-answer.ts";
 import { waitFor } from "./wait-for.ts";
 
 /** How many questions may wait for the user: about one server, and in all. */
@@ -57,12 +57,13 @@ export class Asking {
 
   /** The questions that wait for `answer`. */
   get waiting(): readonly Question[] {
-    return [...this.#open.values()].filter(({ settle }) => settle).map(({ question }) => question);
+    return [...this.#open.values()].filter(isWaiting).map(({ question }) => question);
   }
 
   /** The application's answer; rejects when the question is taken back or cannot be put. */
   async ask<K extends QuestionKind>(draft: Draft<K>, { own, signal }: AskOptions = {}): Promise<AnswerOf[K]> {
     const kind = draft.kind as K;
+    if (own) checkAnswerers(own);
     const answerer = own?.[kind] ?? this.#answers[kind];
     if (answerer === undefined) throw unanswered(kind, "nobody answers such questions here");
     if (this.#isClosed) throw closed();
@@ -78,7 +79,7 @@ export class Asking {
     this.#open.set(question.id, open);
     try {
       const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
-      return toAnswer(kind, await waitFor(answer, taken.signal));
+      return toAnswer<K>(question, await waitFor(answer, taken.signal));
     } finally {
       signal?.removeEventListener("abort", takeBack);
       this.#open.delete(question.id);
@@ -98,15 +99,23 @@ export class Asking {
     for (const { taken } of this.#open.values()) taken.abort(closed());
   }
 
-  /** Answers a question that waits; throws when there is none, or the answer is none. */
-  answer(id: string, answer: unknown): void {
-    const open = this.#open.get(id);
-    if (!open?.settle) {
-      throw new PortolanError("invalid-argument", `answer: no question ${JSON.stringify(id)} waits for an answer`);
-    }
-    toAnswer(open.question.kind, answer);
+  /** Answers a question that waits; rejects when there is none, or the answer is none. */
+  async answer(id: string, answer: unknown): Promise<void> {
+    const { question } = this.#waiting(id);
+    await checkAnswer(question, answer);
+    // Looked for again: another answer may have been faster.
+    const { settle } = this.#waiting(id);
     this.#open.delete(id);
-    open.settle(answer);
+    settle(answer);
+  }
+
+  #waiting(id: string): Required<Open> {
+    const open = this.#open.get(id);
+    if (isWaiting(open)) return open;
+    throw new PortolanError(
+      "invalid-argument",
+      `answer: no question ${JSON.stringify(id)} waits for an answer: it was answered or taken back, or is none of this host`,
+    );
   }
 
   #checkRoom(kind: QuestionKind, server: string): void {
@@ -131,18 +140,8 @@ export class Asking {
 
 type Answer = (question: Question) => unknown;
 
-/** The answer in full; throws for what is none. */
-function toAnswer<K extends QuestionKind>(kind: K, given: unknown): AnswerOf[K] {
-  const isVerdict = kind !== "elicit" && kind !== "visit";
-  if (isVerdict && typeof given === "boolean") return { allow: given } as AnswerOf[K];
-  const member = isVerdict ? "allow" : "action";
-  const isRight = isVerdict
-    ? isObject(given) && typeof given["allow"] === "boolean"
-    : isObject(given) && ["accept", "decline", "cancel"].includes(given["action"] as string);
-  if (isRight) return given as unknown as AnswerOf[K];
-  const wanted = isVerdict ? "true, false or { allow }" : '{ action: "accept" | "decline" | "cancel" }';
-  const came = isObject(given) ? `${member} ${nameOf(given[member])}` : nameOf(given);
-  throw new PortolanError("answer-invalid", `answers.${kind}: expected ${wanted}, got ${came}`);
+function isWaiting(open: Open | undefined): open is Required<Open> {
+  return open?.settle !== undefined && !open.taken.signal.aborted;
 }
 
 function unanswered(kind: QuestionKind, why: string): PortolanError {

@@ -9,7 +9,7 @@ import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../pro
 import type { HostCallOptions } from "./api.ts";
 import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
 import { type Consent, denied } from "./consent.ts";
-import { Deed, type Diary, runOf } from "./diary.ts";
+import { Deed, type Diary, type Failure, runOf } from "./diary.ts";
 import type { HostEvent } from "./events.ts";
 import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
@@ -34,6 +34,8 @@ export interface CallsOptions {
 /** Everything that is asked of servers on the user's behalf: agreed to, done, and written down. */
 export class Calls {
   readonly #with: CallsOptions;
+  /** A log holds the calls of many hosts, one after the other. */
+  readonly #name = crypto.randomUUID().slice(0, 8);
   #count = 0;
 
   constructor(options: CallsOptions) {
@@ -47,18 +49,18 @@ export class Calls {
       deed.argsText = written(args);
       const { client } = server;
       if (client) return this.#callTool(deed, client, args);
-      return reach(server, options).then((reached) => this.#callTool(deed, reached, args));
+      return this.#reach(deed).then((reached) => this.#callTool(deed, reached, args));
     } catch (thrown) {
       return Promise.reject(thrown);
     }
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
-    const id = this.#begin();
-    const client = server.client ?? (await reach(server, options));
-    await this.#with.consent.permitResource(id, server, uri, options);
+    const deed = new Deed("resource", this.#begin(), server, uri, undefined, options);
+    const client = server.client ?? (await this.#reach(deed));
+    await this.#with.consent.permitResource(deed.id, server, uri, options);
     const act: Act<ReadResourceResult> = (running, call) => running.readResource(uri, call);
-    const result = await this.#act(new Deed("resource", id, server, uri, undefined, options), client, act);
+    const result = await this.#act(deed, client, act);
     options.conversation?.resourcesFrom.add(server.name);
     return result;
   }
@@ -69,15 +71,15 @@ export class Calls {
     args: { [name: string]: string },
     options: HostCallOptions,
   ): Promise<GetPromptResult> {
-    const id = this.#begin();
-    const client = server.client ?? (await reach(server, options));
+    const deed = new Deed("prompt", this.#begin(), server, name, args, options);
+    const client = server.client ?? (await this.#reach(deed));
     const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
-    return this.#act(new Deed("prompt", id, server, name, args, options), client, act);
+    return this.#act(deed, client, act);
   }
 
   #callTool(deed: Deed, client: Client, args: JsonObject): Promise<CallToolResult> {
     const { id, server, name, options } = deed;
-    const tool = this.#find(server, name);
+    const tool = this.#known(deed);
     const act: Act<CallToolResult> = (running, call) => {
       // Another process may be another server.
       if (running !== client) this.#checkSame(server, tool);
@@ -87,7 +89,7 @@ export class Calls {
     if (!asking) return this.#act(deed, client, act);
     return asking.then(() => {
       // Looked at again: the user may have taken their time, and the server its chance.
-      this.#checkSame(server, tool);
+      this.#known(deed, tool);
       return this.#act(deed, client, act);
     });
   }
@@ -96,7 +98,29 @@ export class Calls {
   #begin(): string {
     this.#with.diary.ready();
     this.#count += 1;
-    return `c${this.#count}`;
+    return `${this.#name}-${this.#count}`;
+  }
+
+  /** The running server; that it cannot be reached is written down. */
+  async #reach(deed: Deed): Promise<Client> {
+    const { server, options } = deed;
+    try {
+      return await server.use(options.signal);
+    } catch (reason) {
+      taint(server, options);
+      this.#with.diary.fail(deed, failureOf(reason, options));
+      throw reason;
+    }
+  }
+
+  /** The tool that a deed is about, if it may be called and is still what it was; that it is not is written down. */
+  #known(deed: Deed, before?: CatalogTool): CatalogTool {
+    try {
+      return before ? this.#checkSame(deed.server, before) : this.#find(deed.server, deed.name);
+    } catch (reason) {
+      this.#with.diary.fail(deed, failureOf(reason, deed.options));
+      throw reason;
+    }
   }
 
   #find(server: HostedServer, name: string): CatalogTool {
@@ -110,8 +134,10 @@ export class Calls {
     return tool;
   }
 
-  #checkSame(server: HostedServer, { name, digest }: CatalogTool): void {
-    if (this.#find(server, name).digest !== digest) throw changed(server, name);
+  #checkSame(server: HostedServer, { name, digest }: CatalogTool): CatalogTool {
+    const tool = this.#find(server, name);
+    if (tool.digest !== digest) throw changed(server, name);
+    return tool;
   }
 
   /** Does it and writes down how it went. */
@@ -120,7 +146,7 @@ export class Calls {
     const { id, server, name, options } = deed;
     const begun = clock.now();
     diary.begin(deed);
-    if (feed.isHeard) feed.tell({ kind: "call", server: server.name, call: id, name, ...runOf(options) });
+    if (feed.isHeard) feed.tell({ kind: "call", server: server.name, id, name, ...runOf(options) });
     const call = this.#callOptions(deed);
     try {
       let result: T;
@@ -133,9 +159,9 @@ export class Calls {
       if (feed.isHeard) this.#tellEnd(deed, "done", begun);
       return result;
     } catch (thrown) {
-      const how = options.signal?.aborted ? "cancelled" : "failed";
-      diary.end(deed, clock.now() - begun, undefined, { how, message: toError(thrown).message });
-      this.#tellEnd(deed, how, begun);
+      const failure = failureOf(thrown, options);
+      diary.end(deed, clock.now() - begun, undefined, failure);
+      this.#tellEnd(deed, failure.how, begun);
       throw thrown;
     } finally {
       taint(server, options);
@@ -162,7 +188,7 @@ export class Calls {
       ...(meta && { meta }),
       ...(hears && {
         onProgress: (progress) => {
-          feed.tell({ kind: "progress", server: server.name, call: id, name, progress });
+          feed.tell({ kind: "progress", server: server.name, id, name, progress });
           onProgress?.(progress);
         },
       }),
@@ -172,17 +198,12 @@ export class Calls {
 
   #tellEnd({ id, server, name }: Deed, how: "done" | "failed" | "cancelled", begun: number): void {
     const { feed, clock } = this.#with;
-    feed.tell({ kind: "ended", server: server.name, call: id, name, how, ms: clock.now() - begun });
+    feed.tell({ kind: "ended", server: server.name, id, name, how, ms: clock.now() - begun });
   }
 }
 
-async function reach(server: HostedServer, options: HostCallOptions): Promise<Client> {
-  try {
-    return await server.use(options.signal);
-  } catch (reason) {
-    taint(server, options);
-    throw reason;
-  }
+function failureOf(thrown: unknown, { signal }: HostCallOptions): Failure {
+  return { how: signal?.aborted ? "cancelled" : "failed", message: toError(thrown).message };
 }
 
 /** What a server says is in the conversation from now on; why it failed is in its own words, too. */

@@ -148,7 +148,7 @@ export class Consent {
         findings: findSuspicious(wish.words),
         ...(resembles !== undefined && { resembles }),
         ...(options.run !== undefined && { run: options.run }),
-        ...(options.call !== undefined && { call: options.call }),
+        ...(options.callId !== undefined && { callId: options.callId }),
       },
       { own: options.answers, signal: options.signal },
     );

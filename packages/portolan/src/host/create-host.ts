@@ -1,5 +1,7 @@
 import { createMemoryStorage } from "../storage/memory.ts";
+import { partOf } from "../storage/part.ts";
 import type { Host, HostOptions } from "./api.ts";
+import { checkHostOptions } from "./check-options.ts";
 import { toEntry } from "./definition.ts";
 import type { ServerEntry } from "./entry.ts";
 import { LocalHost } from "./host.ts";
@@ -7,7 +9,9 @@ import { createGrants } from "./policy/index.ts";
 
 /** Brings servers together under one user's control. Nothing is started before it is needed. */
 export async function createHost(options: HostOptions = {}): Promise<Host> {
-  const kv = options.storage?.kv ?? createMemoryStorage().kv;
+  checkHostOptions(options);
+  const { account, storage = createMemoryStorage() } = options;
+  const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
   const entries = await entriesOf(options.servers);
   const host = new LocalHost(options, await createGrants(kv), kv);
   try {

@@ -90,6 +90,11 @@ export class Diary {
     }
   }
 
+  /** It never began. */
+  fail(deed: Deed, failure: Failure): void {
+    this.#activity.record({ ...entryOf(deed), ...failure });
+  }
+
   #writeOpen(): void {
     this.#isWatching = false;
     for (let deed = this.#first; deed; deed = this.#first) {

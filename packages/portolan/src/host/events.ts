@@ -18,14 +18,14 @@ export type HostEvent =
   | {
       readonly kind: "call";
       readonly server: string;
-      readonly call: string;
+      readonly id: string;
       readonly name: string;
       readonly run?: string;
     }
   | {
       readonly kind: "progress";
       readonly server: string;
-      readonly call: string;
+      readonly id: string;
       readonly name: string;
       readonly progress: Progress;
     }
@@ -33,7 +33,7 @@ export type HostEvent =
   | {
       readonly kind: "ended";
       readonly server: string;
-      readonly call: string;
+      readonly id: string;
       readonly name: string;
       readonly how: "done" | "failed" | "cancelled";
       readonly ms: number;
@@ -65,7 +65,7 @@ export interface EventFilter {
 export function createHostFeed(): Feed<HostEvent> {
   return new Feed<HostEvent>({
     keyOf(event) {
-      if (event.kind === "progress") return `progress ${event.call}`;
+      if (event.kind === "progress") return `progress ${event.id}`;
       if (event.kind === "server") return `server ${event.server}`;
       if (event.kind === "catalog") return `catalog ${event.server} ${event.changed}`;
       return event.kind === "resource" ? `resource ${event.server} ${event.uri}` : undefined;

@@ -1,4 +1,5 @@
 import type { Clock } from "../client/clock.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import type { RootDefinition } from "./answers/roots.ts";
 import type { RootWatch } from "./node/roots.ts";
 
@@ -23,6 +24,7 @@ export class ExposedRoots {
   }
 
   async set(roots: readonly RootDefinition[]): Promise<void> {
+    for (const { uri } of roots) if (!uri.startsWith("file://")) throw unusable(uri);
     this.#all = roots;
     // Elsewhere than on Node there are no directories to look at.
     this.#watching ??= import("./node/roots.ts").then(
@@ -40,4 +42,9 @@ export class ExposedRoots {
     this.#isOver = true;
     this.#watch?.end();
   }
+}
+
+function unusable(uri: string): PortolanError {
+  const message = `roots: expected an address that begins with file://, got ${nameOf(uri)}; pathToFileURL of node:url makes one of a path`;
+  return new PortolanError("invalid-argument", message);
 }

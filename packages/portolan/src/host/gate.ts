@@ -1,3 +1,4 @@
+import { checkBounds } from "./bounds.ts";
 import { waitFor } from "./wait-for.ts";
 
 /** Lets so many through at a time; the others wait in line. */
@@ -6,6 +7,7 @@ export class Gate {
   #line: (() => void)[] = [];
 
   constructor(width: number) {
+    checkBounds("", { startsAtOnce: width }, 1);
     this.#free = width;
   }
 

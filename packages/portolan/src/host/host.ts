@@ -12,16 +12,17 @@ import type {
 } from "../protocol/types/index.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
-import type { Run, RunOptions, RunState, Task } from "./agent/run.ts";
+import type { Run, RunApproval, RunOptions, RunState, Task } from "./agent/run.ts";
 import { type StartedRun, startRun } from "./agent/start.ts";
-import { isState } from "./agent/state.ts";
+import { checkTask, isState } from "./agent/state.ts";
 import { type AnswersRoom, answersFor } from "./answers/answers-for.ts";
 import { createBudgets } from "./answers/budget.ts";
 import type { RootDefinition } from "./answers/roots.ts";
-import type { Host, HostCallOptions, HostOptions, ReadyOptions, ServerDefinition } from "./api.ts";
+import type { CompleteOptions, Host, HostCallOptions, HostOptions, ReadyOptions, ServerDefinition } from "./api.ts";
 import { Asking } from "./asking.ts";
 import { Calls, plain } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
+import { checkRunOptions } from "./check-options.ts";
 import { Consent } from "./consent.ts";
 import { toEntry } from "./definition.ts";
 import { Diary } from "./diary.ts";
@@ -129,8 +130,8 @@ export class LocalHost implements Host {
     };
   }
 
-  answer(id: string, answer: unknown): void {
-    this.#asking.answer(id, answer);
+  answer(id: string, answer: unknown): Promise<void> {
+    return this.#asking.answer(id, answer);
   }
 
   events(filter: EventFilter = {}): AsyncIterableIterator<HostEvent> {
@@ -167,26 +168,20 @@ export class LocalHost implements Host {
     server: string,
     ref: CompletionReference,
     argument: { name: string; value: string },
-    { signal, known }: HostCallOptions & { readonly known?: { [name: string]: string } } = {},
+    { signal, known }: CompleteOptions = {},
   ): Promise<Completion> {
     const client = await (await this.#servers.admitted(server, signal)).use(signal);
     return client.complete(ref, argument, { ...(signal && { signal }), ...(known && { known }) });
   }
 
   async follow(server: string, uri: string): Promise<() => Promise<void>> {
-    const client = await (await this.#servers.admitted(server)).use();
-    const watch = await client.watch({ uris: [uri] });
-    const hear = async () => {
-      for await (const change of watch) {
-        if (change.kind === "resource") this.#feed.tell({ kind: "resource", server, uri: change.uri });
-      }
-    };
-    hear().catch(({ message }) => this.#feed.tell({ kind: "warning", server, message: `${uri}: ${message}` }));
-    return () => watch.close();
+    return (await this.#servers.admitted(server)).follow(uri);
   }
 
   run(task: Task | RunState, options: RunOptions = {}): Run {
     if (this.#closing) throw new PortolanError("cancelled", "The host is closed");
+    checkRunOptions(options);
+    checkTask(task, options);
     const id = isState(task) ? task.id : crypto.randomUUID();
     if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is at work already`);
     const run = startRun({
@@ -229,7 +224,7 @@ export class LocalHost implements Host {
     await this.#servers.trust(server, typeof verdict === "boolean" ? { allow: verdict } : verdict);
   }
 
-  async check(server: string): Promise<{ readonly ms: number }> {
+  async ping(server: string): Promise<{ readonly ms: number }> {
     const client = await (await this.#servers.admitted(server)).use();
     const begun = this.#clock.now();
     await client.ping();
@@ -237,8 +232,7 @@ export class LocalHost implements Host {
   }
 
   async setLogLevel(server: string, level: LogLevel): Promise<void> {
-    const client = await (await this.#servers.admitted(server)).use();
-    await client.setLogLevel(level);
+    await (await this.#servers.admitted(server)).setLogLevel(level);
   }
 
   async show(server: string, tool: string, isVisible: boolean): Promise<void> {
@@ -287,7 +281,11 @@ export class LocalHost implements Host {
   #noteQuestion(question: Question): void {
     this.#feed.tell({ kind: "question", server: question.server, question });
     const run = question.run === undefined ? undefined : this.#runs.get(question.run);
-    if (question.kind === "approve") void run?.tell({ type: "approval", question });
+    if (isOfRun(question)) void run?.tell({ type: "approval", question });
     else void run?.tell({ type: "question", question });
   }
+}
+
+function isOfRun(question: Question): question is RunApproval {
+  return question.kind === "approve" && question.callId !== undefined;
 }

@@ -10,6 +10,7 @@ import { Pace } from "./catalog/pace.ts";
 import { openConnection } from "./connection.ts";
 import type { ServerEntry } from "./entry.ts";
 import { type HostEvent, offersChangedBy } from "./events.ts";
+import { Followed } from "./followed.ts";
 import type { Gate } from "./gate.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -17,8 +18,9 @@ import { Supervisor } from "./supervisor.ts";
 const patienceMs = 1_000;
 /** How much of one log message is told. */
 const maxLogChars = 64 * 1024;
-/** It tells of no changes, or is gone. */
-const expected: readonly string[] = ["capability-missing", "connection-closed", "cancelled"];
+/** It is gone, or tells of no changes. */
+const isGone: readonly string[] = ["connection-closed", "cancelled"];
+const isQuiet: readonly string[] = [...isGone, "capability-missing"];
 const kinds: readonly OfferKind[] = ["tools", "prompts", "resources"];
 
 /** What a host lends to each of its servers. */
@@ -55,6 +57,8 @@ export class HostedServer {
   /** The connection whose lists were read. */
   #introduced: Client | undefined;
   #turn: Promise<void> = Promise.resolve();
+  readonly #followed: Followed;
+  #logLevel: LogLevel;
 
   constructor(entry: ServerEntry, digest: string, house: Household) {
     this.entry = entry;
@@ -62,6 +66,11 @@ export class HostedServer {
     this.#house = house;
     this.trustsHints = entry.settings.trustHints ?? entry.source.kind === "code";
     this.isOff = entry.settings.disabled === true;
+    this.#logLevel = house.logLevel;
+    this.#followed = new Followed(
+      (uri) => house.tell({ kind: "resource", server: entry.name, uri }),
+      (uri, thrown) => this.#unheard(thrown, isGone, ` of ${uri}`),
+    );
     const { gate, clock } = house;
     this.supervisor = new Supervisor(entry, {
       gate,
@@ -87,6 +96,17 @@ export class HostedServer {
     return this.supervisor.use(signal);
   }
 
+  /** Tells of changes of a resource, also after a restart, until what it gives is called. */
+  async follow(uri: string): Promise<() => Promise<void>> {
+    return this.#followed.add(await this.use(), uri);
+  }
+
+  /** What it is to log from now on, also after a restart. */
+  async setLogLevel(level: LogLevel): Promise<void> {
+    await (await this.use()).setLogLevel(level);
+    this.#logLevel = level;
+  }
+
   /** Has one list read again, though never faster than is good for anybody. */
   refresh(kind: OfferKind): void {
     this.#paces[kind].want();
@@ -105,14 +125,14 @@ export class HostedServer {
   }
 
   #open(signal: AbortSignal) {
-    const { tell, info, logLevel, clock, auth, via } = this.#house;
+    const { tell, info, clock, auth, via } = this.#house;
     const answers = this.#house.answersFor(this);
     const { name: server } = this;
     const warn = (message: string) => tell({ kind: "warning", server, message });
     return openConnection(this.entry, {
       signal,
       info,
-      logLevel,
+      logLevel: this.#logLevel,
       clock,
       answers,
       ...(answers.sample && { capabilities: { sampling: { tools: {} } } }),
@@ -146,6 +166,7 @@ export class HostedServer {
     const offers = Object.assign({ ...lists }, ...parts, instructions !== undefined && { instructions });
     await this.#house.takeIn(this, offers);
     this.#introduced = client;
+    this.#followed.goOn(client);
     // From now on: what has changed meanwhile waits in the watch.
     watching.then((watch) => {
       if (!watch) return undefined;
@@ -192,7 +213,9 @@ export class HostedServer {
 
   /** The changes that a connection tells of, if it does. */
   #watch(client: Client): Promise<Watch | undefined> {
-    return client.watch({ tools: true, prompts: true, resources: true }).catch((thrown) => this.#unheard(thrown));
+    return client
+      .watch({ tools: true, prompts: true, resources: true })
+      .catch((thrown) => this.#unheard(thrown, isQuiet));
   }
 
   async #hear(watch: Watch): Promise<void> {
@@ -202,13 +225,13 @@ export class HostedServer {
         if (kind) this.refresh(kind);
       }
     } catch (thrown) {
-      this.#unheard(thrown);
+      this.#unheard(thrown, isQuiet);
     }
   }
 
-  #unheard(thrown: unknown): undefined {
+  #unheard(thrown: unknown, expected: readonly string[], what = ""): undefined {
     const isExpected = thrown instanceof PortolanError && expected.includes(thrown.code);
-    if (!isExpected) this.#warn(`changes are not heard of: ${toError(thrown).message}`);
+    if (!isExpected) this.#warn(`changes${what} are not heard of: ${toError(thrown).message}`);
   }
 
   #warn(message: string): void {

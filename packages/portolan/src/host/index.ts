@@ -25,14 +25,26 @@ export {
   storageSink,
   verifyActivityFile,
 } from "./activity/index.ts";
-export type { Run, RunDone, RunEnd, RunEvent, RunOptions, RunState, Task, WantedCall } from "./agent/run.ts";
+export type {
+  Run,
+  RunApproval,
+  RunDone,
+  RunEnd,
+  RunEvent,
+  RunOptions,
+  RunState,
+  Task,
+  WantedCall,
+} from "./agent/run.ts";
 export type { SamplingLimits } from "./answers/budget.ts";
 export type { RootDefinition } from "./answers/roots.ts";
 export type {
+  CompleteOptions,
   Conversation,
   Host,
   HostCallOptions,
   HostOptions,
+  ReadyOptions,
   SamplingOptions,
   ServerDefinition,
 } from "./api.ts";
@@ -116,9 +128,11 @@ export {
 export type {
   Action,
   Answerer,
+  AnswerOf,
   AnswerScope,
   ApprovalQuestion,
   ApprovalVerdict,
+  Asked,
   FormAnswer,
   FormQuestion,
   HostAnswers,

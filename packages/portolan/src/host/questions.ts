@@ -41,7 +41,7 @@ export type Action =
 export interface ApprovalQuestion extends Asked {
   readonly kind: "approve";
   /** The call as the model names it. */
-  readonly call?: string;
+  readonly callId?: string;
   readonly action: Action;
   /** Why it is asked. */
   readonly reason: string;

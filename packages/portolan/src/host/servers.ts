@@ -15,7 +15,7 @@ import type { HostEvent } from "./events.ts";
 import { HostedServer, type Household } from "./hosted-server.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
-import type { ServerState, ServerStatus } from "./status.ts";
+import { absence, type ServerState, type ServerStatus } from "./status.ts";
 import type { Barrier } from "./supervisor.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -178,11 +178,10 @@ export class Servers {
     const { catalog } = this.#with;
     const missing = this.all.filter(({ name }) => (wanted?.includes(name) ?? true) && !catalog.knows(name));
     await this.start(missing, withinMs, signal);
-    return missing.flatMap(({ name, supervisor }) => {
-      const { state, reason } = supervisor.status;
-      if (catalog.knows(name) || state === "disabled") return [];
-      return [`${name} takes no part: it is ${state}${reason === undefined ? "" : `, ${reason}`}`];
-    });
+    const strangers = (wanted ?? []).filter((name) => !this.#members.has(name));
+    const failed = missing.filter(({ name, supervisor }) => !catalog.knows(name) && supervisor.state !== "disabled");
+    const absent = failed.map(({ name, supervisor }) => absence(name, supervisor.status));
+    return [...strangers.map((name) => absence(name)), ...absent];
   }
 
   async close(): Promise<void> {

@@ -17,7 +17,7 @@ export type ServerState =
   | "down"
   /** Somebody must sign in first. */
   | "login"
-  /** The host is closed. */
+  /** It was removed, or the host is closed. */
   | "closed";
 
 /** A server as an interface shows it. */
@@ -38,4 +38,17 @@ export interface ServerStatus {
   readonly restarts: number;
   /** In so many milliseconds it is tried again. */
   readonly retryInMs?: number;
+}
+
+/** Why a server is in its state, also where that needs no word beside its state. */
+export function whyOf({ state, reason }: Pick<ServerStatus, "state" | "reason">): string | undefined {
+  if (reason !== undefined || state !== "untrusted") return reason;
+  return "nobody has agreed to it: give the host `answers.trust`, or call `host.trust`";
+}
+
+/** Why a server takes no part in a run; one without a status is not there. */
+export function absence(name: string, status?: ServerStatus): string {
+  if (!status) return `${name} takes no part: there is no such server`;
+  const why = whyOf(status);
+  return `${name} takes no part: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
 }

@@ -5,7 +5,7 @@ import { PortolanError } from "../errors.ts";
 import type { Connection } from "./connection.ts";
 import type { ServerEntry } from "./entry.ts";
 import type { Gate } from "./gate.ts";
-import type { ServerState, ServerStatus } from "./status.ts";
+import { type ServerState, type ServerStatus, whyOf } from "./status.ts";
 import { waitFor } from "./wait-for.ts";
 
 const firstPauseMs = 1_000;
@@ -202,7 +202,7 @@ export class Supervisor {
 
   #unusable(): PortolanError {
     const { name } = this.entry;
-    const { retryInMs } = this.status;
+    const { retryInMs, ...status } = this.status;
     const what: { [state in ServerState]?: string } = {
       disabled: "is switched off",
       misconfigured: "cannot be started as it is configured",
@@ -210,7 +210,8 @@ export class Supervisor {
       down: `is down; it is tried again in ${Math.ceil((retryInMs ?? 0) / 1_000)} s`,
       closed: "was removed, or its host is closed",
     };
-    const why = this.#reason === undefined ? "" : `: ${this.#reason}`;
+    const reason = whyOf(status);
+    const why = reason === undefined ? "" : `: ${reason}`;
     return new PortolanError("server-unavailable", `${name} ${what[this.#state] ?? this.#state}${why}`);
   }
 }

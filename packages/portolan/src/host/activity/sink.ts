@@ -17,6 +17,8 @@ export interface ActivityText {
 
 /** A log as it was at one moment. */
 export interface ActivityReading {
+  /** What the oldest text follows, where those before it were let go. */
+  readonly base?: ActivityHead;
   /** The head as it is kept apart from the lines; `missing` and `unreadable` where there should be one. */
   readonly head?: ActivityHead | "missing" | "unreadable";
   /** Whole lines, except at the end of the last text; the latest text first where that was asked for. */

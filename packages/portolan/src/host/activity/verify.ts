@@ -11,7 +11,7 @@ export async function verifyActivity(
   isLinear: boolean,
   contains?: string,
 ): Promise<ActivityVerdict> {
-  const verifier = new Verifier(isLinear, reading.head, contains);
+  const verifier = new Verifier(isLinear, reading, contains);
   for await (const { part, text } of reading.texts) {
     const damage = await verifier.take(part, text);
     if (damage) return damage;
@@ -23,7 +23,7 @@ class Verifier {
   readonly #isLinear: boolean;
   readonly #kept: ActivityReading["head"];
   readonly #contains: string | undefined;
-  #last: ActivityHead = emptyHead;
+  #last: ActivityHead;
   /** All seals so far, where the chain may fork. */
   readonly #seen = new Map<string, ActivityHead>([["", emptyHead]]);
   #entries = 0;
@@ -37,12 +37,13 @@ class Verifier {
   #bodyLines = 0;
   #rest = "";
 
-  constructor(isLinear: boolean, kept: ActivityReading["head"], contains: string | undefined) {
+  constructor(isLinear: boolean, { head: kept, base = emptyHead }: ActivityReading, contains: string | undefined) {
     this.#isLinear = isLinear;
+    this.#last = base;
     this.#kept = kept;
     this.#contains = contains;
     this.#hasKept = typeof kept !== "object" || kept.block === 0;
-    this.#hasWanted = contains === undefined || contains === "";
+    this.#hasWanted = contains === undefined || contains === "" || contains === base.seal;
   }
 
   async take(part: string, text: string): Promise<ActivityVerdict | undefined> {

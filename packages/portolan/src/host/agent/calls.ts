@@ -89,7 +89,7 @@ function callOptions({ id }: WantedCall, room: CallRoom): HostCallOptions {
   return {
     by: "model",
     run,
-    call: id,
+    callId: id,
     conversation,
     signal,
     answers: { ...options.answers, ...(approve && { approve }) },

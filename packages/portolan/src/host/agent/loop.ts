@@ -41,7 +41,7 @@ export class Loop {
   readonly #usage: { inputTokens: number; outputTokens: number } = { inputTokens: 0, outputTokens: 0 };
   #messages: SamplingMessage[];
   #pending: readonly WantedCall[];
-  #settled: readonly ToolResultContent[];
+  #results: readonly ToolResultContent[];
   /** Answers to what is pending at the beginning; they hold for nothing that comes later. */
   #decisions: RunOptions["decisions"];
   #turns: number;
@@ -57,7 +57,7 @@ export class Loop {
     this.#contextTokens = contextTokens;
     this.#messages = [...(state?.messages ?? messagesOf(history))];
     this.#pending = state?.pending ?? [];
-    this.#settled = state ? resultsIn(state) : [];
+    this.#results = state ? resultsIn(state) : [];
     this.#decisions = decisions;
     this.#turns = state?.turns ?? 0;
     this.#calls = state?.calls ?? 0;
@@ -104,7 +104,7 @@ export class Loop {
     const { maxTurns = 20, maxCalls = 100 } = options;
     for (;;) {
       if (this.#calls + this.#pending.length > maxCalls) return "max-calls";
-      if (this.#pending.length + this.#settled.length > 0) {
+      if (this.#pending.length + this.#results.length > 0) {
         const isDone = await this.#makeCalls();
         if (!isDone) return "approval";
       }
@@ -114,7 +114,7 @@ export class Loop {
       if (turn.calls.length === 0 && turn.unreadable.length === 0) return endOf(turn.stopReason);
       this.#pending = turn.calls;
       // A call that cannot be read has its answer at once.
-      this.#settled = turn.unreadable.map(({ id, name }) => refuse(id, name));
+      this.#results = turn.unreadable.map(({ id, name }) => refuse(id, name));
     }
   }
 
@@ -177,7 +177,7 @@ export class Loop {
       const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
       const ids = new Set(made.map(({ toolUseId }) => toolUseId));
       // At once, whatever became of the others: what is done must not be done again by whoever goes on from here.
-      this.#settled = [...this.#settled, ...made];
+      this.#results = [...this.#results, ...made];
       this.#pending = this.#pending.filter(({ id }) => !ids.has(id));
       this.#calls += made.length;
       const failed = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
@@ -187,8 +187,8 @@ export class Loop {
       if (failed.length > 0) return false;
     }
     this.#decisions = undefined;
-    this.#messages.push({ role: "user", content: [...this.#settled] });
-    this.#settled = [];
+    this.#messages.push({ role: "user", content: [...this.#results] });
+    this.#results = [];
     return true;
   }
 
@@ -212,7 +212,7 @@ export class Loop {
       id: this.#with.id,
       messages: this.#messages,
       pending: this.#pending,
-      settled: this.#settled.length === 0 ? [] : [{ role: "user", content: [...this.#settled] }],
+      results: this.#results.length === 0 ? [] : [{ role: "user", content: [...this.#results] }],
       contentFrom: [...contentFrom],
       resourcesFrom: [...resourcesFrom],
       found: this.#toolbox.found,

@@ -26,8 +26,8 @@ export interface RunOptions {
    * `host.run(state, { decisions })` when there is one.
    */
   readonly approvals?: "wait" | "pause";
-  /** Answers to what a paused run has asked, by the `call` of each question. */
-  readonly decisions?: { readonly [call: string]: boolean };
+  /** Answers to what a paused run has asked, by the `callId` of each question. */
+  readonly decisions?: { readonly [callId: string]: boolean };
   /** How often the model may speak; 20 unless said. */
   readonly maxTurns?: number;
   /** How many tools may be called in all; 100 unless said. */
@@ -69,7 +69,7 @@ export interface RunState {
    */
   readonly pending: readonly WantedCall[];
   /** Results of the same turn that wait for the others. */
-  readonly settled: readonly SamplingMessage[];
+  readonly results: readonly SamplingMessage[];
   /** Servers whose words are in it. */
   readonly contentFrom: readonly string[];
   /** Servers whose resources are in it. */
@@ -97,6 +97,11 @@ export type RunEnd =
   | "cancelled"
   | "failed";
 
+/** What must be approved in a run. */
+export interface RunApproval extends ApprovalQuestion {
+  readonly callId: string;
+}
+
 /** What happens in a run. */
 export type RunEvent =
   | { readonly type: "text"; readonly delta: string }
@@ -112,7 +117,7 @@ export type RunEvent =
   | { readonly type: "tool"; readonly stage: "progress"; readonly id: string; readonly progress: Progress }
   | { readonly type: "tool"; readonly stage: "result"; readonly id: string; readonly result: CallToolResult }
   /** Something must be approved: by `answers.approve`, by `host.answer`, or, if the run pauses, by `decisions`. */
-  | { readonly type: "approval"; readonly question: ApprovalQuestion }
+  | { readonly type: "approval"; readonly question: RunApproval }
   /** A server asks something; it is answered by `answers` or by `host.answer`. */
   | { readonly type: "question"; readonly question: Question }
   | { readonly type: "usage"; readonly model: string; readonly usage: Usage }
@@ -128,12 +133,12 @@ export interface RunDone {
   readonly text: string;
   /** Why it failed. */
   readonly error?: Error;
-  /** Of all turns together. */
+  /** Of all turns together since it began, or went on. */
   readonly usage: Usage;
   readonly state: RunState;
 }
 
-/** A model at work. It works whether or not anybody iterates; who leaves the iteration ends it. */
+/** A model at work. It works whether or not anybody iterates; one may, and ends it by leaving. */
 export interface Run extends AsyncIterable<RunEvent> {
   readonly id: string;
   /** The last event; never rejects. */

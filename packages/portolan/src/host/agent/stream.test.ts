@@ -72,6 +72,13 @@ test("who leaves before the end says so, who stays to the end does not", async (
   await reader.return?.();
   expect(left()).toBe(1);
   await stream.tell(done);
-  for await (const _ of stream);
   expect(left()).toBe(1);
+  let leaving = 0;
+  const other = new EventStream(() => {
+    leaving += 1;
+  });
+  const reading = other[Symbol.asyncIterator]();
+  await other.tell(done);
+  expect([(await reading.next()).done, (await reading.next()).done]).toEqual([false, true]);
+  expect(leaving).toBe(0);
 });

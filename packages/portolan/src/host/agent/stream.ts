@@ -1,3 +1,4 @@
+import { PortolanError } from "../../errors.ts";
 import type { RunDone, RunEvent } from "./run.ts";
 
 const maxUnread = 1_000;
@@ -7,6 +8,7 @@ export class EventStream implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunDone>;
   readonly #left: () => void;
   #unread: RunEvent[] = [];
+  #isTaken = false;
   #isRead = false;
   #isOver = false;
   #isReleased = false;
@@ -46,7 +48,15 @@ export class EventStream implements AsyncIterable<RunEvent> {
     this.#wakeWriters();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
+  [Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
+    if (this.#isTaken) {
+      throw new PortolanError("invalid-argument", "run: its events are read already; they are for one reader");
+    }
+    this.#isTaken = true;
+    return this.#read();
+  }
+
+  async *#read(): AsyncGenerator<RunEvent> {
     this.#isRead = true;
     try {
       for (;;) {

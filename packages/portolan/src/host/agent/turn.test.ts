@@ -11,6 +11,7 @@ function model(stream: Model["stream"]): Model {
 function saying(...events: ModelEvent[]): Model {
   return model(async function* () {
     yield* events;
+    yield { type: "end", stopReason: "endTurn", model: "m" };
   });
 }
 
@@ -59,8 +60,35 @@ test("no two calls of a turn share an id", async () => {
   );
   expect(calls.map(({ id, name }) => [id, name])).toEqual([
     ["1", "a"],
-    ["1_", "b"],
+    ["call_1", "b"],
   ]);
-  expect(unreadable.map(({ id }) => id)).toEqual(["1__"]);
-  expect(content.map((block) => block.type === "tool_use" && block.id)).toEqual(["1", "1_", "1__"]);
+  expect(unreadable.map(({ id }) => id)).toEqual(["call_2"]);
+  expect(content.map((block) => block.type === "tool_use" && block.id)).toEqual(["1", "call_1", "call_2"]);
+});
+
+test("no call has the id of one that was made before", async () => {
+  const call = { type: "tool", id: "1", name: "a", input: {} } as const;
+  const { type: _, ...rest } = call;
+  const messages = [{ role: "assistant" as const, content: [{ type: "tool_use" as const, ...rest }] }];
+  const { calls } = await readTurn(saying(call), { ...request, messages }, tell);
+  expect(calls.map(({ id }) => id)).toEqual(["call_2"]);
+});
+
+test("a model that cannot be told to stop has said what it said", async () => {
+  const said: ModelEvent[] = [
+    { type: "text", delta: "hello" },
+    { type: "end", stopReason: "endTurn", model: "m" },
+  ];
+  const clumsy = model(() => ({
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const value = said.shift();
+        return value ? { value, done: false } : { value: undefined, done: true };
+      },
+      return() {
+        throw new Error("not now");
+      },
+    }),
+  }));
+  expect((await readTurn(clumsy, request, tell)).text).toBe("hello");
 });

@@ -1,7 +1,12 @@
+import { readCall, turnOf, unended } from "../../models/complete.ts";
+import { createCallIds } from "../../models/content.ts";
 import type { EndEvent, Model, ModelRequest, UnreadableToolEvent, Usage } from "../../models/model.ts";
 import type { SamplingContent } from "../../protocol/types/index.ts";
 import { waitFor } from "../wait-for.ts";
 import type { RunEvent, WantedCall } from "./run.ts";
+
+/** So many calls no honest turn has; whoever goes on is not heard out. */
+const maxCalls = 1_000;
 
 /** What a model said in one turn. */
 export interface Turn {
@@ -25,25 +30,29 @@ export async function readTurn(
   const calls: WantedCall[] = [];
   const unreadable: UnreadableToolEvent[] = [];
   const content: SamplingContent[] = [];
-  const ids = new Set<string>();
+  const nextId = createCallIds(request.messages);
   let text = "";
   let end: EndEvent | undefined;
-  for await (const event of untilAborted(model.stream(request), request.signal)) {
+  for await (const event of untilAborted(turnOf(model, request), request.signal)) {
     if (event.type === "text") text += event.delta;
     if (event.type === "text" || event.type === "thinking") await tell(event);
     if (event.type === "end") end = event;
     if (event.type !== "tool") continue;
-    // Answers and approvals find their call by its id: no two of a turn may share one.
-    let { id } = event;
-    while (ids.has(id)) id += "_";
-    ids.add(id);
-    const { name, input = {} } = event;
+    // Results and approvals find their call by its id: no two of a conversation may share one.
+    const id = nextId(event.id);
+    const call = readCall(event);
+    const { name, input = {} } = call;
     content.push({ type: "tool_use", id, name, input });
-    if (event.unreadable === undefined) calls.push({ id, name, input });
-    else unreadable.push({ ...event, id });
+    if (call.unreadable === undefined) calls.push({ id, name, input });
+    else unreadable.push({ ...call, id });
+    if (calls.length + unreadable.length === maxCalls) {
+      end = { type: "end", stopReason: "toolUse", model: model.id };
+      break;
+    }
   }
   if (text !== "") content.unshift({ type: "text", text });
-  const { stopReason = "endTurn", usage, model: name = model.id } = end ?? {};
+  if (!end) throw unended(model);
+  const { stopReason, usage, model: name } = end;
   return { text, content, calls, unreadable, stopReason, usage, model: name };
 }
 
@@ -57,7 +66,7 @@ async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): 
       yield value;
     }
   } finally {
-    // Not awaited: it may never come.
-    iterator.return?.().catch(() => {});
+    // Not awaited: it may never come. Whatever else it does, the turn is over.
+    (async () => iterator.return?.())().catch(() => {});
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../../client/clock.ts";
+import { checkBounds } from "../bounds.ts";
 
 /** What one server may use of the models. */
 export interface SamplingLimits {
@@ -23,8 +24,9 @@ export class Budget {
   readonly #recent: number[] = [];
 
   constructor(limits: SamplingLimits, clock: Clock) {
-    this.#limits = { maxTokens: 4_096, tokens: 100_000, requests: 1_000, requestsPerMinute: 10, ...limits };
-    this.maxTokens = this.#limits.maxTokens;
+    const { maxTokens = 4_096, tokens = 100_000, requests = 1_000, requestsPerMinute = 10 } = limits;
+    this.#limits = { maxTokens, tokens, requests, requestsPerMinute };
+    this.maxTokens = maxTokens;
     this.#clock = clock;
   }
 
@@ -48,9 +50,9 @@ export class Budget {
     return undefined;
   }
 
-  /** What an answer may still have of a wish for so many, beside what its request takes. */
-  grant(wanted: number, inputTokens = 0): number {
-    return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens - inputTokens));
+  /** What an answer may still have of a wish for so many, beside what its request takes; `held` was counted for it before. */
+  grant(wanted: number, inputTokens = 0, held = 0): number {
+    return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens + held - inputTokens));
   }
 
   /** Corrects what was counted for a request by what it has used. */
@@ -65,11 +67,21 @@ export function createBudgets(
   clock: Clock,
 ): (server: string) => Budget {
   const { servers = {}, ...limits } = options;
+  checkLimits("sampling.", limits);
+  for (const [server, own] of Object.entries(servers)) checkLimits(`sampling.servers.${server}.`, own);
   const budgets = new Map<string, Budget>();
   return (server) => {
     const own = Object.hasOwn(servers, server) ? servers[server] : {};
-    const budget = budgets.get(server) ?? new Budget({ ...limits, ...own }, clock);
+    const budget = budgets.get(server) ?? new Budget({ ...limits, ...said(own) }, clock);
     budgets.set(server, budget);
     return budget;
   };
+}
+
+function checkLimits(of: string, { maxTokens, tokens, requests, requestsPerMinute }: SamplingLimits): void {
+  checkBounds(of, { maxTokens, tokens, requests, requestsPerMinute });
+}
+
+function said(limits: SamplingLimits = {}): SamplingLimits {
+  return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
 }

@@ -2,7 +2,7 @@ import type { QuestionContext } from "../../client/answers.ts";
 import { RpcError } from "../../jsonrpc/errors.ts";
 import { chooseModel } from "../../models/choose.ts";
 import type { Model, Usage } from "../../models/model.ts";
-import { needsOf } from "../../models/needs.ts";
+import { lacksOf, needsOf } from "../../models/needs.ts";
 import { answerSampling } from "../../models/sampling.ts";
 import { estimateTokens } from "../../models/tokens.ts";
 import type { CreateMessageParams, CreateMessageResult } from "../../protocol/types/index.ts";
@@ -40,18 +40,18 @@ export async function sample(
   const { server, models, budget, note } = sampling;
   // A server sees nothing of the conversation, whatever it asks for.
   const { includeContext: _, ...own } = wanted;
-  const inputTokens = estimateTokens([own.systemPrompt ?? "", own.messages, own.tools ?? []]);
+  const inputTokens = sizeOf(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
   const model = chooseModel(models, params.modelPreferences, needsOf(params));
   if (!model) throw refused("no model here can take what it holds", note, { server });
   const mayUse = inputTokens + params.maxTokens;
   const excess = budget.take(mayUse);
   if (excess !== undefined) throw refused(`this server may use no more than ${excess}`, note, { limit: excess });
-  const spent = { tokens: inputTokens };
+  const account = { held: mayUse, spent: inputTokens };
   try {
-    return await review(sampling, { params, model, inputTokens, spent }, signal, during);
+    return await review(sampling, { params, model, inputTokens, account }, signal, during);
   } finally {
-    budget.settle(mayUse, spent.tokens);
+    budget.settle(account.held, account.spent);
   }
 }
 
@@ -60,8 +60,8 @@ interface Allowed {
   readonly params: CreateMessageParams;
   readonly model: Model;
   readonly inputTokens: number;
-  /** What it has used so far. */
-  readonly spent: { tokens: number };
+  /** What is counted for it, and what it has used so far. */
+  readonly account: { held: number; spent: number };
 }
 
 async function review(
@@ -70,8 +70,8 @@ async function review(
   signal: AbortSignal,
   during: During,
 ): Promise<CreateMessageResult> {
-  const { inputTokens, spent } = allowed;
-  let { params, model } = allowed;
+  const { account } = allowed;
+  let { params, model, inputTokens } = allowed;
   const reviews = reviewsOf(model);
   const options = { own: during.answers, signal };
   const asked = { kind: "sample" as const, server, ...(during.run !== undefined && { run: during.run }) };
@@ -82,7 +82,7 @@ async function review(
         stage: "request",
         params,
         model: choiceOf(model),
-        alternatives: models.filter((other) => other !== model).map(choiceOf),
+        alternatives: models.filter((other) => other !== model && canTake(other, params)).map(choiceOf),
         inputTokens,
         left: budget.left,
       },
@@ -91,7 +91,14 @@ async function review(
     if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
     await decided(verdict, model);
     if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", note, { stage: "request" });
-    if (verdict.params) params = { ...verdict.params, maxTokens: budget.grant(verdict.params.maxTokens) };
+    if (verdict.params) {
+      inputTokens = sizeOf(verdict.params);
+      const maxTokens = budget.grant(verdict.params.maxTokens, inputTokens, account.held);
+      params = { ...verdict.params, maxTokens };
+      budget.settle(account.held, inputTokens + maxTokens);
+      account.held = inputTokens + maxTokens;
+      account.spent = inputTokens;
+    }
   }
   note("asked", { model: model.id, params });
 
@@ -102,7 +109,7 @@ async function review(
       usage = used;
     },
   });
-  spent.tokens = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
+  account.spent = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
   if (reviews.response) {
     const verdict = await asking.ask<"sample">({ ...asked, stage: "response", params, result }, options);
     if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", note, { stage: "response" });
@@ -116,6 +123,14 @@ async function review(
 function refused(why: string, note: Sampling["note"], data: object): RpcError {
   note("refused", { ...data, why });
   return new RpcError(-1, `Sampling was refused: ${why}`);
+}
+
+function sizeOf({ systemPrompt = "", messages, tools = [] }: CreateMessageParams): number {
+  return estimateTokens([systemPrompt, messages, tools]);
+}
+
+function canTake(model: Model, params: CreateMessageParams): boolean {
+  return lacksOf(model, needsOf(params)).length === 0;
 }
 
 function choiceOf({ id, capabilities, notice }: Model): ModelChoice {

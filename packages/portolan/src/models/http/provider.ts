@@ -55,7 +55,7 @@ export function createProvider(
     headers: toHeaders(sent),
     name: `${options.model} at ${url.host}`,
     host: url.host,
-    limits: { ...defaultLimits, ...options.limits },
+    limits: limitsOf(options),
     retries: options.retries ?? 3,
     maxDelayMs: options.maxDelayMs ?? 60_000,
     idleMs: options.idleMs ?? 240_000,
@@ -65,6 +65,12 @@ export function createProvider(
     onRetry: options.onRetry,
     hide: (text) => secrets.reduce((rest, secret) => rest.replaceAll(secret, "***"), text),
   };
+}
+
+/** One that is undefined holds as it does for all. */
+function limitsOf({ limits = {} }: ProviderOptions): ModelLimits {
+  const said = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+  return { ...defaultLimits, ...Object.fromEntries(said) };
 }
 
 function toUrl(baseUrl: string, path: string): URL {

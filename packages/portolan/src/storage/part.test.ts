@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { storageContract } from "./contract-suite.ts";
+import { createMemoryStorage } from "./memory.ts";
+import { partOf } from "./part.ts";
+
+describe("a part of a storage keeps the contract", () => {
+  const make = async () => {
+    let now = 0;
+    const whole = createMemoryStorage({ now: () => now });
+    await whole.kv.set("a", "of somebody else");
+    const storage = { ...whole, kv: partOf(whole.kv, "ada"), log: whole.log, bus: whole.bus };
+    const passTime = async (ms: number) => {
+      now += ms;
+    };
+    return { storage, other: storage, passTime };
+  };
+  for (const { name, run } of storageContract(make)) if (name.startsWith("kv:")) test(name, run);
+});
+
+test("nobody sees what is another's, whatever they are called", async () => {
+  const { kv } = createMemoryStorage();
+  const owners = ["", "a", "a/", "a/b", "ab", "1/a", "of/1/a/"];
+  for (const owner of owners) await partOf(kv, owner).set("b/key", owner);
+  for (const owner of owners) {
+    const part = partOf(kv, owner);
+    expect(await part.get("b/key")).toBe(owner);
+    expect(await part.list("")).toEqual([{ key: "b/key", value: owner }]);
+    expect(await part.list("", { after: "b/key" })).toEqual([]);
+  }
+});

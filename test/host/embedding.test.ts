@@ -1,0 +1,388 @@
+import {
+  createHost,
+  type FormQuestion,
+  memorySink,
+  openActivity,
+  type RunApproval,
+  type SamplingRequestQuestion,
+} from "portolan/host";
+import { type Model, type ModelEvent, scripted } from "portolan/models";
+import { createServer } from "portolan/server";
+import { createMemoryStorage } from "portolan/storage";
+import { expect, test } from "vitest";
+import { allow, entriesOf, eventOf, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
+
+/** A server that asks its client for something. */
+function asker() {
+  return createServer({ name: "asker", version: "1.0.0" })
+    .tool("form", {
+      description: "Asks for a number",
+      async run(_, ctx) {
+        const answer = await ctx.elicit("n", {
+          message: "How many?",
+          form: { type: "object", properties: { n: { type: "integer", minimum: 1 } }, required: ["n"] },
+        });
+        return JSON.stringify(answer);
+      },
+    })
+    .tool("sample", {
+      description: "Asks a model",
+      async run(_, ctx) {
+        const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Say something" } }];
+        const { content } = await ctx.sample("s", { messages, maxTokens: 900 });
+        return JSON.stringify(content);
+      },
+    });
+}
+
+test("an answer that does not fit its form is refused, and the question still waits", async () => {
+  const host = await makeHost({
+    servers: { a: inMemory(asker()) },
+    policy: allow,
+    answers: { elicit: "later" },
+  });
+  const events = host.events({ kinds: ["question"] });
+  const calling = host.callTool("a", "form");
+  const { question } = await eventOf(events, "question");
+  expect((question as FormQuestion).params.message).toBe("How many?");
+  await expect(host.answer(question.id, { action: "accept", content: { n: "many" } })).rejects.toMatchObject({
+    code: "answer-invalid",
+    message: expect.stringContaining("n: "),
+  });
+  expect(host.questions.map(({ id }) => id)).toEqual([question.id]);
+  await host.answer(question.id, { action: "accept", content: { n: 3 } });
+  expect(JSON.stringify(await calling)).toContain("3");
+});
+
+test("of two answers to one question the first counts, and the other is told so", async () => {
+  const host = await makeHost({ servers: { a: inMemory(asker()) }, policy: allow, answers: { elicit: "later" } });
+  const events = host.events({ kinds: ["question"] });
+  const calling = host.callTool("a", "form");
+  const { question } = await eventOf(events, "question");
+  const answers = [1, 2].map((n) => host.answer(question.id, { action: "accept", content: { n } }));
+  const ends = await Promise.allSettled(answers);
+  expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  expect(JSON.stringify(await calling)).toContain("1");
+});
+
+test("an answer to a host that is closed is no answer", async () => {
+  const host = await makeHost({ servers: { g: inMemory(greeter()) }, answers: { approve: "later" } });
+  const events = host.events({ kinds: ["question"] });
+  const calling = host.callTool("g", "greet").catch((error: Error) => error.message);
+  const { question } = await eventOf(events, "question");
+  const closing = host.close();
+  await expect(host.answer(question.id, true)).rejects.toThrow("no question");
+  await closing;
+  expect(await calling).toContain("closed");
+});
+
+test.each([
+  ["a word", { approve: "wait" }, 'answers.approve: expected a function or "later", got "wait"'],
+  ["yes", { elicit: true }, 'answers.elicit: expected a function or "later", got boolean true'],
+  [
+    "an answer to nothing",
+    { aprove: () => true },
+    "answers.aprove: there are no such questions; there are trust, approve",
+  ],
+])("%s is no way of answering", async (_, answers, message) => {
+  await expect(createHost({ answers: answers as never })).rejects.toThrow(message);
+  const host = await makeHost({ model: puppet() });
+  expect(() => host.run("x", { answers: answers as never })).toThrow(message);
+  await host.add("g", inMemory(greeter()));
+  const own = { approve: () => true, ...answers } as never;
+  await expect(host.callTool("g", "greet", {}, { answers: own })).rejects.toThrow(message);
+});
+
+const small: Model = scripted([{ say: "small" }], { id: "small", capabilities: { tools: false, images: false } });
+
+test("a model that is chosen for a server must be one of those that can", async () => {
+  const asked: SamplingRequestQuestion[] = [];
+  const answers = ["other", "small"];
+  const host = await makeHost({
+    servers: { a: inMemory(asker()) },
+    policy: allow,
+    model: [puppet({ say: "large" }, { say: "large" }), small],
+    answers: {
+      sample(question) {
+        if (question.stage === "response") return true;
+        asked.push(question);
+        return { allow: true, model: answers.shift() ?? "" };
+      },
+    },
+  });
+  await expect(host.callTool("a", "sample")).rejects.toThrow(
+    'answers.sample: expected a model that can answer (puppet, small), got "other"',
+  );
+  expect(asked[0]?.alternatives.map(({ id }) => id)).toEqual(["small"]);
+  expect(JSON.stringify(await host.callTool("a", "sample"))).toContain("small");
+});
+
+test("a request that was edited has as much of the budget as before", async () => {
+  const model = puppet({ say: "first" });
+  const host = await makeHost({
+    servers: { a: inMemory(asker()) },
+    policy: allow,
+    model,
+    sampling: { tokens: 1_000, review: "request" },
+    answers: {
+      sample: (question) => ({ allow: true, params: { ...question.params, systemPrompt: "Be short." } }),
+    },
+  });
+  await host.callTool("a", "sample");
+  expect(model.asked[0]).toMatchObject({ system: "Be short.", maxTokens: 900 });
+});
+
+test("an edited request that is none is refused with what is wrong", async () => {
+  const host = await makeHost({
+    servers: { a: inMemory(asker()) },
+    policy: allow,
+    model: puppet({ say: "first" }),
+    answers: { sample: () => ({ allow: true, params: { messages: "Hello" } as never }) },
+  });
+  await expect(host.callTool("a", "sample")).rejects.toThrow(
+    'answers.sample: params.messages: expected an array, got "Hello"',
+  );
+});
+
+test("the events of a run are for one reader", async () => {
+  const host = await makeHost({ model: puppet({ say: "hello" }) });
+  const run = host.run("x");
+  const events = run[Symbol.asyncIterator]();
+  expect(() => run[Symbol.asyncIterator]()).toThrow("read already");
+  const types: string[] = [];
+  for (let next = await events.next(); !next.done; next = await events.next()) types.push(next.value.type);
+  expect(types).toEqual(["text", "usage", "done"]);
+});
+
+test("a decision about a call that does not wait is a mistake that is told", async () => {
+  const host = await makeHost({ servers: { g: inMemory(greeter()) } });
+  const model = () => puppet({ call: [["g__greet", {}]] }, { say: "done" });
+  let question: RunApproval | undefined;
+  const run = host.run("x", { model: model(), approvals: "pause" });
+  for await (const event of run) if (event.type === "approval") question = event.question;
+  if (!question) throw new Error("nothing was asked");
+  const { state } = await run.result;
+  expect(() => host.run(state, { model: puppet(), decisions: { [question.id]: true } })).toThrow(
+    `decisions: no call "${question.id}" waits; there is t1.0`,
+  );
+  expect(() => host.run("x", { model: model(), decisions: { "t1.0": true } })).toThrow("decisions: no call");
+  const done = await host.run(state, { model: puppet(), decisions: { [question.callId]: true } }).result;
+  expect(done).toMatchObject({ reason: "done", state: { calls: 1, pending: [] } });
+});
+
+test("what a run that goes on cannot take is refused, not ignored", async () => {
+  const host = await makeHost({ model: puppet() });
+  const { state } = await host.run("x").result;
+  expect(() => host.run(state, { attach: [{ server: "s", uri: "a:b" }] })).toThrow("attach: ");
+  expect(() => host.run(state, { history: state })).toThrow("history: ");
+  const signal = new AbortController().signal;
+  expect(() => host.run("x", { history: JSON.stringify(state) as never, signal })).toThrow(
+    "history: expected messages or the state of a run, got a string",
+  );
+  // What consent depends on cannot be left out.
+  const { contentFrom: _, ...less } = state;
+  expect(() => host.run(less as never)).toThrow("expected the state of a run");
+  expect(() => host.run("x", { history: less as never })).toThrow("expected the state of a run");
+});
+
+test("a run for a server that is not there says so", async () => {
+  const host = await makeHost({ model: puppet({ say: "alone" }), servers: { g: inMemory(greeter()) } });
+  const notices: string[] = [];
+  for await (const event of host.run("x", { servers: ["gg"] })) if (event.type === "notice") notices.push(event.text);
+  expect(notices).toEqual(["gg takes no part: there is no such server"]);
+});
+
+test("what a server was told to log, and what is followed, outlives its restart", async () => {
+  const levels: unknown[] = [];
+  const subscribed: unknown[] = [];
+  let drop: () => void = () => {};
+  const way = raw((method, params, send) => {
+    if (method === "initialize") return { ...hello, capabilities: { logging: {}, resources: { subscribe: true } } };
+    if (method === "logging/setLevel") levels.push(params["level"]);
+    if (method === "resources/subscribe") {
+      subscribed.push(params["uri"]);
+      send({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri: "a:b" } });
+    }
+    return method.startsWith("notifications/") ? undefined : { resources: [], resourceTemplates: [] };
+  });
+  const host = await makeHost({
+    servers: {
+      r: {
+        ...way,
+        async open() {
+          const channel = await way.open();
+          drop = () => void channel.close();
+          return channel;
+        },
+      },
+    },
+  });
+  await host.setLogLevel("r", "error");
+  const events = host.events({ kinds: ["resource", "server"] });
+  const stop = await host.follow("r", "a:b");
+  await eventOf(events, "resource");
+  levels.length = 0;
+  drop();
+  await eventOf(events, "server", ({ status }) => status.state === "down");
+  await host.start("r");
+  await eventOf(events, "resource");
+  expect(subscribed).toEqual(["a:b", "a:b"]);
+  expect(levels).toEqual(["error"]);
+  await stop();
+  drop();
+  await eventOf(events, "server", ({ status }) => status.state === "down");
+  await host.start("r");
+  await host.ping("r");
+  expect(subscribed).toEqual(["a:b", "a:b"]);
+});
+
+test("who can be followed no longer after a restart is told of", async () => {
+  let starts = 0;
+  const way = raw((method) => {
+    if (method === "initialize") starts += 1;
+    const resources = starts === 1 ? { subscribe: true } : {};
+    if (method === "initialize") return { ...hello, capabilities: { resources } };
+    return method.startsWith("notifications/") ? undefined : { resources: [], resourceTemplates: [] };
+  });
+  const host = await makeHost({ servers: { r: way } });
+  await host.follow("r", "a:b");
+  const events = host.events({ kinds: ["warning"] });
+  await host.stop("r");
+  await host.start("r");
+  expect((await eventOf(events, "warning")).message).toContain("changes of a:b are not heard of");
+});
+
+test("calls that come to nothing are written down, too", async () => {
+  const host = await makeHost({
+    servers: {
+      g: inMemory(greeter()),
+      down: {
+        open() {
+          throw new Error("no such thing");
+        },
+      },
+    },
+    policy: allow,
+  });
+  await host.callTool("g", "gret", { a: 1 }).catch(() => {});
+  await host.callTool("down", "greet").catch(() => {});
+  await host.readResource("down", "a:b").catch(() => {});
+  const entries = await entriesOf(host, "call", "resource");
+  expect(entries).toMatchObject([
+    {
+      kind: "call",
+      server: "g",
+      name: "gret",
+      how: "failed",
+      args: { a: 1 },
+      message: expect.stringContaining("no tool"),
+    },
+    { kind: "call", server: "down", name: "greet", how: "failed", message: expect.stringContaining("no such thing") },
+    { kind: "resource", server: "down", name: "a:b", how: "failed" },
+  ]);
+});
+
+/** A model of an application that keeps to nothing. */
+function wild(...turns: (() => Generator<unknown>)[]): Model {
+  let turn = 0;
+  return {
+    id: "wild",
+    capabilities: { tools: true, images: false },
+    async *stream() {
+      const next = turns[turn];
+      turn += 1;
+      if (next) yield* next() as Generator<ModelEvent>;
+      else yield { type: "end", stopReason: "endTurn", model: "wild" };
+    },
+  };
+}
+
+test.each([["text"], [null], [[1]], [3]])("arguments that are %j are told to be no object", async (input) => {
+  const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
+  const model = wild(function* () {
+    yield { type: "tool", id: "1", name: "g__greet", input };
+    yield { type: "end", stopReason: "toolUse", model: "wild" };
+  });
+  const { reason, state } = await host.run("x", { model }).result;
+  expect(reason).toBe("done");
+  expect(JSON.stringify(state.messages)).toContain("were not a JSON object");
+  expect(await entriesOf(host, "call")).toEqual([]);
+});
+
+test("a model that calls without end is not listened to without end", async () => {
+  const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
+  let given = 0;
+  const model = wild(function* () {
+    for (; given < 100_000; given += 1) yield { type: "tool", id: `${given}`, name: "g__greet", input: {} };
+  });
+  const { reason } = await host.run("x", { model, maxCalls: 10 }).result;
+  expect(reason).toBe("max-calls");
+  expect(given).toBeLessThan(1_000);
+  expect(await entriesOf(host, "call")).toEqual([]);
+});
+
+test("calls without an id have one", async () => {
+  const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
+  const model = wild(function* () {
+    for (const id of ["", undefined, ""]) yield { type: "tool", id, name: "g__greet", input: {} };
+    yield { type: "end", stopReason: "toolUse", model: "wild" };
+  });
+  const { reason, state } = await host.run("x", { model }).result;
+  expect(reason).toBe("done");
+  const blocks = state.messages.flatMap(({ content }) => (Array.isArray(content) ? content : [content]));
+  const ids = blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
+  expect(new Set(ids).size).toBe(3);
+  expect(ids.every((id) => typeof id === "string" && id !== "")).toBe(true);
+});
+
+test.each([
+  ["a promise", () => Promise.resolve([])],
+  ["nothing", () => undefined],
+  ["an array", () => []],
+])("a model that streams %s is told what it should", async (came, stream) => {
+  const host = await makeHost();
+  const model = { id: "wild", capabilities: { tools: true, images: false }, stream: stream as never };
+  const { reason, error } = await host.run("x", { model }).result;
+  expect(reason).toBe("failed");
+  expect(error?.message).toBe(`wild: stream: expected an async iterable, as async *stream() gives, got ${came}`);
+});
+
+test("a turn that breaks off without its end is a failure of the model", async () => {
+  const host = await makeHost();
+  const model = wild(function* () {
+    yield { type: "text", delta: "half a" };
+  });
+  const { reason, error } = await host.run("x", { model }).result;
+  expect(reason).toBe("failed");
+  expect(error?.message).toBe('wild: expected its turn to end with an "end" event, got none');
+});
+
+test("users of one storage have nothing of each other's", async () => {
+  const storage = createMemoryStorage();
+  const asked: string[] = [];
+  const hostOf = (account: string) =>
+    makeHost({
+      account,
+      storage,
+      servers: { g: inMemory(greeter()) },
+      answers: {
+        approve() {
+          asked.push(account);
+          return { allow: true, for: "always" };
+        },
+      },
+    });
+  for (const account of ["ada", "bob", "ada", "bob"]) await (await hostOf(account)).callTool("g", "greet");
+  expect(asked).toEqual(["ada", "bob"]);
+});
+
+test("the calls of hosts that share a log are told apart", async () => {
+  const activity = openActivity(memorySink());
+  const ids = new Set<unknown>();
+  for (const _ of [1, 2]) {
+    const host = await makeHost({ activity, servers: { g: inMemory(greeter()) }, policy: allow });
+    await host.callTool("g", "greet");
+    for (const { id } of await entriesOf(host, "call")) ids.add(id);
+  }
+  expect(ids.size).toBe(2);
+});

@@ -1,0 +1,90 @@
+import { createHost } from "portolan/host";
+import { openaiCompatible } from "portolan/models";
+import { startFakeProvider } from "portolan/models/fake";
+import { createServer } from "portolan/server";
+import { expect, onTestFinished, test } from "vitest";
+import { allow, greeter, inMemory, makeHost, puppet, written } from "./kit.ts";
+
+test.each([
+  [{ startsAtOnce: 0 }, "startsAtOnce: expected a number of at least 1, got number 0"],
+  [{ startsAtOnce: "8" }, 'startsAtOnce: expected a number of at least 1, got "8"'],
+  [{ sampling: { tokens: Number.NaN } }, "sampling.tokens: expected a number of at least 0, got number NaN"],
+  [{ sampling: { servers: { s: { requests: -1 } } } }, "sampling.servers.s.requests: expected a number"],
+  [{ limits: { maxItems: "all" } }, 'limits.maxItems: expected a number of at least 0, got "all"'],
+  [{ server: {} }, "createHost: there is no option server; there are servers, model"],
+  [null, "createHost: expected an object of options, got null"],
+  [{ servers: [{ command: "node" }] }, "servers: expected servers by name, entries as readConfigs gives them"],
+  [
+    { model: "gpt" },
+    "model: expected { id, capabilities, stream } such as those of portolan/models, or a list of them",
+  ],
+  [{ storage: {} }, "storage: expected { kv } of a storage, got an object"],
+  [{ activity: "log.ndjson" }, "activity: expected a log as openActivity or openActivityFile gives it"],
+  [{ sampling: { review: "never" } }, 'sampling.review: expected "both", "request" or "none", got "never"'],
+  [{ sampling: { servers: { s: { review: 1 } } } }, "sampling.servers.s.review: expected"],
+  [{ logLevel: "verbose" }, 'logLevel: expected a level from debug to emergency, got "verbose"'],
+  [{ roots: [{ uri: "/home/ada" }] }, 'roots: expected an address that begins with file://, got "/home/ada"'],
+])("a host is not made with %j", async (options, message) => {
+  await expect(createHost(options as never)).rejects.toThrow(message);
+});
+
+test.each([
+  [{ maxTurns: Number.NaN }, "maxTurns: expected a number of at least 0, got number NaN"],
+  [{ maxCalls: "5" }, 'maxCalls: expected a number of at least 0, got "5"'],
+  [{ approvals: "later" }, 'approvals: expected "wait" or "pause", got "later"'],
+  [{ decisions: { a: "yes" } }, "decisions: expected true or false by the callId of each question, got an object"],
+  [{ only: "a.b" }, 'only: expected a list of names, got "a.b"'],
+  [{ attach: ["a:b"] }, "attach: expected a list of { server, uri }, got an array"],
+  [{ maxTurn: 3 }, "run: there is no option maxTurn; there are model, system"],
+  [{ contextTokens: -1 }, "contextTokens: expected a number of at least 0, got number -1"],
+])("a run is not begun with %j", async (options, message) => {
+  const host = await makeHost({ model: puppet() });
+  expect(() => host.run("x", options as never)).toThrow(message);
+});
+
+test("a bound that is left out, or is undefined, is the one that holds for all", async () => {
+  const server = createServer({ name: "asker", version: "1.0.0" }).tool("sample", {
+    description: "Asks a model",
+    async run(_, ctx) {
+      const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Say something" } }];
+      return JSON.stringify(await ctx.sample("s", { messages, maxTokens: 1_000_000 }));
+    },
+  });
+  const model = puppet({ say: "x" });
+  const host = await makeHost({
+    servers: { a: inMemory(server) },
+    policy: allow,
+    model,
+    sampling: { review: "none", maxTokens: undefined as never, tokens: undefined as never },
+  });
+  await host.callTool("a", "sample");
+  expect(model.asked[0]?.maxTokens).toBe(4_096);
+});
+
+test("a limit of a provider that is undefined is the one that holds for all", async () => {
+  const provider = await startFakeProvider({
+    dialect: "openai",
+    turns: [{ call: Array.from({ length: 200 }, () => ({ name: "x", input: {} })) }],
+  });
+  onTestFinished(() => provider.close());
+  const model = openaiCompatible({
+    baseUrl: provider.url,
+    model: "any",
+    limits: { toolCalls: undefined as never },
+  });
+  const host = await makeHost({ model });
+  const { reason, error } = await host.run("x").result;
+  expect(reason).toBe("failed");
+  expect(error?.message).toContain("128 tool calls");
+});
+
+test("a server that nobody was asked about says what to do", async () => {
+  const host = await makeHost({ servers: [written(inMemory(greeter()))], model: puppet({ say: "alone" }) });
+  const advice = "give the host `answers.trust`, or call `host.trust`";
+  await expect(host.callTool("s", "greet")).rejects.toThrow(advice);
+  const notices: string[] = [];
+  for await (const event of host.run("x")) if (event.type === "notice") notices.push(event.text);
+  expect(notices).toEqual([`s takes no part: it is untrusted, nobody has agreed to it: ${advice}`]);
+  await host.trust("s", false);
+  await expect(host.callTool("s", "greet")).rejects.toThrow("the user said no");
+});
