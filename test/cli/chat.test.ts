@@ -61,6 +61,7 @@ test("a resource is chosen with @, by number or with Tab, and goes to the model"
   await terminal.answer(/note:\/\/today goes with what you say next\n>$/, "hello there\r");
   await terminal.answer(/I see milk\.[\s\S]*\n>$/, "see @no\t");
   await terminal.answer("asking-server:note://today", "\r");
+  await terminal.see("asking-server: note://today goes with it");
   await terminal.answer(/I see it again\.[\s\S]*\n>$/, "@nothing-like-it\r");
   await terminal.answer(/no resource is like nothing-like-it\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);

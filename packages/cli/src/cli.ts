@@ -3,6 +3,7 @@ import { Terminal } from "./ask/terminal.ts";
 import type { CommandDefinition, Context, Flags } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
+import { toVisibleJson } from "./json.ts";
 import { Screen } from "./screen.ts";
 import { version } from "./version.ts";
 import type { World } from "./world.ts";
@@ -14,17 +15,17 @@ type Frame = Omit<Context, "state">;
 export async function runCli(world: World): Promise<number> {
   const [own, command] = divide(world.argv);
   const stop = listenForInterrupt(world);
-  const wantsJson = own.includes("--json");
   const screen = new Screen(world, { colour: !own.includes("--no-color") });
+  const isJson = own.includes("--json") || !screen.isTerminal;
   const context: Frame = {
     world,
     screen,
     command,
-    isJson: wantsJson || !screen.isTerminal,
+    isJson,
     signal: stop.signal,
     terminal: new Terminal(world, screen),
     onInterrupt: stop.handle,
-    print: (line) => void world.stdout.write(`${line}\n`),
+    print: (line) => void world.stdout.write(`${isJson ? toVisibleJson(line) : line}\n`),
     note(line) {
       if (world.stderr.isTTY) world.stderr.write(`${screen.style("dim", line)}\n`);
     },
@@ -129,7 +130,7 @@ function toUsage({ message }: CommanderError, name: string | undefined): Failure
 function report({ world, screen, isJson }: Frame, { kind, message, next }: Failure): void {
   if (isJson) {
     const error = { kind, message, ...(next !== undefined && { next }) };
-    world.stderr.write(`${JSON.stringify({ error })}\n`);
+    world.stderr.write(`${toVisibleJson(JSON.stringify({ error }))}\n`);
     return;
   }
   const why = message === kind ? "" : ` ${screen.safe(message)}`;

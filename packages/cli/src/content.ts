@@ -27,7 +27,9 @@ function showBlock(block: ContentBlock, screen: Screen): string {
     case "resource_link":
       return `${screen.mark("next")} ${screen.safe(block.uri)} ${screen.style("dim", screen.safe(block.description ?? block.name))}`;
     case "resource":
-      return showResource(block.resource, screen);
+      return showResource(block.resource ?? {}, screen);
+    default:
+      return screen.style("dim", `[${screen.safe((block as { type: string }).type)}]`);
   }
 }
 
@@ -87,7 +89,7 @@ function extensionOf(type: string): string {
   return extensions[plain] ?? /^[a-z]+\/([a-z\d]{1,8})$/.exec(plain)?.[1] ?? "bin";
 }
 
-function sizeOf(base64: string): string {
-  const bytes = Math.floor((base64.length * 3) / 4);
+function sizeOf(base64: unknown): string {
+  const bytes = Math.floor((String(base64).length * 3) / 4);
   return bytes < 1024 ? `${bytes} B` : `${(bytes / 1024).toFixed(1)} KB`;
 }

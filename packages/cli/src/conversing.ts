@@ -65,7 +65,7 @@ function show(context: Context, event: RunEvent, progress: ReturnType<typeof cre
         terminal.say(screen.cut(`${screen.style("cyan", screen.mark("tool"))} ${screen.safe(what)}`));
       } else {
         const { isError, content } = event.result;
-        const [first] = content.flatMap((block) => (block.type === "text" ? block.text.split("\n") : []));
+        const [first] = content.flatMap((block) => (block.type === "text" ? String(block.text).split("\n") : []));
         const mark = isError ? screen.style("red", screen.mark("bad")) : screen.style("green", screen.mark("ok"));
         const said = screen.safe(first ?? `${content.length} blocks`);
         terminal.say(screen.cut(`  ${mark} ${screen.style("dim", said)}`));

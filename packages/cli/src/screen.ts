@@ -111,7 +111,7 @@ export class Screen {
 /** What takes no room: marks on other letters, and what joins signs to one. */
 const isNothing = /[\p{Mn}\p{Me}\u200d]/u;
 const isWide =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+  /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1d300}-\u{1d37f}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 
 /** How many columns a text takes at most; wide characters take two, and terminals that join signs take fewer. */
 export function widthOf(text: string): number {

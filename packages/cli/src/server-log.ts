@@ -34,5 +34,5 @@ export function showLog(context: Context, host: Host, server: string, before: ()
 
 function lineOf({ screen }: Context, { level, logger, data }: Extract<HostEvent, { kind: "log" }>): string {
   const text = typeof data === "string" ? data : JSON.stringify(data);
-  return screen.cut(`${level} ${screen.safe(logger === undefined ? text : `${logger}: ${text}`)}`);
+  return screen.cut(screen.safe(`${level} ${logger === undefined ? text : `${logger}: ${text}`}`));
 }

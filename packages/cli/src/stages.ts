@@ -6,6 +6,7 @@ import type { LiveServer, Served, Server } from "portolan/server";
 import { type HttpServing, serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
 import { type Catalogue, catalogueOf, listAll } from "./catalogue.ts";
+import { passOn } from "./child-words.ts";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { libraryOf, loadFile, serverIn } from "./server-file.ts";
@@ -109,7 +110,7 @@ class ProcessStage implements Stage {
     const next: Upstream = new Upstream(this.#entry, this.#context, {
       onLog: (message) => this.#standIn.log(message),
       onConnected: (client) => this.#standIn.follow(client, next),
-      onStderr: (line) => world.stderr.write(`${line}\n`),
+      onStderr: passOn(this.#context),
     });
     const catalogue = await listAll(await next.client());
     const before = this.#upstream;

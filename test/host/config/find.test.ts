@@ -3,6 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { describeForTrust } from "../../../packages/portolan/src/host/config/trust.ts";
+import type { ServerEntry } from "../../../packages/portolan/src/host/entry.ts";
 import { type FindOptions, findConfigs, readConfigs } from "../../../packages/portolan/src/host/node/config/index.ts";
 
 function folderWith(files: { readonly [path: string]: string }): string {
@@ -211,6 +213,15 @@ describe("reading", () => {
     expect(shadowed).toMatchObject([
       { used: { source: { scope: "project" } }, shadowed: { source: { scope: "user" } } },
     ]);
+    const before = (entry: ServerEntry | undefined) =>
+      entry && describeForTrust(entry).lines.filter(({ label }) => label === "In place of");
+    expect(before(entries[0])?.map(({ value }) => value)).toEqual([
+      `mcpServers.both in ${join(root, "home/.claude.json")}`,
+    ]);
+    expect(before(entries[2])).toEqual([]);
+    writeFileSync(join(root, "repo/.mcp.json"), servers("оwn"));
+    const looks = (await readConfigs(files, reading(root))).entries.map(({ resembles }) => resembles);
+    expect(looks).toEqual(["own", undefined, undefined, "оwn"]);
     expect(errors.map(({ message }) => message)).toEqual([
       expect.stringContaining("home/.cursor/mcp.json:1:17: malformed JSON"),
     ]);

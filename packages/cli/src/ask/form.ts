@@ -39,11 +39,12 @@ export async function fillForm(context: Context, question: FormQuestion): Promis
     });
     const secrets = content.filter(([name]) => secretFields.includes(name)).map(([name]) => name);
     if (content.length > 0) {
-      const shown = content.map(
-        ([name, value]) => `${name}: ${secrets.includes(name) ? "(not shown)" : JSON.stringify(value)}`,
-      );
       terminal.say(`  ${screen.style("dim", `this goes to ${screen.safe(server)}`)}`);
-      terminal.quote(shown.join("\n"));
+      // One by one: no name can look like a line of its own.
+      for (const [name, value] of content) {
+        const entry = secrets.includes(name) ? "(not shown)" : JSON.stringify(value);
+        terminal.bar(screen.safe(`${name}: ${entry}`));
+      }
     }
     const step = await terminal.choose<Step>([
       { key: "y", label: fields.length > 0 ? "send it" : "yes", value: "send" },

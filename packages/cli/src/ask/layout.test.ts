@@ -15,3 +15,12 @@ test("wide characters and colours are counted as they are seen", () => {
   for (const line of wrap("日本語日本語日本語", 8)) expect(widthOf(line)).toBeLessThanOrEqual(8);
   expect(wrap("\u001b[1mbold\u001b[22m word", 9)).toEqual(["\u001b[1mbold\u001b[22m word"]);
 });
+
+test("a tab moves nothing to another line, and no sign is wider than it is taken for", () => {
+  const lines = wrap(`${"\t".repeat(30)}y once`, 40);
+  expect(lines.join("")).not.toContain("\t");
+  for (const line of [...lines, ...wrap("\u{17000}".repeat(30), 40)]) {
+    expect(widthOf(line)).toBeLessThanOrEqual(40);
+    expect([...line].filter((sign) => sign === "\u{17000}").length).toBeLessThanOrEqual(20);
+  }
+});

@@ -2,7 +2,9 @@ import { widthOf } from "../screen.ts";
 
 /** Text in lines of at most so many columns, broken between words where that is possible. */
 export function wrap(text: string, columns: number): string[] {
-  return text.split("\n").flatMap((line) => wrapLine(line, Math.max(8, columns)));
+  // A tab would be as wide as the terminal likes, and put what follows it at the beginning of a line.
+  const plain = text.replaceAll("\t", "    ");
+  return plain.split("\n").flatMap((line) => wrapLine(line, Math.max(8, columns)));
 }
 
 function wrapLine(line: string, columns: number): string[] {

@@ -1,4 +1,4 @@
-import type { CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage } from "portolan";
+import type { CreateMessageParams, CreateMessageResult, SamplingMessage } from "portolan";
 import type {
   ModelChoice,
   SamplingQuestion,
@@ -10,6 +10,7 @@ import type { Context } from "../command.ts";
 import { editJson, editLine } from "./edit.ts";
 import { heading, warn } from "./heading.ts";
 import { Left } from "./left.ts";
+import { textOf } from "./sampled.ts";
 
 type Step = "allow" | "session" | "view" | "edit" | "model" | "deny" | "never";
 
@@ -102,13 +103,6 @@ function showRequest({ screen, terminal }: Context, { systemPrompt, messages, to
   if (tools && tools.length > 0) {
     terminal.say(`  ${screen.style("dim", "tools")} ${screen.safe(tools.map(({ name }) => name).join(", "))}`);
   }
-}
-
-function textOf(content: SamplingContent | readonly SamplingContent[]): string {
-  return [content]
-    .flat()
-    .map((block) => ("text" in block ? block.text : `[${block.type}]`))
-    .join("\n");
 }
 
 /** As JSON in an editor, or one text on a line; undefined when it cannot be used. */

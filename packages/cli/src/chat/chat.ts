@@ -92,7 +92,13 @@ export class Chat {
         const propose = proposeFor(this.#host, server, name, this.#context.signal);
         const args = await askMissingOfPrompt(this.#context, said.args, declared, propose);
         await this.#run({ server, prompt: name, args }, []);
-      } else await this.#run(said.text, said.attach);
+      } else {
+        // What was pasted may name resources that nobody thought of.
+        for (const { server, uri } of isJson ? [] : said.attach) {
+          terminal.say(`  ${screen.style("dim", screen.safe(`${server}: ${uri} goes with it`))}`);
+        }
+        await this.#run(said.text, said.attach);
+      }
     } catch (reason) {
       const { kind, message, next } = toFailure(reason);
       if (isJson) throw reason;

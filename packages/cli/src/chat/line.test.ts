@@ -9,6 +9,7 @@ const catalog: CatalogView = {
     { server: "notes", name: "sum", arguments: [{ name: "topic" }] },
     { server: "other", name: "sum" },
     { server: "notes", name: "help" },
+    { server: "other", name: "travel.plan" },
   ],
   resources: [{ server: "notes", uri: "note://today", name: "today" }],
   templates: [],
@@ -31,8 +32,9 @@ test.each([
   ],
   ["mail a@b.c and @nobody:x", { kind: "words", text: "mail a@b.c and @nobody:x", attach: [] }],
   ['/plan to="New York" days=3', { kind: "prompt", args: { to: "New York", days: "3" } }],
-  ["/sum blue whales", { kind: "prompt", prompt: { server: "notes" }, args: { topic: "blue whales" } }],
-  ["/sum topic=whales", { kind: "prompt", args: { topic: "whales" } }],
+  ["/notes.sum blue whales", { kind: "prompt", prompt: { server: "notes" }, args: { topic: "blue whales" } }],
+  ["/notes.sum topic=whales", { kind: "prompt", args: { topic: "whales" } }],
+  ["/travel.plan to=Rome", { kind: "prompt", prompt: { server: "travel" } }],
   ["/other.sum", { kind: "prompt", prompt: { server: "other" }, args: {} }],
 ])("%s", (line, expected) => {
   expect(parseLine(line, catalog)).toMatchObject(expected);
@@ -40,6 +42,7 @@ test.each([
 
 test.each([
   ["/nothing", "there is no /nothing"],
+  ["/sum whales", "several servers have /sum: /notes.sum, /other.sum"],
   ["/plan Rome", 'expected to=… days=…, got "Rome"'],
   ["/plan where=Rome", 'got "where=Rome"'],
   ["/other.sum a=b", "expected no arguments"],

@@ -40,7 +40,17 @@ export function parseLine(line: string, catalog: CatalogView): Said {
 
 /** A prompt by its name, or by its server's and its own where several servers have it. */
 export function findPrompt(name: string, { prompts }: CatalogView): Of<Prompt> | undefined {
-  return prompts.find((it) => it.name === name) ?? prompts.find((it) => `${it.server}.${it.name}` === name);
+  // First, since a server may call its own prompt like the whole name of another's.
+  const whole = prompts.find((it) => wholeName(it) === name);
+  if (whole) return whole;
+  const [prompt, ...others] = prompts.filter((it) => it.name === name);
+  if (prompt === undefined || others.length === 0) return prompt;
+  const known = [prompt, ...others].map((it) => `/${wholeName(it)}`).join(", ");
+  throw new Failure("usage", `several servers have /${name}: ${known}`, { next: "name the server, too" });
+}
+
+function wholeName({ server, name }: Of<Prompt>): string {
+  return `${server}.${name}`;
 }
 
 function withAttachments(text: string, { resources, templates }: CatalogView): Said {
@@ -87,7 +97,9 @@ export async function completeLine(
   if (!line.startsWith("/")) return [[], line];
   const [, name = "", space] = /^\/(\S*)(\s)?/.exec(line) ?? [];
   if (space === undefined) {
-    const names = [...Object.keys(chatCommands), ...catalog.prompts.map((it) => it.name)];
+    const isShared = ({ name: own }: Of<Prompt>) => catalog.prompts.filter((it) => it.name === own).length > 1;
+    const prompts = catalog.prompts.map((it) => (isShared(it) ? wholeName(it) : it.name));
+    const names = [...Object.keys(chatCommands), ...prompts];
     return [names.filter((it) => it.startsWith(name)).map((it) => `/${it} `), line];
   }
   const prompt = findPrompt(name, catalog);

@@ -33,7 +33,7 @@ export async function run(context: Context, [given]: readonly string[], { schema
           const notes = [...hintsIn(definition), ...(isQuarantined ? ["changed: portolan trust"] : [])];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
           parts.push(`  ${whole(signatureOf(definition, screen), hints, screen)}`);
-          const [about = ""] = (definition.description ?? definition.title ?? "").split("\n");
+          const [about = ""] = String(definition.description ?? definition.title ?? "").split("\n");
           if (about) parts.push(screen.style("dim", screen.cut(`    ${screen.safe(about)}`)));
           if (schema)
             parts.push(indent(screen.safe(JSON.stringify(definition.inputSchema, undefined, 2), { lines: "keep" })));

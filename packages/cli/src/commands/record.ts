@@ -3,7 +3,9 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
 import type { Link } from "portolan/client";
+import { childEnvironment } from "portolan/client/stdio";
 import type { CommandWay, ConfiguredServer, ServerEntry } from "portolan/host";
+import { passOn } from "../child-words.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLineSplitter } from "../lines.ts";
@@ -21,7 +23,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   const recorder = createRecorder(context, file, entry, flags);
   world.stderr.write(`recording to ${file}\n`);
   try {
-    if ("command" in entry.way) await passBytes(entry.way, context, recorder);
+    if ("command" in entry.way) await passBytes(entry.way, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);
   } finally {
     recorder.close();
@@ -46,16 +48,25 @@ function freeName(name: string, folder: string): string {
   }
 }
 
+/** Who puts this before a command has given us its environment; a server that a file names gets what any host gives it. */
+function environmentOf({ way, source }: ServerEntry, { world: { env } }: Context): NodeJS.ProcessEnv {
+  const own = "command" in way ? way.env : undefined;
+  return source.kind === "code" ? { ...env, ...own } : childEnvironment(env, own);
+}
+
 /** A server in a child process: every byte goes on as it came. */
-async function passBytes(way: CommandWay, { world, signal }: Context, recorder: Recorder): Promise<void> {
-  const { stdin, stdout, env } = world;
-  const { command, args = [], cwd } = way;
-  // Who puts this before a server has given us the server's environment.
-  const child = spawn(command, args, {
-    env: { ...env, ...way.env },
-    stdio: ["pipe", "pipe", "inherit"],
-    ...(cwd !== undefined && { cwd }),
-  });
+async function passBytes(
+  { command, args = [], cwd }: CommandWay,
+  env: NodeJS.ProcessEnv,
+  context: Context,
+  recorder: Recorder,
+): Promise<void> {
+  const { world, signal } = context;
+  const { stdin, stdout, stderr } = world;
+  const child = spawn(command, args, { env, ...(cwd !== undefined && { cwd }) });
+  const complained = createLineSplitter(passOn(context));
+  if (stderr.isTTY) child.stderr.on("data", (chunk: Buffer) => complained.push(chunk)).on("end", complained.end);
+  else child.stderr.pipe(stderr, { end: false });
   const kill = () => void child.kill();
   process.once("exit", kill);
   signal.addEventListener("abort", kill, { once: true });
@@ -89,7 +100,8 @@ async function passBytes(way: CommandWay, { world, signal }: Context, recorder: 
 }
 
 /** A server at an address: every message goes on as it came. */
-async function passMessages(link: Link, { world, signal }: Context): Promise<void> {
+async function passMessages(link: Link, context: Context): Promise<void> {
+  const { world, signal } = context;
   const { stdin, stdout } = world;
   const asked = new Map<RequestId, (response: RpcResponse) => void>();
   const send = (message: Message) => stdout.write(`${JSON.stringify(message)}\n`);
@@ -102,7 +114,7 @@ async function passMessages(link: Link, { world, signal }: Context): Promise<voi
           send(request);
         },
         notification: send,
-        odd: (why) => world.stderr.write(`${why}\n`),
+        odd: passOn(context),
         lost: reject,
       })
       .catch(reject);
@@ -138,7 +150,7 @@ async function passMessages(link: Link, { world, signal }: Context): Promise<voi
   const reader = new LineReader({
     message: receive,
     batch: (messages) => messages.forEach(receive),
-    unreadable: ({ why }) => world.stderr.write(`${why}\n`),
+    unreadable: ({ why }) => passOn(context)(why),
   });
   stdin.on("data", (chunk: Buffer) => reader.push(chunk));
   const ended = new Promise<void>((resolve) => {

@@ -1,6 +1,7 @@
 import { serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
 import { serveStdio } from "portolan/server/stdio";
+import { passOn } from "../child-words.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { checkEntry } from "../linking.ts";
@@ -25,7 +26,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
     {
       onLog: (message) => standIn.log(message),
       onConnected: (client) => standIn.follow(client, upstream),
-      onStderr: (line) => world.stderr.write(`${line}\n`),
+      onStderr: passOn(context),
     },
     typeof revision === "string" ? revision : undefined,
   );

@@ -5,6 +5,7 @@ import type { Context, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { countFlag, textFlag } from "../flags.ts";
 import { withHost } from "../hosting.ts";
+import { quote } from "../quote.ts";
 import { findTarget } from "../targets.ts";
 
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
@@ -56,7 +57,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
           [wasUp, isLost] = [true, false];
         } else if (state === "down") {
           // It was tried again, and does not come back.
-          if (!wasUp) throw new Failure("unreachable", reason, { next: `portolan doctor ${entry.name}` });
+          if (!wasUp) throw new Failure("unreachable", reason, { next: `portolan doctor ${quote(entry.name)}` });
           [wasUp, isLost] = [false, true];
         }
       }
@@ -79,7 +80,7 @@ function show({ screen, isJson, print }: Context, event: HostEvent, news: News):
   if (isJson) print(JSON.stringify({ at, kind: event.kind, ...value }));
   else {
     const time = screen.style("dim", at.slice(11, 19));
-    print(screen.cut(`${time} ${screen.style("cyan", what.padEnd(9))} ${screen.safe(text)}`));
+    print(screen.cut(`${time} ${screen.style("cyan", screen.safe(what).padEnd(9))} ${screen.safe(text)}`));
   }
   return true;
 }

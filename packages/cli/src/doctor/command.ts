@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { CommandWay, ServerEntry } from "portolan/host";
+import { type CommandWay, redact, type ServerEntry } from "portolan/host";
+import { quote } from "../quote.ts";
 import type { World } from "../world.ts";
 import { placeOf, type Told } from "./finding.ts";
 
@@ -41,7 +42,7 @@ export function explainCommand(entry: ServerEntry, way: CommandWay, message: str
     level: "error",
     what: "its command runs, but cannot be spoken to",
     why: message,
-    next: `run it by hand: ${[way.command, ...(way.args ?? [])].join(" ")}`,
+    next: `run it by hand: ${typed(way)}`,
   };
 }
 
@@ -50,14 +51,19 @@ function whoHas(port: string | undefined, { platform }: World): string {
   return `lsof -i :${port ?? "<port>"}`;
 }
 
-function nextAfter(words: string, { command, args = [] }: CommandWay): string {
+/** As a shell takes it, and without secrets: what is told here is shown to others. */
+function typed({ command, args = [] }: CommandWay): string {
+  return (redact([command, ...args]) as string[]).map(quote).join(" ");
+}
+
+function nextAfter(words: string, way: CommandWay): string {
   if (/cannot find (module|package)|ModuleNotFoundError|No module named/i.test(words)) {
     return "install its packages, or correct the path in its arguments";
   }
   if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
     return "it seems to want a variable: portolan add … --env NAME=VALUE --force";
   }
-  return `run it by hand and look: ${[command, ...args].join(" ")}`;
+  return `run it by hand and look: ${typed(way)}`;
 }
 
 /** Programs that are scripts on Windows, which only a shell finds without their ending. */

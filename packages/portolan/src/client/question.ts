@@ -10,7 +10,7 @@ import type {
   InputRequest,
   InputResponse,
 } from "../protocol/types/index.ts";
-import { array, type Check, number, object, oneOf, optional, record, string } from "../schema/shape.ts";
+import { array, type Check, isObject, number, object, oneOf, optional, record, string } from "../schema/shape.ts";
 import type { Answers, QuestionContext } from "./answers.ts";
 import { checkFormAnswer } from "./form-answer.ts";
 
@@ -20,11 +20,22 @@ const form = object({
   requestedSchema: object({ type: oneOf("object"), properties: record(record()) }),
 });
 const visit = object({ mode: oneOf("url"), message: string, url: webAddress });
-const blocks: Check = (value, path) => (Array.isArray(value) ? array(record())(value, path) : record()(value, path));
+const blocks: Check = (value, path) => (Array.isArray(value) ? array(block)(value, path) : block(value, path));
+const media = object({ data: string, mimeType: string });
+/** What is shown to people and counted must be what it says it is. */
+const plainBlocks: Kinds = { text: object({ text: string }), image: media, audio: media };
+const kinds: Kinds = {
+  ...plainBlocks,
+  tool_use: object({ id: string, name: string, input: record() }),
+  tool_result: object({ toolUseId: string, content: array(resultBlock) }),
+};
 /** Accepts what a server may ask of a model, as far as it is looked at. */
 export const samplingParams: Check = object({
   messages: array(object({ role: oneOf("user", "assistant"), content: blocks })),
   maxTokens: number,
+  systemPrompt: optional(string),
+  stopSequences: optional(array(string)),
+  tools: optional(array(object({ name: string, description: optional(string), inputSchema: record() }))),
 });
 /** Accepts what a model may say to a server, as far as it is looked at. */
 export const samplingResult: Check = object({ role: oneOf("user", "assistant"), model: string, content: blocks });
@@ -100,6 +111,24 @@ function danglingTool({ messages }: CreateMessageParams): string | undefined {
     unanswered = new Set(blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : [])));
   }
   return undefined;
+}
+
+type Kinds = { readonly [type: string]: Check };
+
+function block(value: unknown, path: string): string | undefined {
+  return object({ type: string })(value, path) ?? checkKind(value, path, kinds);
+}
+
+/** Results hold no uses and results of tools, so that nothing has to be followed into the depth. */
+function resultBlock(value: unknown, path: string): string | undefined {
+  const type = isObject(value) ? value["type"] : undefined;
+  if (type === "tool_use" || type === "tool_result") return `${path}.type: expected plain content, got "${type}"`;
+  return object({ type: string })(value, path) ?? checkKind(value, path, plainBlocks);
+}
+
+function checkKind(value: unknown, path: string, known: Kinds): string | undefined {
+  const type = isObject(value) ? String(value["type"]) : "";
+  return Object.hasOwn(known, type) ? known[type]?.(value, path) : undefined;
 }
 
 /** Only what a browser may safely open. */

@@ -5,7 +5,7 @@ import { CallFailure, toError } from "../client/failures.ts";
 import type { CallOptions, WrittenCallOptions } from "../client/options.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../protocol/types/index.ts";
+import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from "../protocol/types/index.ts";
 import type { HostCallOptions } from "./api.ts";
 import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
 import { type Consent, denied } from "./consent.ts";
@@ -74,7 +74,10 @@ export class Calls {
     const deed = new Deed("prompt", this.#begin(), server, name, args, options);
     const client = server.client ?? (await this.#reach(deed));
     const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
-    return this.#act(deed, client, act);
+    const result = await this.#act(deed, client, act);
+    const brings = result.messages.map(({ content }) => content);
+    noteResources(server, brings, options);
+    return result;
   }
 
   #callTool(deed: Deed, client: Client, args: JsonObject): Promise<CallToolResult> {
@@ -83,7 +86,8 @@ export class Calls {
     const act: Act<CallToolResult> = (running, call) => {
       // Another process may be another server.
       if (running !== client) this.#checkSame(server, tool);
-      return running.callTool(name, args, call);
+      const called = running.callTool(name, args, call);
+      return options.conversation ? called.then((result) => bringing(server, result, options)) : called;
     };
     const asking = this.#with.consent.permitTool(id, server, tool, args, options);
     if (!asking) return this.#act(deed, client, act);
@@ -209,6 +213,16 @@ function failureOf(thrown: unknown, { signal }: HostCallOptions): Failure {
 /** What a server says is in the conversation from now on; why it failed is in its own words, too. */
 function taint({ name, entry }: HostedServer, { conversation }: HostCallOptions): void {
   if (conversation && entry.settings.trustContent !== true) conversation.contentFrom.add(name);
+}
+
+function bringing(server: HostedServer, result: CallToolResult, options: HostCallOptions): CallToolResult {
+  noteResources(server, result.content, options);
+  return result;
+}
+
+/** A resource is one, too, where a result or a prompt brings it along. */
+function noteResources({ name }: HostedServer, blocks: readonly ContentBlock[], options: HostCallOptions): void {
+  if (blocks.some((block) => block?.type === "resource")) options.conversation?.resourcesFrom.add(name);
 }
 
 /** Written once, for the server and for the log; undefined where that cannot be, which the client explains. */

@@ -1,4 +1,5 @@
 import { nameOf, PortolanError } from "../errors.ts";
+import { logLevels } from "../protocol/log-levels.ts";
 import { isObject } from "../schema/shape.ts";
 import type { RunOptions } from "./agent/run.ts";
 import type { HostOptions } from "./api.ts";
@@ -43,10 +44,7 @@ const hostOptions: Table<HostOptions> = {
   info: object,
   auth: fun,
   via: fun,
-  logLevel: [
-    "a level from debug to emergency",
-    isOneOf("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"),
-  ],
+  logLevel: ["a level from debug to emergency", isOneOf(...logLevels)],
   limits: object,
   startsAtOnce: anything,
   clock: ["{ now, after }", has("now", "after")],

@@ -191,6 +191,7 @@ export class LocalHost implements Host {
       host: this,
       model: options.model ?? this.#models[0],
       isSafe: (server, tool) => this.#isSafe(server, tool),
+      trustsContent: (server) => this.#servers.find(server).entry.settings.trustContent === true,
       prepare: (signal) => this.#servers.prepare(options.servers, defaultReadyMs, signal),
     });
     this.#runs.set(id, run);

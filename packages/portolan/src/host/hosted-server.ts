@@ -4,7 +4,8 @@ import type { Clock } from "../client/clock.ts";
 import { toError } from "../client/failures.ts";
 import type { HttpAuth } from "../client/http/options.ts";
 import { PortolanError } from "../errors.ts";
-import type { Implementation, LogLevel } from "../protocol/types/index.ts";
+import { logLevels } from "../protocol/log-levels.ts";
+import type { Implementation, LogLevel, LogMessageParams } from "../protocol/types/index.ts";
 import { nothing, type OfferKind, type OfferLimits, type Offers, readOffers } from "./catalog/offers.ts";
 import { Pace } from "./catalog/pace.ts";
 import { openConnection } from "./connection.ts";
@@ -139,8 +140,7 @@ export class HostedServer {
       auth: auth?.(this.entry),
       via,
       onStderr: (line) => tell({ kind: "stderr", server, line }),
-      onLog: ({ level, logger, data }) =>
-        tell({ kind: "log", server, level, ...(logger !== undefined && { logger }), data: shorten(data) }),
+      onLog: (message) => tell({ kind: "log", server, ...toLog(message) }),
       onNotification: (method) => this.#heardUnpromised(method),
       onError: ({ message }) => warn(message),
     });
@@ -239,9 +239,15 @@ export class HostedServer {
   }
 }
 
+/** What a server logs, with the levels and names that there are: it may have sent anything. */
+function toLog({ level, logger, data = null }: Partial<LogMessageParams>): Omit<LogMessageParams, "_meta"> {
+  const known = logLevels.find((one) => one === level) ?? "info";
+  return { level: known, ...(typeof logger === "string" && { logger }), data: shorten(data) };
+}
+
 /** A long message is cut: many of them wait for each reader. */
 function shorten(data: unknown): unknown {
   const text = typeof data === "string" ? data : JSON.stringify(data);
-  if (text === undefined || text.length <= maxLogChars) return data;
+  if (text.length <= maxLogChars) return data;
   return `${text.slice(0, maxLogChars)} (${text.length - maxLogChars} more characters)`;
 }

@@ -18,8 +18,9 @@ const perItem = 4;
 export function estimateTokens(value: Estimable, count: CountTokens = byLength): number {
   if (typeof value === "string") return count(value);
   if (isList(value)) return value.reduce<number>((sum, item) => sum + estimateTokens(item, count), 0);
-  if ("role" in value) return perItem + estimateTokens(value.content, count);
-  if ("inputSchema" in value) {
+  // A block is one by its type, whatever else it holds: servers write them, too.
+  if (!("type" in value)) {
+    if ("role" in value) return perItem + estimateTokens(value.content, count);
     return perItem + count(`${value.name} ${value.description ?? ""} ${JSON.stringify(value.inputSchema)}`);
   }
   switch (value.type) {

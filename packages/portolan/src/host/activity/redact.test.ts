@@ -8,6 +8,8 @@ const key = (...parts: string[]) => parts.join("");
 const jwt = key("eyJ", "hbGciOiJIUzI1NiJ9", ".", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", ".", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9");
 const pem = key("-----BEGIN RSA ", "PRIVATE KEY-----\nMIIEow\nabc=\n-----END RSA ", "PRIVATE KEY-----");
 
+const nested = (value: unknown, times: number): string => JSON.stringify(times > 1 ? nested(value, times - 1) : value);
+
 const secrets: [string, unknown, unknown][] = [
   ["a password", { user: "ada", password: "hunter2" }, { user: "ada", password: "[redacted]" }],
   ["short names", { pwd: "a", pass: "b", auth: "c", jwt: "d", cookie: "e", sessionId: "f", userPin: 7 }, "all"],
@@ -34,6 +36,17 @@ const secrets: [string, unknown, unknown][] = [
   ["a code", "https://a.example/cb?code=abc&state=x", "https://a.example/cb?code=[redacted]&state=x"],
   ["JSON in a text", '{"password": "hunter2", "n": 1}', '{"password": "[redacted]", "n": 1}'],
   ["a header in a text", "Cookie: a=b; c=d\nHost: x", "Cookie: [redacted]\nHost: x"],
+  ["words in quotes", '{"password": "two words, three"}', '{"password": "[redacted]"}'],
+  ["single quotes", "password: 'two words' is wrong", "password: '[redacted]' is wrong"],
+  ["a quote in quotes", String.raw`{"secret":"a\"b c"}`, '{"secret":"[redacted]"}'],
+  ["JSON in JSON", String.raw`{"a":"{\"password\":\"two words\"}"}`, String.raw`{"a":"{\"password\":\"[redacted]\"}"}`],
+  ["JSON in JSON in JSON", nested({ api_key: "hunter2 x" }, 3), nested({ api_key: "[redacted]" }, 3)],
+  ["a flag in a text", "run --db-password hunter2 -v", "run --db-password [redacted] -v"],
+  ["a flag with quotes", 'run --token "a b" -v', "run --token [redacted] -v"],
+  ["names that go on", { password1: "a", passwordConfirmation: "b", token_value: "c", privateKeyPem: "d" }, "all"],
+  ["several", { passwords: ["a", "b"], apiKeys: ["c"], secrets: { d: "e" }, bearer: "f" }, "all"],
+  ["raw headers", ["Authorization", "abc", "Host", "x"], ["Authorization", "[redacted]", "Host", "x"]],
+  ["a pair", [["x-api-key", "abc"]], [["x-api-key", "[redacted]"]]],
 ];
 
 describe("what looks like a secret is replaced", () => {
@@ -64,6 +77,8 @@ describe("what does not stays, as the very same value", () => {
     ["mail ada@example.com about the secret garden"],
     ["task-list, disk-full, risk-free"],
     [[1, "two", { three: null }]],
+    [["password", "user"]],
+    ["the option --token <token> is needed"],
   ])("%j", (value) => {
     expect(redact(value)).toBe(value);
   });
@@ -117,4 +132,14 @@ describe("a log holds no secret", () => {
     expect(sink.text).toContain("[redacted]");
     expect(sink.text).not.toContain("swordfish");
   });
+});
+
+test("a text that the caller names is a secret in addresses and in base64, too, wherever it begins", () => {
+  const secret = "hunter2 and/or 3";
+  const redactor = createRedactor([secret]);
+  for (const before of ["", "u:", "user:", "a"]) {
+    const encoded = btoa(`${before}${secret}!`);
+    expect(redactor.redact(`sent ${encoded}`)).toMatch(/sent .{0,8}\[redacted\].{0,4}$/);
+  }
+  expect(redactor.redact(`?q=${encodeURIComponent(secret)}`)).toBe("?q=[redacted]");
 });

@@ -34,7 +34,7 @@ class KnowingRedactor implements Redactor {
 
   add(secret: string): void {
     if (secret.length < 4 || this.#secrets.includes(secret)) return;
-    const forms = new Set([...this.#secrets, secret, JSON.stringify(secret).slice(1, -1)]);
+    const forms = new Set([...this.#secrets, ...formsOf(secret)]);
     this.#secrets = [...forms].sort((a, b) => b.length - a.length);
   }
 
@@ -86,6 +86,20 @@ class KnowingRedactor implements Redactor {
     });
     return isChanged ? Object.fromEntries(kept) : value;
   }
+}
+
+/** A secret as it is, as JSON and addresses write it, and as base64 does. */
+function formsOf(secret: string): string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const forms = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(new TextDecoder().decode(bytes))];
+  if (bytes.length < 8 || bytes.length > 4_096) return forms;
+  // Where it begins within three bytes decides how it is written; only what it alone decides is looked for.
+  const cores = [0, 1, 2].flatMap((before) => {
+    const text = btoa(String.fromCharCode(...new Uint8Array(before), ...bytes));
+    const core = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
+    return [core, core.replaceAll("+", "-").replaceAll("/", "_")];
+  });
+  return [...forms, ...cores];
 }
 
 /** `{ name: "Authorization", value: … }`, as lists of headers and variables have it. */

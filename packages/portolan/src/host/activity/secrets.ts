@@ -11,23 +11,30 @@ export function mayHoldSecret(text: string): boolean {
 }
 
 const secretName =
-  /(?:^|[^a-z])(?:pwd|pass|pin|jwt|auth)$|(?:authorization|password|passwd|passphrase|passcode|secret|token|apikey|accesskey|secretkey|privatekey|signingkey|credentials?|cookies?|sessionid|clientassertion)$/;
+  /(?:^|[^a-z])(?:pwd|pass|pin|jwt|auth|bearer)$|(?:token|(?:authorization|password|passwd|passphrase|passcode|secret|apikey|accesskey|secretkey|privatekey|signingkey|credential|cookie|sessionid|clientassertion)s?)$/;
+/** What names of secrets go on with: `passwordConfirmation`, `password2`, `token_value`. */
+const nameEnd = /[-_.\s]?(?:value|string|text|pem|confirm(?:ation|ed)?|again|repeat(?:ed)?|\d{1,2})$/;
 /** Tokens that open nothing. */
 const harmlessName = /(?:progress|page|continuation|cancel|sync|next|max|stop|per)[-_.]?token$/i;
 
 /** Whether what stands under this name is a secret. */
 export function hasSecretName(name: string): boolean {
   if (name.length > 200 || !mayBeSecretName.test(name) || harmlessName.test(name)) return false;
-  const words = name.replace(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase();
+  const words = name
+    .replace(/([a-z\d])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replace(nameEnd, "");
   return secretName.test(words) || secretName.test(words.replace(/[-_.\s]/g, ""));
 }
 
-const mayBeSecretName = /auth|pass|pwd|pin|jwt|secret|token|key|credential|cookie|session|assertion/i;
+const mayBeSecretName = /auth|pass|pwd|pin|jwt|secret|token|key|credential|cookie|session|assertion|bearer/i;
 
-/** Whether the next argument of a command is a secret. */
-export function isSecretFlag(argument: unknown): boolean {
-  return typeof argument === "string" && /^--?[a-z]/i.test(argument) && hasSecretName(argument);
+/** Whether the next item of a list is a secret: behind a flag of a command, or behind the name of a header. */
+export function isSecretFlag(item: unknown): boolean {
+  return typeof item === "string" && (/^--?[a-z]/i.test(item) || headerName.test(item)) && hasSecretName(item);
 }
+
+const headerName = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{1,60})$/i;
 
 const word = String.raw`[\w.-]`;
 const named = `(?:password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|client[-_]?assertion)`;
@@ -49,6 +56,21 @@ const shapes: readonly { readonly pattern: RegExp; readonly instead: (mark: stri
   {
     pattern: new RegExp(
       String.raw`([?&;](?:[\w.-]{0,40}?(?:${named}|jwt)|code|key|sig|signature|auth|x-amz-[a-z-]{0,40})=)[^&#\s"'<>]{1,4096}`,
+      "gi",
+    ),
+    instead: (mark) => `$1${mark}`,
+  },
+  // In quotes, to the one that ends it: in JSON within JSON each has backslashes of its own.
+  {
+    pattern: new RegExp(
+      String.raw`(?<!${word})(${word}{0,64}?${named}\\{0,15}["']?\s{0,3}[=:]\s{0,3}(\\{0,15}["']))(?!\[redacted\])(?:(?!(?<!\\)\2)[\s\S]){1,65536}`,
+      "gi",
+    ),
+    instead: (mark) => `$1${mark}`,
+  },
+  {
+    pattern: new RegExp(
+      String.raw`(?<![\w-])(--[\w-]{0,40}?(?:${named}|pass)\s{1,3})(?![-<[])(?:"[^"]{1,4096}"?|'[^']{1,4096}'?|[^\s"']{1,4096})`,
       "gi",
     ),
     instead: (mark) => `$1${mark}`,

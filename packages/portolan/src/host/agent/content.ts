@@ -8,6 +8,8 @@ import type {
   TextContent,
   ToolResultContent,
 } from "../../protocol/types/index.ts";
+import { isObject } from "../../schema/shape.ts";
+import { withoutTags } from "../display/escape.ts";
 import { display } from "../display/index.ts";
 
 /** What a block takes beside its text. */
@@ -74,7 +76,7 @@ export function toToolResult(
   const shown: ContentBlock[] = content.map((block) => present(block, presentation.model));
   // A tool that answers in structure alone still has something to say.
   if (shown.length === 0 && structuredContent !== undefined) {
-    shown.push({ type: "text", text: JSON.stringify(structuredContent) });
+    shown.push({ type: "text", text: withoutTags(write(structuredContent)) });
   }
   return {
     type: "tool_result",
@@ -110,23 +112,51 @@ function pointTo(name: string, from: number, total: number): string {
   return `\n[${total - from} of ${total} characters are left out: read on with read_more {"name": "${name}", "from": ${from}}]`;
 }
 
-/** A block as this model can take it. */
-function present(block: ContentBlock, { capabilities }: Model): ContentBlock {
+/** A block as this model can take it, without words that only a model would read. */
+function present(block: ContentBlock, model: Model): ContentBlock {
+  const shown = convert(block, model);
+  return shown.type === "text" ? { ...shown, text: withoutTags(shown.text) } : shown;
+}
+
+/** Whatever a server has sent: one block that is none must not end the work with all the others. */
+function convert(block: ContentBlock, { capabilities }: Model): ContentBlock {
+  const given: unknown = block;
+  if (!isObject(given)) return stand("something that is no content");
   switch (block.type) {
+    case "text":
+      return typeof block.text === "string" ? block : stand("a text without words");
     case "image":
-      return capabilities.images ? block : stand(`an image (${block.mimeType}, ${sizeOf(block.data)})`);
+      return capabilities.images && isMedia(given) ? block : stand(`an image (${describe(given)})`);
     case "audio":
-      return capabilities.audio ? block : stand(`a recording (${block.mimeType}, ${sizeOf(block.data)})`);
+      return capabilities.audio && isMedia(given) ? block : stand(`a recording (${describe(given)})`);
     case "resource_link":
       // Never fetched by itself: the model may ask for it.
       return stand(`a resource: ${block.uri}${block.description ? ` (${block.description})` : ""}`);
     case "resource": {
       const { resource } = block;
+      if (!isObject(resource)) return stand("a resource that is not there");
       if ("text" in resource) return { type: "text", text: `${resource.uri}\n${resource.text}` };
       return stand(`a resource: ${resource.uri}, ${sizeOf(resource.blob)} of bytes`);
     }
     default:
-      return block;
+      return stand(`something of the kind ${display(String(given["type"]), { maxChars: 100 })}`);
+  }
+}
+
+function isMedia({ data, mimeType }: { readonly [member: string]: unknown }): boolean {
+  return typeof data === "string" && typeof mimeType === "string";
+}
+
+function describe({ data, mimeType }: { readonly [member: string]: unknown }): string {
+  return `${String(mimeType)}, ${sizeOf(data)}`;
+}
+
+/** Deeper than anything can be written is no reason to lose the call. */
+function write(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return "[a structure that is too deep to be shown]";
   }
 }
 
@@ -134,8 +164,18 @@ function stand(what: string): TextContent {
   return { type: "text", text: `[${what}]` };
 }
 
-function sizeOf(base64: string): string {
-  return `${Math.ceil((base64.length * 3) / 4 / 1024)} KB`;
+function sizeOf(base64: unknown): string {
+  return `${Math.ceil((String(base64).length * 3) / 4 / 1024)} KB`;
+}
+
+/** What went wrong, in the words of a server: as much its data as any result. */
+export function toFailure(
+  toolUseId: string,
+  from: string,
+  text: string,
+  presentation: Presentation,
+): ToolResultContent {
+  return toToolResult(toolUseId, from, { content: [{ type: "text", text }], isError: true }, presentation);
 }
 
 /** What a prompt of a server says, as the beginning of a conversation. */

@@ -2,7 +2,7 @@ import { toError } from "../../client/failures.ts";
 import type { Model } from "../../models/model.ts";
 import type { SamplingContent, SamplingMessage, ToolResultContent } from "../../protocol/types/index.ts";
 import type { Conversation, Host } from "../api.ts";
-import { type CallRoom, makeCall, Paused } from "./calls.ts";
+import { type CallRoom, digestOf, makeCall, Paused } from "./calls.ts";
 import { Aside, type Presentation, toAttachment, toMessages } from "./content.ts";
 import { fit } from "./context.ts";
 import { systemPrompt } from "./instructions.ts";
@@ -26,6 +26,8 @@ export interface LoopOptions {
   readonly tell: (event: RunEvent) => Promise<void>;
   /** Has the servers started whose offers are not known yet; gives the names of those that failed, and why. */
   readonly prepare: (signal: AbortSignal) => Promise<readonly string[]>;
+  /** Whether the words of a server may be taken for what they are. */
+  readonly trustsContent: (server: string) => boolean;
   /** Whether a tool only reads, as far as its server is believed: such calls are made side by side. */
   readonly isSafe: (server: string, tool: string) => boolean;
 }
@@ -184,7 +186,10 @@ export class Loop {
       for (const reason of failed) if (!(reason instanceof Paused)) throw reason;
       if (room.signal.aborted) throw toError(room.signal.reason);
       // What comes after a call that waits may build on it.
-      if (failed.length > 0) return false;
+      if (failed.length > 0) {
+        this.#pending = this.#pending.map((call) => ({ ...call, digest: digestOf(call, this.#toolbox) }));
+        return false;
+      }
     }
     this.#decisions = undefined;
     this.#messages.push({ role: "user", content: [...this.#results] });

@@ -57,6 +57,8 @@ export interface WantedCall {
   /** As the model calls it. */
   readonly name: string;
   readonly input: JsonObject;
+  /** The digest of the tool's definition when the run paused: a decision is about no other. */
+  readonly digest?: string;
 }
 
 /** All that is needed to go on with a run, as JSON. */

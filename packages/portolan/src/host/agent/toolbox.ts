@@ -4,11 +4,14 @@ import { estimateTokens } from "../../models/tokens.ts";
 import { isObject } from "../../schema/shape.ts";
 import type { CatalogTool, CatalogView } from "../catalog/catalog.ts";
 import { createFilter } from "../catalog/filter.ts";
+import { withoutTags } from "../display/escape.ts";
 import { display } from "../display/index.ts";
 import { findTools, readMore, readResource } from "./own-tools.ts";
 import type { RunOptions } from "./run.ts";
 
 const maxDescriptionChars = 4_000;
+/** Nobody reads what is longer. */
+const maxAddressChars = 2_048;
 
 /** What is shown of each definition; made once, because definitions do not change. */
 const shown = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
@@ -83,16 +86,18 @@ export class Toolbox {
   }
 
   /** The resources whose names, addresses or descriptions hold all words of a query. */
-  resources(query: string, limit: number): string[] {
+  resources(query: string, limit: number): { readonly server: string; readonly text: string }[] {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (text: string) => words.every((word) => text.includes(word));
     const { resources, templates } = this.#catalog;
     return [...resources, ...templates]
       .filter((item) => this.isWanted(item.server) && fits(JSON.stringify(item).toLowerCase()))
+      .filter((item) => ("uri" in item ? item.uri : item.uriTemplate).length <= maxAddressChars)
       .slice(0, limit)
       .map((item) => {
+        const { server, name, description = name } = item;
         const address = "uri" in item ? item.uri : `${item.uriTemplate} (fill in what is in braces)`;
-        return `${item.server}: ${display(String(address))} ${display(item.description ?? item.name, { maxChars: 200 })}`;
+        return { server, text: `${server}: ${display(address)} ${display(description, { maxChars: 200 })}` };
       });
   }
 
@@ -128,11 +133,15 @@ function show(entry: CatalogTool): { readonly tool: ModelTool; readonly tokens: 
 function showSchema(value: unknown, depth: number): unknown {
   if (depth > 50) return {};
   if (Array.isArray(value)) return value.map((item) => showSchema(item, depth + 1));
+  if (typeof value === "string") return withoutTags(value);
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => {
       const isWords = (name === "description" || name === "title") && typeof item === "string";
-      return [name, isWords ? display(item, { maxChars: 1_000, lines: "keep" }) : showSchema(item, depth + 1)];
+      return [
+        withoutTags(name),
+        isWords ? display(item, { maxChars: 1_000, lines: "keep" }) : showSchema(item, depth + 1),
+      ];
     }),
   );
 }

@@ -140,6 +140,23 @@ describe("what is shown for a decision", () => {
     ]);
   });
 
+  test("has the values of variables that decide what runs, and of no others", async () => {
+    const env = { PATH: "./bin", NODE_OPTIONS: "--require ./evil.js", NODE_AUTH_TOKEN: "hunter2", MODE: "x" };
+    const entry = await entryOf(
+      { command: "node", env, envFile: ".env" },
+      { envText: "LD_PRELOAD=./evil.so\nKEY=hunter2" },
+    );
+    const { lines } = describeForTrust(entry);
+    expect(lines.filter(({ label }) => label === "Variable").map(({ value }) => value)).toEqual([
+      "PATH=./bin",
+      "NODE_OPTIONS=--require ./evil.js",
+      "NODE_AUTH_TOKEN",
+      "MODE",
+      "LD_PRELOAD=./evil.so",
+      "KEY",
+    ]);
+  });
+
   test("names the folder that a project's server runs in where none is written", async () => {
     const { lines } = describeForTrust(await entryOf({ command: "x" }));
     expect(lines).toContainEqual({ label: "Folder", value: "/repo" });

@@ -1,4 +1,5 @@
 import { canonicalJson, sha256 } from "../../storage/digest.ts";
+import { hasSecretName, replaceSecrets } from "../activity/secrets.ts";
 import type { ServerEntry } from "../entry.ts";
 import { conventionOf } from "./conventions.ts";
 import { variablesOf } from "./inputs.ts";
@@ -45,14 +46,15 @@ export function describeForTrust(entry: ServerEntry): TrustSubject {
     add("Command", written.command);
     for (const [index, arg] of (written.args ?? []).entries()) add(`Argument ${index + 1}`, arg);
     add("Folder", written.cwd ?? ("command" in entry.way ? entry.way.cwd : undefined));
-    for (const variable of Object.keys(written.env ?? {})) add("Variable", variable);
+    for (const [name, value] of Object.entries(written.env ?? {})) add("Variable", describeVariable(name, value));
   } else if ("url" in written) {
     add("Address", written.url);
     for (const header of Object.keys(written.headers ?? {})) add("Header", header);
   }
   const { envFile, raw } = isConfigured(entry) ? entry : noFile;
   add("Variables from", envFile?.path ?? raw?.envFile);
-  for (const variable of envFile?.names ?? []) add("Variable", variable);
+  const env = "command" in entry.way ? (entry.way.env ?? {}) : {};
+  for (const name of envFile?.names ?? []) add("Variable", describeVariable(name, env[name] ?? ""));
   // A header or an address can carry any of the user's secrets away.
   for (const variable of raw ? variablesOf(raw, syntaxOf(raw)) : []) add("Takes your variable", variable);
   for (const input of raw?.inputs ?? []) add("Asks for", input.id);
@@ -61,7 +63,20 @@ export function describeForTrust(entry: ServerEntry): TrustSubject {
     add("Place", source.path);
     add("Written for", source.product);
   }
+  // Rules and habits that were made for the other one hold for this one by its name.
+  add("Looks like", isConfigured(entry) ? entry.resembles : undefined);
+  for (const other of isConfigured(entry) ? (entry.hides ?? []) : []) {
+    if (other.kind === "file") add("In place of", `${other.path} in ${other.file}`);
+  }
   return { name, source, lines };
+}
+
+/** Which program is found, and what it loads before anything else: their values are as much the command as its words. */
+const decisive =
+  /^(?:path|pathext|comspec|env|bash_env|classpath|(?:node|ld|dyld|npm_config|pip|uv|bun|deno|git)_\w+|python\w*|perl\w*|ruby(?:opt|lib)|_?java_\w*options|jdk_java_options|dotnet_startup_hooks)$/i;
+
+function describeVariable(name: string, value: string): string {
+  return decisive.test(name) && !hasSecretName(name) ? `${name}=${replaceSecrets(value, "[redacted]")}` : name;
 }
 
 function syntaxOf({ source }: RawEntry): Syntax {

@@ -86,6 +86,10 @@ export interface ConfiguredServer extends ServerEntry {
   readonly envFile?: ReadEnvFile;
   /** With its variables put in. */
   readonly oauth?: WrittenOAuth;
+  /** Entries of the same name in other files, which it takes the place of. */
+  readonly hides?: readonly Source[];
+  /** Another server whose name could be taken for this one. */
+  readonly resembles?: string;
 }
 
 /** Whether an entry came from a file. */

@@ -11,8 +11,10 @@ export interface DisplayOptions {
  * has no agreed look becomes a visible escape such as `\u{1b}`; all else stays. No two texts look the same afterwards
  * because of what cannot be seen.
  */
-export function display(text: string, options: DisplayOptions = {}): string {
+export function display(given: string, options: DisplayOptions = {}): string {
   const { maxChars, lines = "escape" } = options;
+  // A server may have sent anything in the place of a text.
+  const text = typeof given === "string" ? given : (JSON.stringify(given) ?? String(given));
   if (maxChars === undefined || text.length <= maxChars) return escapeText(text, lines);
   const end = isBetweenHalves(text, maxChars) ? maxChars - 1 : maxChars;
   return `${escapeText(text.slice(0, end), lines)}… (${text.length - end} more characters)`;
@@ -25,6 +27,16 @@ export function escapeHidden(text: string, lines: "keep" | "escape"): string {
   return joined.replace(lines === "keep" ? hiddenButLines : hidden, (found, at: number) =>
     escapeOne(found, at, joined),
   );
+}
+
+const tags = /[\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]|(?<!\p{Script=Han})[\u{e0100}-\u{e01ef}]/gu;
+
+/**
+ * A text with those signs escaped that no person sees, that models read as letters, and that no writing needs: for what
+ * has to stay as it is otherwise.
+ */
+export function withoutTags(text: string): string {
+  return text.replace(tags, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 function escapeText(text: string, lines: "keep" | "escape"): string {

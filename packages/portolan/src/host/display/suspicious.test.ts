@@ -98,3 +98,9 @@ test("a tool's name counts only as a word of its own, and never if it is an ordi
   expect(findSuspicious("use send_email_later or resend_email at any time", { otherTools })).toEqual([]);
   expect(findSuspicious("like git.push", { otherTools })).toMatchObject([{ kind: "other-tool", at: 5 }]);
 });
+
+test("long gaps are looked at no longer than anything else", () => {
+  for (const gap of [" ", "\t", "\u3000", "\n "]) {
+    expect(findSuspicious(`ignore${gap.repeat(200_000)}`).map(({ kind }) => kind)).toEqual(["padding"]);
+  }
+});

@@ -35,7 +35,11 @@ export interface SuspicionOptions {
 export function findSuspicious(text: string, options: SuspicionOptions = {}): Finding[] {
   // Beyond this nobody describes a tool; what follows is shown to the user all the same.
   const looked = text.slice(0, maxLooked);
-  const plain = looked.normalize("NFKC").replace(/[\p{DI}\p{Cf}]/gu, "");
+  const plain = looked
+    .normalize("NFKC")
+    .replace(/[\p{DI}\p{Cf}]/gu, "")
+    // Two patterns of blanks that meet would try every place of a long gap against every other.
+    .replace(longGap, (gap) => gap.slice(0, maxGap));
   const findings: Finding[] = [];
   for (const { kind, why, pattern, raw } of shapes) {
     const place = (raw === true ? looked : plain).match(pattern);
@@ -49,6 +53,8 @@ export function findSuspicious(text: string, options: SuspicionOptions = {}): Fi
 }
 
 const maxLooked = 262_144;
+const maxGap = 32;
+const longGap = new RegExp(String.raw`\s{${maxGap + 1},}`, "g");
 
 interface Shape {
   readonly kind: FindingKind;

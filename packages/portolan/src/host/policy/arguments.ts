@@ -1,23 +1,36 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import { canonicalJson } from "../../storage/digest.ts";
 import { compileGlob } from "./glob.ts";
+import { readingsOf } from "./readings.ts";
 import type { ArgumentTest } from "./rule.ts";
 
 /** A test of one value. */
 type Check = (value: unknown) => boolean;
+
+/** The tests of a rule's arguments. */
+export interface ArgumentTests {
+  hold(args: unknown): boolean;
+  /** Whether they hold, or would if the server took an argument for what it is not. */
+  nearlyHold(args: unknown): boolean;
+}
 
 /** Compiles the tests of a rule's arguments; `isStrict` for a rule that allows. */
 export function compileArguments(
   tests: { readonly [path: string]: ArgumentTest },
   isStrict: boolean,
   where: string,
-): (args: unknown) => boolean {
+): ArgumentTests {
   const compiled = Object.entries(tests).map(([path, test]) => {
     const steps = path.split(".");
     if (steps.includes("")) throw bad(where, "paths such as options.force", JSON.stringify(path));
-    return { steps, check: compileTest(test, isStrict, `${where}[${JSON.stringify(path)}]`) };
+    const check = compileTest(test, isStrict, `${where}[${JSON.stringify(path)}]`);
+    const isNear: Check = (value) => check(value) || readingsOf(value).some(check);
+    return { steps, check, isNear };
   });
-  return (args) => compiled.every(({ steps, check }) => holds(args, steps, 0, check, isStrict));
+  return {
+    hold: (args) => compiled.every(({ steps, check }) => holds(args, steps, 0, check, isStrict)),
+    nearlyHold: (args) => compiled.every(({ steps, isNear }) => holds(args, steps, 0, isNear, isStrict)),
+  };
 }
 
 function holds(value: unknown, steps: readonly string[], at: number, check: Check, isStrict: boolean): boolean {

@@ -54,6 +54,40 @@ describe("rules", () => {
     expect(effect(rules, { server: "a", tool: "b.c" })).toBe("ask");
   });
 
+  test("what is allowed for a server is not for another whose name goes on behind a dot, but denied it is", () => {
+    const evil = { server: "git.evil", tool: "push" };
+    expect(effect([{ match: "git.*", then: "allow" }], evil)).toBe("ask");
+    expect(effect([{ match: ["*.pull", "git.evil*"], then: "allow" }], evil)).toBe("ask");
+    expect(effect([{ match: "git.*", then: "deny" }], evil)).toBe("deny");
+    expect(effect([{ match: "git.evil.*", then: "allow" }], evil)).toBe("allow");
+    expect(effect([{ match: "*.push", then: "allow" }], evil)).toBe("allow");
+    expect(effect([{ match: "git.evil.push", then: "allow" }], { server: "git", tool: "evil.push" })).toBe("allow");
+    for (const match of ["git*", "*", "g*.p*"]) expect(effect([{ match, then: "allow" }])).toBe("allow");
+  });
+
+  test.each([["Push"], ["ＰＵＳＨ"], ["pu\u200bsh"], ["рush"], ["PUSH_all"]])(
+    "a name that only looks like what a rule is against is not allowed by another without asking: %s",
+    (tool) => {
+      const rules: Rule[] = [{ match: "*.push*", then: "deny" }, { then: "allow" }];
+      expect(decide(rules, { tool })).toMatchObject({ effect: "ask", rule: 0 });
+      expect(compilePolicy(rules).allowsAlways(call({ tool }))).toBe(false);
+      expect(effect([{ server: "GIT", then: "deny" }, { then: "allow" }], { tool })).toBe("ask");
+    },
+  );
+
+  test("a name is allowed to the letter", () => {
+    expect(effect([{ match: "git.push", then: "allow" }], { tool: "Push" })).toBe("ask");
+    expect(
+      effect(
+        [
+          { match: "git.pull", then: "deny" },
+          { match: "git.Push", then: "allow" },
+        ],
+        { tool: "Push" },
+      ),
+    ).toBe("allow");
+  });
+
   test.each([["readOnly"], ["destructive"], ["idempotent"], ["openWorld"]] as const)(
     "%s can be asked for, both ways",
     (hint) => {
@@ -121,7 +155,7 @@ describe("a tool is allowed whatever it is called with", () => {
     ["not where the rule looks at arguments", [{ ...yes, args: { a: { equals: 1 } } }], false],
     ["not where the rule decides by itself", [{ ...yes, when: () => true }], false],
   ])("%s", (_, rules, expected) => {
-    expect(compilePolicy(rules).allowsAlways(call({ name: "files.read" }))).toBe(expected);
+    expect(compilePolicy(rules).allowsAlways(call({ server: "files", tool: "read" }))).toBe(expected);
   });
 });
 
@@ -177,6 +211,24 @@ describe("arguments", () => {
   test("dots that do not climb are allowed", () => {
     for (const path of ["/tmp/a..b", "/tmp/...", "/tmp/.git/x"]) {
       expect(allows({ path: { startsWith: "/tmp/" } }, { path })).toBe("allow");
+    }
+  });
+
+  test.each<[NonNullable<Rule["args"]>, PolicyCall["args"]]>([
+    [{ n: { min: 1_000 } }, { n: "5000" }],
+    [{ n: { min: 1_000 } }, { n: [5_000] }],
+    [{ force: { equals: true } }, { force: "TRUE" }],
+    [{ to: { oneOf: ["1", "2"] } }, { to: 2 }],
+    [{ path: { startsWith: "/etc/" } }, { path: ["/etc/passwd"] }],
+    [{ path: { startsWith: "/etc/" } }, { path: "/tmp/../etc/passwd" }],
+    [{ path: { startsWith: "/etc/" } }, { path: "//etc/./passwd" }],
+    [{ path: { startsWith: "/etc/" } }, { path: "/%65tc/passwd" }],
+    [{ path: { matches: "/etc/*" } }, { path: " ／etc/passwd" }],
+    [{ "files.*.path": { startsWith: "/etc/" } }, { files: [{ path: "/a/../etc/b" }] }],
+  ])("what a rule against %j misses in %j by its form is not allowed by another without asking", (args, given) => {
+    for (const then of ["deny", "ask"] as const) {
+      expect(effect([{ args, then }, { then: "allow" }], { args: given })).toBe("ask");
+      expect(effect([{ args, then }, { then: "deny" }], { args: given })).toBe("deny");
     }
   });
 

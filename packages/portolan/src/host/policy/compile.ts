@@ -1,5 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
-import { compileArguments } from "./arguments.ts";
+import { toLatin } from "../display/confusables.ts";
+import { type ArgumentTests, compileArguments } from "./arguments.ts";
 import { compileGlob } from "./glob.ts";
 import type { Caution, Decision, Effect, Policy, PolicyCall, Rule } from "./rule.ts";
 
@@ -18,12 +19,17 @@ export function compilePolicy(rules: readonly Rule[]): Policy {
   };
 }
 
+/** Whether a call is of a tool that is meant. */
+type Names = (call: PolicyCall) => boolean;
+
 interface CompiledRule {
   readonly decision: Decision;
   readonly rule: Rule;
-  readonly name: ((name: string) => boolean) | undefined;
-  readonly server: ((server: string) => boolean) | undefined;
-  readonly args: ((args: unknown) => boolean) | undefined;
+  readonly isNamed: Names | undefined;
+  readonly isOfServer: Names | undefined;
+  readonly args: ArgumentTests | undefined;
+  /** The same rule for names in plain letters; none for a rule that allows, which is meant to the letter. */
+  readonly plain: CompiledRule | undefined;
 }
 
 const noCautions: readonly Caution[] = Object.freeze([]);
@@ -31,28 +37,61 @@ const undecided: Decision = freeze({ effect: "ask", reason: "No rule says otherw
 
 /** On the way of every call: nothing is made unless there is something to warn about. */
 function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
+  let plain: PolicyCall | undefined;
+  let near: CompiledRule | undefined;
   for (const compiled of rules) {
-    let isMatch: boolean;
     try {
-      isMatch = matches(compiled, call);
+      if (matches(compiled, call)) return withCautions(decisionOf(compiled, near), compiled.rule, call);
+      if (near !== undefined || compiled.plain === undefined) continue;
+      plain ??= inPlainLetters(call);
+      if (isNear(compiled.plain, plain)) near = compiled;
     } catch (error) {
       return failed(compiled, error);
     }
-    if (isMatch) return withCautions(compiled.decision, compiled.rule, call);
   }
   return withCautions(undecided, undefined, call);
 }
 
+/** What one rule would stop, but for a letter or a quote, another does not allow without asking. */
+function decisionOf({ decision }: CompiledRule, near: CompiledRule | undefined): Decision {
+  if (near === undefined || decision.effect !== "allow") return decision;
+  const rule = near.decision.rule ?? 0;
+  return {
+    effect: "ask",
+    rule,
+    reason: `It is all but what rule ${rule + 1} of the policy is about.`,
+    cautions: noCautions,
+  };
+}
+
 /** The first rule that is about the tool must not depend on anything else. */
 function allowsAlways(rules: readonly CompiledRule[], call: PolicyCall): boolean {
-  const first = rules.find((compiled) => concerns(compiled, call));
+  const plain = inPlainLetters(call);
+  const first = rules.find(
+    (compiled) => concerns(compiled, call) || (compiled.plain && concerns(compiled.plain, plain)),
+  );
   return first?.rule.then === "allow" && first.args === undefined && first.rule.when === undefined;
+}
+
+/** Whether a rule is about a call that it does not match, if its server reads it with some goodwill. */
+function isNear(compiled: CompiledRule, plain: PolicyCall): boolean {
+  const { rule, args } = compiled;
+  // What a function of the application says is said.
+  if (rule.when !== undefined || !concerns(compiled, plain)) return false;
+  return args === undefined || args.nearlyHold(plain.args);
+}
+
+/** The call with the names that its tool and server seem to have; most have them already. */
+function inPlainLetters(call: PolicyCall): PolicyCall {
+  if (/^[a-z\d_.-]*$/.test(call.name)) return call;
+  const [server, tool] = [toLatin(call.server), toLatin(call.tool)];
+  return { ...call, server, tool, name: `${server}.${tool}` };
 }
 
 function matches(compiled: CompiledRule, call: PolicyCall): boolean {
   if (!concerns(compiled, call)) return false;
   const { rule, args } = compiled;
-  if (args !== undefined && !args(call.args)) return false;
+  if (args !== undefined && !args.hold(call.args)) return false;
   if (rule.when === undefined) return true;
   const said: unknown = rule.when(call);
   // A promise is no answer, and taking it for a yes would open the door.
@@ -62,9 +101,9 @@ function matches(compiled: CompiledRule, call: PolicyCall): boolean {
 }
 
 /** Whether a rule is about a tool, apart from what it is called with. */
-function concerns({ rule, name, server }: CompiledRule, call: PolicyCall): boolean {
-  if (name !== undefined && !name(call.name)) return false;
-  if (server !== undefined && !server(call.server)) return false;
+function concerns({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall): boolean {
+  if (isNamed !== undefined && !isNamed(call)) return false;
+  if (isOfServer !== undefined && !isOfServer(call)) return false;
   if (rule.readOnly !== undefined && rule.readOnly !== call.readOnly) return false;
   if (rule.destructive !== undefined && rule.destructive !== call.destructive) return false;
   if (rule.idempotent !== undefined && rule.idempotent !== call.idempotent) return false;
@@ -124,25 +163,53 @@ function compileRule(rule: Rule, index: number): CompiledRule {
     throw bad(`${where}.args`, "an object of tests by path", nameOf(rule.args));
   }
   const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
-  return {
-    decision: freeze({ effect: rule.then, rule: index, reason, cautions: noCautions }),
+  const allows = rule.then === "allow";
+  const decision = freeze({ effect: rule.then, rule: index, reason, cautions: noCautions });
+  const args = rule.args && compileArguments(rule.args, allows, `${where}.args`);
+  const withNames = (read: (pattern: string) => string, plain?: CompiledRule): CompiledRule => ({
+    decision,
     rule,
-    name: compilePatterns(rule.match, `${where}.match`, /[.*]/),
-    server: compilePatterns(rule.server, `${where}.server`, /./),
-    args: rule.args && compileArguments(rule.args, rule.then === "allow", `${where}.args`),
-  };
+    isNamed: compilePatterns(rule.match, `${where}.match`, /[.*]/, (it) => (allows ? parted(it) : whole(read(it)))),
+    isOfServer: compilePatterns(rule.server, `${where}.server`, /./, (it) => ofServer(read(it))),
+    args,
+    plain,
+  });
+  return withNames((it) => it, allows ? undefined : withNames(toLatin));
 }
 
-function compilePatterns(given: Rule["match"], where: string, shape: RegExp): CompiledRule["name"] {
+function compilePatterns(
+  given: Rule["match"],
+  where: string,
+  shape: RegExp,
+  compile: (pattern: string) => Names,
+): Names | undefined {
   if (given === undefined) return undefined;
   const patterns: readonly unknown[] = Array.isArray(given) ? given : [given];
   const globs = patterns.map((pattern) => {
-    if (typeof pattern === "string" && shape.test(pattern)) return compileGlob(pattern);
+    if (typeof pattern === "string" && shape.test(pattern)) return compile(pattern);
     throw bad(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
   });
   if (globs.length === 0) throw bad(where, "at least one name", "none");
   const [only, second] = globs;
-  return second === undefined ? only : (name) => globs.some((glob) => glob(name));
+  return second === undefined ? only : (call) => globs.some((glob) => glob(call));
+}
+
+function ofServer(pattern: string): Names {
+  const glob = compileGlob(pattern);
+  return ({ server }) => glob(server);
+}
+
+function whole(pattern: string): Names {
+  const glob = compileGlob(pattern);
+  return ({ name }) => glob(name);
+}
+
+/** Server and tool apart: what is allowed for all tools of `git` is not for a server that somebody has called `git.x`. */
+function parted(pattern: string): Names {
+  const dots = [...pattern.matchAll(/\./g)].map(({ index }) => index);
+  if (dots.length === 0) return whole(pattern);
+  const pairs = dots.map((at) => [compileGlob(pattern.slice(0, at)), compileGlob(pattern.slice(at + 1))] as const);
+  return ({ server, tool }) => pairs.some(([isServer, isTool]) => isServer(server) && isTool(tool));
 }
 
 function freeze(decision: Decision): Decision {

@@ -40,7 +40,10 @@ export interface ArgumentTest {
 
 /** One rule: what it says about a call must hold, all of it; what it does not say does not matter. */
 export interface Rule {
-  /** Names as `server.tool`, `*` for any characters; one of them must match. */
+  /**
+   * Names as `server.tool`, `*` for any characters; one of them must match. In a rule that allows, what stands before a
+   * dot is the whole name of the server.
+   */
   readonly match?: string | readonly string[];
   /** Names of servers, `*` for any characters: exact where names have dots. */
   readonly server?: string | readonly string[];

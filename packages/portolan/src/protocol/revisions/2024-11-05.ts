@@ -1,4 +1,5 @@
 import { integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
+import { logLevels } from "../log-levels.ts";
 import type { FirstRevision } from "../revision.ts";
 
 const id = (value: unknown, path: string): string | undefined =>
@@ -7,8 +8,6 @@ const id = (value: unknown, path: string): string | undefined =>
 const none = object({});
 const listParams = object({ cursor: optional(string) });
 const uriParams = object({ uri: string });
-
-export const logLevels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
 
 /** Where everything begins: a handshake, then requests in both directions. */
 export const first: FirstRevision = {

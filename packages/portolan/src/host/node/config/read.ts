@@ -5,6 +5,7 @@ import { type ExpandOptions, expandEntry } from "../../config/expand.ts";
 import { mergeEntries, type Shadowed } from "../../config/merge.ts";
 import { parseConfig } from "../../config/parse.ts";
 import type { ConfiguredServer, InputRequest, RawEntry } from "../../config/written.ts";
+import { skeletonOf } from "../../display/confusables.ts";
 import { type ConfigFile, machineOf } from "./find.ts";
 import { type Machine, managedFiles, userFiles } from "./places.ts";
 import { readTextFile } from "./text-file.ts";
@@ -52,7 +53,23 @@ export async function readConfigs(
       errors.push(error);
     }
   }
-  return { ...mergeEntries(lists), errors, notes };
+  const { entries, shadowed } = mergeEntries(lists);
+  return { entries: compare(entries, shadowed), shadowed, errors, notes };
+}
+
+/** The entries, with what they could be taken for. */
+function compare(entries: readonly ConfiguredServer[], shadowed: readonly Shadowed[]): ConfiguredServer[] {
+  const alike = new Map<string, string[]>();
+  for (const { name } of entries) {
+    const look = skeletonOf(name);
+    alike.set(look, [...(alike.get(look) ?? []), name]);
+  }
+  return entries.map((entry) => {
+    const hides = shadowed.filter(({ used }) => used === entry).map(({ shadowed: { source } }) => source);
+    const resembles = alike.get(skeletonOf(entry.name))?.find((name) => name !== entry.name);
+    if (hides.length === 0 && resembles === undefined) return entry;
+    return { ...entry, ...(hides.length > 0 && { hides }), ...(resembles !== undefined && { resembles }) };
+  });
 }
 
 async function read(file: string): Promise<string> {

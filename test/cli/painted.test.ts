@@ -1,0 +1,48 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { makeHome, runPortolan } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const painter = [process.execPath, fileURLToPath(new URL("fixtures/painter.mjs", import.meta.url))];
+/** What no program of ours writes: titles, C1 controls, signs that turn or hide text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const painted = /\u001b\]|[\u0007\u007f\u0080-\u009f\u200b\u2028\u202e]|\udb40\udc41/;
+
+test("what a server logs, lists and complains about paints nothing on a terminal", async () => {
+  const cwd = makeHome();
+  const runs = [
+    ["call", "log"],
+    ["ls", "--json"],
+    ["record", "--out", "talk.jsonl"],
+  ].map((args) => openTerminal([...args, "--", ...painter], { cwd }));
+  const [called, listed, recorded] = runs;
+  await called?.see("done");
+  await listed?.see("tools");
+  await recorded?.answer("words", "\u0003");
+  expect(await Promise.all(runs.map(({ exited }) => exited))).toEqual([0, 0, expect.any(Number)]);
+  for (const run of runs) expect(run.written()).not.toMatch(painted);
+  expect(JSON.parse(listed?.written().replace(/[^{]*/, "") ?? "").tools[0].description).toMatch(painted);
+});
+
+test("neither the name of a field nor a tab makes a line of its own in a form", async () => {
+  const terminal = openTerminal(["call", "ask", "--", ...painter], { cwd: makeHome() });
+  await terminal.answer(/amount[\s\S]*>$/, "me\r");
+  await terminal.answer(/send it/, "n");
+  await terminal.exited;
+  expect(terminal.screen()).toContain(String.raw`│ amount: 5\u{a}  to: "me"`);
+  expect(terminal.screen()).toMatch(/^ {2}│ .*forged$/m);
+  expect(terminal.written()).not.toMatch(painted);
+});
+
+test("a server that a file names is recorded with the environment that any host gives it", async () => {
+  const cwd = makeHome();
+  const [command, ...args] = painter;
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { painter: { command, args } } }));
+  const options = { cwd, env: { NOT_FOR_SERVERS: "hush" } };
+  await runPortolan(["trust", "painter", "--yes"], options);
+  expect((await runPortolan(["record", "painter", "--out", "a.jsonl"], options)).stderr).toMatch(/ none\n/);
+  const given = await runPortolan(["record", "--out", "b.jsonl", "--", ...painter], options);
+  expect(given.stderr).toMatch(/ hush\n/);
+});
