@@ -11,6 +11,9 @@ const schema = {
     sizes: { type: "array", items: { type: "integer" } },
     range: { type: "object", properties: { from: { type: "integer" }, unit: { type: "string" } } },
     mode: { enum: ["fast", 2] },
+    counts: { type: "object", additionalProperties: { type: "integer" } },
+    point: { type: "array", prefixItems: [{ type: "number" }, { type: "string" }] },
+    people: { type: "array", items: { type: "object", properties: { age: { type: "integer" } } } },
     either: { type: ["integer", "null"] },
     "a.b": { type: "string" },
     free: {},
@@ -35,6 +38,9 @@ test.each([
   [["range.from=1", "range.unit=7"], { range: { from: 1, unit: "7" } }],
   [["a.b=c"], { "a.b": "c" }],
   [["mode=2"], { mode: 2 }],
+  [["counts.a=1", "counts.b=2"], { counts: { a: 1, b: 2 } }],
+  [["point=1.5", "point=x"], { point: [1.5, "x"] }],
+  [['people={"age":3}', 'people={"age":4}'], { people: [{ age: 3 }, { age: 4 }] }],
   [["either=null"], { either: null }],
   [["either=4"], { either: 4 }],
   // What the schema says nothing about is text.
@@ -56,13 +62,18 @@ describe("is refused:", () => {
     [["days=three"], 'days: expected integer, got "three"'],
     [["days=1.5"], 'days: expected integer, got "1.5"'],
     [["days="], 'days: expected integer, got ""'],
-    [["deep=yes"], 'deep: expected boolean, got "yes"'],
+    [["deep=yes"], 'deep: expected true or false, got "yes"'],
     [["days:=three"], 'days: expected JSON, got "three"'],
     [["Oslo"], 'expected city=value, city:=json or a JSON object, got "Oslo"'],
     [["range=1"], "range: expected a JSON object, got 1"],
     [["{broken"], "arguments: expected JSON"],
     [["maybe=three"], 'maybe: expected integer or null, got "three"'],
     [["size=xl"], 'size: expected one of s, m, got "xl"'],
+    [["mode=slow"], 'mode: expected one of fast, 2, got "slow"'],
+    [["city=Oslo", "city=Rome"], "city: is said twice, and is no list"],
+    [["days=99999999999999999999"], "days: 99999999999999999999 has more digits than a number can keep"],
+    [["ratio=1e999"], 'ratio: expected number, got "1e999"'],
+    [["people.0.age=3"], "people.0.age: people is a list"],
     [["level=none"], 'level: expected one of low, high, got "none"'],
   ])("%j", (words, message) => {
     expect(() => parseArguments(words, schema)).toThrow(message);
@@ -81,6 +92,13 @@ test("what is required must be there, unless there is a default for it", () => {
     "forecast needs city=…; it does not know town",
   );
   expect(() => requireAll("forecast", { city: "Oslo" }, required)).not.toThrow();
+});
+
+test("what is required inside must be there, too, where there is an inside", () => {
+  const place = { type: "object", properties: { lat: {}, lon: {} }, required: ["lat", "lon"] };
+  const required = { properties: { place: { $ref: "#/$defs/place" } }, $defs: { place } };
+  expect(() => requireAll("find", { place: { lat: 1 } }, required)).toThrow("find needs place.lon=…");
+  expect(() => requireAll("find", {}, required)).not.toThrow();
 });
 
 test("names of prototypes are names like any other", () => {

@@ -4,9 +4,11 @@ import type { CommandDefinition, Context, Flags } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
 import { toVisibleJson } from "./json.ts";
+import { quote } from "./quote.ts";
 import { Screen } from "./screen.ts";
 import { version } from "./version.ts";
 import type { World } from "./world.ts";
+import { wrap } from "./wrap.ts";
 
 /** What is there before it is known which command runs: help needs no more. */
 type Frame = Omit<Context, "state">;
@@ -62,7 +64,7 @@ function toProgram(context: Frame): Command {
     .helpCommand(false)
     .exitOverride()
     .showSuggestionAfterError()
-    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureHelp({ subcommandTerm: (command) => command.name(), minWidthToWrap: 10 })
     .configureOutput({
       writeOut: (text) => void world.stdout.write(text),
       // Told once, by `report`.
@@ -75,12 +77,10 @@ function toProgram(context: Frame): Command {
 
 /** What help says about words in the usage of a command. */
 const explanations: { readonly [word: string]: string } = {
-  target: `A target is a configured server (files, or files.read for its tool), an
-address, the file of a server (./server.ts), a recording (talk.jsonl), or a
-command behind --.`,
-  "[tool] [arguments...]": `Arguments are key=value, with the type that the tool asks for, key:=json, a
-JSON object, or - to read one from standard input. What is missing is asked for
-on a terminal.`,
+  target:
+    "A target is a configured server (files, or files.read for its tool), an address, the file of a server (./server.ts), a recording (talk.jsonl), or a command behind --.",
+  "[tool] [arguments...]":
+    "Arguments are key=value, with the type that the tool asks for, key:=json, a JSON object, or - to read one from standard input. What is missing is asked for on a terminal.",
 };
 
 function addCommand(program: Command, definition: CommandDefinition, context: Frame): void {
@@ -94,7 +94,8 @@ function addCommand(program: Command, definition: CommandDefinition, context: Fr
     .option("--no-color", "no colours");
   for (const [flag, says] of Object.entries(flags)) addFlag(command, flag, says);
   const notes = Object.entries(explanations).flatMap(([word, says]) => (usage?.includes(word) ? [says] : []));
-  if (notes.length > 0) command.addHelpText("after", `\n${notes.join("\n")}`);
+  if (notes.length > 0)
+    command.addHelpText("after", () => `\n${wrap(notes.join("\n"), context.screen.columns - 2).join("\n")}`);
   if (examples.length > 0)
     command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  $ ${line}`).join("\n")}`);
   command.action(async (...given: unknown[]) => {
@@ -104,7 +105,10 @@ function addCommand(program: Command, definition: CommandDefinition, context: Fr
       .flat()
       .filter((value): value is string => typeof value === "string");
     const [{ run }, { openState }] = await Promise.all([definition.load(), import("./state.ts")]);
-    const shown = await run({ ...context, state: openState(context.world) }, args, chosen);
+    const state = openState(context.world);
+    const shown = await run({ ...context, state }, args, chosen).catch((thrown: unknown) => {
+      throw toFailure(thrown, state.folder);
+    });
     if (!shown) return;
     context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   });
@@ -119,22 +123,32 @@ function addFlag(command: Command, flag: string, says: string): void {
 /** What is wrong with a command line, with the word that was meant, where one is near. */
 function toUsage({ message }: CommanderError, name: string | undefined): Failure {
   const [first = message, hint = ""] = message.replace(/^error: /, "").split("\n");
-  const meant = hint.replace(/^\((.*)\)$/, "$1").toLowerCase();
-  const isKnown = commands.some((command) => command.name === name);
-  return new Failure("usage", meant ? `${first}; ${meant}` : first, {
-    next: isKnown ? `portolan ${name} --help` : "portolan --help",
-  });
+  const command = commands.find((it) => it.name === name);
+  const isArgument = first.startsWith("unknown option") && command?.usage?.includes("[arguments...]");
+  const meant =
+    hint.replace(/^\((.*)\)$/, "$1").toLowerCase() || (isArgument ? "arguments are name=value, without dashes" : "");
+  return new Failure("usage", meant ? `${first}; ${meant}` : first, { next: nextAfter(name, command) });
 }
 
-/** One line for people; one JSON object in a pipe. */
+/** Who begins with a server wants to see it. */
+function nextAfter(name: string | undefined, command: CommandDefinition | undefined): string {
+  if (command) return `portolan ${command.name} --help`;
+  const isTarget = name !== undefined && /^https?:|[\\/]|\.[cm]?[jt]s$|\.jsonl$/.test(name);
+  return isTarget ? `portolan ls ${quote(name)}` : "portolan --help";
+}
+
+/** A line for people, with what a server wrote in more of them behind a bar; one JSON object in a pipe. */
 function report({ world, screen, isJson }: Frame, { kind, message, next }: Failure): void {
   if (isJson) {
     const error = { kind, message, ...(next !== undefined && { next }) };
     world.stderr.write(`${toVisibleJson(JSON.stringify({ error }))}\n`);
     return;
   }
-  const why = message === kind ? "" : ` ${screen.safe(message)}`;
-  const lines = [`${screen.style("red", `${screen.mark("bad")} ${kind}`)}${why}`];
+  const [first = "", ...more] = message === kind ? [] : screen.safe(message.trim(), { lines: "keep" }).split("\n");
+  const fit = (line: string, indent: string) =>
+    world.stderr.isTTY ? wrap(line, screen.columns - 4).join(`\n${indent}`) : line;
+  const lines = [fit(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${first}`.trimEnd(), "    ")];
+  for (const line of more) lines.push(`  ${screen.mark("bar")} ${fit(line, `  ${screen.mark("bar")} `)}`);
   if (next !== undefined) lines.push(`  ${screen.mark("next")} ${screen.safe(next)}`);
   world.stderr.write(`${lines.join("\n")}\n`);
 }
@@ -154,8 +168,12 @@ function listenForInterrupt({ stdout, stderr }: World): {
     if (!handler) controller.abort(interruption());
   };
   const end = (_: string, signal: number) => process.exit(128 + signal);
-  // Whoever reads only the first lines, as `head` does, has seen enough.
-  const closed = () => process.exit(0);
+  const closed = ({ code, message }: NodeJS.ErrnoException) => {
+    // Whoever reads only the first lines, as `head` does, has seen enough; a disk that is full has not.
+    if (code === "EPIPE" || code === "EOF" || stdout.isTTY) process.exit(0);
+    stderr.write(`${JSON.stringify({ error: { kind: "failed", message: `output: ${message}` } })}\n`);
+    process.exit(exitCodes.failed);
+  };
   // A terminal that is closed, too: servers do not outlive it.
   process.on("SIGINT", interrupt).on("SIGTERM", end).on("SIGHUP", end);
   stdout.on("error", closed);
@@ -171,8 +189,7 @@ function listenForInterrupt({ stdout, stderr }: World): {
     },
     end() {
       process.off("SIGINT", interrupt).off("SIGTERM", end).off("SIGHUP", end);
-      // What is still on its way may find nobody.
-      if (stdout.writableLength === 0) stdout.off("error", closed);
+      // Not `closed`: what is still on its way may find nobody.
     },
   };
 }

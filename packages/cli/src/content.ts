@@ -1,12 +1,18 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ContentBlock, ResourceContents } from "portolan";
+import type { CallToolResult, ContentBlock, ResourceContents } from "portolan";
 import type { Screen } from "./screen.ts";
 
 /** Bytes that a result carries: shown as their size, written on request. */
 interface Attachment {
   readonly bytes: Buffer;
   readonly type: string;
+}
+
+/** What a call gave, for people: its content, or its structure where that is all. */
+export function showResult({ content, structuredContent }: CallToolResult, screen: Screen): string {
+  if (content.length > 0) return showContent(content, screen);
+  return structuredContent === undefined ? screen.style("dim", "(nothing)") : screen.json(structuredContent);
 }
 
 /** What a result says, for people: text as it is, everything else as its kind and size. */
@@ -90,6 +96,7 @@ function extensionOf(type: string): string {
 }
 
 function sizeOf(base64: unknown): string {
-  const bytes = Math.floor((String(base64).length * 3) / 4);
-  return bytes < 1024 ? `${bytes} B` : `${(bytes / 1024).toFixed(1)} KB`;
+  const bytes = Buffer.byteLength(String(base64), "base64");
+  if (bytes < 1024) return `${bytes} B`;
+  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 ** 2).toFixed(1)} MB`;
 }

@@ -52,6 +52,7 @@ const kinds: { readonly [code: string]: FailureKind } = {
   cancelled: "failed",
   "version-mismatch": "protocol",
   "message-too-large": "protocol",
+  "answer-invalid": "protocol",
   "capability-missing": "protocol",
 };
 
@@ -68,13 +69,42 @@ function ofServer(error: RpcError): Failure {
   return new Failure(kindsOfCodes[code] ?? "protocol", said, { cause: error });
 }
 
-/** What a command that threw failed with. */
-export function toFailure(thrown: unknown): Failure {
+/** What a command that threw failed with; `home` is the folder where it keeps what it knows. */
+export function toFailure(thrown: unknown, home?: string): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof PortolanError)
     return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { next: nextIn(thrown), cause: thrown });
   if (thrown instanceof RpcError) return ofServer(thrown);
+  if (isOfFile(thrown)) return ofFile(thrown, home);
   return new Failure("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+}
+
+type FileError = NodeJS.ErrnoException & { readonly path: string };
+
+/** What the system says of files, in words; a path stands before them. */
+const fileWords: { readonly [code: string]: string } = {
+  ENOENT: "cannot be opened: there is no such file or folder",
+  EACCES: "may not be read or written: permission denied",
+  EPERM: "may not be read or written: permission denied",
+  EROFS: "cannot be written: it is on a read-only file system",
+  ENOSPC: "cannot be written: the disk is full",
+  EISDIR: "is a folder, expected a file",
+  ENOTDIR: "cannot be made: something on the way to it is no folder",
+  EEXIST: "cannot be made: something else is there",
+};
+
+function isOfFile(thrown: unknown): thrown is FileError {
+  if (!(thrown instanceof Error) || !("code" in thrown) || !("path" in thrown)) return false;
+  return typeof thrown.path === "string" && Object.hasOwn(fileWords, String(thrown.code));
+}
+
+function ofFile(error: FileError, home: string | undefined): Failure {
+  const { code = "", path } = error;
+  const isHome = home !== undefined && (path.startsWith(home) || home.startsWith(path));
+  return new Failure(code === "ENOENT" ? "usage" : "failed", `${path} ${fileWords[code]}`, {
+    next: isHome ? "set PORTOLAN_HOME to a folder that you can write" : undefined,
+    cause: error,
+  });
 }
 
 const deepest = 8;

@@ -4,6 +4,7 @@ export interface FieldSchema {
   readonly properties?: { readonly [name: string]: FieldSchema };
   readonly required?: readonly string[];
   readonly items?: FieldSchema;
+  readonly prefixItems?: readonly FieldSchema[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly default?: unknown;

@@ -116,13 +116,30 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
     if (state === "misconfigured")
       return new Failure("usage", `${name}: ${why}`, { next: `portolan doctor ${quote(name)}`, cause: reason });
   }
-  const { kind, message } = toFailure(reason);
+  const { kind, message, next: known } = toFailure(reason);
   const [server] = host.servers;
   if (!server || host.servers.length > 1) return reason;
-  if (kind === "unreachable" && server.source.kind === "file") {
-    return new Failure(kind, message, { next: `portolan doctor ${typed(server.name)}`, cause: reason });
+  if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
+    const next = known ?? `portolan doctor ${typed(server.name)}`;
+    return ownWords(message) ?? new Failure(kind, plainly(message, typed(server.name)), { next, cause: reason });
   }
   if (!(reason instanceof RpcError)) return reason;
   const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "use a terminal, where somebody can answer";
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
+}
+
+/** A file or a recording is served by this program, which is nothing to speak of. */
+function plainly(message: string, typed: string): string {
+  return message.replace(/The server "[^"]* serve-(?:file|recording) [^"]*"/, typed);
+}
+
+/** What this program said of a recording that it could not serve, as it would say it itself. */
+function ownWords(message: string): Failure | undefined {
+  const [, said] = / serve-recording .* exited with code \d+: (\{"error":.*\})$/.exec(message) ?? [];
+  try {
+    const { error } = JSON.parse(said ?? "") as { error: { message: string; next?: string } };
+    return new Failure("usage", error.message, { next: error.next });
+  } catch {
+    return undefined;
+  }
 }

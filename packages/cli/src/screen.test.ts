@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { Screen, widthOf } from "./screen.ts";
+import { Screen } from "./screen.ts";
+import { widthOf } from "./width.ts";
 import type { World } from "./world.ts";
 
 function screenOf(options: { columns?: number; isTTY?: boolean; env?: { [name: string]: string } }): Screen {
@@ -44,6 +45,23 @@ test("a coloured line is cut without losing its end of colour", () => {
   const cut = screen.cut(screen.style("red", "x".repeat(50)));
   expect(widthOf(cut)).toBe(20);
   expect(cut).toContain("\u001b[39m");
+});
+
+test("what is cut off leaves no marks of its letters behind", () => {
+  expect(screenOf({ columns: 20 }).cut(`${"x".repeat(30)}e\u0301 👩‍👩‍👧`)).toBe(`${"x".repeat(19)}…`);
+});
+
+test("columns that do not fit are cut where they are widest, and are lines where too little would be left", () => {
+  const rows = [
+    ["id", "server", "state"],
+    ["12345678", "a server with a long name", "not trusted"],
+  ];
+  expect(screenOf({ columns: 40 }).table(rows, { isTitled: true })).toBe(
+    "  id        server           state\n  12345678  a server with …  not trusted",
+  );
+  expect(screenOf({ columns: 30 }).table(rows, { isTitled: true })).toBe(
+    "  12345678\n    a server with a long name\n    not trusted",
+  );
 });
 
 test("in a pipe nothing is cut", () => {

@@ -1,13 +1,10 @@
 import { styleText } from "node:util";
 import { display, displayValue } from "portolan/host";
+import { isSequence, piecesOf, widthOf } from "./width.ts";
 import type { World } from "./world.ts";
+import { wrap } from "./wrap.ts";
 
 type Style = Parameters<typeof styleText>[0];
-
-const escapeCode = "\u001b";
-/** What colours a text. */
-const sequence = new RegExp(`${escapeCode}\\[[\\d;]*m`, "g");
-const pieces = new RegExp(`${escapeCode}\\[[\\d;]*m|[^${escapeCode}]`, "gu");
 
 /** The marks of the output, and what stands for them where a terminal knows only ASCII. */
 const marks = {
@@ -75,18 +72,30 @@ export class Screen {
     return this.#hasUnicode ? shown : toAscii(shown);
   }
 
-  /** Rows in columns that line up; the last column takes what is left of the line. */
-  table(rows: readonly (readonly string[])[], indent = 2): string {
-    const widths: number[] = [];
+  /**
+   * Rows in columns that line up, the first row being the titles where `isTitled` says so. Where they need more room than
+   * there is, the widest are cut; where that would leave too little of them, each row is lines of its own.
+   */
+  table(rows: readonly (readonly string[])[], { isTitled = false, indent = 2 }: TableOptions = {}): string {
+    const margin = " ".repeat(indent);
+    const wanted: number[] = [];
     for (const row of rows) {
-      for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, widthOf(cell));
+      for (const [at, cell] of row.entries()) wanted[at] = Math.max(wanted[at] ?? 0, widthOf(cell));
     }
+    const room = this.columns - indent - 2 * (wanted.length - 1);
+    const most = this.isTerminal ? widestOf(wanted, room) : Number.POSITIVE_INFINITY;
+    if (most < leastColumn) {
+      const lines = (row: readonly string[]) => wrapCells(row, this.columns - indent - 2);
+      return (isTitled ? rows.slice(1) : rows).map((row) => `${margin}${lines(row).join(`\n${margin}  `)}`).join("\n");
+    }
+    const widths = wanted.map((width) => Math.min(width, most));
     return rows
       .map((row) => {
-        const cells = row.map((cell, at) =>
-          at === row.length - 1 ? cell : cell + " ".repeat((widths[at] ?? 0) - widthOf(cell)),
-        );
-        return this.cut(`${" ".repeat(indent)}${cells.join("  ")}`.trimEnd());
+        const cells = row.map((cell, at) => {
+          const shown = this.cut(cell, widths[at]);
+          return at === row.length - 1 ? shown : shown + " ".repeat((widths[at] ?? 0) - widthOf(shown));
+        });
+        return `${margin}${cells.join("  ")}`.trimEnd();
       })
       .join("\n");
   }
@@ -95,36 +104,44 @@ export class Screen {
   cut(line: string, columns: number = this.columns): string {
     if (!this.isTerminal || widthOf(line) <= columns) return line;
     const more = this.mark("more");
+    const room = columns - widthOf(more);
     let width = 0;
+    let isFull = false;
     let kept = "";
-    // Escape sequences take no room and must not be cut in two.
-    for (const part of line.match(pieces) ?? []) {
-      const isSequence = part.startsWith(escapeCode);
-      if (!isSequence && width + widthOf(part) > columns - widthOf(more)) continue;
-      if (!isSequence) width += widthOf(part);
-      kept += part;
+    for (const piece of piecesOf(line)) {
+      // Colours end behind the cut, too; marks that belong to a letter which is gone do not stay.
+      if (isSequence(piece)) kept += piece;
+      isFull ||= width + widthOf(piece) > room;
+      if (isFull || isSequence(piece)) continue;
+      width += widthOf(piece);
+      kept += piece;
     }
     return kept + more;
   }
 }
 
-/** What takes no room: marks on other letters, and what joins signs to one. */
-const isNothing = /[\p{Mn}\p{Me}\u200d]/u;
-const isWide =
-  /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1d300}-\u{1d37f}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+interface TableOptions {
+  /** The first row has the titles of the columns. */
+  readonly isTitled?: boolean;
+  /** How far from the edge, in columns. */
+  readonly indent?: number;
+}
 
-/** How many columns a text takes at most; wide characters take two, and terminals that join signs take fewer. */
-export function widthOf(text: string): number {
-  let width = 0;
-  let last = 0;
-  for (const character of text.replace(sequence, "")) {
-    // Behind a narrow sign this asks for the coloured, wide one.
-    if (character === "\ufe0f") width += last === 1 ? 1 : 0;
-    if (isNothing.test(character)) continue;
-    last = isWide.test(character) ? 2 : 1;
-    width += last;
-  }
-  return width;
+/** A column of fewer says nothing. */
+const leastColumn = 11;
+
+/** Cells one after another, broken between them where that is possible. */
+function wrapCells(cells: readonly string[], columns: number): string[] {
+  const fixed = cells.filter(Boolean).map((cell) => cell.replaceAll(" ", "\u00a0"));
+  return wrap(fixed.join("  "), columns).map((line) => line.replaceAll("\u00a0", " "));
+}
+
+/** How wide a column may be at most, so that all of them fit. */
+function widestOf(wanted: readonly number[], room: number): number {
+  const fits = (most: number) => wanted.reduce((sum, width) => sum + Math.min(width, most), 0) <= room;
+  let most = Math.max(...wanted, leastColumn);
+  while (most >= leastColumn && !fits(most)) most -= 1;
+  return most;
 }
 
 function toAscii(text: string): string {

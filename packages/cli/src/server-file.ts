@@ -87,7 +87,9 @@ export function explainError(thrown: unknown, file: string): string {
   if (!(thrown instanceof Error)) return `${file}: ${String(thrown)}`;
   const { name, message, stack = "" } = thrown;
   const place = placeIn(stack, file) ?? (thrown instanceof SyntaxError ? placeOfSyntaxError(file) : undefined);
-  return `${place ?? file}: ${name}: ${message.split("\n")[0]}`;
+  const [first = ""] = message.split("\n");
+  // Some say in their message which error it is.
+  return `${place ?? file}: ${/^\w*Error: /.test(first) ? "" : `${name}: `}${first.trim()}`;
 }
 
 /** Where in the project of a file it happened: in the file itself, or in what it imports. */

@@ -17,12 +17,19 @@ test("alternatives, references and choices are written as a programmer would", (
       id: { type: ["string", "number"] },
       any: {},
       edits: { type: "array", items: { type: "object" } },
+      near: { $ref: "#/$defs/Place" },
+      stops: { type: "array", items: { $ref: "#/$defs/Place" } },
+      tree: { $ref: "#/$defs/Tree" },
     },
     required: ["path"],
-    $defs: { Size: { type: "string", enum: ["s", "m"] } },
+    $defs: {
+      Size: { type: "string", enum: ["s", "m"] },
+      Tree: { type: "array", items: { $ref: "#/$defs/Tree" } },
+      Place: { type: "object", properties: { lat: {}, lon: {}, label: {} }, required: ["lat", "lon"] },
+    },
   };
   const tool = { name: "find", inputSchema } as unknown as Tool;
   expect(signatureOf(tool, new Screen(world))).toBe(
-    'find(path: string, limit?: int, tags?: string[], size?: "s"|"m", id?: string|number, any?: any, edits?: object[])',
+    'find(path: string, limit?: int, tags?: string[], size?: "s"|"m", id?: string|number, any?: any, edits?: object[], near?: { lat, lon, label? }, stops?: { lat, lon, label? }[], tree?: any[][][][])',
   );
 });

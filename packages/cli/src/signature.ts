@@ -7,7 +7,7 @@ export function signatureOf({ name, inputSchema, outputSchema }: Tool, screen: S
   const { properties = {}, required = [] } = inputSchema as FieldSchema;
   const parameters = Object.entries(properties).map(
     ([parameter, schema]) =>
-      `${screen.safe(parameter)}${required.includes(parameter) ? "" : "?"}: ${typeOf(meantBy(schema, inputSchema as FieldSchema), screen)}`,
+      `${screen.safe(parameter)}${required.includes(parameter) ? "" : "?"}: ${typeOf(schema, inputSchema as FieldSchema, screen)}`,
   );
   const results = Object.keys((outputSchema as FieldSchema | undefined)?.properties ?? {}).map((key) =>
     screen.safe(key),
@@ -16,7 +16,12 @@ export function signatureOf({ name, inputSchema, outputSchema }: Tool, screen: S
   return `${screen.style("bold", screen.safe(name))}(${parameters.join(", ")})${output}`;
 }
 
-function typeOf(schema: FieldSchema, screen: Screen): string {
+/** Lists within lists within lists say no more. */
+const deepest = 3;
+
+function typeOf(field: FieldSchema, root: FieldSchema, screen: Screen, depth = 0): string {
+  if (depth > deepest) return "any";
+  const schema = meantBy(field, root);
   if (schema.enum)
     return schema.enum
       .slice(0, 6)
@@ -28,9 +33,21 @@ function typeOf(schema: FieldSchema, screen: Screen): string {
   return types
     .map((type) => {
       if (type === "integer") return "int";
-      return type === "array" ? `${typeOf(schema.items ?? {}, screen)}[]` : screen.safe(String(type));
+      if (type === "object") return membersOf(schema, screen);
+      return type === "array" ? `${typeOf(schema.items ?? {}, root, screen, depth + 1)}[]` : screen.safe(String(type));
     })
     .join("|");
+}
+
+const mostMembers = 8;
+
+/** What can be given inside: `{ lat, lon, label? }`. */
+function membersOf({ properties = {}, required = [] }: FieldSchema, screen: Screen): string {
+  const names = Object.keys(properties);
+  if (names.length === 0) return "object";
+  const shown = names.slice(0, mostMembers).map((name) => `${screen.safe(name)}${required.includes(name) ? "" : "?"}`);
+  if (names.length > mostMembers) shown.push(screen.mark("more"));
+  return `{ ${shown.join(", ")} }`;
 }
 
 /** What a tool says it does to the world, in words. */

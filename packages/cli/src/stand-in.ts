@@ -32,6 +32,12 @@ export class StandIn {
   #live: LiveServer | undefined;
   /** The calls that run. */
   readonly #running = new Set<CallContext>();
+  readonly #onError: ((error: unknown) => void) | undefined;
+
+  /** `onError` hears what is wrong with what the server behind offers, and what goes wrong here. */
+  constructor(onError?: (error: unknown) => void) {
+    this.#onError = onError;
+  }
 
   get server(): LiveServer {
     if (!this.#live) throw new Error("connected first");
@@ -80,7 +86,7 @@ export class StandIn {
     const { info, instructions } = client.server;
     let server: Server = createServer(
       { ...info, name: info?.name ?? "server", version: info?.version ?? "0" },
-      instructions === undefined ? {} : { instructions },
+      { ...(this.#onError && { onError: this.#onError }), ...(instructions !== undefined && { instructions }) },
     );
     const known = new Set(resources.map(({ uri }) => uri));
     for (const tool of tools) server = this.#tool(server, tool);

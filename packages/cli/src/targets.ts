@@ -6,6 +6,7 @@ import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { knownAnswer } from "./inputs.ts";
 import { nameOfCommand } from "./naming.ts";
+import { nearest } from "./nearest.ts";
 import { quote } from "./quote.ts";
 import type { World } from "./world.ts";
 
@@ -85,12 +86,13 @@ function fileOf({ world }: Context, given: string): Target | undefined {
 
 /** The configured server of exactly this name. */
 export async function findNamed(context: Context, name: string): Promise<ConfiguredServer> {
-  const { entries } = await readMachine(context);
-  return entries.find((entry) => entry.name === name) ?? refuse(name, entries);
+  const machine = await readMachine(context);
+  return machine.entries.find((entry) => entry.name === name) ?? refuse(name, machine);
 }
 
 async function findConfigured(context: Context, given: string): Promise<Target> {
-  const { entries } = await readMachine(context);
+  const machine = await readMachine(context);
+  const { entries } = machine;
   const exact = entries.find(({ name }) => name === given);
   if (exact) return { entry: await withAnswers(context, exact) };
   // The longest name wins: names may have dots themselves.
@@ -99,14 +101,22 @@ async function findConfigured(context: Context, given: string): Promise<Target> 
     .sort((a, b) => b.name.length - a.name.length)
     .at(0);
   if (owner) return { entry: await withAnswers(context, owner), member: given.slice(owner.name.length + 1) };
-  return refuse(given, entries);
+  return refuse(given, machine);
 }
 
-function refuse(given: string, entries: readonly ServerEntry[]): never {
-  const known = entries.map(({ name }) => name).join(", ");
-  throw new Failure("usage", `no server is called ${JSON.stringify(given)}${known ? `; there are ${known}` : ""}`, {
-    next: known ? "portolan servers" : "portolan add <name> -- <command>",
-  });
+function refuse(given: string, { entries, errors }: ReadConfigs): never {
+  const known = entries.map(({ name }) => name);
+  const [near] = nearest(given.split(".")[0] ?? given, known);
+  const others = near === undefined ? known.length > 0 && `there are ${known.join(", ")}` : `did you mean ${near}?`;
+  // It may be named in a file that nobody can read.
+  const unread = errors.length > 0 && `not read: ${errors.map(({ message }) => message).join("; ")}`;
+  throw new Failure(
+    "usage",
+    [`no server is called ${JSON.stringify(given)}`, others, unread].filter(Boolean).join("; "),
+    {
+      next: unread ? "portolan doctor" : known.length > 0 ? "portolan servers" : "portolan add <name> -- <command>",
+    },
+  );
 }
 
 /** What is typed to mean this server again: what a next step says must work as it stands. */

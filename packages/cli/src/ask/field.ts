@@ -162,6 +162,8 @@ async function problemOf(name: string, schema: FieldSchema, value: unknown): Pro
     return undefined;
   } catch (reason) {
     if (!(reason instanceof PortolanError)) throw reason;
-    return reason.message.replace(/^The answer does not fit the form: /, "");
+    // It stands below the field, by the name that people see.
+    const problem = reason.message.replace(/^The answer does not fit the form: /, "");
+    return problem.startsWith(`${name}: `) ? problem.slice(name.length + 2) : problem;
   }
 }

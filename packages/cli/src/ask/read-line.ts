@@ -1,6 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import { type Screen, widthOf } from "../screen.ts";
+import type { Screen } from "../screen.ts";
+import { widthOf } from "../width.ts";
 import type { World } from "../world.ts";
 import { Back, Left } from "./left.ts";
 import { LineKeys } from "./line-keys.ts";

@@ -1,6 +1,7 @@
-import { type Screen, widthOf } from "../screen.ts";
+import type { Screen } from "../screen.ts";
+import { widthOf } from "../width.ts";
 import type { World } from "../world.ts";
-import { wrap } from "./layout.ts";
+import { wrap } from "../wrap.ts";
 import { Left } from "./left.ts";
 import { Typed } from "./typed.ts";
 

@@ -23,7 +23,8 @@ export async function showCommand(context: Context, host: Host, name: string, re
     case "servers":
       for (const { name: server, state, reason } of host.servers) {
         const tools = catalog.tools.filter((tool) => tool.server === server).length;
-        const about = state === "ready" ? `${tools} tools` : screen.safe(reason?.split("\n")[0] ?? "");
+        const about =
+          state === "ready" ? `${tools} ${tools === 1 ? "tool" : "tools"}` : screen.safe(reason?.split("\n")[0] ?? "");
         terminal.say(screen.cut(`  ${screen.style("bold", screen.safe(server))} ${state} ${dim(about)}`));
       }
       break;

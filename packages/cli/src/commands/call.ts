@@ -5,7 +5,7 @@ import type { Host } from "portolan/host";
 import { parseArguments, requireAll } from "../arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { saveContent, showContent } from "../content.ts";
+import { saveContent, showResult } from "../content.ts";
 import { Failure } from "../failure.ts";
 import { rootsOf, withHost } from "../hosting.ts";
 import { recordEntry } from "../linking.ts";
@@ -33,10 +33,10 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
     const next = `portolan ls ${typedFor(found.entry, context.world)}`;
-    const given = await readInput(context, words, definition.inputSchema);
+    const given = await readInput(context, words, definition.inputSchema, next);
     const input = await askMissing(context, given, definition.inputSchema);
     requireAll(definition.name, input, definition.inputSchema, next);
-    const progress = createProgress(context);
+    const progress = createProgress(context, `${target.entry.name}.${definition.name}`);
     const log = showLog(context, host, target.entry.name, () => progress.end());
     const result = await host
       .callTool(target.entry.name, definition.name, input, {
@@ -66,8 +66,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
         ...(structuredContent !== undefined && { structuredContent }),
         ...(saved.length > 0 && { saved }),
       },
-      text: () =>
-        [showContent(content, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
+      text: () => [showResult(result, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
     };
   };
   const options = { ...modelFor(context), ...rootsOf(context, flags) };
@@ -87,12 +86,20 @@ function findTool(host: Host, { entry }: Target, name: string | undefined, { scr
 }
 
 /** What stands on the command line; `-` reads a JSON object from standard input. */
-async function readInput(context: Context, words: readonly string[], schema: JsonObject): Promise<JsonObject> {
-  const { world } = context;
+async function readInput(
+  { world }: Context,
+  words: readonly string[],
+  schema: JsonObject,
+  next: string,
+): Promise<JsonObject> {
   const parts = await Promise.all(words.map((word) => (word === "-" ? text(world.stdin) : word)));
+  if (words.some((word, at) => word === "-" && parts[at]?.trim() === "")) {
+    throw new Failure("usage", "- reads a JSON object from standard input, where there is nothing");
+  }
   return parseArguments(
     parts.map((part) => (part.trimStart().startsWith("{") ? part.trim() : part)),
     schema,
+    next,
   );
 }
 

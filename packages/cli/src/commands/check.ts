@@ -14,9 +14,10 @@ import { Failure } from "../failure.ts";
 import { listFlag, secondsFlag } from "../flags.ts";
 import { requireUsable } from "../hosting.ts";
 import { proxyFor } from "../proxy/choose.ts";
-import { quote } from "../quote.ts";
+import type { Screen } from "../screen.ts";
 import { authFor } from "../signing-in.ts";
-import { findTarget } from "../targets.ts";
+import { findTarget, typedFor } from "../targets.ts";
+import { wrap } from "../wrap.ts";
 
 /** Grades a server by what the protocol asks of it. */
 export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
@@ -40,13 +41,22 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   }).finally(() => isDrawn && world.stderr.write("\r\u001b[K"));
   const shown: Shown = {
     value: report,
-    text: () => screen.safe(formatReport(report).trimEnd(), { lines: "keep" }),
+    text: () => fitted(screen.safe(formatReport(report).trimEnd(), { lines: "keep" }), screen),
   };
   if (report.isPassed) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
   const message = report.problem ?? `${failed.size} of what must hold does not: ${[...failed].join(", ")}`;
-  throw new Failure("protocol", message, { next: `portolan doctor ${quote(entry.name)}` });
+  throw new Failure("protocol", message, { next: `portolan doctor ${typedFor(entry, world)}` });
+}
+
+/** A report in the lines of a terminal; why something is not spoken at all is worth one. */
+function fitted(report: string, screen: Screen): string {
+  if (!screen.isTerminal) return report;
+  const lines = report.split("\n");
+  return lines
+    .flatMap((line) => (line.includes(" not spoken: ") ? [screen.cut(line)] : wrap(line, screen.columns)))
+    .join("\n");
 }
 
 async function targetOf(context: Context, entry: ServerEntry): Promise<Target> {

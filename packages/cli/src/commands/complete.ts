@@ -3,6 +3,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
 import { findTarget } from "../targets.ts";
+import { findPrompt } from "./prompt.ts";
 
 /** Asks a server what it proposes for an argument of a prompt or a template. */
 export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {
@@ -11,13 +12,17 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
   const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
   const [of, argument, value = "", ...others] = isBehindDashes ? args : args.slice(1);
   if (of === undefined || argument === undefined) {
-    throw new Failure("usage", "expected a prompt or a template, and the name of an argument");
+    throw new Failure("usage", "expected a prompt or a template, and the name of an argument", {
+      next: "portolan complete --help",
+    });
   }
   const known = parseArguments(others, {}) as { [name: string]: string };
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
     const isTemplate = host.catalog.templates.some(({ uriTemplate }) => uriTemplate === of);
-    const ref = isTemplate ? ({ type: "ref/resource", uri: of } as const) : ({ type: "ref/prompt", name: of } as const);
+    const ref = isTemplate
+      ? ({ type: "ref/resource", uri: of } as const)
+      : ({ type: "ref/prompt", name: findPrompt(host, entry, of, context).name } as const);
     const { values, total, hasMore } = await host.complete(
       entry.name,
       ref,

@@ -8,6 +8,7 @@ import { Failure } from "../failure.ts";
 import { secondsFlag, textFlag } from "../flags.ts";
 import { withHost } from "../hosting.ts";
 import { findTarget, readMachine } from "../targets.ts";
+import { wrap } from "../wrap.ts";
 
 /** A server that was looked at. */
 interface Patient {
@@ -74,10 +75,11 @@ const marks = { error: "bad", warning: "warn", note: "dot" } as const;
 
 function show({ screen, world }: Context, patients: readonly Patient[], findings: readonly Finding[]): string {
   const lines: string[] = [];
+  const fit = (text: string, indent: number) => (screen.isTerminal ? wrap(text, screen.columns - indent) : [text]);
   const tell = ({ level, what, why, next }: Finding) => {
     lines.push(
       `  ${screen.style(colours[level], screen.mark(marks[level]))} ${screen.safe(what)}`,
-      `    ${screen.style("dim", screen.safe(why))}`,
+      ...fit(screen.safe(why), 4).map((line) => `    ${screen.style("dim", line)}`),
       `    ${screen.mark("next")} ${screen.safe(next)}`,
     );
   };
@@ -87,12 +89,12 @@ function show({ screen, world }: Context, patients: readonly Patient[], findings
     const isFine = state === "ready";
     const mark = isFine ? screen.style("green", screen.mark("ok")) : screen.style("yellow", screen.mark("warn"));
     const about = isFine
-      ? `${version} ${screen.mark("dot")} ${startMs} ms ${screen.mark("dot")} ${tools} tools`
+      ? `${version} ${screen.mark("dot")} ${startMs} ms ${screen.mark("dot")} ${tools} ${tools === 1 ? "tool" : "tools"}`
       : state;
     lines.push(`${mark} ${screen.style("bold", screen.safe(name))} ${screen.style("dim", about)}`);
     for (const finding of own) tell(finding);
   }
-  if (patients.length === 0) {
+  if (patients.length === 0 && findings.length === 0) {
     lines.push(
       `No servers are configured for ${world.cwd}.`,
       `  ${screen.mark("next")} portolan add <name> -- <command>`,

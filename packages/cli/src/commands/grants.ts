@@ -28,7 +28,7 @@ export async function run(context: Context, _: readonly string[], flags: Flags):
       text() {
         if (grants.length === 0) return "Nothing is granted or refused for good.";
         const head = ["id", "", "what", "server", "until"].map((title) => screen.style("dim", title));
-        return screen.table([head, ...grants.map((grant) => describe(grant, context))]);
+        return screen.table([head, ...grants.map((grant) => describe(grant, context))], { isTitled: true });
       },
     };
   });

@@ -58,7 +58,7 @@ export const commands: readonly CommandDefinition[] = [
   },
   {
     name: "complete",
-    usage: "<target> <prompt-or-template> <argument> [value] [known...]",
+    usage: "<target> <prompt-or-template> [argument] [value] [known...]",
     summary: "what a server proposes for an argument, given others that are known",
     examples: ["portolan complete notes review language py", 'portolan complete staff assign name "" department=Sales'],
     load: () => import("./complete.ts"),

@@ -119,11 +119,15 @@ function show({ screen, isJson, print }: Context, entry: ActivityEntry): void {
   const { seq: _seq, at, kind, server = "", name, id: _id, digest: _digest, ...more } = entry;
   const about = [server, name].filter(Boolean).join(".");
   const rest = Object.keys(more).length > 0 ? JSON.stringify(more) : "";
+  // Where little of it would fit on the line, what happened has one of its own.
+  const isNarrow = screen.isTerminal && screen.columns < 72;
   const line = [
     screen.style("dim", at.slice(0, 19).replace("T", " ")),
-    screen.style(colours[kind] ?? "dim", kind.padEnd(10)),
+    screen.style(colours[kind] ?? "dim", isNarrow ? kind : kind.padEnd(10)),
     screen.safe(about),
-    screen.style("dim", screen.safe(rest)),
   ];
+  const details = screen.style("dim", screen.safe(rest));
+  if (!isNarrow) line.push(details);
   print(screen.cut(line.join(" ").trimEnd()));
+  if (isNarrow && rest !== "") print(screen.cut(`  ${details}`));
 }

@@ -1,3 +1,5 @@
+import type { Prompt } from "portolan";
+import type { Host, ServerEntry } from "portolan/host";
 import { parseArguments } from "../arguments.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";
@@ -15,20 +17,16 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
   const name = member ?? words.shift();
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
-    const prompt = host.catalog.prompts.find((it) => it.name === name);
-    if (!prompt) {
-      const known = host.catalog.prompts.map((it) => it.name).join(", ") || "none";
-      const what = name === undefined ? "which prompt?" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
-      throw new Failure("usage", `${what} there is ${known}`, {
-        next: `portolan ls ${typedFor(entry, context.world)}`,
-      });
-    }
-    // Arguments of prompts are texts, whatever they look like.
+    const prompt = findPrompt(host, entry, name, context);
+    const next = `portolan ls ${typedFor(entry, context.world)}`;
+    // Arguments of prompts are texts, whatever they look like, and all of them are named.
     const properties = Object.fromEntries((prompt.arguments ?? []).map((it) => [it.name, { type: "string" }]));
-    const given = parseArguments(words, { properties }) as { [name: string]: string };
+    const given = parseArguments(words, { properties, additionalProperties: false }, next) as {
+      [name: string]: string;
+    };
     const missing = (prompt.arguments ?? []).filter((it) => it.required && given[it.name] === undefined);
     if (!screen.isInteractive && missing.length > 0) {
-      throw new Failure("usage", `${prompt.name} needs ${missing.map((it) => `${it.name}=…`).join(" ")}`);
+      throw new Failure("usage", `${prompt.name} needs ${missing.map((it) => `${it.name}=…`).join(" ")}`, { next });
     }
     const propose = proposeFor(host, entry.name, prompt.name, signal);
     const filled = await askMissingOfPrompt(context, given, prompt.arguments ?? [], propose);
@@ -41,4 +39,14 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
           .join("\n\n"),
     };
   });
+}
+
+/** The prompt of this name; the slash that lists show before it may be typed, too. */
+export function findPrompt(host: Host, entry: ServerEntry, name: string | undefined, { world }: Context): Prompt {
+  const { prompts } = host.catalog;
+  const found = prompts.find((it) => it.name === name) ?? prompts.find((it) => `/${it.name}` === name);
+  if (found) return found;
+  const known = prompts.map((it) => it.name).join(", ") || "none";
+  const what = name === undefined ? "which prompt?" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
+  throw new Failure("usage", `${what} there is ${known}`, { next: `portolan ls ${typedFor(entry, world)}` });
 }

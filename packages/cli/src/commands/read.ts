@@ -2,6 +2,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { saveContent, showResource } from "../content.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";
+import { quote } from "../quote.ts";
 import { findTarget, typedFor } from "../targets.ts";
 
 /** Reads a resource of a server. */
@@ -11,13 +12,21 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   const [given, second] = isBehindDashes ? [undefined, args[0]] : args;
   const { entry, member } = await findTarget(context, given);
   const uri = member ?? second;
+  const typed = typedFor(entry, context.world);
+  const gaps = uri?.match(/\{[^{}]*\}/g);
+  if (uri !== undefined && gaps) {
+    const [first = ""] = gaps.map((gap) => gap.replace(/[^\w.]/g, ""));
+    throw new Failure("usage", `${uri} is a template: write values in place of ${gaps.join(" and ")}`, {
+      next: `portolan complete ${isBehindDashes ? "" : `${typed} `}${quote(uri)} ${first}${isBehindDashes ? ` ${typed}` : ""}`,
+    });
+  }
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
     if (uri === undefined) {
       const known = host.catalog.resources.slice(0, 10).map((resource) => resource.uri);
       const some = known.length > 0 ? `there is ${known.join(", ")}` : "it lists none";
       throw new Failure("usage", `which resource? ${some}`, {
-        next: `portolan ls ${typedFor(entry, context.world)}`,
+        next: `portolan ls ${typed}`,
       });
     }
     const { contents } = await host.readResource(entry.name, uri, { by: "user", signal });

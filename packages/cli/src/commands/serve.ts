@@ -3,7 +3,7 @@ import { tokenVariable, verifierOf } from "portolan/server/main";
 import { serveStdio } from "portolan/server/stdio";
 import { passOn } from "../child-words.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, toFailure } from "../failure.ts";
 import { checkEntry } from "../linking.ts";
 import { interrupted, portOf } from "../listening.ts";
 import { StandIn } from "../stand-in.ts";
@@ -17,9 +17,14 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   if (http !== undefined && stdio === true) throw new Failure("usage", "expected --http or --stdio, not both");
   if (host !== undefined && stdio === true) throw new Failure("usage", "--host: expected --http as well");
   const port = typeof http === "string" ? portOf(http) : 0;
+  if (typeof host === "string" && !isLoopback(host) && !world.env[tokenVariable]) {
+    throw new Failure("usage", `--host ${host}: others could use this server without a token`, {
+      next: `set ${tokenVariable} to a token that they must show, or leave --host out`,
+    });
+  }
   const { entry } = await findTarget(context, given);
   await checkEntry(context, entry);
-  const standIn = new StandIn();
+  const standIn = new StandIn((error) => void world.stderr.write(`${toFailure(error).message}\n`));
   const upstream: Upstream = new Upstream(
     entry,
     context,
@@ -43,6 +48,10 @@ export async function run(context: Context, [given]: readonly string[], flags: F
     await upstream.close();
   }
   return undefined;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 async function serveOverHttp(

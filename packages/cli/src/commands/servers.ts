@@ -3,8 +3,10 @@ import type { Host, ServerStatus } from "portolan/host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
 import { quote } from "../quote.ts";
-import { type Screen, widthOf } from "../screen.ts";
+import type { Screen } from "../screen.ts";
 import { readMachine } from "../targets.ts";
+import { widthOf } from "../width.ts";
+import { wrap } from "../wrap.ts";
 
 /** Shows every server that is configured here, and how each is doing. */
 export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {
@@ -25,34 +27,49 @@ export async function run(context: Context, _: readonly string[], { offline = fa
       if (rows.length === 0 && problems.length === 0) {
         return `No servers are configured for ${world.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
       }
+      const shownProblems = problems.map(
+        (problem) => `  ${screen.style("red", screen.mark("bad"))} ${wrapped(problem, screen)}`,
+      );
+      if (rows.length === 0) return [...shownProblems, `  ${screen.mark("next")} portolan doctor`].join("\n");
       const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
-      const names = rows.map(({ name }) => screen.safe(name));
-      const forPlaces = Math.min(24, Math.max(8, screen.columns - widest(names, 6) - 52));
-      const places = rows.map(({ from }) => endOf(screen.safe(from), forPlaces, screen));
-      // Two before the line, two between columns, and the number of tools at the end.
-      const room = screen.columns - widest(names, 6) - widest(places, 4) - 13;
+      const names = rows.map(({ name }) => screen.cut(screen.safe(name), mostOfName));
       const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.safe(next)}`));
+      // Two before the line, two between columns, and the number of tools at the end.
+      const besides = screen.columns - widest(names, 6) - 13;
+      const places = rows.map(({ from }) => endOf(screen.safe(from), mostOfPlace, screen));
+      const room = besides - widest(places, 4);
       // The next step is never cut: where there is no room beside the state, it stands below.
       const isNarrow = rows.some(({ state }, at) => widthOf(`${words[state] ?? state} ${steps[at]}`) > room);
-      const table = screen.table([
-        head,
-        ...rows.map(({ state, detail, tools }, at) => {
-          const colour = state === "ready" ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
-          const word = words[state] ?? state;
-          const step = isNarrow ? "" : (steps[at] ?? "");
-          const left = room - widthOf(`${word} ${step} `);
-          const why = detail && state !== "login" && left > 9 ? screen.cut(screen.safe(detail), left) : "";
-          const says = [screen.style(colour, word), why, step].filter(Boolean).join(" ");
-          return [names[at] ?? "", places[at] ?? "", says, state === "ready" ? String(tools) : ""];
-        }),
-      ]);
-      return [
-        table,
-        ...(isNarrow ? steps.filter(Boolean).map((step) => `  ${step}`) : []),
-        ...problems.map((problem) => `  ${screen.style("red", screen.mark("bad"))} ${screen.safe(problem)}`),
-      ].join("\n");
+      const table = screen.table(
+        [
+          head,
+          ...rows.map(({ state, detail, tools }, at) => {
+            const colour = state === "ready" ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
+            const word = words[state] ?? state;
+            const step = isNarrow ? "" : (steps[at] ?? "");
+            const left = room - widthOf(`${word} ${step} `);
+            const why = detail && state !== "login" && left > 9 ? screen.cut(screen.safe(detail), left) : "";
+            const says = [screen.style(colour, word), why, step].filter(Boolean).join(" ");
+            return [names[at] ?? "", places[at] ?? "", says, state === "ready" ? String(tools) : ""];
+          }),
+        ],
+        { isTitled: true },
+      );
+      return [table, ...(isNarrow ? steps.filter(Boolean).map((step) => `  ${step}`) : []), ...shownProblems].join(
+        "\n",
+      );
     },
   };
+}
+
+/** So that one long name leaves room for the rest. */
+const mostOfName = 24;
+const mostOfPlace = 20;
+
+/** Several lines on a terminal, where one does not hold it. */
+function wrapped(text: string, screen: Screen): string {
+  const shown = screen.safe(text);
+  return screen.isTerminal ? wrap(shown, screen.columns - 4).join("\n    ") : shown;
 }
 
 function widest(cells: readonly string[], least: number): number {

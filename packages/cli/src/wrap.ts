@@ -1,4 +1,4 @@
-import { widthOf } from "../screen.ts";
+import { piecesOf, widthOf } from "./width.ts";
 
 /** Text in lines of at most so many columns, broken between words where that is possible. */
 export function wrap(text: string, columns: number): string[] {
@@ -18,12 +18,12 @@ function wrapLine(line: string, columns: number): string[] {
       lines.push(current.trimEnd());
       current = indent;
     }
-    for (const character of word) {
-      if (widthOf(current + character) > columns && character !== " ") {
+    for (const piece of piecesOf(word)) {
+      if (widthOf(current + piece) > columns && piece !== " ") {
         lines.push(current);
         current = indent;
       }
-      current += character;
+      current += piece;
     }
   }
   return [...lines, current.trimEnd()];

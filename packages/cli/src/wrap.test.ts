@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { widthOf } from "../screen.ts";
-import { wrap } from "./layout.ts";
+import { widthOf } from "./width.ts";
+import { wrap } from "./wrap.ts";
 
 test("text is broken between words, and words that are too long within", () => {
   expect(wrap("a few words here", 9)).toEqual(["a few", "words", "here"]);
@@ -14,6 +14,7 @@ test("what is indented stays so, and lines stay lines", () => {
 test("wide characters and colours are counted as they are seen", () => {
   for (const line of wrap("日本語日本語日本語", 8)) expect(widthOf(line)).toBeLessThanOrEqual(8);
   expect(wrap("\u001b[1mbold\u001b[22m word", 9)).toEqual(["\u001b[1mbold\u001b[22m word"]);
+  expect(wrap(`\u001b[1m${"a".repeat(16)}\u001b[22m`, 8)).toEqual(["\u001b[1maaaaaaaa", "aaaaaaaa\u001b[22m"]);
 });
 
 test("a tab moves nothing to another line, and no sign is wider than it is taken for", () => {

@@ -1,0 +1,170 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeHome, type Ran, root, runPortolan } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const node = process.execPath;
+const odd = join(root, "test/cli/fixtures/odd.mjs");
+
+/** Runs against the odd server; what it gave, or why it failed. */
+async function tell(words: readonly string[], cwd: string = makeHome()): Promise<unknown> {
+  return outcomeOf(await runPortolan([...words, "--", node, odd], { cwd }));
+}
+
+function outcomeOf({ code, stdout, stderr }: Ran): unknown {
+  return code === 0 ? JSON.parse(stdout) : { code, ...JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error };
+}
+
+/** What a person sees, and with which code it ended. */
+async function seen(args: readonly string[], options: { cwd: string; columns?: number }) {
+  const terminal = openTerminal(args, options);
+  const code = await terminal.exited;
+  return { code, screen: terminal.screen(), broken: terminal.broken() };
+}
+
+test("arguments take their types in maps and tuples, too, and what cannot be meant is refused before it is sent", async () => {
+  const cwd = makeHome();
+  const call = (...words: string[]) => tell(["call", "shape", ...words], cwd);
+  const given = await call("counts.a=1", "counts.b=2", "point=1", "point=2.5", "size=7", "name=a=b 😀");
+  expect(JSON.parse((given as { content: { text: string }[] }).content[0]?.text ?? "")).toEqual({
+    counts: { a: 1, b: 2 },
+    point: [1, 2.5],
+    size: 7,
+    name: "a=b 😀",
+  });
+  const next = `portolan ls -- ${node} ${odd}`;
+  const refused = (message: string, then = next) => ({ code: 2, kind: "usage", message, next: then });
+  expect(await call("name=a", "name=b")).toEqual(refused("name: is said twice, and is no list"));
+  expect(await call("place.label=home")).toEqual(refused("shape needs place.lat=…"));
+  expect(await call("point=1,2")).toEqual(
+    refused('point: expected number, got "1,2"', "point=… point=… gives several, point:=[…] the whole list"),
+  );
+  expect(await call("-")).toMatchObject({ code: 2, message: expect.stringContaining("where there is nothing") });
+  expect(await call("--name=x")).toMatchObject({
+    code: 2,
+    message: "unknown option '--name=x'; arguments are name=value, without dashes",
+  });
+});
+
+test("prompts are named as lists show them, and templates are completed before they are read", async () => {
+  const cwd = makeHome();
+  expect(await tell(["prompt", "/review", "code=x"], cwd)).toMatchObject({ messages: [{ role: "user" }] });
+  const next = `portolan ls -- ${node} ${odd}`;
+  expect(await tell(["prompt", "review"], cwd)).toMatchObject({ message: "review needs code=…", next });
+  expect(await tell(["prompt", "review", "code=x", "stile=y"], cwd)).toMatchObject({
+    code: 2,
+    message: "stile: there is no such argument; there is code, style",
+    next,
+  });
+  expect(await tell(["complete", "reviw", "style"], cwd)).toMatchObject({
+    code: 2,
+    message: 'odd has no prompt "reviw"; there is review',
+  });
+  expect(await tell(["read", "user://{id}/{+field}"], cwd)).toEqual({
+    code: 2,
+    kind: "usage",
+    message: "user://{id}/{+field} is a template: write values in place of {id} and {+field}",
+    next: `portolan complete 'user://{id}/{+field}' id -- ${node} ${odd}`,
+  });
+  expect(await tell(["complete", "user://{id}/{+field}", "id"], cwd)).toMatchObject({ values: ["1", "2"] });
+});
+
+test("a server that leaves or answers nonsense is told by its own words, with where to look", async () => {
+  const cwd = makeHome();
+  const next = `portolan doctor -- ${node} ${odd}`;
+  expect(await tell(["call", "unusable"], cwd)).toMatchObject({ code: 8, kind: "protocol", next });
+  expect(await tell(["call", "leave"], cwd)).toMatchObject({ code: 4, kind: "unreachable", next });
+  const file = "import { thing } from 'nowhere-to-be-found';\nexport default thing;\n";
+  writeFileSync(join(cwd, "mine.mjs"), file);
+  const mine = outcomeOf(await runPortolan(["ls", "./mine.mjs"], { cwd }));
+  expect(mine).toMatchObject({ code: 4, next: "portolan doctor ./mine.mjs" });
+  expect((mine as { message: string }).message).toMatch(/^\.\/mine\.mjs exited with code 1: .*nowhere-to-be-found/);
+  writeFileSync(join(cwd, "bad.jsonl"), "garbage\n");
+  expect(outcomeOf(await runPortolan(["ls", "bad.jsonl"], { cwd }))).toMatchObject({
+    code: 2,
+    message: expect.stringMatching(/^\S+bad\.jsonl is no recording/),
+  });
+});
+
+test("what is wrong with files is told in words", async () => {
+  const cwd = makeHome();
+  const run = async (args: readonly string[], env = {}) => outcomeOf(await runPortolan(args, { cwd, env }));
+  expect(await run(["replay", "nope.jsonl"])).toEqual({
+    code: 2,
+    kind: "usage",
+    message: `${join(cwd, "nope.jsonl")} cannot be opened: there is no such file or folder`,
+  });
+  writeFileSync(join(cwd, "file"), "");
+  expect(await run(["grants"], { PORTOLAN_HOME: join(cwd, "file/state") })).toMatchObject({
+    code: 1,
+    next: "set PORTOLAN_HOME to a folder that you can write",
+  });
+  expect(await run(["./odd.mjs"])).toMatchObject({ code: 2, next: "portolan ls ./odd.mjs" });
+  writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" }');
+  expect(await run(["ls", "notes"])).toMatchObject({
+    code: 2,
+    message: expect.stringMatching(/no server is called "notes"; not read: \S+\.mcp\.json:1:\d+: malformed/),
+    next: "portolan doctor",
+  });
+  const { screen } = await seen([], { cwd });
+  expect(screen).toMatch(/^ {2}✗ \S+\.mcp\.json:1:\d+: malformed[\s\S]*\n {2}→ portolan doctor$/);
+  writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" } } }');
+  expect(await run(["ls", "ntoes"])).toMatchObject({ message: 'no server is called "ntoes"; did you mean notes?' });
+});
+
+test("serve does not let others in without a token, and says which", async () => {
+  expect(await tell(["serve", "--http", "0", "--host", "0.0.0.0"])).toMatchObject({
+    code: 2,
+    next: expect.stringContaining("set PORTOLAN_TOKEN"),
+  });
+});
+
+test("a form whose labels are longer than the line is whole on 40 columns, and says what is wrong by the label", async () => {
+  const terminal = openTerminal(["call", "ask", "--", node, odd], { cwd: makeHome(), columns: 40 });
+  await terminal.answer(/\(optional\)\n {2}>$/, "x\r");
+  await terminal.answer(/\n {2}expected at least 3 characters, got\n {2}"x"\n {2}>$/, "abc\r");
+  await terminal.see("c cancel");
+  expect(terminal.screen()).toContain("register of companies of your country\n  (optional)");
+  expect(terminal.broken()).toEqual([]);
+});
+
+test("results without text, of bytes and of failures in several lines are shown as what they are", async () => {
+  const cwd = makeHome();
+  const call = async (tool: string) => (await seen(["call", tool, "--", node, odd], { cwd, columns: 60 })).screen;
+  expect(await call("structure")).toBe('{\n  "a": 1,\n  "b": [\n    "\\u001b[31m"\n  ]\n}');
+  expect(await call("nothing")).toBe("(nothing)");
+  expect(await call("bytes")).toBe(
+    "[image image/png, 4 B; --save <folder> writes it]\n[image image/png, 3.0 MB; --save <folder> writes it]",
+  );
+  expect(await call("lines")).toMatch(/^✗ tool one\n {2}│ → portolan two\n {2}│ three\n {2}→ portolan ls -- /);
+});
+
+test("on 40 columns no line of help, of the servers, the grants, the log and a failure is broken in a word", async () => {
+  const cwd = makeHome();
+  mkdirSync(join(cwd, ".cursor"));
+  const servers = { odd: { command: node, args: [odd] }, "a server with a very long name": { command: node } };
+  writeFileSync(join(cwd, ".cursor/mcp.json"), JSON.stringify({ mcpServers: servers }));
+  expect((await runPortolan(["trust", "odd", "--yes"], { cwd })).code).toBe(0);
+  const narrow = (args: readonly string[]) => seen(args, { cwd, columns: 40 });
+  const shown = [await narrow(["--help"]), await narrow(["ls", "--help"]), await narrow(["grants"])];
+  expect(shown[2]?.screen).toMatch(/^ {2}\w{8} {2}allowed {2}to be started\n {4}odd {2}\d{4}-\d\d-\d\d$/m);
+  const log = await narrow(["log", "--kind", "trust"]);
+  expect(log.screen).toMatch(/^\S+ \S+ trust odd\n {2}\{"allow":true/);
+  const failed = await narrow(["call", "odd.shape", "size=a value that is far too long for it"]);
+  expect(failed.screen).toMatch(/^✗ usage size: expected one of s, 7,\n {4}got /);
+  shown.push(log, failed);
+  for (const { broken } of shown) expect(broken).toEqual([]);
+  const overview = await narrow(["servers", "--offline"]);
+  expect(overview.screen).toContain("not trusted");
+  expect(overview.screen).toContain(".cursor/mcp.json");
+});
+
+test("a server that is silent is waited for in sight, until somebody interrupts", async () => {
+  const asking = join(root, "test/cli/asking-server.mjs");
+  const terminal = openTerminal(["call", "forever", "--", node, asking], { cwd: makeHome() });
+  await terminal.answer(/^waiting for asking-server\.forever; Ctrl-C cancels$/, "\u0003");
+  expect(await terminal.exited).toBe(130);
+  expect(terminal.screen()).toMatch(/interrupted$/);
+  expect(terminal.screen()).not.toContain("waiting");
+});
