@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import type { CommandTarget, OnMessage, Report, Verdict } from "../../packages/check/src/index.ts";
 import type { Passed } from "../kit/conversation.ts";
+import { quickServer } from "../kit/quick-servers.mjs";
 
 /** The path of a file, as seen from this folder. */
 export function pathOf(file: string): string {
@@ -12,7 +13,7 @@ export function pathOf(file: string): string {
 
 /** A server that a script is. */
 export function scripted(file: string, ...args: readonly string[]): CommandTarget {
-  return { command: process.execPath, args: [pathOf(file), ...args] };
+  return { command: process.execPath, args: [quickServer(pathOf(file)), ...args] };
 }
 
 /** Starts a server that says its address on the first line of its output, gone when `finished` says so. */

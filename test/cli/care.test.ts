@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how files write variables
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ActivityEntry, Grant } from "portolan/host";
 import { describe, expect, test } from "vitest";
@@ -246,8 +246,11 @@ describe("log", () => {
   test("is verified, and a changed byte is found", async () => {
     const cwd = await makeHome();
     await showOf(["add", "a", "--", node, broken], { cwd });
-    expect(await showOf(["log", "--verify"], { cwd })).toMatchObject({ ok: true });
+    expect(await showOf(["log", "--verify"], { cwd })).toMatchObject({ ok: true, mended: 0 });
     const file = join(stateOf(cwd), "activity.ndjson");
+    appendFileSync(file, "half a line");
+    await showOf(["add", "b", "--", node, broken], { cwd });
+    expect(await showOf(["log", "--verify"], { cwd })).toMatchObject({ ok: true, mended: 1 });
     writeFileSync(file, readFileSync(file, "utf8").replace('"allow":true', '"allow":fals'));
     const ran = await runPortolan(["log", "--verify"], { cwd });
     expect([ran.code, errorOf(ran).message]).toEqual([1, expect.stringContaining("not the one that was sealed")]);

@@ -5,6 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Report } from "../../packages/check/src/index.ts";
 import { compare } from "../check/expectations.ts";
 import { startHttp } from "../check/kit.ts";
+import { quickServer } from "../kit/quick-servers.mjs";
 import { broken, errorOf, fileOf, put, runPortolan, showOf, startPortolan } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
 
@@ -31,7 +32,7 @@ test("our own server gets full marks over HTTP", async () => {
 });
 
 describe("the servers of the official SDK", () => {
-  const peer = (version: string) => fileOf(`test/peers/servers/sdk-${version}.mjs`);
+  const peer = (version: string) => quickServer(fileOf(`test/peers/servers/sdk-${version}.mjs`));
 
   test.each([
     ["v1", "2025-03-26", "v1 stdio"],

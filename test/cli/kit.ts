@@ -3,6 +3,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -15,10 +16,10 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Gone with the process and not with a test: some are shared by several. */
+/** Gone with the file and not with a test: some are shared by several. */
 const homes = new Set<string>();
-process.once("exit", () => {
-  for (const folder of homes) rmSync(folder, { recursive: true, force: true });
+afterAll(() => {
+  for (const folder of homes) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** A folder that stands for a user's home and for the folder they work in; gone afterwards. */

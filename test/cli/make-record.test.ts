@@ -2,12 +2,13 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "portolan/client";
 import { describe, expect, test } from "vitest";
+import { quickServer } from "../kit/quick-servers.mjs";
 import { revisions } from "../kit/revisions.ts";
 import { portolan, runPortolan } from "./kit.ts";
 import { makeProject, root, weather } from "./make-kit.ts";
 
 const everything = join(root, "packages/servers/everything/dist/main.js");
-const sdk = join(root, "test/peers/servers/sdk-v1.mjs");
+const sdk = quickServer(join(root, "test/peers/servers/sdk-v1.mjs"));
 
 /** What a client heard from a command, message for message as text. */
 async function converse(args: readonly string[], cwd: string, lines: readonly object[]) {

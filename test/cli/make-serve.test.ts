@@ -3,12 +3,13 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { connect } from "portolan/client";
 import { afterEach, describe, expect, test } from "vitest";
+import { quickServer } from "../kit/quick-servers.mjs";
 import { revisions } from "../kit/revisions.ts";
 import { portolan, runPortolan } from "./kit.ts";
 import { makeProject, type Running, root, startPortolan, until, weather } from "./make-kit.ts";
 
 const everything = join(root, "packages/servers/everything/dist/main.js");
-const sdk = join(root, "test/peers/servers/sdk-v1.mjs");
+const sdk = quickServer(join(root, "test/peers/servers/sdk-v1.mjs"));
 
 const started: Running[] = [];
 afterEach(async () => {

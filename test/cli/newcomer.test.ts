@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeHome, type Ran, root, runPortolan } from "./kit.ts";
@@ -111,6 +111,16 @@ test("what is wrong with files is told in words", async () => {
   expect(screen).toMatch(/^ {2}✗ \S+\.mcp\.json:1:\d+: malformed[\s\S]*\n {2}→ portolan doctor$/);
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" } } }');
   expect(await run(["ls", "ntoes"])).toMatchObject({ message: 'no server is called "ntoes"; did you mean notes?' });
+  writeFileSync(join(cwd, ".mcp.json"), '{ "servers": { "notes": { "command": "node" } } }');
+  const elsewhere = expect.stringMatching(
+    /\.mcp\.json: has "servers", but claude-code reads its servers from "mcpServers"$/,
+  );
+  expect(await run(["ls", "notes"])).toMatchObject({ code: 2, message: elsewhere, next: "portolan doctor" });
+  expect(await run([])).toMatchObject({ servers: [], problems: [elsewhere] });
+  expect(await run(["doctor"])).toMatchObject({ findings: [{ id: "not-done", level: "warning", why: elsewhere }] });
+  rmSync(join(cwd, ".mcp.json"));
+  mkdirSync(join(cwd, ".mcp.json"));
+  expect(await run([])).toMatchObject({ problems: [expect.stringMatching(/\.mcp\.json: expected a file$/)] });
 });
 
 test("serve does not let others in without a token, and says which", async () => {

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { startServer } from "../interop/client/start-server.ts";
+import { quickServer } from "../kit/quick-servers.mjs";
 import { errorOf, fileOf, runPortolan, showOf, stateOf } from "./care-kit.ts";
 import { openTerminal, type PseudoTerminal } from "./pseudo-terminal.ts";
 
@@ -8,7 +9,7 @@ export const official = (name: string): string =>
   fileOf(`test/peers/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
 
 /** The fixture on another implementation; all have the same tools, resources and prompts. */
-export const fixture = (name: string): string => fileOf(`test/peers/servers/${name}.mjs`);
+export const fixture = (name: string): string => quickServer(fileOf(`test/peers/servers/${name}.mjs`));
 
 /** A fixture that listens; where, and how it is ended. */
 export const startFixture = (name: string, habit: string) =>

@@ -7,6 +7,7 @@ import type { JsonObject, Message, RpcNotification, RpcRequest } from "portolan"
 import type { Client } from "portolan/client";
 import { type HttpLink, type HttpLinkOptions, http } from "portolan/client/http";
 import { onTestFinished } from "vitest";
+import { quickServer } from "../kit/quick-servers.mjs";
 
 /** One request as a server saw it. */
 export interface Seen {
@@ -177,7 +178,7 @@ export async function until(condition: () => unknown): Promise<void> {
 
 /** Starts a server of another implementation; resolves to its address. */
 export async function startPeer(file: string, ...args: string[]): Promise<string> {
-  const path = fileURLToPath(new URL(`../peers/http/${file}`, import.meta.url));
+  const path = quickServer(fileURLToPath(new URL(`../peers/http/${file}`, import.meta.url)));
   const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(async () => {
     const closed = once(child, "close");

@@ -3,29 +3,19 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { HttpHandler } from "../../packages/portolan/src/server/http/door.ts";
 import { fetchHandler } from "../../packages/portolan/src/server/http/fetch.ts";
 import { listenOn, type NodeListener, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import type { HttpLimits } from "../../packages/portolan/src/server/http/options.ts";
 import { RawHttp } from "./raw-http.ts";
 
-const cleanups: (() => Promise<void> | void)[] = [];
-
-afterEach(async () => {
-  await Promise.all(cleanups.splice(0).map((clean) => clean()));
-});
-
-export function atEnd(clean: () => Promise<void> | void): void {
-  cleanups.push(clean);
-}
-
 /** Opens a door to a handler and says on which port. */
 export type Door = (handle: HttpHandler, limits?: HttpLimits) => Promise<number>;
 
 export const openNode: Door = async (handle, limits = {}) => {
   const listening = await listenOn(nodeListener(handle, limits), { port: 0, host: "127.0.0.1", limits });
-  atEnd(() => listening.close(0));
+  onTestFinished(() => listening.close(0));
   return listening.port;
 };
 
@@ -37,7 +27,7 @@ export const doors: { readonly [name: string]: Door } = { node: openNode, fetch:
 export async function openListener(listener: NodeListener): Promise<number> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  atEnd(() => {
+  onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
@@ -46,7 +36,7 @@ export async function openListener(listener: NodeListener): Promise<number> {
 
 export async function connectTo(port: number): Promise<RawHttp> {
   const raw = await RawHttp.open(port);
-  atEnd(() => raw.destroy());
+  onTestFinished(() => raw.destroy());
   return raw;
 }
 

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest 
 import type { JsonObject, RequestId } from "portolan";
 import type { Served } from "portolan/server";
 import { type ServeHttpOptions, serveHttp } from "portolan/server/http";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { RawResponse } from "../kit/raw-peer.ts";
 import { openListener, toListener } from "./doors.ts";
 import { type ServerEvent, toEvents } from "./events.ts";
@@ -30,7 +30,12 @@ let door: "own" | "fetch" = "own";
 
 /** Lets the tests of a file go through the web-standard door, behind an adapter as frameworks have it. */
 export function goThroughFetch(): void {
-  door = "fetch";
+  beforeAll(() => {
+    door = "fetch";
+  });
+  afterAll(() => {
+    door = "own";
+  });
 }
 
 export async function start(server: Served, options: ServeHttpOptions = {}): Promise<Started> {

@@ -1,8 +1,8 @@
 import { connect } from "node:net";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { HttpHandler } from "../../packages/portolan/src/server/http/door.ts";
 import { listenOn, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { atEnd, connectTo, openNode } from "./doors.ts";
+import { connectTo, openNode } from "./doors.ts";
 import { echo, plain, waiting } from "./handlers.ts";
 import { post } from "./raw-http.ts";
 
@@ -22,14 +22,14 @@ describe("a server that listens", () => {
     ["localhost", /^http:\/\/localhost:\d+$/],
   ])("writes %s so that it can be asked for", async (host, expected) => {
     const listening = await listenOn(nodeListener(echo), { port: 0, host });
-    atEnd(() => listening.close(0));
+    onTestFinished(() => listening.close(0));
     expect(listening.url).toMatch(expected);
     expect(await (await fetch(listening.url, { method: "POST", body: "here" })).text()).toBe("here");
   });
 
   test("says in one line why it cannot listen", async () => {
     const { port, close } = await listenEcho();
-    atEnd(() => close(0));
+    onTestFinished(() => close(0));
     const listen = (port: number, host: string) => listenOn(nodeListener(echo), { port, host });
     const code = "invalid-argument";
     await expect(listen(port, "127.0.0.1")).rejects.toMatchObject({

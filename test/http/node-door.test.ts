@@ -1,9 +1,9 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { HttpReply } from "../../packages/portolan/src/server/http/door.ts";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { atEnd, connectTo, openListener, openNode } from "./doors.ts";
+import { connectTo, openListener, openNode } from "./doors.ts";
 import { bodyOf, echo, plain, refuse, waiting } from "./handlers.ts";
 import { post, type RawHttp } from "./raw-http.ts";
 
@@ -181,7 +181,7 @@ describe("the node door on the wire", () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => warnings.push(warning);
     process.on("warning", warn);
-    atEnd(() => void process.off("warning", warn));
+    onTestFinished(() => void process.off("warning", warn));
     const raw = await connectTo(await openNode(hold));
     raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(50));
     await vi.waitFor(() => expect(requests).toHaveLength(50));
@@ -243,7 +243,7 @@ describe("the node door on the wire", () => {
       listener(req, res);
     });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    atEnd(() => agent.destroy());
+    onTestFinished(() => agent.destroy());
     for (let i = 0; i < 1_000; i += 1) {
       const path = i % 2 ? "/stream" : "/";
       await ask({ port, host: "127.0.0.1", path, method: "POST", agent }, "hello");

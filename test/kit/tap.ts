@@ -34,6 +34,7 @@ export function createTap(version: string): Tap {
     expectValid(ours, atLeast) {
       const all = passed();
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+      folder = undefined;
       expect(all.filter(({ from }) => from === ours).length).toBeGreaterThanOrEqual(atLeast);
       const problems = problemsOf(all, ours);
       expect(problems, problems.join("\n")).toEqual([]);

@@ -1,21 +1,16 @@
 import { createMemoryPair, type JsonObject } from "portolan";
 import { type Served, serveChannel } from "portolan/server";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { connectMemory, RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
 
 export const info = { name: "test", version: "1.0.0" };
 export const stateless = { revision: "2026-07-28" } as const;
 export const stateful = { revision: "2025-11-25" } as const;
 export const eras = [stateful, stateless];
-const peers: RawPeer[] = [];
-
-afterEach(async () => {
-  await Promise.all(peers.splice(0).map((peer) => peer.close()));
-});
 
 export async function connect(server: Served, options: RawPeerOptions = stateless): Promise<RawPeer> {
   const peer = await connectMemory(server, options);
-  peers.push(peer);
+  onTestFinished(() => peer.close());
   return peer;
 }
 
@@ -23,7 +18,7 @@ export async function connectAs(server: Served, key: string, options: RawPeerOpt
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(server, far, { principal: { key } });
   const peer = await new RawPeer(near, options).start();
-  peers.push(peer);
+  onTestFinished(() => peer.close());
   return peer;
 }
 

@@ -1,12 +1,16 @@
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { openRecorder, readRecording, replaceMember } from "./recording.ts";
 import { redactMessage } from "./redacting.ts";
 
-const makeFile = () => join(mkdtempSync(join(tmpdir(), "portolan-recording-")), "x.jsonl");
+function makeFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-recording-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, "x.jsonl");
+}
 
 describe("replacing a member", () => {
   test("changes that member and no other byte", () => {

@@ -104,12 +104,13 @@ async function findConfigured(context: Context, given: string): Promise<Target> 
   return refuse(given, machine);
 }
 
-function refuse(given: string, { entries, errors }: ReadConfigs): never {
+function refuse(given: string, { entries, errors, notes }: ReadConfigs): never {
   const known = entries.map(({ name }) => name);
   const [near] = nearest(given.split(".")[0] ?? given, known);
   const others = near === undefined ? known.length > 0 && `there are ${known.join(", ")}` : `did you mean ${near}?`;
   // It may be named in a file that nobody can read.
-  const unread = errors.length > 0 && `not read: ${errors.map(({ message }) => message).join("; ")}`;
+  const why = [...errors.map(({ message }) => message), ...(known.length === 0 ? notes : [])];
+  const unread = why.length > 0 && `not read: ${why.join("; ")}`;
   throw new Failure(
     "usage",
     [`no server is called ${JSON.stringify(given)}`, others, unread].filter(Boolean).join("; "),

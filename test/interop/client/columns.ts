@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { CommandTarget, ConnectOptions } from "portolan/client";
+import { quickServer } from "../../kit/quick-servers.mjs";
 import { createTap, type Tap } from "../../kit/tap.ts";
 import type { ServerColumn } from "./feature.ts";
 import { openPeer } from "./peer.ts";
@@ -61,7 +62,7 @@ interface Speaking {
 }
 
 function fixture(peer: string, server: string, { version, era, lacks }: Speaking): ServerColumn {
-  const script = fileURLToPath(new URL(`../../peers/servers/${server}.mjs`, import.meta.url));
+  const script = quickServer(fileURLToPath(new URL(`../../peers/servers/${server}.mjs`, import.meta.url)));
   const habit = era === "auto" ? { habit: era } : {};
   const tap = createTap(version);
   return {

@@ -3,10 +3,12 @@ import { schemasMissing } from "../../kit/official-schema.ts";
 import { columns } from "./columns.ts";
 import { textOf } from "./feature.ts";
 import type { Peer } from "./peer.ts";
-import { removeFolder } from "./reference.ts";
+import { useFolder } from "./reference.ts";
 
 const everything = columns.find(({ title }) => title.startsWith("everything"))!;
 const secret = "PORTOLAN_TEST_SECRET";
+
+useFolder();
 
 let peer: Peer;
 beforeAll(async () => {
@@ -16,7 +18,6 @@ beforeAll(async () => {
 afterAll(async () => {
   delete process.env[secret];
   await peer.client.close();
-  removeFolder();
 });
 
 test("nothing of our environment reaches a server but what every program needs, and what is given to it", async () => {

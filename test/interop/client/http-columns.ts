@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { CommandTarget, ConnectOptions } from "portolan/client";
 import { type HttpLinkOptions, http } from "portolan/client/http";
+import { quickServer } from "../../kit/quick-servers.mjs";
 import { createTap, type Tap } from "../../kit/tap.ts";
 import type { ServerColumn } from "./feature.ts";
 import { openPeer } from "./peer.ts";
@@ -28,7 +29,7 @@ export interface Speaking {
 const peers: { readonly [fixture: string]: string } = { "sdk-v1": "SDK v1", "sdk-v2": "SDK v2" };
 
 export function fixtureOverHttp({ fixture, habit, version = newestHandshake, era, ...more }: Speaking): ServerColumn {
-  const script = fileURLToPath(new URL(`../../peers/servers/${fixture}.mjs`, import.meta.url));
+  const script = quickServer(fileURLToPath(new URL(`../../peers/servers/${fixture}.mjs`, import.meta.url)));
   const command = { args: [script], env: { FIXTURE_HTTP: habit } };
   const tap = createTap(version);
   return {

@@ -1,12 +1,12 @@
-import { afterAll } from "vitest";
 import { because, noEvents, noSessions } from "./gaps.ts";
 import { everythingOverHttp, fixtureOverHttp, stateless } from "./http-columns.ts";
-import { everything, removeFolder } from "./reference.ts";
+import { everything, useFolder } from "./reference.ts";
 import { everythingChecks, everythingSessionChecks } from "./reference-http.ts";
 import { runColumns } from "./run-columns.ts";
 
 const tmcp = { fixture: "tmcp", habit: "sessions" };
 
+useFolder();
 runColumns("Other servers over HTTP", [
   fixtureOverHttp({
     ...tmcp,
@@ -36,4 +36,3 @@ runColumns("Other servers over HTTP", [
   everythingOverHttp("streamableHttp", everything.server, everythingSessionChecks),
   everythingOverHttp("sse", everything.server, everythingChecks, { ...noSessions, ...noEvents }),
 ]);
-afterAll(removeFolder);

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Client, Progress } from "portolan/client";
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import type { Data } from "../../peers/clients/peer.d.mts";
 import { outcomeOf, type ServerColumn, textOf } from "./feature.ts";
 import type { Peer } from "./peer.ts";
@@ -16,14 +16,16 @@ interface Reference {
   readonly checks: NonNullable<ServerColumn["own"]>;
 }
 
-const folder = mkdtempSync(join(tmpdir(), "portolan-servers-"));
+const folder = join(tmpdir(), `portolan-servers-${process.pid}`);
 const shared = join(folder, "shared");
 const other = join(folder, "other");
-mkdirSync(shared);
-mkdirSync(other);
 
-export function removeFolder(): void {
-  rmSync(folder, { recursive: true });
+/** Lets the tests of a file have the folder that the servers work in. */
+export function useFolder(): void {
+  beforeAll(() => {
+    for (const each of [shared, other]) mkdirSync(each, { recursive: true });
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
 }
 
 const common: Reference["checks"] = {

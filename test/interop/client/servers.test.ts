@@ -1,7 +1,6 @@
-import { afterAll } from "vitest";
 import { columns } from "./columns.ts";
-import { removeFolder } from "./reference.ts";
+import { useFolder } from "./reference.ts";
 import { runColumns } from "./run-columns.ts";
 
+useFolder();
 runColumns("Servers over stdio", columns);
-afterAll(removeFolder);

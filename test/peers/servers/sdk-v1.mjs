@@ -9,7 +9,6 @@ import {
   UnsubscribeRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { serveSdkV1 } from "../http/serve-sdk-v1.mjs";
 import {
   completeId,
   completeName,
@@ -178,4 +177,8 @@ async function progress({ _meta, sendNotification }, step, total) {
 
 const habit = process.env.FIXTURE_HTTP;
 if (habit === undefined) await createFixture().connect(new StdioServerTransport());
-else serveSdkV1(createFixture, habit);
+else {
+  // It brings a whole web server.
+  const { serveSdkV1 } = await import("../http/serve-sdk-v1.mjs");
+  serveSdkV1(createFixture, habit);
+}

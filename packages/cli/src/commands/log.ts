@@ -8,6 +8,8 @@ import { countFlag, listFlag, textFlag } from "../flags.ts";
 
 const defaultLimit = 50;
 const followMs = 250;
+/** The entry that tells of a log which was mended when it was opened. */
+const mending = "activity-mended";
 
 /** Shows the activity log, one entry on a line. */
 export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown | undefined> {
@@ -33,10 +35,15 @@ async function verify({ screen }: Context, log: ActivityLog): Promise<Shown> {
     const { at, reason } = verdict;
     throw new Failure("failed", `the log is not what was written: ${at.part}, line ${at.line}: ${reason}`);
   }
+  // What was torn off or spoiled is put aside, and the log goes on from what is whole: nothing else would tell of it here.
+  let mended = 0;
+  for await (const { name } of log.query({ kinds: ["error"], text: mending })) if (name === mending) mended += 1;
+  const ok = `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are as they were written; head ${verdict.head}`;
+  const times = mended === 1 ? "once" : `${mended} times`;
+  const warning = `${screen.style("yellow", screen.mark("warn"))} ${times} its end was no log, and was put aside`;
   return {
-    value: verdict,
-    text: () =>
-      `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are as they were written; head ${verdict.head}`,
+    value: { ...verdict, mended },
+    text: () => (mended === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} portolan log --kind error`),
   };
 }
 

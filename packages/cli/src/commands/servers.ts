@@ -11,7 +11,7 @@ import { wrap } from "../wrap.ts";
 /** Shows every server that is configured here, and how each is doing. */
 export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {
   const { screen, world } = context;
-  const { entries, errors, shadowed } = await readMachine(context);
+  const { entries, errors, notes, shadowed } = await readMachine(context);
   const look = async (host: Host) => {
     if (!offline) await host.ready({ withinMs: 15_000, signal: context.signal });
     return host.servers.map((status) => {
@@ -20,7 +20,8 @@ export async function run(context: Context, _: readonly string[], { offline = fa
     });
   };
   const rows = await withHost(context, entries, look, { isQuiet: true });
-  const problems = errors.map(({ message }) => message);
+  // Where there is nothing else to show, why not is worth a line.
+  const problems = [...errors.map(({ message }) => message), ...(rows.length === 0 ? notes : [])];
   return {
     value: { servers: rows, problems, shadowed: shadowed.length },
     text() {

@@ -5,7 +5,7 @@ import { quote } from "../quote.ts";
 import { type Finding, placeOf, type Told } from "./finding.ts";
 
 /** What is wrong with files and names, before anything is started. */
-export function examineFiles({ entries, shadowed, errors }: ReadConfigs): Finding[] {
+export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs): Finding[] {
   return [
     ...errors.map(({ message }) => ({
       id: "unreadable-file",
@@ -14,6 +14,14 @@ export function examineFiles({ entries, shadowed, errors }: ReadConfigs): Findin
       what: "a file with servers cannot be read",
       why: message,
       next: "correct the file; its servers are not there until then",
+    })),
+    ...notes.map((note) => ({
+      id: "not-done",
+      level: "warning" as const,
+      server: "",
+      what: "a file says what is not done here",
+      why: note,
+      next: "correct the file, or leave it as it is",
     })),
     ...shadowed.map(({ used, shadowed: hidden }) => ({
       id: "name-collision",

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from "node:net";
 import { type Channel, LineReader, serialize } from "portolan";
 import { connect } from "portolan/client";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless } from "../../../kit/revisions.ts";
 import { allAnswers, asks, everyCall, heard, round, text, textOf } from "../kit/calls.ts";
@@ -236,6 +236,7 @@ export const stdio: Requirement[] = [
     says: "and nothing else of ours is passed on",
     async test({ open }) {
       process.env["PORTOLAN_TEST_SECRET"] = "ours";
+      onTestFinished(() => void delete process.env["PORTOLAN_TEST_SECRET"]);
       const { server } = await open({ process: { env: { SERVER_TOKEN: "given" } } });
       server.end.command({ env: ["SERVER_TOKEN", "PORTOLAN_TEST_SECRET", "PATH"] });
       const note = await server.until(({ notes }) => notes.find((each) => each.startsWith("{")));

@@ -37,7 +37,8 @@ export async function findConfigs(options: FindOptions = {}): Promise<readonly C
   const found = new Map<string, ConfigFile>();
   const add = async ({ file, convention }: KnownFile, whose: Omit<ConfigFile, "file" | "product">) => {
     if (found.has(file) || products?.includes(convention.product) === false) return;
-    if ((await look(file)) === "file") found.set(file, { file, product: convention.product, ...whose });
+    // Not only files: what else is there is an error that reading it explains.
+    if (await look(file)) found.set(file, { file, product: convention.product, ...whose });
   };
   for (const known of managedFiles({ home, platform, env }))
     await add(known, { scope: "managed", workspaceFolder: root });
