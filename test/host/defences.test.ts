@@ -23,7 +23,7 @@ describe("consent", () => {
     });
     await host.ready();
     for (const server of ["s", "imitator"]) await host.callTool(server, "greet");
-    expect(asked.map(({ resembles }) => resembles)).toEqual([undefined, "s.greet"]);
+    expect(asked.map(({ resembles }) => resembles)).toEqual(["imitator.greet", "s.greet"]);
   });
 
   test("a revoked grant is written down", async () => {

@@ -74,7 +74,7 @@ test("T62: two servers with one tool name are told apart, and neither answers fo
   });
   await host.ready();
   expect(host.catalog.byModelName("mail__send")?.server).toBe("mail");
-  expect(host.catalog.tools.filter(({ resembles }) => resembles !== undefined)).toHaveLength(1);
+  expect(host.catalog.tools.filter(({ resembles }) => resembles !== undefined)).toHaveLength(2);
   expect(textOf(await host.callTool("mail", "send"))).toBe("mail");
   await expect(host.callTool("evil", "send")).rejects.toMatchObject({ code: "denied" });
 });

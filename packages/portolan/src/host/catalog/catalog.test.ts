@@ -58,13 +58,13 @@ test("what one server changes leaves the others as they are", async () => {
   expect(catalog.byModelName("b__one")).toBeUndefined();
 });
 
-test("a tool that looks like one of another server says so", async () => {
+test("tools of two servers that look alike say so, both of them", async () => {
   const catalog = createCatalog();
   await put(catalog, "real", [tool("post")]);
   await put(catalog, "other", [tool("p0st"), tool("mine")]);
   expect(catalog.tool("other", "p0st")?.resembles).toBe("real.post");
   expect(catalog.tool("other", "mine")?.resembles).toBeUndefined();
-  expect(catalog.tool("real", "post")?.resembles).toBeUndefined();
+  expect(catalog.tool("real", "post")?.resembles).toBe("other.p0st");
 });
 
 test("search finds by what tools do, the best first, and only what models see", async () => {
@@ -99,7 +99,6 @@ test("a tool resembles nothing that is gone", async () => {
   await put(catalog, "b", [tool("send")]);
   expect(catalog.tool("b", "send")?.resembles).toBe("a.send");
   catalog.remove("a");
-  await put(catalog, "b", [tool("send")]);
   expect(catalog.tool("b", "send")?.resembles).toBeUndefined();
 });
 

@@ -16,8 +16,8 @@ export interface CatalogTool {
   readonly isVisible: boolean;
   /** Its definition has changed since it was accepted: nobody can call it until that is looked at. */
   readonly isQuarantined: boolean;
-  /** A tool of another name or server that it could be taken for. */
-  readonly resembles?: string;
+  /** A tool of another name or server that it could be taken for, or that for it: who imitates whom cannot be known. */
+  readonly resembles: string | undefined;
 }
 
 /** A feature of one of the servers. */
@@ -66,8 +66,8 @@ interface Part {
 export class Catalog implements CatalogView {
   readonly #parts = new Map<string, Part>();
   readonly #byModelName = new Map<string, CatalogTool>();
-  /** By what their names look like: who was first. */
-  readonly #looks = new Map<string, CatalogTool>();
+  /** All whose names look alike. */
+  readonly #looks = new Map<string, Set<CatalogTool>>();
   readonly #lookOf: (name: string) => string;
   /** The parts put together; made anew when somebody looks after a change. */
   #merged: {
@@ -138,20 +138,25 @@ export class Catalog implements CatalogView {
         const { digest, isQuarantined } = judge(definition);
         const modelName = await modelNameOf(server, name);
         const isVisible = isShown(name) && !isQuarantined;
-        return { server, name, modelName, definition, digest, isVisible, isQuarantined };
+        const alike = () => this.#resembling(server, name);
+        return {
+          ...{ server, name, modelName, definition, digest, isVisible, isQuarantined },
+          // Looked up when it is asked for: the other may come later, and go.
+          get resembles() {
+            return alike();
+          },
+        };
       }),
     );
     if (!isWanted()) return;
     this.remove(server);
-    const tools = new Map<string, CatalogTool>();
-    for (const tool of named) {
+    // Of two by one name the last counts.
+    const tools = new Map(named.map((tool) => [tool.name, tool]));
+    for (const tool of tools.values()) {
       const look = this.#lookOf(tool.name);
-      const first = this.#looks.get(look);
-      if (!first) this.#looks.set(look, tool);
-      const isOther = first && (first.server !== server || first.name !== tool.name);
-      const known = isOther ? { ...tool, resembles: `${first.server}.${first.name}` } : tool;
-      tools.set(tool.name, known);
-      this.#byModelName.set(tool.modelName, known);
+      const alike = this.#looks.get(look) ?? new Set();
+      this.#looks.set(look, alike.add(tool));
+      this.#byModelName.set(tool.modelName, tool);
     }
     const { instructions } = offers;
     this.#parts.set(server, {
@@ -166,13 +171,22 @@ export class Catalog implements CatalogView {
   remove(server: string): void {
     const part = this.#parts.get(server);
     if (!part) return;
-    for (const { modelName, name } of part.tools.values()) {
-      this.#byModelName.delete(modelName);
-      const look = this.#lookOf(name);
-      if (this.#looks.get(look)?.server === server) this.#looks.delete(look);
+    for (const tool of part.tools.values()) {
+      this.#byModelName.delete(tool.modelName);
+      const look = this.#lookOf(tool.name);
+      const alike = this.#looks.get(look);
+      alike?.delete(tool);
+      if (alike?.size === 0) this.#looks.delete(look);
     }
     this.#parts.delete(server);
     this.#merged = {};
+  }
+
+  #resembling(server: string, name: string): string | undefined {
+    for (const other of this.#looks.get(this.#lookOf(name)) ?? []) {
+      if (other.server !== server || other.name !== name) return `${other.server}.${other.name}`;
+    }
+    return undefined;
   }
 
   #all<T>(of: (offers: Offers) => readonly T[]): Of<T>[] {
