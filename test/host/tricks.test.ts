@@ -222,3 +222,72 @@ test("a decision about a call holds for the tool that was shown, also in another
   expect((await same.run(state, { approvals: "pause", decisions }).result).reason).toBe("done");
   expect(calls).toBe(1);
 });
+
+test.each(["2025-06-18", "2025-11-25", "2026-07-28"])(
+  "a server that asks without end wears out neither the user nor the log: %s",
+  async (era) => {
+    const pest = createServer({ name: "pest", version: "1.0.0" }).tool("ask", {
+      async run(_, ctx) {
+        let declined = 0;
+        for (let turn = 0; turn < 20; turn += 1) {
+          const answer = await ctx.elicit(`turn ${turn}`, {
+            message: "Now?",
+            form: { type: "object", properties: { yes: { type: "boolean" } } },
+          });
+          if (answer.action === "decline") declined += 1;
+        }
+        return String(declined);
+      },
+    });
+    let asked = 0;
+    const host = await makeHost({
+      servers: { pest: inMemory(pest, { era }), calm: inMemory(search) },
+      policy: allow,
+      questionsPerMinute: 3,
+      answers: {
+        elicit() {
+          asked += 1;
+          return { action: "decline" };
+        },
+      },
+    });
+    const events = host.events({ kinds: ["warning"] });
+    const ending = host.callTool("pest", "ask").then(
+      ({ isError }) => isError === true,
+      () => true,
+    );
+    expect(await eventOf(events, "warning")).toMatchObject({
+      server: "pest",
+      message: expect.stringContaining("3 questions"),
+    });
+    expect(await ending).toBe(true);
+    expect(asked).toBe(3);
+    const entries = await entriesOf(host, "question");
+    expect(entries.map(({ refused }) => refused)).toEqual([
+      ...[undefined, undefined, undefined],
+      "more than 3 questions in a minute",
+    ]);
+    expect(textOf(await host.callTool("calm", "find"))).toBe("found");
+  },
+);
+
+test("a server that samples without end is refused without a word for each time", async () => {
+  const pest = createServer({ name: "pest", version: "1.0.0" }).tool("ask", {
+    async run(_, ctx) {
+      for (let turn = 0; turn < 20; turn += 1) {
+        const message = { role: "user" as const, content: { type: "text" as const, text: "Hi" } };
+        await ctx.sample(`turn ${turn}`, { messages: [message], maxTokens: 5 }).catch(() => {});
+      }
+      return "tired";
+    },
+  });
+  const host = await makeHost({
+    servers: { pest: inMemory(pest, { era: "2025-11-25" }) },
+    policy: allow,
+    model: echo(),
+    sampling: { review: "none", requestsPerMinute: 2 },
+  });
+  expect(textOf(await host.callTool("pest", "ask"))).toBe("tired");
+  const steps = (await entriesOf(host, "sampling")).map(({ step }) => step);
+  expect(steps.filter((step) => step === "refused")).toHaveLength(1);
+});

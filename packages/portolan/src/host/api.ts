@@ -48,6 +48,8 @@ export interface HostOptions {
   /** The directories that servers may work in. */
   readonly roots?: readonly RootDefinition[];
   readonly sampling?: SamplingOptions;
+  /** How many forms, addresses and wishes for roots a server may come with in a minute; 60 unless said. */
+  readonly questionsPerMinute?: number;
   /** Keeps grants, accepted definitions and what servers offer; in memory unless said. */
   readonly storage?: { readonly kv: KeyValue };
   /** Whose host it is, where the storage is one for several users: nobody has what another was asked. */

@@ -38,6 +38,7 @@ const hostOptions: Table<HostOptions> = {
   answers: object,
   roots: ["a list of { uri }", isListOf((root) => isObject(root) && isText(root["uri"]))],
   sampling: object,
+  questionsPerMinute: anything,
   storage: ["{ kv } of a storage", (value) => isObject(value) && has("get", "set", "delete", "list")(value["kv"])],
   account: ["a name", isText],
   activity: ["a log as openActivity or openActivityFile gives it", has("record", "ready", "flush", "query", "close")],

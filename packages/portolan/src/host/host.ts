@@ -17,6 +17,7 @@ import { type StartedRun, startRun } from "./agent/start.ts";
 import { checkTask, isState } from "./agent/state.ts";
 import { type AnswersRoom, answersFor } from "./answers/answers-for.ts";
 import { createBudgets } from "./answers/budget.ts";
+import { createRates } from "./answers/rate.ts";
 import type { RootDefinition } from "./answers/roots.ts";
 import type { CompleteOptions, Host, HostCallOptions, HostOptions, ReadyOptions, ServerDefinition } from "./api.ts";
 import { Asking } from "./asking.ts";
@@ -77,6 +78,8 @@ export class LocalHost implements Host {
       sampling,
       roots: () => this.#roots.present,
       budgetOf: createBudgets(sampling, clock),
+      rateOf: createRates(options.questionsPerMinute, clock),
+      warn: (server, message) => this.#feed.tell({ kind: "warning", server, message }),
     };
     this.#servers = new Servers({
       clock,

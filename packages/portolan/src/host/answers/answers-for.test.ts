@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import type { QuestionContext } from "../../client/answers.ts";
+import { createClock } from "../../testing/clock.ts";
 import { memorySink, openActivity } from "../activity/index.ts";
 import { Asking } from "../asking.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import type { VisitQuestion } from "../questions.ts";
 import { type AnswersRoom, answersFor } from "./answers-for.ts";
+import { createRates } from "./rate.ts";
 
 function createAnswers() {
   const visited: VisitQuestion[] = [];
@@ -18,7 +20,8 @@ function createAnswers() {
     { asked: () => {}, settled: () => {} },
   );
   const parts = { asking, activity: openActivity(memorySink()), models: [], sampling: {}, roots: () => undefined };
-  const room = parts as unknown as AnswersRoom;
+  const rateOf = createRates(60, createClock());
+  const room = { ...parts, rateOf } as unknown as AnswersRoom;
   return { visited, answers: answersFor({ name: "s" } as HostedServer, room) };
 }
 

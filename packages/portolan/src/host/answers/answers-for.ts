@@ -11,6 +11,7 @@ import type { HostedServer } from "../hosted-server.ts";
 import type { Grants } from "../policy/index.ts";
 import type { Budget } from "./budget.ts";
 import { secretFieldsOf } from "./forms.ts";
+import type { QuestionRate } from "./rate.ts";
 import { type RootDefinition, sortRoots } from "./roots.ts";
 import { type During, sample } from "./sampling.ts";
 
@@ -24,6 +25,8 @@ export interface AnswersRoom {
   /** None said: servers are not told that there are none, which would leave them nothing to work on. */
   readonly roots: () => readonly RootDefinition[] | undefined;
   readonly budgetOf: (server: string) => Budget;
+  readonly rateOf: (server: string) => QuestionRate;
+  readonly warn: (server: string, message: string) => void;
 }
 
 /** How one server's questions are answered, the same on every revision; what nobody answers is not offered. */
@@ -53,6 +56,7 @@ class ServerAnswers {
   }
 
   async elicit(params: ElicitFormParams, { signal }: QuestionContext): Promise<ElicitResult> {
+    this.#count("form");
     const secretFields = secretFieldsOf(params);
     this.#note("question", {
       of: "form",
@@ -72,6 +76,7 @@ class ServerAnswers {
   }
 
   async visit(params: ElicitUrlParams, { signal }: QuestionContext): Promise<ElicitResult> {
+    this.#count("address");
     const address = inspectHost(params.url);
     const isSafe = address.scheme === "https" || (address.scheme === "http" && address.isLoopback);
     this.#note("question", { of: "address", host: address.host, warnings: address.warnings });
@@ -120,6 +125,7 @@ class ServerAnswers {
 
   /** The roots that the server may know of: those meant for it, and those that the user agrees to. */
   async roots({ signal }: QuestionContext): Promise<readonly Root[]> {
+    this.#count("roots");
     const { asking, grants, roots } = this.#room;
     const { name, digest: serverDigest } = this.#server;
     const { given, asked } = sortRoots(roots() ?? [], name);
@@ -145,6 +151,20 @@ class ServerAnswers {
       }
     }
     return this.#exposed([...given, ...agreed]);
+  }
+
+  /** Neither the user nor the log may be worn out by a server that asks without end; sampling has a budget of its own. */
+  #count(of: "form" | "address" | "roots"): void {
+    const { name } = this.#server;
+    const rate = this.#room.rateOf(name);
+    const taken = rate.take();
+    if (taken === "asked") return;
+    const why = `more than ${rate.perMinute} questions in a minute`;
+    if (taken === "first too many") {
+      this.#note("question", { of, refused: why });
+      this.#room.warn(name, `It has asked ${why}; the others of this minute are refused`);
+    }
+    throw new RpcError(-1, `Nobody was asked: a server may not ask ${why}`);
   }
 
   #exposed(roots: readonly Root[]): readonly Root[] {

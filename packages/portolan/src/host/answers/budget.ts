@@ -22,6 +22,8 @@ export class Budget {
   #requests = 0;
   /** When the requests of the last minute were made. */
   readonly #recent: number[] = [];
+  /** When it was last said why there is no more; there are only so many reasons. */
+  readonly #told = new Map<string, number>();
 
   constructor(limits: SamplingLimits, clock: Clock) {
     const { maxTokens = 4_096, tokens = 100_000, requests = 1_000, requestsPerMinute = 10 } = limits;
@@ -33,6 +35,14 @@ export class Budget {
   get left(): { tokens: number; requests: number } {
     const { tokens, requests } = this.#limits;
     return { tokens: Math.max(0, tokens - this.#tokens), requests: Math.max(0, requests - this.#requests) };
+  }
+
+  /** Whether a refusal is worth a word: the same within a minute is not. */
+  isNews(why: string): boolean {
+    const now = this.#clock.now();
+    const isNews = now - (this.#told.get(why) ?? Number.NEGATIVE_INFINITY) >= 60_000;
+    if (isNews) this.#told.set(why, now);
+    return isNews;
   }
 
   /** Counts a request that may use so many tokens; says what it is too much for, and then counts nothing. */

@@ -37,16 +37,16 @@ export async function sample(
   { signal }: QuestionContext,
   during: During = {},
 ): Promise<CreateMessageResult> {
-  const { server, models, budget, note } = sampling;
+  const { server, models, budget } = sampling;
   // A server sees nothing of the conversation, whatever it asks for.
   const { includeContext: _, ...own } = wanted;
   const inputTokens = sizeOf(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
   const model = chooseModel(models, params.modelPreferences, needsOf(params));
-  if (!model) throw refused("no model here can take what it holds", note, { server });
+  if (!model) throw spent("no model here can take what it holds", sampling, { server });
   const mayUse = inputTokens + params.maxTokens;
   const excess = budget.take(mayUse);
-  if (excess !== undefined) throw refused(`this server may use no more than ${excess}`, note, { limit: excess });
+  if (excess !== undefined) throw spent(`this server may use no more than ${excess}`, sampling, { limit: excess });
   const account = { held: mayUse, spent: inputTokens };
   try {
     return await review(sampling, { params, model, inputTokens, account }, signal, during);
@@ -120,6 +120,11 @@ async function review(
 }
 
 /** What the server hears; the code is the one that the specification gives for a user's no. */
+/** Refused without asking anybody: written down once in a while, since a server may go on without end. */
+function spent(why: string, { budget, note }: Sampling, data: object): RpcError {
+  return refused(why, budget.isNews(why) ? note : () => {}, data);
+}
+
 function refused(why: string, note: Sampling["note"], data: object): RpcError {
   note("refused", { ...data, why });
   return new RpcError(-1, `Sampling was refused: ${why}`);
