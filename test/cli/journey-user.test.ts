@@ -29,7 +29,7 @@ test("who has servers in the files of editors finds, trusts, mends, calls and ch
   const first = await ended("portolan");
   expect(first).toMatch(/files +\.mcp\.json +not trusted → portolan trust files$/m);
   expect(first).toMatch(/jira +\.cursor\/mcp\.json +not trusted → portolan trust jira$/m);
-  expect(first).toMatch(/my db +\.vscode\/mcp\.json +misconfigured missing .* → portolan doctor 'my db'$/m);
+  expect(first).toMatch(/my db +\.vscode\/mcp\.json +missing \$\{\S+\} .*→ portolan doctor 'my db'$/m);
   const steps = stepsOn(first);
 
   const trust = type(steps.find((step) => step.endsWith("trust files"))!);

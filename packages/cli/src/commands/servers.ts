@@ -40,16 +40,19 @@ export async function run(context: Context, _: readonly string[], { offline = fa
       const places = rows.map(({ from }) => endOf(screen.safe(from), mostOfPlace, screen));
       const room = besides - widest(places, 4);
       // The next step is never cut: where there is no room beside the state, it stands below.
-      const isNarrow = rows.some(({ state }, at) => widthOf(`${words[state] ?? state} ${steps[at]}`) > room);
+      const fits = (states: readonly Told[]) => states.every(([word], at) => widthOf(`${word} ${steps[at]}`) <= room);
+      const exact = rows.map((row) => inWords(row, screen));
+      const states = fits(exact) ? exact : rows.map((row) => inBrief(row, screen));
+      const isNarrow = !fits(states);
       const table = screen.table(
         [
           head,
-          ...rows.map(({ state, detail, tools }, at) => {
+          ...rows.map(({ state, tools }, at) => {
             const colour = state === "ready" ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
-            const word = words[state] ?? state;
+            const [word, detail] = states[at] ?? [state, ""];
             const step = isNarrow ? "" : (steps[at] ?? "");
             const left = room - widthOf(`${word} ${step} `);
-            const why = detail && state !== "login" && left > 9 ? screen.cut(screen.safe(detail), left) : "";
+            const why = detail && left > 9 ? screen.cut(detail, left) : "";
             const says = [screen.style(colour, word), why, step].filter(Boolean).join(" ");
             return [names[at] ?? "", places[at] ?? "", says, state === "ready" ? String(tools) : ""];
           }),
@@ -85,9 +88,28 @@ function endOf(path: string, columns: number, screen: Screen): string {
   return `${screen.mark("more")}${letters.join("")}`;
 }
 
+interface Doing {
+  readonly state: string;
+  readonly detail?: string;
+}
+
 const words: { readonly [state: string]: string } = { login: "needs login", untrusted: "not trusted" };
 
-/** A state in words, and the command that leads on. */
+type Told = readonly [word: string, why: string];
+
+/** How it is doing, and why: which variable is missing says more than that something is. */
+function inWords(row: Doing, screen: Screen): Told {
+  const { state, detail = "" } = row;
+  const [missing] = state === "misconfigured" ? (/^missing \$\{[^}]+\}/.exec(detail) ?? []) : [];
+  if (missing === undefined) return inBrief(row, screen);
+  return [screen.safe(missing), screen.safe(detail.slice(missing.length + 1))];
+}
+
+function inBrief({ state, detail = "" }: Doing, screen: Screen): Told {
+  return [words[state] ?? state, state === "login" ? "" : screen.safe(detail)];
+}
+
+/** A state, and the command that leads on. */
 function describe({ name, state, reason, profile, startMs }: ServerStatus) {
   const ready = profile && `${profile.info?.name ?? ""} ${profile.version} ${startMs ?? 0} ms`.trim();
   const next: { readonly [state: string]: string } = {
@@ -99,9 +121,13 @@ function describe({ name, state, reason, profile, startMs }: ServerStatus) {
   return {
     name,
     state,
-    ...(state === "ready" ? { detail: ready } : reason !== undefined && { detail: reason.split("\n")[0] }),
+    ...(state === "ready" ? ready && { detail: ready } : reason !== undefined && { detail: firstLine(reason) }),
     ...(next[state] !== undefined && { next: next[state] }),
   };
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
 }
 
 /** The file an entry is from, as short as it can be said. */
