@@ -112,7 +112,9 @@ export const everything: Reference = {
       // Everything but the name is left to the defaults of the form.
       expect((result.content as Data)[1].text).toContain("Name: Ada");
       expect((result.content as Data)[2].text).toContain('"integer": 42');
-      expect(asked.at(-1)).toMatchObject({ kind: "elicit", params: { requestedSchema: { required: ["name"] } } });
+      // It asks for the roots as well, in its own time.
+      const form = asked.findLast(({ kind }) => kind === "elicit");
+      expect(form).toMatchObject({ params: { requestedSchema: { required: ["name"] } } });
     },
     async "elicitation: declined"({ client }) {
       const answers = { elicit: () => ({ action: "decline" as const }) };
@@ -122,7 +124,7 @@ export const everything: Reference = {
     async "elicitation: a page to visit"({ client, asked }) {
       const url = "https://example.com/consent";
       expect(textOf(await client.callTool("trigger-url-elicitation", { url }))).toContain("completed");
-      expect(asked.at(-1)).toMatchObject({ kind: "visit", params: { url } });
+      expect(asked.findLast(({ kind }) => kind === "visit")).toMatchObject({ params: { url } });
     },
     async sampling({ client }) {
       const result = await client.callTool("trigger-sampling-request", { prompt: "a story", maxTokens: 20 });
