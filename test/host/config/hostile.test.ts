@@ -74,8 +74,9 @@ test("a damaged file is edited so that only the one server changes, or not at al
       edited++;
       const others = (config: typeof before) =>
         config.servers.filter((server) => server.name !== name && server.level !== "local");
-      const again = await parseConfig(after, { file });
-      expect(others(again).map(({ written, settings }) => ({ written, settings }))).toEqual(
+      // Without its last server, a file that no product's name is known for is nobody's.
+      const again = await parseConfig(after, { file }).catch(isOurs);
+      expect((again ? others(again) : []).map(({ written, settings }) => ({ written, settings }))).toEqual(
         others(before).map(({ written, settings }) => ({ written, settings })),
       );
     }),
