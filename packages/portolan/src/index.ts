@@ -17,4 +17,5 @@ export type {
   RpcResult,
 } from "./jsonrpc/message.ts";
 export { serialize } from "./jsonrpc/serialize.ts";
+export { logLevels } from "./protocol/log-levels.ts";
 export type * from "./protocol/types/index.ts";

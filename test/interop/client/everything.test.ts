@@ -3,7 +3,7 @@ import { schemasMissing } from "../../kit/official-schema.ts";
 import { columns } from "./columns.ts";
 import { textOf } from "./feature.ts";
 import type { Peer } from "./peer.ts";
-import { useFolder } from "./reference.ts";
+import { useFolder } from "./reference-folder.ts";
 
 const everything = columns.find(({ title }) => title.startsWith("everything"))!;
 const secret = "PORTOLAN_TEST_SECRET";

@@ -1,6 +1,7 @@
 import { because, noEvents, noSessions } from "./gaps.ts";
 import { everythingOverHttp, fixtureOverHttp, stateless } from "./http-columns.ts";
-import { everything, useFolder } from "./reference.ts";
+import { everything } from "./reference.ts";
+import { useFolder } from "./reference-folder.ts";
 import { everythingChecks, everythingSessionChecks } from "./reference-http.ts";
 import { runColumns } from "./run-columns.ts";
 

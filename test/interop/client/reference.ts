@@ -1,12 +1,11 @@
-import { mkdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Client, Progress } from "portolan/client";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import type { Data } from "../../peers/clients/peer.d.mts";
 import { outcomeOf, type ServerColumn, textOf } from "./feature.ts";
 import type { Peer } from "./peer.ts";
+import { folder, other, shared } from "./reference-folder.ts";
 
 /** A server of the protocol's own collection, and how it shows the features it has. */
 interface Reference {
@@ -14,18 +13,6 @@ interface Reference {
   readonly args?: readonly string[];
   readonly env?: { readonly [name: string]: string };
   readonly checks: NonNullable<ServerColumn["own"]>;
-}
-
-const folder = join(tmpdir(), `portolan-servers-${process.pid}`);
-const shared = join(folder, "shared");
-const other = join(folder, "other");
-
-/** Lets the tests of a file have the folder that the servers work in. */
-export function useFolder(): void {
-  beforeAll(() => {
-    for (const each of [shared, other]) mkdirSync(each, { recursive: true });
-  });
-  afterAll(() => rmSync(folder, { recursive: true }));
 }
 
 const common: Reference["checks"] = {

@@ -1,5 +1,5 @@
 import { columns } from "./columns.ts";
-import { useFolder } from "./reference.ts";
+import { useFolder } from "./reference-folder.ts";
 import { runColumns } from "./run-columns.ts";
 
 useFolder();

@@ -74,7 +74,7 @@ const valuesOf: { readonly [flag: string]: (context: Context) => Promise<readonl
   "--server": serversOf,
   "--model": async () => ["demo", "anthropic:", "openai:"],
   "--template": async () => Object.keys((await import("../scaffold/servers.ts")).templates),
-  "--level": async () => (await import("./watch.ts")).levels,
+  "--level": async () => (await import("portolan")).logLevels,
   "--kind": async () => (await import("./log.ts")).kinds,
   "--revision": async () => (await import("portolan-check")).revisions.map(({ date }) => date),
   "--era": async (context) => ["stateless", "stateful", ...((await valuesOf["--revision"]?.(context)) ?? [])],

@@ -1,4 +1,4 @@
-import type { LogLevel } from "portolan";
+import { type LogLevel, logLevels } from "portolan";
 import type { Host, HostEvent } from "portolan/host";
 import { type Catalogue, changesBetween } from "../catalogue.ts";
 import type { Context, Flags } from "../command.ts";
@@ -10,18 +10,6 @@ import { findTarget } from "../targets.ts";
 
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 
-/** How severe a log message can be, the least first. */
-export const levels: readonly string[] = [
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency",
-];
-
 /** Shows what a server tells, one event on a line, until somebody interrupts. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<undefined> {
   const { signal, terminal } = context;
@@ -29,8 +17,8 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
   const uris = isBehindDashes ? args : args.slice(1);
   const level = textFlag(flags, "level") ?? "info";
-  if (!levels.includes(level)) {
-    throw new Failure("usage", `--level: expected one of ${levels.join(", ")}, got ${JSON.stringify(level)}`);
+  if (!logLevels.some((known) => known === level)) {
+    throw new Failure("usage", `--level: expected one of ${logLevels.join(", ")}, got ${JSON.stringify(level)}`);
   }
   const limit = countFlag(flags, "limit") ?? Number.POSITIVE_INFINITY;
   const watching = withHost(
