@@ -1,7 +1,7 @@
 import { nameOf } from "../errors.ts";
-import { applicators } from "./applicators.ts";
 import { assertions } from "./assertions.ts";
 import { compileAll, invalid, type Keyword, keyword, type Matcher, map, type Site, text } from "./keyword.ts";
+import { applicators } from "./keywords.ts";
 import { isPattern, longestText, riskOf } from "./pattern.ts";
 import { fragmentOf, type Resource, Resources } from "./references.ts";
 import { all, anything, type Check, keepTime, MAYBE, NO, nothing, type Scope, short, spend, YES } from "./run.ts";

@@ -1,8 +1,8 @@
+import { isPromise, type MaybePromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { Outcome } from "../protocol/outcome.ts";
 import type { InputRequests } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
-import { isPromise, type MaybePromise } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** What a handler's function produced: an outcome, or questions it lists itself. */

@@ -1,10 +1,10 @@
+import { type MaybePromise, whenDone } from "../async.ts";
 import { invalidParams } from "../protocol/errors.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { CompleteParams, Completion } from "../protocol/types/index.ts";
 import { HandlerContext } from "./context.ts";
 import type { Completer, ServerOptions } from "./definition.ts";
 import type { ServedExchange } from "./exchange.ts";
-import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
 
 const maxValues = 100;

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../async.ts";
 import type { JsonObject, RequestId } from "../jsonrpc/message.ts";
 import { mayAsk } from "../protocol/may-ask.ts";
 import { metaOf } from "../protocol/meta.ts";
@@ -18,7 +19,6 @@ import type { FullResult, ServerOptions } from "./definition.ts";
 import type { Principal, ServedExchange } from "./exchange.ts";
 import type { Form } from "./form.ts";
 import { mayLog } from "./logging.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
 
 type Asking = typeof import("./asking.ts");

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type {
   Annotations,
@@ -21,7 +22,6 @@ import type { Storage } from "../storage/storage.ts";
 import type { ExplicitQuestions } from "./ask.ts";
 import type { Context, RequestContext } from "./context.ts";
 import type { Principal } from "./exchange.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
 
 /** A whole tool result, for authors who write its content themselves. */
 export interface FullResult<O> extends Omit<CallToolResult, "structuredContent"> {

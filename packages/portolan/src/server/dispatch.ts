@@ -1,3 +1,4 @@
+import { type MaybePromise, whenDone } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, methodNotFound, missingCapability } from "../protocol/errors.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
@@ -6,7 +7,6 @@ import { perRequestVersions } from "../protocol/revisions/index.ts";
 import type { LogLevel } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type ExtraMethod, knows } from "./extension.ts";
-import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";

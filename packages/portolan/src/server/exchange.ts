@@ -1,10 +1,10 @@
+import type { MaybePromise } from "../async.ts";
 import type { JsonObject, RequestId, RpcRequest } from "../jsonrpc/message.ts";
 import { progressTokenOf } from "../protocol/meta.ts";
 import type { Outcome } from "../protocol/outcome.ts";
 import type { Peer } from "../protocol/revision.ts";
 import type { InputRequest, ProgressToken } from "../protocol/types/index.ts";
 import type { Conversation } from "./conversation.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
 import type { Remembering } from "./session.ts";
 
 /** Who a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */

@@ -1,9 +1,9 @@
+import type { MaybePromise } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Outcome } from "../protocol/outcome.ts";
 import type { Peer, Revision } from "../protocol/revision.ts";
 import type { Check } from "../schema/shape.ts";
 import type { Exchange } from "./exchange.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
 
 /** Stands around a handler: looks, changes, answers instead, or calls `next`. */
 export type Middleware = (

@@ -1,3 +1,4 @@
+import { whenDone } from "../async.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
@@ -5,7 +6,6 @@ import { metaKeys } from "../protocol/meta.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
-import { whenDone } from "./maybe-promise.ts";
 import { findResource } from "./resources.ts";
 import type { Runtime } from "./runtime.ts";
 import { covers, maxSubscriptions } from "./subscriptions.ts";

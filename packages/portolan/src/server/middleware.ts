@@ -1,9 +1,9 @@
+import { type MaybePromise, whenDone } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
 import { type Exchange, ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
-import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 
 /** Runs a handler inside its middleware, the first one outermost. */
 export function runAround(

@@ -1,3 +1,4 @@
+import { type MaybePromise, whenDone } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, unknownPrompt } from "../protocol/errors.ts";
 import { complete, type Outcome } from "../protocol/outcome.ts";
@@ -5,7 +6,6 @@ import { converse, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
 import type { PromptReturn } from "./definition.ts";
 import type { ServedExchange } from "./exchange.ts";
-import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
 import type { CompiledPrompt } from "./offers.ts";
 import type { Runtime } from "./runtime.ts";

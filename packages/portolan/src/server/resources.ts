@@ -1,3 +1,4 @@
+import { type MaybePromise, whenDone } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
@@ -8,7 +9,6 @@ import { HandlerContext } from "./context.ts";
 import type { ReadReturn, TemplateValues } from "./definition.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { keyOf } from "./feature-list.ts";
-import { type MaybePromise, whenDone } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
 import type { CompiledResource, CompiledTemplate } from "./offers.ts";
 import type { Runtime } from "./runtime.ts";

@@ -1,5 +1,5 @@
+import { createSealer, randomSecret } from "../storage/crypto.ts";
 import { createMemoryStorage } from "../storage/memory.ts";
-import { createSealer, randomSecret } from "../storage/sealed.ts";
 import { Parking } from "./parking.ts";
 import type { StateKeeper } from "./request-state.ts";
 import type { Runtime } from "./runtime.ts";

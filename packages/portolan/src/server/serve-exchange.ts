@@ -1,3 +1,4 @@
+import { isPromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { Prepared } from "../jsonrpc/channel.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
@@ -6,7 +7,6 @@ import { internalError } from "../protocol/errors.ts";
 import type { Outcome } from "../protocol/outcome.ts";
 import { dispatch } from "./dispatch.ts";
 import type { ServedExchange } from "./exchange.ts";
-import { isPromise } from "./maybe-promise.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Takes the one answer to a request, and the error it tells of; throws when the answer has no JSON form. */

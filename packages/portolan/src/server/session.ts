@@ -1,10 +1,10 @@
+import type { MaybePromise } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams } from "../protocol/errors.ts";
 import type { Peer } from "../protocol/revision.ts";
 import { negotiate } from "../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../protocol/types/index.ts";
 import { mayLog } from "./logging.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
 import { covers, type Listener, maxSubscriptions } from "./subscriptions.ts";
 
 /** What a stateful peer may have remembered by its requests. */

@@ -1,8 +1,8 @@
+import type { MaybePromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ErrorReport } from "./definition.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
 
 /** How many resources one stream or session may follow. */
 export const maxSubscriptions = 1_000;

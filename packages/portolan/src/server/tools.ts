@@ -1,3 +1,4 @@
+import { isPromise, type MaybePromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
@@ -14,7 +15,6 @@ import type { ServerOptions, ToolDefinition } from "./definition.ts";
 import type { ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
 import type { Feature } from "./feature-list.ts";
-import { isPromise, type MaybePromise } from "./maybe-promise.ts";
 import { runAround } from "./middleware.ts";
 import { expectFunctionIn } from "./mistakes.ts";
 import type { Runtime } from "./runtime.ts";

@@ -1,5 +1,3 @@
-export { canonicalJson, sha256 } from "./digest.ts";
-export { createMemoryStorage, type MemoryStorageOptions } from "./memory.ts";
 export {
   createSealer,
   type Opened,
@@ -8,7 +6,9 @@ export {
   type Sealer,
   type SealerOptions,
   type SealOptions,
-} from "./sealed.ts";
+} from "./crypto.ts";
+export { canonicalJson, sha256 } from "./digest.ts";
+export { createMemoryStorage, type MemoryStorageOptions } from "./memory.ts";
 export type {
   AppendOptions,
   Bus,

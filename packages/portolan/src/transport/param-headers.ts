@@ -2,8 +2,8 @@ import { nameOf } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { isObject } from "../schema/shape.ts";
 import { decodeHeaderValue, encodeHeaderValue } from "./header-value.ts";
+import { headerKeys, headerNames } from "./headers.ts";
 import { problemOfValue, quote } from "./mismatch.ts";
-import { headerKeys, headerNames } from "./request-headers.ts";
 
 /** An argument of a tool that a header repeats. */
 export interface ParamHeader {

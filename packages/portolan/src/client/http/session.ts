@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { headerKeys } from "../../transport/request-headers.ts";
+import { headerKeys } from "../../transport/headers.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { GetStream } from "./get-stream.ts";
 import { HttpFailure } from "./http-failure.ts";

@@ -1,9 +1,9 @@
+import { isPromise, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
-import { headerKeys } from "../../transport/request-headers.ts";
-import { isPromise, type MaybePromise, whenDone } from "../maybe-promise.ts";
+import { headerKeys } from "../../transport/headers.ts";
 import { runtimeOf, type Served } from "../server.ts";
 import { readAccept } from "./accept.ts";
 import type { BodyProblem, HttpReply, HttpRequest } from "./door.ts";

@@ -1,6 +1,6 @@
+import { type MaybePromise, whenDone } from "../../async.ts";
 import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { Principal } from "../exchange.ts";
-import { type MaybePromise, whenDone } from "../maybe-promise.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
 import type { Asked, Protection, Refusal } from "./options.ts";
 import { idOf, sendError } from "./status.ts";

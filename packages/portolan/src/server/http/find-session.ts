@@ -1,7 +1,7 @@
+import { type MaybePromise, whenDone } from "../../async.ts";
 import type { RequestId } from "../../jsonrpc/message.ts";
 import { handshakes } from "../../protocol/revisions/index.ts";
-import { headerKeys } from "../../transport/request-headers.ts";
-import { type MaybePromise, whenDone } from "../maybe-promise.ts";
+import { headerKeys } from "../../transport/headers.ts";
 import type { KnownSession, Sessions } from "./sessions.ts";
 import { sendError } from "./status.ts";
 import type { Visit } from "./visit.ts";

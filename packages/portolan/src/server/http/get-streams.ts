@@ -1,4 +1,4 @@
-import { headerKeys } from "../../transport/request-headers.ts";
+import { headerKeys } from "../../transport/headers.ts";
 import type { HttpReply } from "./door.ts";
 import { type EventLog, type Place, placeOf, standaloneName } from "./event-log.ts";
 import { eventOf } from "./event-stream.ts";

@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../maybe-promise.ts";
+import type { MaybePromise } from "../../async.ts";
 
 /** A part that is loaded when it is first needed. */
 export class Later<T> {

@@ -1,5 +1,5 @@
+import type { MaybePromise } from "../../async.ts";
 import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
-import type { MaybePromise } from "../maybe-promise.ts";
 
 /** The messages of a body, or what is wrong with it. */
 export function readBody(body: string): MaybePromise<Message | Message[] | Unreadable> {

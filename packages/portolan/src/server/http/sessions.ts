@@ -1,9 +1,9 @@
+import type { MaybePromise } from "../../async.ts";
 import type { Peer } from "../../protocol/revision.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { toBase64url } from "../../storage/base64url.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { MaybePromise } from "../maybe-promise.ts";
 import type { SessionOptions } from "./options.ts";
 
 const defaultIdleMs = 30 * 60_000;

@@ -1,3 +1,4 @@
+import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { RpcError } from "../../jsonrpc/errors.ts";
 import {
@@ -11,11 +12,10 @@ import { serialize } from "../../jsonrpc/serialize.ts";
 import { invalidParams, invalidRequest } from "../../protocol/errors.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { headerKeys } from "../../transport/request-headers.ts";
+import { headerKeys } from "../../transport/headers.ts";
 import { collector, problemOfBatch } from "../batch.ts";
 import { ServedExchange } from "../exchange.ts";
 import { hear } from "../hear.ts";
-import { isPromise, type MaybePromise } from "../maybe-promise.ts";
 import { type Reply, serveExchange } from "../serve-exchange.ts";
 import { peerFromHandshake } from "../session.ts";
 import { EventLog } from "./event-log.ts";

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import { RpcError } from "../../jsonrpc/errors.ts";
 import type { JsonObject, RpcRequest } from "../../jsonrpc/message.ts";
@@ -5,9 +6,8 @@ import { serialize } from "../../jsonrpc/serialize.ts";
 import { invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
-import { headerKeys, problemOfHeaders } from "../../transport/request-headers.ts";
+import { headerKeys, problemOfHeaders } from "../../transport/headers.ts";
 import { type ReturnPath, ServedExchange } from "../exchange.ts";
-import type { MaybePromise } from "../maybe-promise.ts";
 import { serveExchange } from "../serve-exchange.ts";
 import type { HttpRequest } from "./door.ts";
 import { PostReply } from "./post-reply.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSealer, randomSecret } from "./sealed.ts";
+import { createSealer, randomSecret } from "./crypto.ts";
 
 const [secretA, secretB] = ["first secret, thirty-two characters", "other secret, thirty-two characters"];
 const options = { purpose: "request-state", binding: "ada tools/call digest", ttlMs: 1_000 };

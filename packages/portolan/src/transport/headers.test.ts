@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { RpcRequest } from "../jsonrpc/message.ts";
 import { perRequest } from "../protocol/revisions/index.ts";
 import { encodeHeaderValue } from "./header-value.ts";
-import { headerKeys, headerNames, mirrorName, nameMemberOf, problemOfHeaders } from "./request-headers.ts";
+import { headerKeys, headerNames, mirrorName, nameMemberOf, problemOfHeaders } from "./headers.ts";
 
 const rowOf = (method: string) => perRequest[0]!.requests.get(method);
 const call = (name: unknown): RpcRequest => request("tools/call", { name });
