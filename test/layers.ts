@@ -1,6 +1,7 @@
-/** Each layer of the library and the layers it may import; `errors` is open to all. */
+/** Each layer of the library and the layers it may import; `errors` and `async` are open to all. */
 export const layers: { readonly [layer: string]: readonly string[] } = {
   errors: [],
+  async: [],
   jsonrpc: [],
   schema: [],
   net: [],

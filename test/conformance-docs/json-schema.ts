@@ -1,7 +1,7 @@
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import type { JsonSchema } from "../../packages/portolan/src/schema/infer.ts";
 import { compileJsonSchema } from "../../packages/portolan/src/schema/json-schema.ts";
-import type { JsonSchema } from "../../packages/portolan/src/schema/standard.ts";
 import type { Draft } from "../json-schema/expectations.ts";
 import { drafts, filesOf, groupsOf } from "../json-schema/suite.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { PortolanError } from "../../packages/portolan/src/errors.ts";
+import type { JsonSchema } from "../../packages/portolan/src/schema/infer.ts";
 import { compileJsonSchema } from "../../packages/portolan/src/schema/json-schema.ts";
-import type { JsonSchema } from "../../packages/portolan/src/schema/standard.ts";
 import { isRemote, refusalOf, refused } from "./expectations.ts";
 import { bundle, drafts, filesOf, type Group, groupsOf, isPresent } from "./suite.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonSchema } from "../../packages/portolan/src/schema/standard.ts";
+import type { JsonSchema } from "../../packages/portolan/src/schema/infer.ts";
 import type { Draft } from "./expectations.ts";
 
 /** A schema, and values that it accepts or refuses. */

@@ -1,7 +1,6 @@
 import type { ClientCapabilities, Implementation, JsonObject } from "portolan";
 import { describe, expect, test } from "vitest";
-import { encodeAnswer } from "../../packages/portolan/src/protocol/client-answers.ts";
-import { clientCodec } from "../../packages/portolan/src/protocol/client-codec.ts";
+import { clientCodec, encodeAnswer } from "../../packages/portolan/src/protocol/client-codec.ts";
 import { revisions as library } from "../../packages/portolan/src/protocol/revisions/index.ts";
 import { OfficialSchema, schemasMissing } from "../kit/official-schema.ts";
 import { type RevisionDate, revisions, stateful, stateless } from "../kit/revisions.ts";

@@ -2,7 +2,6 @@ export type { Client } from "./client/api.ts";
 export { connect, type Target } from "./client/connect.ts";
 export { PortolanError, type PortolanErrorCode } from "./errors.ts";
 export type { Channel, Incoming, Prepared, PreparedMessage, Sendable } from "./jsonrpc/channel.ts";
-export { type ErrorStage, RpcError, type RpcErrorOptions } from "./jsonrpc/errors.ts";
 export { LineReader, type LineReaderOptions } from "./jsonrpc/framing.ts";
 export { createMemoryPair, type MemoryPairOptions } from "./jsonrpc/memory.ts";
 export type {
@@ -16,6 +15,6 @@ export type {
   RpcResponse,
   RpcResult,
 } from "./jsonrpc/message.ts";
-export { serialize } from "./jsonrpc/serialize.ts";
+export { type ErrorStage, RpcError, type RpcErrorOptions, serialize } from "./jsonrpc/message.ts";
 export { logLevels } from "./protocol/log-levels.ts";
 export type * from "./protocol/types/index.ts";

@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, RequestId, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
-import { encodeAnswer } from "../protocol/client-answers.ts";
+import { RpcError } from "../jsonrpc/message.ts";
+import { encodeAnswer } from "../protocol/client-codec.ts";
 import type { InputRequest, InputRequests, InputResponse, InputResponses } from "../protocol/types/index.ts";
 import type { Answers } from "./answers.ts";
 import type { Call } from "./call.ts";

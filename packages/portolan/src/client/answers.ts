@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../async.ts";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -7,8 +8,6 @@ import type {
   Root,
 } from "../protocol/types/index.ts";
 import type { ServerProfile } from "./profile.ts";
-
-type MaybePromise<T> = T | Promise<T>;
 
 /** What is known about a question beside its text. */
 export interface QuestionContext {

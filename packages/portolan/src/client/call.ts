@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, RequestId, RpcResponse } from "../jsonrpc/message.ts";
-import type { InputRequired } from "../protocol/outcome.ts";
+import { RpcError } from "../jsonrpc/message.ts";
+import type { InputRequired } from "../protocol/revision.ts";
 import type { InputResponses } from "../protocol/types/index.ts";
 import { pauseFor } from "./clock.ts";
 import type { Timed } from "./deadlines.ts";

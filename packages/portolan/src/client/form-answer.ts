@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ElicitFormParams, ElicitResult } from "../protocol/types/index.ts";
-import { type Issue, toPath } from "../schema/issues.ts";
+import { type Issue, toPath } from "../schema/infer.ts";
 import { isObject, oneOf } from "../schema/shape.ts";
 import { problemOfFormat } from "./text-format.ts";
 

@@ -1,5 +1,5 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { handshakes } from "../protocol/revisions/index.ts";

@@ -1,5 +1,5 @@
 export { PortolanError, type PortolanErrorCode } from "../errors.ts";
-export { RpcError } from "../jsonrpc/errors.ts";
+export { RpcError } from "../jsonrpc/message.ts";
 export type { Answers, QuestionContext } from "./answers.ts";
 export type {
   AnyTools,

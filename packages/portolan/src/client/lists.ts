@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import type { ListOptions } from "./api.ts";
 
 const defaultMaxItems = 100_000;

@@ -1,9 +1,9 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, RpcResponse } from "../jsonrpc/message.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
-import { metaKeys, metaOf } from "../protocol/meta.ts";
 import type { Revision } from "../protocol/revision.ts";
+import { metaKeys, metaOf } from "../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
 import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
 import { object, optional, record, string } from "../schema/shape.ts";

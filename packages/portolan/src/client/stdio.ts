@@ -3,7 +3,7 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
-import { serialize } from "../jsonrpc/serialize.ts";
+import { serialize } from "../jsonrpc/message.ts";
 import { channelLink } from "./channel-link.ts";
 import type { CommandTarget } from "./command.ts";
 import type { Link, LinkEvents, Sink } from "./link.ts";

@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, RequestId, RpcNotification } from "../jsonrpc/message.ts";
-import { metaKeys, metaOf } from "../protocol/meta.ts";
+import { RpcError } from "../jsonrpc/message.ts";
+import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
 import type { WatchFilter } from "./api.ts";
 import { aborted, cutOff, isPassing, timedOut, toError } from "./failures.ts";

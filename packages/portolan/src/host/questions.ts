@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ModelCapabilities } from "../models/model.ts";
 import type {
@@ -152,8 +153,6 @@ export interface RootsVerdict extends Verdict {
   /** Only these of them. */
   readonly roots?: readonly Root[];
 }
-
-type MaybePromise<T> = T | Promise<T>;
 
 /** Answers questions, or has them wait until `host.answer` does. */
 export type Answerer<Q, A> = ((question: Q) => MaybePromise<A>) | "later";

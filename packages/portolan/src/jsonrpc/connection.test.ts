@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Connection } from "./connection.ts";
-import { RpcError } from "./errors.ts";
 import type { Message } from "./message.ts";
+import { RpcError } from "./message.ts";
 
 function record(options?: { idPrefix?: string }): { connection: Connection; sent: Message[] } {
   const sent: Message[] = [];

@@ -1,5 +1,5 @@
-import { RpcError } from "./errors.ts";
 import type { JsonObject, Message, RequestId, RpcRequest, RpcResponse } from "./message.ts";
+import { RpcError } from "./message.ts";
 
 export interface ConnectionOptions {
   /** Makes ids strings that start so, where ids of several connections must not meet. */

@@ -2,7 +2,7 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Prepared, Sendable } from "./channel.ts";
 import { readText } from "./framing.ts";
 import type { JsonObject, Message, RpcResponse } from "./message.ts";
-import { serialize } from "./serialize.ts";
+import { serialize } from "./message.ts";
 
 export interface MemoryPairOptions {
   /** Passes every message through its JSON text and the checks of a real wire; by reference unless set. */

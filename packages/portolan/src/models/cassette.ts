@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { canonicalJson, sha256 } from "../storage/digest.ts";
+import { canonicalJson, sha256 } from "../storage/crypto.ts";
 import { differencesOf } from "./differences.ts";
 import type { Model, ModelCapabilities, ModelEvent, ModelRequest } from "./model.ts";
 

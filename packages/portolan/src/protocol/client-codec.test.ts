@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type ClientSelf, clientCodec, replacementOf } from "./client-codec.ts";
-import { metaKeys } from "./meta.ts";
+import { metaKeys } from "./revision.ts";
 import { revisions } from "./revisions/index.ts";
 
 const revision = (version: string) => revisions.find((known) => known.version === version)!;

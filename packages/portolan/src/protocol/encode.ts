@@ -1,9 +1,14 @@
-import type { RpcError } from "../jsonrpc/errors.ts";
-import type { JsonObject } from "../jsonrpc/message.ts";
-import { serializeResult } from "../jsonrpc/serialize.ts";
-import { boxSchema, isObjectSchema } from "./boxed.ts";
-import type { Complete, Outcome } from "./outcome.ts";
-import type { EffectiveTraits, Fallback, Kind, MethodTable, Revision, RevisionChanges } from "./revision.ts";
+import { type JsonObject, type RpcError, serializeResult } from "../jsonrpc/message.ts";
+import type {
+  Complete,
+  EffectiveTraits,
+  Fallback,
+  Kind,
+  MethodTable,
+  Outcome,
+  Revision,
+  RevisionChanges,
+} from "./revision.ts";
 
 /** What a revision's encoder is made from. */
 export interface EncoderParts {
@@ -197,4 +202,39 @@ function at(value: JsonObject, name: string, encode: Encode | undefined): JsonOb
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether a schema says that its value is an object, which is all that revisions before 2026-07-28 allow for output. */
+export function isObjectSchema(schema: JsonObject): boolean {
+  return schema["type"] === "object";
+}
+
+/**
+ * A schema for `{ result: value }`. Definitions move to the new root, where their references point; undefined when the
+ * schema refers to its own root or to an anchor by position, which a box would break.
+ */
+export function boxSchema(schema: JsonObject): JsonObject | undefined {
+  const { $schema, $defs, definitions, ...inner } = schema;
+  if (refersOutside(inner, 0) || refersOutside({ $defs, definitions }, 0)) return undefined;
+  return {
+    ...($schema !== undefined && { $schema }),
+    type: "object",
+    properties: { result: inner },
+    required: ["result"],
+    ...($defs !== undefined && { $defs }),
+    ...(definitions !== undefined && { definitions }),
+  };
+}
+
+const maxDepth = 512;
+
+function refersOutside(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (depth > maxDepth) return true;
+  for (const [name, inner] of Object.entries(value)) {
+    if ((name === "$ref" || name === "$dynamicRef") && typeof inner === "string") {
+      if (inner.startsWith("#") && !inner.startsWith("#/$defs/") && !inner.startsWith("#/definitions/")) return true;
+    } else if (refersOutside(inner, depth + 1)) return true;
+  }
+  return false;
 }

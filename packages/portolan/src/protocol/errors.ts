@@ -1,4 +1,4 @@
-import { RpcError } from "../jsonrpc/errors.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import type { ClientCapabilities } from "./types/index.ts";
 
 /** Errors whose numeric code differs between revisions; a revision's table says which code it uses. */

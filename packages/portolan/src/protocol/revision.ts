@@ -1,10 +1,8 @@
-import type { RpcError } from "../jsonrpc/errors.ts";
-import type { ErrorObject, JsonObject } from "../jsonrpc/message.ts";
+import type { ErrorObject, JsonObject, RpcError } from "../jsonrpc/message.ts";
 import type { Check } from "../schema/shape.ts";
-import type { EncoderParts } from "./encode.ts";
+import { createEncoder, type EncoderParts } from "./encode.ts";
 import type { ErrorKind } from "./errors.ts";
-import type { Outcome } from "./outcome.ts";
-import type { ClientCapabilities, Implementation, LogLevel } from "./types/index.ts";
+import type { ClientCapabilities, Implementation, InputRequests, LogLevel, ProgressToken } from "./types/index.ts";
 
 /** Who is on the other side of a request, and what it can do. */
 export interface Peer {
@@ -165,3 +163,138 @@ export type FirstRevision = RevisionChanges & Traits;
 
 /** All traits of a revision, after every change up to it. */
 export type EffectiveTraits = Traits;
+
+/**
+ * Builds all revisions from their changelogs, oldest first. What an older revision must not say follows from what the
+ * later ones add, so that a new revision is one new file and its place in the list.
+ */
+export function deriveRevisions(first: FirstRevision, ...later: RevisionChanges[]): Revision[] {
+  const changes: RevisionChanges[] = [first, ...later];
+  return changes.map((_, index) => build(first, changes.slice(0, index + 1), changes.slice(index + 1)));
+}
+
+function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionChanges[]): Revision {
+  const traits: EffectiveTraits = Object.assign({ ...first }, ...upTo.map(withoutUndefined));
+  const { version } = upTo[upTo.length - 1] ?? first;
+  const requests = table(upTo.map((c) => c.requests ?? {}));
+  const notifications = table(upTo.map((c) => rowsOf(c.notifications ?? {})));
+  const tells = allowed(upTo.map((c) => c.tells ?? {}));
+  const asks = allowed(upTo.map((c) => c.asks ?? {}));
+  const asking = { traits, requests, tells, asks, hidden: hiddenMembers(upTo, after), upTo, after };
+  const { lifecycle, questions, logsUnasked, changes, batches, unreadableId, http } = traits;
+  const revision: Revision = {
+    version,
+    lifecycle,
+    questions,
+    logsUnasked,
+    changes,
+    batches,
+    unreadableId,
+    http,
+    requests,
+    notifications,
+    readPeer: (meta) => traits.readPeer(meta, revision),
+    asking,
+    ...createEncoder(asking),
+  };
+  return revision;
+}
+
+/** Keeps a changelog from erasing a trait with an undefined member. */
+function withoutUndefined(changes: RevisionChanges): Partial<EffectiveTraits> {
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+}
+
+function table(layers: { readonly [method: string]: MethodRow | string | null }[]): Map<string, MethodRow> {
+  const rows = new Map<string, MethodRow>();
+  for (const layer of layers) {
+    for (const [method, row] of Object.entries(layer)) {
+      if (row && typeof row !== "string") rows.set(method, row);
+      else rows.delete(method);
+    }
+  }
+  return rows;
+}
+
+function rowsOf(checks: NonNullable<RevisionChanges["notifications"]>): { [method: string]: MethodRow | null } {
+  return Object.fromEntries(Object.entries(checks).map(([method, params]) => [method, params && { params }]));
+}
+
+function allowed(layers: { readonly [name: string]: boolean }[]): Set<string> {
+  const names = new Set<string>();
+  for (const layer of layers) {
+    for (const [name, isAllowed] of Object.entries(layer)) {
+      if (isAllowed) names.add(name);
+      else names.delete(name);
+    }
+  }
+  return names;
+}
+
+function hiddenMembers(upTo: RevisionChanges[], after: RevisionChanges[]): Map<Kind, string[]> {
+  const hidden = new Map<Kind, string[]>();
+  for (const members of [...upTo.map((c) => c.removes), ...after.map((c) => c.adds)]) {
+    for (const [kind, names] of Object.entries(members ?? {})) {
+      hidden.set(kind as Kind, [...(hidden.get(kind as Kind) ?? []), ...(names ?? [])]);
+    }
+  }
+  return hidden;
+}
+
+/** A finished result. `boxed` marks structured content whose schema is no object, which older peers get in a box. */
+export interface Complete {
+  readonly kind: "complete";
+  readonly result: JsonObject;
+  readonly boxed?: boolean;
+  /** Tells that the result is structured content and this JSON text of it, which then need not be made a second time. */
+  readonly mirror?: string | undefined;
+}
+
+/** A finished result, encoded for the peer's revision and serialized already. */
+export interface PreparedResult {
+  readonly kind: "prepared";
+  readonly resultText: string;
+}
+
+/** The client is asked first, and calls again with the answers. */
+export interface InputRequired {
+  readonly kind: "input_required";
+  readonly requests?: InputRequests;
+  readonly state?: string;
+}
+
+/** A result of a type that an extension defines. */
+export interface Extended {
+  readonly kind: "extended";
+  readonly resultType: string;
+  readonly result: JsonObject;
+}
+
+/** What a handler produced, before a revision puts it on the wire. */
+export type Outcome = Complete | PreparedResult | InputRequired | Extended;
+
+export function complete(result: JsonObject): Complete {
+  return { kind: "complete", result };
+}
+
+/** The reserved `_meta` keys; nothing else in the library spells them. */
+export const metaKeys = {
+  protocolVersion: "io.modelcontextprotocol/protocolVersion",
+  clientCapabilities: "io.modelcontextprotocol/clientCapabilities",
+  clientInfo: "io.modelcontextprotocol/clientInfo",
+  logLevel: "io.modelcontextprotocol/logLevel",
+  serverInfo: "io.modelcontextprotocol/serverInfo",
+  subscriptionId: "io.modelcontextprotocol/subscriptionId",
+} as const;
+
+/** The `_meta` of a request's params, when it is an object. */
+export function metaOf(params: JsonObject | undefined): JsonObject | undefined {
+  const meta = params?.["_meta"];
+  return typeof meta === "object" && meta !== null ? (meta as JsonObject) : undefined;
+}
+
+/** The token under which the caller wants to hear of progress. */
+export function progressTokenOf(params: JsonObject | undefined): ProgressToken | undefined {
+  const token = metaOf(params)?.["progressToken"];
+  return typeof token === "string" || typeof token === "number" ? token : undefined;
+}

@@ -1,8 +1,6 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import { type Issue, toPath } from "./issues.ts";
 import type { JsonSchemaCheck } from "./json-schema.ts";
 import { isObject } from "./shape.ts";
-import type { JsonSchema, Schema, StandardResult, StandardSchema } from "./standard.ts";
 import type { Direction } from "./zod.ts";
 
 /** A value that passed, or what is wrong with it. */
@@ -19,8 +17,6 @@ export interface CompiledSchema<T> {
   /** Answers at once when the schema does; only schemas with asynchronous checks answer with a promise. */
   validate(value: unknown): Validated<T> | Promise<Validated<T>>;
 }
-
-export type { Issue } from "./issues.ts";
 
 let conversionCount = 0;
 
@@ -157,4 +153,64 @@ function toValidated<T>(result: StandardResult<T>): Validated<T> {
 
 function invalid(message: string, cause?: unknown): PortolanError {
   return new PortolanError("invalid-definition", message, cause === undefined ? undefined : { cause });
+}
+
+/** A JSON Schema as plain data; keywords nobody here knows survive untouched. */
+export interface JsonSchema {
+  [keyword: string]: unknown;
+}
+
+/** What a Standard Schema says about one wrong place. */
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
+}
+
+/** The answer of a Standard Schema: a value, or the issues that kept it from being one. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+/** How a schema library writes its schemas as JSON Schema; either function may throw. */
+export interface StandardJsonSchema {
+  readonly input: (options: { readonly target: string }) => JsonSchema;
+  readonly output: (options: { readonly target: string }) => JsonSchema;
+}
+
+/**
+ * The part of Standard Schema (version 1) that we read: zod, valibot, arktype and others carry it.
+ * Written here because comparing against the published interface costs authors more type instantiations.
+ */
+export interface StandardSchema<Output, Input = unknown> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly jsonSchema?: StandardJsonSchema;
+    readonly types?: { readonly input: Input } | undefined;
+  };
+}
+
+/**
+ * Whatever an author may pass for a value of type `T`: a Standard Schema whose output is `T`, or a plain JSON Schema.
+ * A plain JSON Schema says nothing about `T`, so give the type parameter that is inferred from it a default.
+ */
+export type Schema<T, Input = unknown> = StandardSchema<T, Input> | JsonSchema;
+
+/** One wrong place in a value; `path` reads like `rows[3].id` and is empty for the value itself. */
+export interface Issue {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Joins the keys that lead to a place: `["rows", 3, "id"]` becomes `rows[3].id`. */
+export function toPath(keys: readonly PropertyKey[]): string {
+  let path = "";
+  for (const key of keys) {
+    if (typeof key === "number") path += `[${key}]`;
+    else if (typeof key === "symbol" || /^[\p{ID_Start}$_][\p{ID_Continue}$-]*$/u.test(key)) {
+      path += path === "" ? String(key) : `.${String(key)}`;
+    } else path += `[${JSON.stringify(key)}]`;
+  }
+  return path;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { JsonSchema } from "./infer.ts";
 import { compileJsonSchema } from "./json-schema.ts";
-import type { JsonSchema } from "./standard.ts";
 
 function nested(depth: number): unknown {
   let value: unknown = {};

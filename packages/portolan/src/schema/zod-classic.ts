@@ -1,5 +1,5 @@
+import type { JsonSchema } from "./infer.ts";
 import { isObject } from "./shape.ts";
-import type { JsonSchema } from "./standard.ts";
 import type { Direction, Others, ZodNode } from "./zod.ts";
 import {
   choiceSchema,

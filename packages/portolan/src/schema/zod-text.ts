@@ -1,5 +1,5 @@
+import type { JsonSchema } from "./infer.ts";
 import { isPattern } from "./pattern.ts";
-import type { JsonSchema } from "./standard.ts";
 
 /** Formats that JSON Schema has a name for; the others are described by a pattern or not at all. */
 const formats: { readonly [zodFormat: string]: JsonSchema } = {

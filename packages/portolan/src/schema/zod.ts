@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
+import type { JsonSchema } from "./infer.ts";
 import { isObject } from "./shape.ts";
-import type { JsonSchema } from "./standard.ts";
 import { readClassic } from "./zod-classic.ts";
 import { readCore } from "./zod-core.ts";
 

@@ -1,6 +1,6 @@
 import { isPromise, type MaybePromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
-import type { Outcome } from "../protocol/outcome.ts";
+import type { Outcome } from "../protocol/revision.ts";
 import type { InputRequests } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
 import type { Runtime } from "./runtime.ts";

@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
 import { callLost, invalidParams } from "../protocol/errors.ts";
-import type { Outcome } from "../protocol/outcome.ts";
+import type { Outcome } from "../protocol/revision.ts";
 import type { ElicitResult, InputRequest } from "../protocol/types/index.ts";
 import { attempt, type ExplicitQuestions, type Produced, type Run } from "./ask.ts";
 import type { ElicitAnswer, FormQuestion, Visit } from "./context.ts";

@@ -1,6 +1,5 @@
 import type { Prepared } from "../jsonrpc/channel.ts";
-import { isRequest, type Message, type RpcResponse } from "../jsonrpc/message.ts";
-import { serialize } from "../jsonrpc/serialize.ts";
+import { isRequest, type Message, type RpcResponse, serialize } from "../jsonrpc/message.ts";
 import type { Revision } from "../protocol/revision.ts";
 
 /** Why a batch cannot be served; undefined when it can. */

@@ -1,6 +1,6 @@
 import { type MaybePromise, whenDone } from "../async.ts";
 import { invalidParams } from "../protocol/errors.ts";
-import { complete, type Outcome } from "../protocol/outcome.ts";
+import { complete, type Outcome } from "../protocol/revision.ts";
 import type { CompleteParams, Completion } from "../protocol/types/index.ts";
 import { HandlerContext } from "./context.ts";
 import type { Completer, ServerOptions } from "./definition.ts";

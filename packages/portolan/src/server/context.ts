@@ -1,8 +1,8 @@
 import type { MaybePromise } from "../async.ts";
 import type { JsonObject, RequestId } from "../jsonrpc/message.ts";
-import { mayAsk } from "../protocol/may-ask.ts";
-import { metaOf } from "../protocol/meta.ts";
+import { mayAsk } from "../protocol/questions.ts";
 import type { Question } from "../protocol/revision.ts";
+import { metaOf } from "../protocol/revision.ts";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -12,7 +12,7 @@ import type {
   LogLevel,
   Root,
 } from "../protocol/types/index.ts";
-import type { Schema } from "../schema/standard.ts";
+import type { Schema } from "../schema/infer.ts";
 import { loadAsking } from "./ask.ts";
 import type { Conversation, Strategy } from "./conversation.ts";
 import type { FullResult, ServerOptions } from "./definition.ts";

@@ -1,10 +1,10 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { missingCapability } from "../protocol/errors.ts";
-import type { InputRequired, Outcome } from "../protocol/outcome.ts";
 import { encodeQuestion, lackedBy } from "../protocol/questions.ts";
+import type { InputRequired, Outcome } from "../protocol/revision.ts";
 import type { InputRequest, InputRequests } from "../protocol/types/index.ts";
-import { canonicalJson, sha256 } from "../storage/digest.ts";
+import { canonicalJson, sha256 } from "../storage/crypto.ts";
 import { checkAnswer } from "./answers.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type Kept, nothingKept, type StateKeeper, sealState } from "./request-state.ts";

@@ -17,7 +17,7 @@ import type {
   ResourceContents,
   ToolAnnotations,
 } from "../protocol/types/index.ts";
-import type { Schema } from "../schema/standard.ts";
+import type { Schema } from "../schema/infer.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { ExplicitQuestions } from "./ask.ts";
 import type { Context, RequestContext } from "./context.ts";

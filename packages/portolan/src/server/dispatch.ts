@@ -1,8 +1,8 @@
 import { type MaybePromise, whenDone } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, methodNotFound, missingCapability } from "../protocol/errors.ts";
-import { complete, type Outcome } from "../protocol/outcome.ts";
 import type { MethodRow } from "../protocol/revision.ts";
+import { complete, type Outcome } from "../protocol/revision.ts";
 import { perRequestVersions } from "../protocol/revisions/index.ts";
 import type { LogLevel } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";

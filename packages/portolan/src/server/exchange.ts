@@ -1,8 +1,7 @@
 import type { MaybePromise } from "../async.ts";
 import type { JsonObject, RequestId, RpcRequest } from "../jsonrpc/message.ts";
-import { progressTokenOf } from "../protocol/meta.ts";
-import type { Outcome } from "../protocol/outcome.ts";
-import type { Peer } from "../protocol/revision.ts";
+import type { Outcome, Peer } from "../protocol/revision.ts";
+import { progressTokenOf } from "../protocol/revision.ts";
 import type { InputRequest, ProgressToken } from "../protocol/types/index.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Remembering } from "./session.ts";

@@ -1,7 +1,6 @@
 import type { MaybePromise } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import type { Outcome } from "../protocol/outcome.ts";
-import type { Peer, Revision } from "../protocol/revision.ts";
+import type { Outcome, Peer, Revision } from "../protocol/revision.ts";
 import type { Check } from "../schema/shape.ts";
 import type { Exchange } from "./exchange.ts";
 

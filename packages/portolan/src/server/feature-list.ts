@@ -1,6 +1,6 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams } from "../protocol/errors.ts";
-import type { Outcome } from "../protocol/outcome.ts";
+import type { Outcome } from "../protocol/revision.ts";
 import type { CacheHints } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
 

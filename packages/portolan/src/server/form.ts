@@ -1,8 +1,8 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { FormSchema } from "../protocol/types/index.ts";
+import type { Schema } from "../schema/infer.ts";
 import { type CompiledSchema, compileSchema } from "../schema/infer.ts";
-import type { Schema } from "../schema/standard.ts";
 
 /** A form for the user, compiled once: a flat object of strings, numbers, booleans and choices. */
 export interface Form<T> {

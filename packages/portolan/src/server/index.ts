@@ -1,9 +1,17 @@
-export { RpcError } from "../jsonrpc/errors.ts";
-export type { Complete, Extended, InputRequired, Outcome, PreparedResult } from "../protocol/outcome.ts";
-export type { Peer, Question, Revision } from "../protocol/revision.ts";
+export { RpcError } from "../jsonrpc/message.ts";
+export type {
+  Complete,
+  Extended,
+  InputRequired,
+  Outcome,
+  Peer,
+  PreparedResult,
+  Question,
+  Revision,
+} from "../protocol/revision.ts";
 export type { AddTool, NoTools, ToolTypes } from "../protocol/typed-tools.ts";
+export type { JsonSchema, Schema, StandardSchema } from "../schema/infer.ts";
 export { withJsonSchema } from "../schema/infer.ts";
-export type { JsonSchema, Schema, StandardSchema } from "../schema/standard.ts";
 export { type ExplicitQuestions, inputRequired } from "./ask.ts";
 export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./context.ts";
 export type {

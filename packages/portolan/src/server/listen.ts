@@ -1,9 +1,8 @@
 import { whenDone } from "../async.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
-import { metaKeys } from "../protocol/meta.ts";
-import { complete, type Outcome } from "../protocol/outcome.ts";
+import { complete, metaKeys, type Outcome } from "../protocol/revision.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { findResource } from "./resources.ts";

@@ -1,7 +1,7 @@
 import { type MaybePromise, whenDone } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { complete, type Outcome } from "../protocol/outcome.ts";
+import { complete, type Outcome } from "../protocol/revision.ts";
 import { type Exchange, ServedExchange } from "./exchange.ts";
 import type { Middleware } from "./extension.ts";
 

@@ -1,7 +1,7 @@
 import { type MaybePromise, whenDone } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, unknownPrompt } from "../protocol/errors.ts";
-import { complete, type Outcome } from "../protocol/outcome.ts";
+import { complete, type Outcome } from "../protocol/revision.ts";
 import { converse, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";
 import type { PromptReturn } from "./definition.ts";

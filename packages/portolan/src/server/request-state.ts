@@ -1,7 +1,7 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidState } from "../protocol/errors.ts";
 import type { Sealer } from "../storage/crypto.ts";
-import { canonicalJson, sha256 } from "../storage/digest.ts";
+import { canonicalJson, sha256 } from "../storage/crypto.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { ServedExchange } from "./exchange.ts";
 

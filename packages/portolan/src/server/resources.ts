@@ -2,7 +2,7 @@ import { type MaybePromise, whenDone } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../protocol/errors.ts";
-import { complete, type Outcome } from "../protocol/outcome.ts";
+import { complete, type Outcome } from "../protocol/revision.ts";
 import type { ResourceContents } from "../protocol/types/index.ts";
 import { converse, type Produced } from "./ask.ts";
 import { HandlerContext } from "./context.ts";

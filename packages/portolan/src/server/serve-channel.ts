@@ -1,11 +1,11 @@
 import { PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { Connection } from "../jsonrpc/connection.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject, Message, RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import { invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../protocol/errors.ts";
-import { metaKeys, metaOf } from "../protocol/meta.ts";
 import type { Peer } from "../protocol/revision.ts";
+import { metaKeys, metaOf } from "../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../protocol/revisions/index.ts";
 import type { InputRequest } from "../protocol/types/index.ts";
 import { loadAsking } from "./ask.ts";

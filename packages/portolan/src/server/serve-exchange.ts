@@ -1,10 +1,10 @@
 import { isPromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { Prepared } from "../jsonrpc/channel.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { RpcResponse } from "../jsonrpc/message.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import { internalError } from "../protocol/errors.ts";
-import type { Outcome } from "../protocol/outcome.ts";
+import type { Outcome } from "../protocol/revision.ts";
 import { dispatch } from "./dispatch.ts";
 import type { ServedExchange } from "./exchange.ts";
 import type { Runtime } from "./runtime.ts";

@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
-import { serialize } from "../jsonrpc/serialize.ts";
+import { serialize } from "../jsonrpc/message.ts";
 import { type Serving, serveChannel } from "./serve-channel.ts";
 import { runtimeOf, type Served } from "./server.ts";
 

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import type { ErrorReport } from "./definition.ts";
 
 /** How many resources one stream or session may follow. */

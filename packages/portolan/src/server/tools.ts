@@ -1,12 +1,12 @@
 import { isPromise, type MaybePromise } from "../async.ts";
 import { PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { isObjectSchema } from "../protocol/boxed.ts";
+import { RpcError } from "../jsonrpc/message.ts";
+import { isObjectSchema } from "../protocol/encode.ts";
 import { missingCapability, unknownTool } from "../protocol/errors.ts";
-import { isQuestion, mayAsk } from "../protocol/may-ask.ts";
-import { type Complete, complete, type Outcome } from "../protocol/outcome.ts";
+import { isQuestion, mayAsk } from "../protocol/questions.ts";
 import type { Peer } from "../protocol/revision.ts";
+import { type Complete, complete, type Outcome } from "../protocol/revision.ts";
 import type { CallToolResult, ClientCapabilities } from "../protocol/types/index.ts";
 import { type CompiledSchema, compileSchema, type Issue, type Validated } from "../schema/infer.ts";
 import { converse, type ExplicitQuestions, type Produced } from "./ask.ts";

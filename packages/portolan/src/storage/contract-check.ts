@@ -1,4 +1,4 @@
-import { canonicalJson } from "./digest.ts";
+import { canonicalJson } from "./crypto.ts";
 import type { Storage } from "./storage.ts";
 
 /** A fresh, empty storage, as the contract needs it. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSealer, randomSecret } from "./crypto.ts";
+import { canonicalJson, createSealer, parseBase64url, randomSecret, sha256, toBase64url } from "./crypto.ts";
 
 const [secretA, secretB] = ["first secret, thirty-two characters", "other secret, thirty-two characters"];
 const options = { purpose: "request-state", binding: "ada tools/call digest", ttlMs: 1_000 };
@@ -158,4 +158,79 @@ test("a random secret is long enough and never the same", () => {
   expect(randomSecret()).toMatch(/^[A-Za-z0-9_-]{43}$/);
   expect(randomSecret()).not.toBe(randomSecret());
   expect(() => createSealer({ secrets: [randomSecret()] })).not.toThrow();
+});
+
+describe("canonicalJson", () => {
+  test("members are sorted at every level, arrays are not", () => {
+    const value = { b: [3, { z: 1, y: 2 }], a: null, "10": 1, "9": 2, é: "x", Z: true };
+    expect(canonicalJson(value)).toBe('{"10":1,"9":2,"Z":true,"a":null,"b":[3,{"y":2,"z":1}],"é":"x"}');
+  });
+
+  test("undefined is left out of objects and is null in arrays, as in JSON", () => {
+    expect(canonicalJson({ a: undefined, b: [undefined, () => 1], c: () => 1, d: Number.NaN })).toBe(
+      '{"b":[null,null],"d":null}',
+    );
+  });
+
+  test("a value that writes itself is asked to", () => {
+    expect(canonicalJson({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
+  });
+
+  test("a member named __proto__ counts", () => {
+    expect(canonicalJson(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}');
+  });
+
+  test("it parses to the same value, and the order of members does not matter", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = canonicalJson(value);
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(canonicalJson(reversed(value))).toBe(text);
+      }),
+    );
+  });
+
+  test("what is no JSON is refused with a reason", () => {
+    expect(() => canonicalJson(undefined)).toThrow(expect.objectContaining({ code: "unserializable" }));
+    expect(() => canonicalJson({ a: 1n })).toThrow(expect.objectContaining({ code: "unserializable" }));
+    const cycle: unknown[] = [];
+    cycle.push(cycle);
+    expect(() => canonicalJson(cycle)).toThrow(expect.objectContaining({ code: "limit-reached" }));
+    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000));
+    expect(() => canonicalJson(deep)).toThrow(expect.objectContaining({ code: "limit-reached" }));
+  });
+});
+
+test("sha256 is the known digest, as base64url", async () => {
+  expect(await sha256("")).toBe("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
+  expect(await sha256("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+});
+
+function reversed(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(reversed);
+  const members = Object.entries(value).map(([name, item]) => [name, reversed(item)]);
+  return Object.fromEntries(members.reverse());
+}
+
+test("it writes what Node writes and reads it back", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const text = toBase64url(bytes);
+      expect(text).toBe(Buffer.from(bytes).toString("base64url"));
+      expect(parseBase64url(text)).toEqual(Uint8Array.from(bytes));
+    }),
+  );
+});
+
+test("text is accepted only if the bytes would be written so", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.base64String(), fc.string({ unit: "binary" }), fc.stringMatching(/^[\w-]*$/)), (text) => {
+      const bytes = parseBase64url(text);
+      if (bytes !== undefined) expect(toBase64url(bytes)).toBe(text);
+    }),
+  );
+  for (const text of ["A", "AB", "AAB", "AA==", "A+/A", "AAA\u0100", "é", "AAA "]) {
+    expect(parseBase64url(text)).toBeUndefined();
+  }
 });

@@ -1,5 +1,4 @@
 import { PortolanError } from "../errors.ts";
-import { parseBase64url, toBase64url } from "./base64url.ts";
 
 /** Hands a string to someone who must neither read nor change it, and takes it back. */
 export interface Sealer {
@@ -181,4 +180,90 @@ function join(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
     at += part.length;
   }
   return whole;
+}
+
+const maxDepth = 1_000;
+
+/** JSON text that is the same for equal values: members sorted, `undefined` ones left out, the rest as JSON.stringify has it. */
+export function canonicalJson(value: unknown): string {
+  const text = write(value, "", 0);
+  if (text !== undefined) return text;
+  throw new PortolanError("unserializable", `Canonical JSON: expected a JSON value, got ${typeof value}`);
+}
+
+function write(value: unknown, member: string, depth: number): string | undefined {
+  if (depth > maxDepth) {
+    throw new PortolanError(
+      "limit-reached",
+      `Canonical JSON: expected at most ${maxDepth} levels, got more or a cycle`,
+    );
+  }
+  if (typeof value === "bigint") {
+    throw new PortolanError("unserializable", `Canonical JSON: expected a JSON value, got a bigint at "${member}"`);
+  }
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if ("toJSON" in value && typeof value.toJSON === "function") return write(value.toJSON(member), member, depth + 1);
+  if (Array.isArray(value)) {
+    return `[${value.map((item, index) => write(item, String(index), depth + 1) ?? "null").join(",")}]`;
+  }
+  const members: string[] = [];
+  for (const [name, item] of Object.entries(value).sort(byName)) {
+    const text = write(item, name, depth + 1);
+    if (text !== undefined) members.push(`${JSON.stringify(name)}:${text}`);
+  }
+  return `{${members.join(",")}}`;
+}
+
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+/** The SHA-256 of bytes, or of a text's UTF-8 bytes, as base64url. */
+export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}
+
+const alphabet = new TextEncoder().encode("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+const notInAlphabet = 255;
+const sextets = new Uint8Array(128).fill(notInAlphabet);
+for (const [sextet, character] of alphabet.entries()) sextets[character] = sextet;
+const ascii = new TextDecoder();
+
+/** Bytes as base64url without padding. */
+export function toBase64url(bytes: Uint8Array): string {
+  const text = new Uint8Array(Math.ceil((bytes.length * 4) / 3));
+  let bits = 0;
+  let width = 0;
+  let length = 0;
+  for (const byte of bytes) {
+    bits = ((bits << 8) | byte) & 0xffff;
+    for (width += 8; width >= 6; length += 1) {
+      width -= 6;
+      text[length] = alphabet[(bits >> width) & 63] ?? 0;
+    }
+  }
+  if (width > 0) text[length] = alphabet[(bits << (6 - width)) & 63] ?? 0;
+  return ascii.decode(text);
+}
+
+/** The bytes behind base64url text; undefined unless it is exactly what `toBase64url` writes for them. */
+export function parseBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (text.length % 4 === 1) return undefined;
+  const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
+  let bits = 0;
+  let width = 0;
+  let length = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const sextet = sextets[text.charCodeAt(at)] ?? notInAlphabet;
+    if (sextet === notInAlphabet) return undefined;
+    bits = ((bits << 6) | sextet) & 0xffff;
+    width += 6;
+    if (width < 8) continue;
+    width -= 8;
+    bytes[length] = bits >> width;
+    length += 1;
+  }
+  // Left-over bits would make two texts for the same bytes.
+  return (bits & ((1 << width) - 1)) === 0 ? bytes : undefined;
 }

@@ -1,4 +1,5 @@
 export {
+  canonicalJson,
   createSealer,
   type Opened,
   type OpenOptions,
@@ -6,8 +7,8 @@ export {
   type Sealer,
   type SealerOptions,
   type SealOptions,
+  sha256,
 } from "./crypto.ts";
-export { canonicalJson, sha256 } from "./digest.ts";
 export { createMemoryStorage, type MemoryStorageOptions } from "./memory.ts";
 export type {
   AppendOptions,

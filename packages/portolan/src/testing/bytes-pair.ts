@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReaderOptions } from "../jsonrpc/framing.ts";
-import { serialize } from "../jsonrpc/serialize.ts";
+import { serialize } from "../jsonrpc/message.ts";
 import { pieceLength, type Random, seeded } from "./random.ts";
 
 export interface BytesPairOptions extends LineReaderOptions {

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "../client/clock.ts";
 import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { readText } from "../jsonrpc/framing.ts";
-import { serialize } from "../jsonrpc/serialize.ts";
+import { serialize } from "../jsonrpc/message.ts";
 import { FaultyLane, type LaneFaults } from "./faulty-lane.ts";
 import { type Random, seeded } from "./random.ts";
 

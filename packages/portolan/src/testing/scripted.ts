@@ -1,5 +1,5 @@
 import type { Answers } from "../client/answers.ts";
-import { RpcError } from "../jsonrpc/errors.ts";
+import { RpcError } from "../jsonrpc/message.ts";
 import type {
   CreateMessageParams,
   CreateMessageResult,

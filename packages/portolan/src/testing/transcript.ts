@@ -1,7 +1,7 @@
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import type { JsonObject, Message, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
-import { serialize } from "../jsonrpc/serialize.ts";
-import { metaKeys } from "../protocol/meta.ts";
+import { serialize } from "../jsonrpc/message.ts";
+import { metaKeys } from "../protocol/revision.ts";
 
 /** What was said over a channel: every message in order, as its JSON text. */
 export interface Transcript {

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { RpcRequest } from "../jsonrpc/message.ts";
 import { perRequest } from "../protocol/revisions/index.ts";
-import { encodeHeaderValue } from "./header-value.ts";
-import { headerKeys, headerNames, mirrorName, nameMemberOf, problemOfHeaders } from "./headers.ts";
+import { encodeHeaderValue, headerKeys, headerNames, mirrorName, nameMemberOf, problemOfHeaders } from "./headers.ts";
 
 const rowOf = (method: string) => perRequest[0]!.requests.get(method);
 const call = (name: unknown): RpcRequest => request("tools/call", { name });

@@ -1,7 +1,5 @@
 import type { JsonObject, RpcRequest } from "../jsonrpc/message.ts";
 import type { MethodRow } from "../protocol/revision.ts";
-import { encodeHeaderValue, trimHeader } from "./header-value.ts";
-import { mismatch, problemOfValue } from "./mismatch.ts";
 
 /** The headers of the protocol as they are sent. */
 export const headerNames = {
@@ -61,4 +59,84 @@ function problemOfMethod(header: string | undefined, method: string): string | u
   const expected = encodeHeaderValue(method);
   if (header === undefined || trimHeader(header) !== expected) return mismatch(headerNames.method, expected, header);
   return undefined;
+}
+
+const prefix = "=?base64?";
+const suffix = "?=";
+const plain = /^[\t -~]*$/;
+const encoder = new TextEncoder();
+// A byte order mark is part of the value like any other character.
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Any text as the value of a header: as it is where HTTP carries it unchanged, otherwise as marked base64 of its UTF-8. */
+export function encodeHeaderValue(value: string): string {
+  const isSafe = plain.test(value) && trimHeader(value) === value && !isMarked(value);
+  return isSafe ? value : prefix + toBase64(encoder.encode(value)) + suffix;
+}
+
+/** The text behind the value of a header; undefined when nobody may send such a value. */
+export function decodeHeaderValue(header: string): string | undefined {
+  const text = trimHeader(header);
+  if (!plain.test(text)) return undefined;
+  // Markers that overlap mark nothing.
+  if (!isMarked(text) || text.length < prefix.length + suffix.length) return text;
+  return fromBase64(text.slice(prefix.length, -suffix.length));
+}
+
+/** A header without the spaces and tabs around it, which are no part of its value. */
+export function trimHeader(header: string): string {
+  let start = 0;
+  let end = header.length;
+  while (start < end && isSpace(header.charCodeAt(start))) start += 1;
+  while (end > start && isSpace(header.charCodeAt(end - 1))) end -= 1;
+  return header.slice(start, end);
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
+
+function isMarked(text: string): boolean {
+  return text.startsWith(prefix) && text.endsWith(suffix);
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+function fromBase64(text: string): string | undefined {
+  try {
+    const binary = atob(text);
+    // `atob` forgives white space, padding and left-over bits, and would make several texts of one value.
+    if (btoa(binary) !== text) return undefined;
+    return decoder.decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why a header does not carry a value of the body; undefined when it does. */
+export function problemOfValue(name: string, header: string | undefined, value: string): string | undefined {
+  if (header === undefined) return mismatch(name, value, header);
+  const came = decodeHeaderValue(header);
+  if (came === value) return undefined;
+  if (came === undefined) {
+    return `${mismatch(name, value, header)}, which is neither visible ASCII nor base64 of UTF-8`;
+  }
+  // UTF-8 has no lone surrogates: they travel as replacement characters.
+  return came === decodeHeaderValue(encodeHeaderValue(value)) ? undefined : mismatch(name, value, came);
+}
+
+/** One line about a header that is not what the body asks for. */
+export function mismatch(name: string, expected: string, came: string | undefined): string {
+  const got = came === undefined ? "no such header" : quote(came);
+  const line = `${name}: expected ${quote(expected)} as in the body, got ${got}`;
+  return came?.includes(",") && !expected.includes(",") ? `${line} (was it sent twice?)` : line;
+}
+
+/** Text of the peer for an error message, on one line and not all of it. */
+export function quote(text: string): string {
+  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

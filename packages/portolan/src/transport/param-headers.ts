@@ -1,9 +1,7 @@
 import { nameOf } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { isObject } from "../schema/shape.ts";
-import { decodeHeaderValue, encodeHeaderValue } from "./header-value.ts";
-import { headerKeys, headerNames } from "./headers.ts";
-import { problemOfValue, quote } from "./mismatch.ts";
+import { decodeHeaderValue, encodeHeaderValue, headerKeys, headerNames, problemOfValue, quote } from "./headers.ts";
 
 /** An argument of a tool that a header repeats. */
 export interface ParamHeader {

@@ -1,5 +1,5 @@
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 
 const algorithm = "ES256";
 

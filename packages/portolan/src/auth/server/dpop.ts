@@ -1,5 +1,5 @@
 import { calculateJwkThumbprint, compactVerify, EmbeddedJWK, type JWK } from "jose";
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { type Claims, TokenProblem } from "./claims.ts";
 import { signatures } from "./issuer.ts";

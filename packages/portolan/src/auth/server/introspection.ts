@@ -1,4 +1,4 @@
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 import { type Claims, TokenProblem } from "./claims.ts";
 import { fetchJson } from "./fetch-json.ts";
 

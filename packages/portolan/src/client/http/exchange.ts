@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import type { RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/serialize.ts";
+import { serialize } from "../../jsonrpc/message.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { HandshakeWanted, type Sink } from "../link.ts";
 import type { GetStream } from "./get-stream.ts";

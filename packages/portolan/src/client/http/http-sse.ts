@@ -1,7 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
-import { checkMessage, type Message, type RpcNotification } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/serialize.ts";
+import { checkMessage, type Message, type RpcNotification, serialize } from "../../jsonrpc/message.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { addressOf, HttpFailure, refused, unusable } from "./http-failure.ts";
 import { sendOneWay } from "./one-way.ts";

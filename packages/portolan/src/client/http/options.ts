@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../async.ts";
 import type { Clock } from "../clock.ts";
 import type { Link } from "../link.ts";
 
@@ -37,8 +38,6 @@ export interface Challenge {
   /** Aborts when nobody waits for the request any more. */
   readonly signal: AbortSignal;
 }
-
-type MaybePromise<T> = T | Promise<T>;
 
 /** Authorizes what a link sends: `oauth` of `portolan/auth/client` makes one. */
 export interface HttpAuth {

@@ -1,5 +1,5 @@
 import type { JsonObject, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { metaOf } from "../../protocol/meta.ts";
+import { metaOf } from "../../protocol/revision.ts";
 import { isObject } from "../../schema/shape.ts";
 import { type ParamPlan, paramHeaders, planParamHeaders } from "../../transport/param-headers.ts";
 import type { HttpHeaders } from "./options.ts";

@@ -6,13 +6,12 @@ import {
   type RpcNotification,
   type RpcRequest,
   type RpcResponse,
+  serialize,
 } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/serialize.ts";
-import { metaKeys, metaOf } from "../../protocol/meta.ts";
 import type { Revision } from "../../protocol/revision.ts";
+import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../../protocol/revisions/index.ts";
-import { encodeHeaderValue } from "../../transport/header-value.ts";
-import { headerNames, nameMemberOf } from "../../transport/headers.ts";
+import { encodeHeaderValue, headerNames, nameMemberOf } from "../../transport/headers.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import type { Clock } from "../clock.ts";
 import type { LinkEvents } from "../link.ts";

@@ -1,4 +1,4 @@
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 import type { ActivityBlock, ActivityHead } from "./sink.ts";
 
 /** What a seal says beside its digest. */

@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 import { CallEntry, CallWriter } from "./call-entry.ts";
 import type { Activity } from "./entry.ts";
 import type { Redactor } from "./redact.ts";

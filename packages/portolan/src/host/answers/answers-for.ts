@@ -1,8 +1,8 @@
 import type { Answers, QuestionContext } from "../../client/answers.ts";
-import { RpcError } from "../../jsonrpc/errors.ts";
+import { RpcError } from "../../jsonrpc/message.ts";
 import type { Model } from "../../models/model.ts";
 import type { ElicitFormParams, ElicitResult, ElicitUrlParams, Root } from "../../protocol/types/index.ts";
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 import type { ActivityLog } from "../activity/index.ts";
 import type { SamplingOptions } from "../api.ts";
 import type { Asking, AskOptions } from "../asking.ts";

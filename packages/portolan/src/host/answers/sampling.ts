@@ -1,5 +1,5 @@
 import type { QuestionContext } from "../../client/answers.ts";
-import { RpcError } from "../../jsonrpc/errors.ts";
+import { RpcError } from "../../jsonrpc/message.ts";
 import { chooseModel } from "../../models/choose.ts";
 import type { Model, Usage } from "../../models/model.ts";
 import { lacksOf, needsOf } from "../../models/needs.ts";

@@ -1,4 +1,4 @@
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 
 const maxChars = 64;
 const between = "__";

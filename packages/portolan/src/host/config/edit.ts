@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { canonicalJson } from "../../storage/digest.ts";
+import { canonicalJson } from "../../storage/crypto.ts";
 import type { ServerEntry } from "../entry.ts";
 import { readContent, withoutMark } from "./content.ts";
 import { type Convention, conventionOf, portableProduct } from "./conventions.ts";

@@ -1,4 +1,4 @@
-import { sha256 } from "../../storage/digest.ts";
+import { sha256 } from "../../storage/crypto.ts";
 import { checkWay } from "./check-way.ts";
 import { conventionOf } from "./conventions.ts";
 import { parseEnvFile } from "./env-file.ts";

@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from "../../storage/digest.ts";
+import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import { hasSecretName, replaceSecrets } from "../activity/secrets.ts";
 import type { ServerEntry } from "../entry.ts";
 import { conventionOf } from "./conventions.ts";

@@ -1,5 +1,5 @@
 import { nameOf, PortolanError } from "../../errors.ts";
-import { canonicalJson } from "../../storage/digest.ts";
+import { canonicalJson } from "../../storage/crypto.ts";
 import { compileGlob } from "./glob.ts";
 import { readingsOf } from "./readings.ts";
 import type { ArgumentTest } from "./rule.ts";

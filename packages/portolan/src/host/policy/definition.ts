@@ -1,5 +1,5 @@
 import type { Tool } from "../../protocol/types/index.ts";
-import { canonicalJson, sha256 } from "../../storage/digest.ts";
+import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 
 /**
  * What a tool's definition means, as text that is the same for equal definitions. Icons and `_meta` are left out:

@@ -1,4 +1,4 @@
-import { canonicalJson } from "../../storage/digest.ts";
+import { canonicalJson } from "../../storage/crypto.ts";
 import { display } from "../display/escape.ts";
 import { displayValue } from "../display/value.ts";
 

@@ -1,6 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { canonicalJson, sha256 } from "../../storage/digest.ts";
+import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { KeyValue } from "../../storage/storage.ts";
 
 /** What a grant is about. */

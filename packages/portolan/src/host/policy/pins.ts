@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import type { Tool } from "../../protocol/types/index.ts";
-import { canonicalJson, sha256 } from "../../storage/digest.ts";
+import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { KeyValue } from "../../storage/storage.ts";
 import { canonicalDefinition } from "./definition.ts";
 import { type DefinitionChange, diffDefinitions } from "./diff.ts";

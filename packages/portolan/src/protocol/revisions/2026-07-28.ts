@@ -2,8 +2,8 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import { array, boolean, object, optional, record, string } from "../../schema/shape.ts";
 import { missingMeta } from "../errors.ts";
 import { logLevels } from "../log-levels.ts";
-import { metaKeys } from "../meta.ts";
 import type { MethodRow, Peer, Revision, RevisionChanges, Self } from "../revision.ts";
+import { metaKeys } from "../revision.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../types/index.ts";
 
 const listParams = object({ cursor: optional(string) });

@@ -1,8 +1,7 @@
 import type { RpcRequest } from "../../jsonrpc/message.ts";
-import { deriveRevisions } from "../derive.ts";
 import { missingMeta, unsupportedVersion } from "../errors.ts";
-import { metaKeys, metaOf } from "../meta.ts";
 import type { Revision } from "../revision.ts";
+import { deriveRevisions, metaKeys, metaOf } from "../revision.ts";
 import { first } from "./2024-11-05.ts";
 import { batchesAndAudio } from "./2025-03-26.ts";
 import { structuredOutput } from "./2025-06-18.ts";

@@ -1,7 +1,7 @@
-import { isPromise, type MaybePromise, whenDone } from "../../async.ts";
+import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
-import { metaKeys, metaOf } from "../../protocol/meta.ts";
+import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
 import { runtimeOf, type Served } from "../server.ts";
@@ -10,7 +10,6 @@ import type { BodyProblem, HttpReply, HttpRequest } from "./door.ts";
 import type { Entrance } from "./entrance.ts";
 import { createGuard } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
-import { Later } from "./later.ts";
 import { anonymous, protectionOf, type ServeHttpOptions } from "./options.ts";
 import { isUnreadable, readBody } from "./read-body.ts";
 import { Serving } from "./serving.ts";
@@ -28,9 +27,9 @@ export class Endpoint {
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
   readonly #documents: ReadonlyMap<string, string> | undefined;
-  readonly #entrance: Later<Entrance> | undefined;
-  readonly #stateful: Later<Stateful> | undefined;
-  readonly #httpSse: Later<HttpSse> | undefined;
+  readonly #entrance: Lazy<Entrance> | undefined;
+  readonly #stateful: Lazy<Stateful> | undefined;
+  readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
   readonly #relay: Promise<() => Promise<void>> | undefined;
   #isClosing = false;
@@ -40,7 +39,7 @@ export class Endpoint {
     const protection = protectionOf(options);
     this.#documents = protection?.documents;
     if (protection) {
-      this.#entrance = new Later(async () => new (await import("./entrance.ts")).Entrance(protection));
+      this.#entrance = new Lazy(async () => new (await import("./entrance.ts")).Entrance(protection));
     }
     this.#serving = new Serving(runtimeOf(server), options);
     this.#guard = createGuard(options);
@@ -50,12 +49,12 @@ export class Endpoint {
       this.#relay = import("./relay.ts").then(({ startRelay }) => startRelay(runtime, storage));
     }
     if (sessions) {
-      this.#stateful = new Later(async () => (await import("./stateful.ts")).createStateful(this.#serving, options));
+      this.#stateful = new Lazy(async () => (await import("./stateful.ts")).createStateful(this.#serving, options));
     }
     if (httpSse) {
       const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };
       this.#paths = paths;
-      this.#httpSse = new Later(async () => new (await import("./http-sse.ts")).HttpSse(server, this.#serving, paths));
+      this.#httpSse = new Lazy(async () => new (await import("./http-sse.ts")).HttpSse(server, this.#serving, paths));
     }
   }
 

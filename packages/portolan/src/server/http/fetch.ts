@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { ByteList } from "../../jsonrpc/byte-list.ts";
+import { ByteList } from "../../jsonrpc/framing.ts";
 import { type BodyLimits, bodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "./body.ts";
 import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest, TakeBody } from "./door.ts";
 import { streamHeaders } from "./event-stream.ts";

@@ -1,8 +1,8 @@
 import { whenDone } from "../../async.ts";
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
 import type { Message, Unreadable } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/serialize.ts";
-import { toBase64url } from "../../storage/base64url.ts";
+import { serialize } from "../../jsonrpc/message.ts";
+import { toBase64url } from "../../storage/crypto.ts";
 import { type Serving as ServedChannel, serveChannel } from "../serve-channel.ts";
 import type { Served } from "../server.ts";
 import { eventOf } from "./event-stream.ts";

@@ -1,8 +1,8 @@
+import { Lazy } from "../../async.ts";
 import type { Served } from "../server.ts";
 import type { HttpHandler } from "./door.ts";
 import { defaultPath, Endpoint } from "./endpoint.ts";
 import { isSafeBinding } from "./guard.ts";
-import { Later } from "./later.ts";
 import { listenOn, type NodeListener, nodeListener } from "./node.ts";
 import type { ServeHttpOptions } from "./options.ts";
 import { sendError } from "./status.ts";
@@ -27,7 +27,7 @@ export interface HttpServing extends AsyncDisposable {
 export function serveHttp(server: Served, options: ServeHttpOptions = {}): HttpServing {
   const endpoint = new Endpoint(server, options);
   const { limits = {}, path = defaultPath } = options;
-  const fetches = new Later(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
+  const fetches = new Lazy(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
   const closers: ((graceMs?: number) => Promise<void>)[] = [];
   const close = async (graceMs?: number): Promise<void> => {
     await Promise.all([endpoint.close(graceMs), ...closers.splice(0).map((end) => end(graceMs))]);

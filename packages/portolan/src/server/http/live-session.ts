@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
-import { RpcError } from "../../jsonrpc/errors.ts";
 import type { JsonObject, RequestId, RpcResponse } from "../../jsonrpc/message.ts";
+import { RpcError } from "../../jsonrpc/message.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { ServedExchange } from "../exchange.ts";

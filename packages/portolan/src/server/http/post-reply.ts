@@ -1,5 +1,5 @@
 import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/serialize.ts";
+import { serialize } from "../../jsonrpc/message.ts";
 import { eventOf, wholeStreamHeaders } from "./event-stream.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
 import type { Visit } from "./visit.ts";

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../async.ts";
 import type { Peer } from "../../protocol/revision.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
-import { toBase64url } from "../../storage/base64url.ts";
+import { toBase64url } from "../../storage/crypto.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { SessionOptions } from "./options.ts";
 

@@ -1,4 +1,4 @@
-import { serialize } from "../../jsonrpc/serialize.ts";
+import { serialize } from "../../jsonrpc/message.ts";
 import { type Principal, ServedExchange } from "../exchange.ts";
 import { watchOf } from "../listen.ts";
 import type { Runtime } from "../runtime.ts";

@@ -1,14 +1,14 @@
 import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import type { RpcError } from "../../jsonrpc/errors.ts";
+import type { RpcError } from "../../jsonrpc/message.ts";
 import {
   isRequest,
   type Message,
   type RequestId,
   type RpcNotification,
   type RpcRequest,
+  serialize,
 } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/serialize.ts";
 import { invalidParams, invalidRequest } from "../../protocol/errors.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";

@@ -1,10 +1,9 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import { RpcError } from "../../jsonrpc/errors.ts";
 import type { JsonObject, RpcRequest } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/serialize.ts";
+import { RpcError, serialize } from "../../jsonrpc/message.ts";
 import { invalidParams, missingMeta } from "../../protocol/errors.ts";
-import { metaKeys, metaOf } from "../../protocol/meta.ts";
+import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import { headerKeys, problemOfHeaders } from "../../transport/headers.ts";
 import { type ReturnPath, ServedExchange } from "../exchange.ts";

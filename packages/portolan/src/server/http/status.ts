@@ -1,4 +1,4 @@
-import type { RpcError } from "../../jsonrpc/errors.ts";
+import type { RpcError } from "../../jsonrpc/message.ts";
 import { type ErrorObject, isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { HttpHeaders, HttpReply } from "./door.ts";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { ByteList } from "../../../jsonrpc/byte-list.ts";
+import { ByteList } from "../../../jsonrpc/framing.ts";
 import { type BodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "../body.ts";
 import type { BodyProblem, TakeBody } from "../door.ts";
 

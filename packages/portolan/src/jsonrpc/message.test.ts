@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject, Message } from "./message.ts";
-import { serialize } from "./serialize.ts";
+import { serialize } from "./message.ts";
 
 function failure(message: Message | Message[]): PortolanError {
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encodeAnswer } from "./client-answers.ts";
+import { encodeAnswer } from "./client-codec.ts";
 import { revisions } from "./revisions/index.ts";
 
 const revision = (version: string) => revisions.find((known) => known.version === version)!;
