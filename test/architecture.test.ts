@@ -33,7 +33,7 @@ test.each(files)("%s imports only from the layers below it", (file) => {
 });
 
 test.each(files)("%s imports node modules only where its name says so", (file) => {
-  const isForNode = /(^|\/)(stdio|node)\.ts$/.test(file) || file.includes("/node/");
+  const isForNode = /(^|\/)(stdio|node|main)\.ts$/.test(file) || file.includes("/node/");
   const used = imports(file).filter((specifier) => specifier.startsWith("node:"));
   if (!isForNode) expect(used).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { HttpReply } from "../../packages/portolan/src/server/http/door.ts";
+import type { HttpReply } from "../../packages/portolan/src/server/http/adapter.ts";
 import { connectTo, doors } from "./doors.ts";
 import { bodyOf, echo, plain, waiting } from "./handlers.ts";
 import { post } from "./raw-http.ts";

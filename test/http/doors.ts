@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
 import { onTestFinished } from "vitest";
-import type { HttpHandler } from "../../packages/portolan/src/server/http/door.ts";
+import type { HttpHandler } from "../../packages/portolan/src/server/http/adapter.ts";
 import { fetchHandler } from "../../packages/portolan/src/server/http/fetch.ts";
 import { listenOn, type NodeListener, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import type { HttpLimits } from "../../packages/portolan/src/server/http/options.ts";

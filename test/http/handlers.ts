@@ -4,7 +4,7 @@ import type {
   HttpHandler,
   HttpHeaders,
   HttpRequest,
-} from "../../packages/portolan/src/server/http/door.ts";
+} from "../../packages/portolan/src/server/http/adapter.ts";
 
 export const plain: HttpHeaders = { "content-type": "text/plain" };
 

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { HttpHandler } from "../../packages/portolan/src/server/http/door.ts";
+import type { HttpHandler } from "../../packages/portolan/src/server/http/adapter.ts";
 import { listenOn, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import { connectTo, openNode } from "./doors.ts";
 import { echo, plain, waiting } from "./handlers.ts";

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { HttpReply } from "../../packages/portolan/src/server/http/door.ts";
+import type { HttpReply } from "../../packages/portolan/src/server/http/adapter.ts";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import { connectTo, openListener, openNode } from "./doors.ts";
 import { bodyOf, echo, plain, refuse, waiting } from "./handlers.ts";

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Outcome, Peer, Revision } from "../protocol/revision.ts";
 import type { Check } from "../schema/shape.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./call/exchange.ts";
 
 /** Stands around a handler: looks, changes, answers instead, or calls `next`. */
 export type Middleware = (

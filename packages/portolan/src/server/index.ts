@@ -12,8 +12,12 @@ export type {
 export type { AddTool, NoTools, ToolTypes } from "../protocol/typed-tools.ts";
 export type { JsonSchema, Schema, StandardSchema } from "../schema/infer.ts";
 export { withJsonSchema } from "../schema/infer.ts";
-export { type ExplicitQuestions, inputRequired } from "./ask.ts";
-export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./context.ts";
+export { type Form, form } from "./ask/form.ts";
+export { type ExplicitQuestions, inputRequired } from "./call/ask.ts";
+export { ToolError } from "./call/call-tool.ts";
+export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./call/context.ts";
+export type { Exchange, Principal } from "./call/exchange.ts";
+export { type ServeChannelOptions, type Serving, serveChannel } from "./channel/serve-channel.ts";
 export type {
   ArgumentDefinition,
   Completer,
@@ -31,12 +35,8 @@ export type {
   ToolDefinition,
   ToolReturn,
   Watch,
-} from "./definition.ts";
-export type { Exchange, Principal } from "./exchange.ts";
+} from "./define/definition.ts";
+export { type LiveServer, live } from "./define/live.ts";
+export { createServer, type Served, type Server } from "./define/server.ts";
 export type { ExtensionParts, ExtraMethod, FeatureKind, Middleware, ServerExtension } from "./extension.ts";
-export { type Form, form } from "./form.ts";
-export { type LiveServer, live } from "./live.ts";
-export { type ServeChannelOptions, type Serving, serveChannel } from "./serve-channel.ts";
-export { createServer, type Served, type Server } from "./server.ts";
-export type { Audience, Topics } from "./subscriptions.ts";
-export { ToolError } from "./tools.ts";
+export type { Audience, Topics } from "./subscribe/hub.ts";

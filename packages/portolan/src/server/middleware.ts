@@ -2,7 +2,7 @@ import { type MaybePromise, whenDone } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome } from "../protocol/revision.ts";
-import { type Exchange, ServedExchange } from "./exchange.ts";
+import { type Exchange, ServedExchange } from "./call/exchange.ts";
 import type { Middleware } from "./extension.ts";
 
 /** Runs a handler inside its middleware, the first one outermost. */

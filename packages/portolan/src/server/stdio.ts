@@ -2,8 +2,8 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
-import { type Serving, serveChannel } from "./serve-channel.ts";
-import { runtimeOf, type Served } from "./server.ts";
+import { type Serving, serveChannel } from "./channel/serve-channel.ts";
+import { runtimeOf, type Served } from "./define/server.ts";
 
 export interface ServeStdioOptions {
   /** The longest line that is read; 16 MiB unless said otherwise. Longer ones are refused, and the connection stays. */

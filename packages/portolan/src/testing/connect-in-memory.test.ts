@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { revisions } from "../protocol/revisions/index.ts";
-import { createServer } from "../server/server.ts";
+import { createServer } from "../server/define/server.ts";
 import { connectInMemory } from "./connect-in-memory.ts";
 import { faulty } from "./faulty-channel.ts";
 import { scripted } from "./scripted.ts";

@@ -4,8 +4,8 @@ import { connect } from "../client/connect.ts";
 import type { ConnectOptions } from "../client/options.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
-import { type ServeChannelOptions, type Serving, serveChannel } from "../server/serve-channel.ts";
-import type { Served } from "../server/server.ts";
+import { type ServeChannelOptions, type Serving, serveChannel } from "../server/channel/serve-channel.ts";
+import type { Served } from "../server/define/server.ts";
 import { type ScriptedAnswer, scripted } from "./scripted.ts";
 import { record, type Transcript } from "./transcript.ts";
 

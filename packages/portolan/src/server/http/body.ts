@@ -1,4 +1,4 @@
-import type { BodyProblem } from "./door.ts";
+import type { BodyProblem } from "./adapter.ts";
 import type { HttpLimits } from "./options.ts";
 
 /** How much of a body is read, and how long it may take. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { type ParamPlan, planParamHeaders, problemOfParamHeaders } from "../../transport/param-headers.ts";
-import type { HttpRequest } from "./door.ts";
+import type { HttpRequest } from "./adapter.ts";
 
 /** Made once for a schema: definitions do not change. */
 const plans = new WeakMap<object, ParamPlan | undefined>();

@@ -4,16 +4,16 @@ import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
-import { runtimeOf, type Served } from "../server.ts";
+import { runtimeOf, type Served } from "../define/server.ts";
 import { readAccept } from "./accept.ts";
-import type { BodyProblem, HttpReply, HttpRequest } from "./door.ts";
-import type { Entrance } from "./entrance.ts";
+import type { BodyProblem, HttpReply, HttpRequest } from "./adapter.ts";
+import type { Entrance } from "./authorize.ts";
 import { createGuard } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { anonymous, protectionOf, type ServeHttpOptions } from "./options.ts";
 import { isUnreadable, readBody } from "./read-body.ts";
 import { Serving } from "./serving.ts";
-import type { Stateful } from "./stateful.ts";
+import type { Stateful } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
 import { idOf, sendError } from "./status.ts";
 import type { Visit } from "./visit.ts";
@@ -39,17 +39,19 @@ export class Endpoint {
     const protection = protectionOf(options);
     this.#documents = protection?.documents;
     if (protection) {
-      this.#entrance = new Lazy(async () => new (await import("./entrance.ts")).Entrance(protection));
+      this.#entrance = new Lazy(async () => new (await import("./authorize.ts")).Entrance(protection));
     }
     this.#serving = new Serving(runtimeOf(server), options);
     this.#guard = createGuard(options);
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
       const { runtime } = this.#serving;
-      this.#relay = import("./relay.ts").then(({ startRelay }) => startRelay(runtime, storage));
+      this.#relay = import("./sessions/relay.ts").then(({ startRelay }) => startRelay(runtime, storage));
     }
     if (sessions) {
-      this.#stateful = new Lazy(async () => (await import("./stateful.ts")).createStateful(this.#serving, options));
+      this.#stateful = new Lazy(async () =>
+        (await import("./sessions/post.ts")).createStateful(this.#serving, options),
+      );
     }
     if (httpSse) {
       const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };

@@ -1,4 +1,4 @@
-import type { HttpHeaders } from "./door.ts";
+import type { HttpHeaders } from "./adapter.ts";
 
 const retryMs = 1_000;
 

@@ -1,7 +1,15 @@
 import { PortolanError } from "../../errors.ts";
 import { ByteList } from "../../jsonrpc/framing.ts";
+import type {
+  BodyProblem,
+  EventStream,
+  HttpHandler,
+  HttpHeaders,
+  HttpReply,
+  HttpRequest,
+  TakeBody,
+} from "./adapter.ts";
 import { type BodyLimits, bodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "./body.ts";
-import type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest, TakeBody } from "./door.ts";
 import { streamHeaders } from "./event-stream.ts";
 import type { HttpLimits } from "./options.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HttpRequest } from "./door.ts";
+import type { HttpRequest } from "./adapter.ts";
 import { createGuard, isSafeBinding } from "./guard.ts";
 import { anonymous, type ServeHttpOptions } from "./options.ts";
 import { preflightHeaders } from "./preflight.ts";

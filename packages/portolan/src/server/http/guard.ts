@@ -1,5 +1,5 @@
 import { nameOf, PortolanError } from "../../errors.ts";
-import type { HttpHeaders, HttpRequest } from "./door.ts";
+import type { HttpHeaders, HttpRequest } from "./adapter.ts";
 import { protectionOf, type ServeHttpOptions } from "./options.ts";
 
 /** Refuses a request for what its headers say. */

@@ -1,13 +1,13 @@
 import { Lazy } from "../../async.ts";
-import type { Served } from "../server.ts";
-import type { HttpHandler } from "./door.ts";
+import type { Served } from "../define/server.ts";
+import type { HttpHandler } from "./adapter.ts";
 import { defaultPath, Endpoint } from "./endpoint.ts";
 import { isSafeBinding } from "./guard.ts";
 import { listenOn, type NodeListener, nodeListener } from "./node.ts";
 import type { ServeHttpOptions } from "./options.ts";
 import { sendError } from "./status.ts";
 
-export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 export type { NodeListener } from "./node.ts";
 export type { HttpLimits, Refusal, ServeHttpOptions, SessionOptions, Verifier } from "./options.ts";
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { nameOf, PortolanError } from "../../errors.ts";
+import type { EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest, TakeBody } from "./adapter.ts";
 import { bodyLimits } from "./body.ts";
-import type { EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest, TakeBody } from "./door.ts";
 import { streamHeaders } from "./event-stream.ts";
 import { BodyReader } from "./node/body-reader.ts";
 import { isClosing } from "./node/listen.ts";

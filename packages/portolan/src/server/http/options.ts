@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { Principal } from "../exchange.ts";
-import type { HttpHeaders, HttpRequest } from "./door.ts";
+import type { Principal } from "../call/exchange.ts";
+import type { HttpHeaders, HttpRequest } from "./adapter.ts";
 
 /** Refuses a request before its body is read. */
 export interface Refusal {

@@ -1,4 +1,4 @@
-import type { HttpHeaders, HttpRequest } from "./door.ts";
+import type { HttpHeaders, HttpRequest } from "./adapter.ts";
 
 const requestHeaders: ReadonlySet<string> = new Set([
   "accept",

@@ -1,5 +1,5 @@
-import type { ServedExchange } from "../exchange.ts";
-import type { Runtime } from "../runtime.ts";
+import type { ServedExchange } from "../call/exchange.ts";
+import type { Runtime } from "../subscribe/runtime.ts";
 import type { ServeHttpOptions } from "./options.ts";
 import { Streams } from "./streams.ts";
 

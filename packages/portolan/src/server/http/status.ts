@@ -1,6 +1,6 @@
 import type { RpcError } from "../../jsonrpc/message.ts";
 import { type ErrorObject, isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
-import type { HttpHeaders, HttpReply } from "./door.ts";
+import type { HttpHeaders, HttpReply } from "./adapter.ts";
 
 const badRequestCodes = [-32020, -32021, -32022];
 

@@ -1,5 +1,5 @@
 import { comment } from "../../transport/sse.ts";
-import type { EventStream, HttpHeaders, HttpReply } from "./door.ts";
+import type { EventStream, HttpHeaders, HttpReply } from "./adapter.ts";
 import type { HttpLimits } from "./options.ts";
 
 const defaultMax = 5_000;

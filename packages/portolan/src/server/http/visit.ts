@@ -1,6 +1,6 @@
-import type { Principal } from "../exchange.ts";
+import type { Principal } from "../call/exchange.ts";
 import type { Accepted } from "./accept.ts";
-import type { HttpHeaders, HttpReply, HttpRequest } from "./door.ts";
+import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 
 /** One HTTP request that was let in, with what its answer carries in any case. */
 export interface Visit {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { ByteList } from "../../../jsonrpc/framing.ts";
+import type { BodyProblem, TakeBody } from "../adapter.ts";
 import { type BodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "../body.ts";
-import type { BodyProblem, TakeBody } from "../door.ts";
 
 /** What a framework that has read a body leaves behind, as `express.json()` does. */
 interface Parsed {

@@ -1,0 +1,113 @@
+import { type MaybePromise, whenDone } from "../../async.ts";
+import { PortolanError } from "../../errors.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
+import { complete, type Outcome } from "../../protocol/revision.ts";
+import type { ResourceContents } from "../../protocol/types/index.ts";
+import type { ReadReturn, TemplateValues } from "../define/definition.ts";
+import { keyOf } from "../define/feature-list.ts";
+import type { CompiledResource, CompiledTemplate } from "../define/resources.ts";
+import { runAround } from "../middleware.ts";
+import type { Runtime } from "../subscribe/runtime.ts";
+import { converse, type Produced } from "./ask.ts";
+import { HandlerContext } from "./context.ts";
+import type { ServedExchange } from "./exchange.ts";
+
+const maxUriLength = 8 * 1024;
+const maxListed = 100_000;
+
+/** Answers `resources/list` where templates say what exists now. */
+export async function listWithTemplates(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
+  const { resources, templates } = runtime.snapshot;
+  const entries = new Map<string, JsonObject>();
+  for (const { definition, entry, makeApp } of templates.visible(exchange)) {
+    if (!definition.list) continue;
+    const context = new HandlerContext(exchange, runtime, makeApp);
+    // What the template says of all its resources holds for each, unless the resource says it itself.
+    const { uriTemplate: _, ...shared } = entry;
+    for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
+    if (entries.size > maxListed) {
+      throw new PortolanError(
+        "limit-reached",
+        `resources/list: more than ${maxListed} resources; list fewer and offer a template`,
+      );
+    }
+  }
+  for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
+  const sorted = [...entries.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  const start = resources.start(
+    exchange,
+    sorted.map((entry) => ({ key: keyOf(entry) })),
+  );
+  return complete(
+    resources.result(exchange, sorted, start, runtime.snapshot.decorationFor("resource", exchange)?.decorate),
+  );
+}
+
+/** A resource that a URI names: a fixed one, or else the first template that matches. */
+export function findResource(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  uri: string,
+): { readable: CompiledResource | CompiledTemplate; values?: TemplateValues } | undefined {
+  if (uri.length > maxUriLength)
+    throw invalidParams(`uri: expected at most ${maxUriLength} characters, got ${uri.length}`);
+  const { resources, templates } = runtime.snapshot;
+  const fixed = resources.find(uri, exchange);
+  if (fixed) return { readable: fixed };
+  for (const readable of templates.visible(exchange)) {
+    const values = readable.template?.match(uri);
+    if (values) return { readable, values };
+  }
+  return undefined;
+}
+
+/** Answers `resources/read`. */
+export function readResource(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+  const uri = exchange.params["uri"] as string;
+  const found = findResource(runtime, exchange, uri);
+  if (!found) throw resourceNotFound(uri);
+  const { readable, values } = found;
+  const read = () => converse(runtime, exchange, () => readOne(runtime, exchange, uri, readable, values));
+  return readable.around.length === 0 ? read() : runAround(readable.around, exchange, read);
+}
+
+function readOne(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  uri: string,
+  readable: CompiledResource | CompiledTemplate,
+  values: TemplateValues | undefined,
+): MaybePromise<Produced> {
+  const context = new HandlerContext(exchange, runtime, readable.makeApp);
+  const returned =
+    "template" in readable ? readable.definition.read(values ?? {}, context, uri) : readable.definition.read(context);
+  return whenDone<ReadReturn, Produced>(returned, (value) => {
+    if (value === undefined) throw resourceNotFound(uri);
+    if (typeof value === "object" && "kind" in value && value.kind === "questions") return value;
+    const { cache, mimeType } = readable.definition;
+    const isRetry = exchange.params["requestState"] !== undefined || exchange.params["inputResponses"] !== undefined;
+    const result = toReadResult(uri, mimeType, value as Exclude<ReadReturn, undefined | Produced>);
+    // spec 2026-07-28: what was answered to a retry is not to be kept.
+    return complete(isRetry ? { ...result, ttlMs: 0, cacheScope: "private" } : { ...cache, ...result });
+  });
+}
+
+function toReadResult(
+  uri: string,
+  mimeType: string | undefined,
+  value: string | Uint8Array | ResourceContents | ResourceContents[] | { contents: ResourceContents[] },
+): JsonObject {
+  const typed = mimeType === undefined ? { uri } : { uri, mimeType };
+  if (typeof value === "string") return { contents: [{ ...typed, text: value }] };
+  if (value instanceof Uint8Array) return { contents: [{ ...typed, blob: toBase64(value) }] };
+  if (Array.isArray(value)) return { contents: value };
+  return "contents" in value ? { ...value } : { contents: [value] };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  const chunk = 0x8000;
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += chunk) binary += String.fromCharCode(...bytes.subarray(at, at + chunk));
+  return btoa(binary);
+}

@@ -1,0 +1,113 @@
+import { PortolanError } from "../../errors.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import type { UriTemplate } from "../../protocol/uri-template.ts";
+import type { Middleware } from "../extension.ts";
+import { expectFunctionIn } from "./check.ts";
+import type {
+  ArgumentDefinition,
+  PromptDefinition,
+  ResourceDefinition,
+  ServerOptions,
+  TemplateDefinition,
+} from "./definition.ts";
+import type { Feature } from "./feature-list.ts";
+
+interface Offer extends Feature {
+  readonly makeApp: ServerOptions<unknown>["app"];
+  readonly around: readonly Middleware[];
+}
+
+/** A resource with a fixed URI. */
+export interface CompiledResource extends Offer {
+  readonly definition: ResourceDefinition<unknown>;
+}
+
+/** Resources whose URIs follow a template. */
+export interface CompiledTemplate extends Offer {
+  readonly definition: TemplateDefinition<unknown>;
+  /** Its parsed form, once the parser is loaded. */
+  template: UriTemplate | undefined;
+}
+
+/** The arguments of any prompt. */
+export type AnyArguments = { [name: string]: ArgumentDefinition<unknown> };
+
+/** A prompt. */
+export interface CompiledPrompt extends Offer {
+  readonly definition: PromptDefinition<AnyArguments, unknown>;
+}
+
+export function compilePrompt(
+  name: string,
+  definition: PromptDefinition<AnyArguments, unknown>,
+  makeApp: ServerOptions<unknown>["app"],
+): CompiledPrompt {
+  expectFunctionIn(`Prompt "${name}"`, definition, "get");
+  const { title, description, icons, meta, visibleTo } = definition;
+  const args = Object.entries(definition.arguments ?? {}).map(([argument, { complete: _, ...rest }]) => ({
+    name: argument,
+    ...rest,
+  }));
+  const entry: JsonObject = {
+    name,
+    title,
+    description,
+    arguments: args.length > 0 ? args : undefined,
+    icons,
+    _meta: meta,
+  };
+  return { key: name, entry, visibleTo, definition, makeApp, around: [] };
+}
+
+export function compileResource(
+  uri: string,
+  definition: ResourceDefinition<unknown>,
+  makeApp: ServerOptions<unknown>["app"],
+): CompiledResource {
+  if (!URL.canParse(uri)) throw unfit(uri, "expected an absolute URI such as file:///notes.txt");
+  expectFunctionIn(`Resource "${uri}"`, definition, "read");
+  const { size, visibleTo } = definition;
+  const entry: JsonObject = { uri, ...describe(uri, definition), size };
+  return { key: uri, entry, visibleTo, definition, makeApp, around: [] };
+}
+
+export function compileTemplate(
+  uriTemplate: string,
+  definition: TemplateDefinition<unknown>,
+  makeApp: ServerOptions<unknown>["app"],
+): CompiledTemplate {
+  expectFunctionIn(`Resource "${uriTemplate}"`, definition, "read");
+  const entry: JsonObject = { uriTemplate, ...describe(uriTemplate, definition) };
+  const { visibleTo } = definition;
+  const compiled: CompiledTemplate = {
+    key: uriTemplate,
+    entry,
+    visibleTo,
+    definition,
+    template: undefined,
+    makeApp,
+    around: [],
+    loading: import("../../protocol/uri-template.ts").then(({ parseUriTemplate }) => {
+      compiled.template = parseUriTemplate(uriTemplate);
+      checkCompleters(compiled.template, definition);
+      compiled.loading = undefined;
+    }),
+  };
+  // Whoever serves the template waits for it and hears of a failure.
+  compiled.loading?.catch(() => {});
+  return compiled;
+}
+
+function describe(uri: string, definition: ResourceDefinition<unknown> | TemplateDefinition<unknown>): JsonObject {
+  const { name = definition.title ?? uri, title, description, mimeType, annotations, icons, meta } = definition;
+  return { name, title, description, mimeType, annotations, icons, _meta: meta };
+}
+
+function checkCompleters({ text, variables }: UriTemplate, { complete = {} }: TemplateDefinition<unknown>): void {
+  const unknown = Object.keys(complete).find((variable) => !variables.includes(variable));
+  if (unknown !== undefined) throw unfit(text, `complete: the template has no variable "${unknown}"`);
+}
+
+function unfit(uri: string, why: string): PortolanError {
+  return new PortolanError("invalid-definition", `Resource "${uri}": ${why}`);
+}

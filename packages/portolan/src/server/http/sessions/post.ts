@@ -1,0 +1,249 @@
+import { isPromise, type MaybePromise } from "../../../async.ts";
+import { PortolanError } from "../../../errors.ts";
+import type { RpcError } from "../../../jsonrpc/message.ts";
+import {
+  isRequest,
+  type Message,
+  type RequestId,
+  type RpcNotification,
+  type RpcRequest,
+  serialize,
+} from "../../../jsonrpc/message.ts";
+import { invalidParams, invalidRequest } from "../../../protocol/errors.ts";
+import { createMemoryStorage } from "../../../storage/memory.ts";
+import type { Storage } from "../../../storage/storage.ts";
+import { headerKeys } from "../../../transport/headers.ts";
+import { collector, problemOfBatch } from "../../call/batch.ts";
+import { ServedExchange } from "../../call/exchange.ts";
+import { hear } from "../../call/hear.ts";
+import { type Reply, serveExchange } from "../../call/serve-exchange.ts";
+import { peerFromHandshake } from "../../channel/session.ts";
+import type { ServeHttpOptions, SessionOptions } from "../options.ts";
+import { PostReply } from "../reply.ts";
+import type { Serving } from "../serving.ts";
+import { idOf, sendError, statusOf } from "../status.ts";
+import type { Visit } from "../visit.ts";
+import { EventLog } from "./event-log.ts";
+import { findSession } from "./find-session.ts";
+import { GetStreams } from "./get-stream.ts";
+import { LiveSession } from "./live-session.ts";
+import { LiveSessions } from "./live-sessions.ts";
+import { Recorder } from "./recorder.ts";
+import { remembering } from "./remembering.ts";
+import { SessionCall, type SessionParts } from "./session-call.ts";
+import { type KnownSession, Sessions } from "./sessions.ts";
+import { StreamClaims } from "./stream-claims.ts";
+
+const cancelTopic = "mcp/cancel";
+const endTopic = "mcp/session-end";
+const changeTopic = "mcp/session-change";
+const takeTopic = "mcp/session-stream";
+
+/** Made when the first client needs it. */
+export function createStateful(serving: Serving, options: ServeHttpOptions): Stateful {
+  const { sessions = {}, storage = createMemoryStorage() } = options;
+  return new Stateful(serving, storage, sessions || {});
+}
+
+/** Serves clients that begin with a handshake: what their later requests leave out is remembered in their session. */
+export class Stateful {
+  readonly #serving: Serving;
+  readonly #storage: Storage;
+  readonly #sessions: Sessions;
+  /** Tells this process from the others. */
+  readonly #name: string = crypto.randomUUID();
+  readonly #log: EventLog;
+  readonly #live: LiveSessions;
+  readonly #recorder: Recorder;
+  readonly #claims: StreamClaims;
+  readonly #gets: GetStreams;
+  readonly #parts: SessionParts;
+  readonly #stops: Promise<() => Promise<void> | void>[];
+
+  constructor(serving: Serving, storage: Storage, options: SessionOptions) {
+    this.#serving = serving;
+    this.#storage = storage;
+    this.#sessions = new Sessions(storage, options);
+    this.#log = new EventLog(storage);
+    this.#live = new LiveSessions(storage);
+    this.#recorder = new Recorder(this.#log, (call) => serving.streams.afterTurn(call));
+    this.#parts = {
+      live: this.#live,
+      remember: (id) => remembering(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
+    };
+    this.#claims = new StreamClaims(storage, serving.keepAliveMs);
+    this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live, this.#claims);
+    serving.streams.onTick = () => this.#gets.renew();
+    const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
+    this.#stops = [
+      storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
+      storage.bus.subscribe(endTopic, ...heard((id) => this.#endHere(id))),
+      storage.bus.subscribe(takeTopic, ...heard((value) => this.#takenElsewhere(value))),
+      storage.bus.subscribe(changeTopic, ...heard((id) => this.#changedElsewhere(id))),
+    ];
+  }
+
+  post(messages: Message[] | Message, visit: Visit): MaybePromise<void> {
+    if (!Array.isArray(messages) && isRequest(messages) && messages.method === "initialize") {
+      return this.#initialize(messages, visit);
+    }
+    const found = findSession(this.#sessions, visit, idOf(messages));
+    // Not by whenDone: nearly every request comes here, and most find their session at once.
+    return isPromise(found)
+      ? found.then((known) => this.#postTo(known, messages, visit))
+      : this.#postTo(found, messages, visit);
+  }
+
+  #postTo(known: KnownSession | undefined, messages: Message[] | Message, visit: Visit): MaybePromise<void> {
+    if (!known) return;
+    if (Array.isArray(messages)) return this.#batch(messages, known, visit);
+    if (isRequest(messages)) return this.#answer(messages, known, visit);
+    return this.#hear(messages, known).then(() => visit.reply.send(202, visit.headers));
+  }
+
+  async get(visit: Visit): Promise<void> {
+    await this.#gets.open(visit, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#name])));
+  }
+
+  async delete(visit: Visit): Promise<void> {
+    const known = await findSession(this.#sessions, visit);
+    if (!known) return;
+    await Promise.all([this.#sessions.end(known.id), this.#claims.release(known.id)]);
+    this.#endHere(known.id);
+    await this.#storage.bus.publish(endTopic, known.id);
+    visit.reply.send(204, visit.headers);
+  }
+
+  async close(): Promise<void> {
+    await this.#gets.close();
+    this.#log.close();
+    for (const stop of await Promise.all(this.#stops)) await stop();
+  }
+
+  async #initialize(message: RpcRequest, visit: Visit): Promise<void> {
+    const { request, reply, principal, headers } = visit;
+    const { id, params = {} } = message;
+    if (request.header(headerKeys.session) !== undefined) {
+      const error = invalidRequest("initialize: this session has begun already");
+      sendError(reply, 400, error.toErrorObject(), id, headers);
+      return;
+    }
+    const peer = peerFromHandshake(params);
+    const problem = peer.revision.requests.get("initialize")?.params(params, "params");
+    if (problem !== undefined) {
+      sendError(reply, 400, invalidParams(problem).toErrorObject(), id, headers);
+      return;
+    }
+    const begun = await this.#sessions.begin(peer, principal.key);
+    if ("status" in begun) {
+      const error = { code: -32603, message: `No session can begin: ${begun.why}` };
+      sendError(reply, begun.status, error, id, { ...headers, "retry-after": "60" });
+      return;
+    }
+    this.#answer(message, begun, { ...visit, headers: { ...headers, [headerKeys.session]: begun.id } });
+  }
+
+  #answer(message: RpcRequest, known: KnownSession, visit: Visit): void {
+    const answer = this.#replyFor(known, visit);
+    this.#serve(message, known, visit, answer, (response, error) =>
+      answer.finish(serialize(response), error ? requestStatus(error) : 200),
+    );
+  }
+
+  #batch(messages: Message[], known: KnownSession, visit: Visit): void {
+    const { reply, headers } = visit;
+    const problem = problemOfBatch(messages, known.peer.revision);
+    if (problem !== undefined) {
+      sendError(reply, 400, invalidRequest(problem).toErrorObject(), undefined, headers);
+      return;
+    }
+    const answer = this.#replyFor(known, visit);
+    const collect = collector(messages, (responses) =>
+      responses.length === 0 ? answer.drop() : answer.finish(serialize(responses), 200),
+    );
+    for (const message of messages) {
+      if (isRequest(message)) this.#serve(message, known, visit, answer, collect, () => collect());
+      else void this.#hear(message, known);
+    }
+    if (!messages.some(isRequest)) reply.send(202, headers);
+  }
+
+  #serve(
+    message: RpcRequest,
+    known: KnownSession,
+    visit: Visit,
+    answer: PostReply,
+    reply: Reply,
+    cancelled?: () => void,
+  ): void {
+    const exchange = new ServedExchange(
+      message,
+      known.peer,
+      visit.principal,
+      new SessionCall(known.id, answer, this.#parts),
+    );
+    const running = serveExchange(this.#serving.runtime, exchange, reply);
+    if (!running) return;
+    // What the handler still says to that goes before.
+    exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
+    const live = this.#live.open(known.id);
+    live.add(exchange);
+    answer.goesOn(this.#serving.quietMs);
+    this.#serving.track(exchange, running);
+    running.then(() => {
+      live.remove(exchange);
+      this.#live.forgetIdle(live);
+    });
+  }
+
+  #replyFor({ id, peer }: KnownSession, visit: Visit): PostReply {
+    return new PostReply(visit, this.#serving.streams, (stream) =>
+      this.#recorder.record(stream, id, peer.revision.http.primes),
+    );
+  }
+
+  async #hear(message: Message, known: KnownSession): Promise<void> {
+    if (!("method" in message)) {
+      const live = this.#live.get(known.id) ?? new LiveSession(known.id, this.#storage);
+      await live.settle(message);
+      return;
+    }
+    const { method, params = {} } = message as RpcNotification;
+    if (method !== "notifications/cancelled") {
+      hear(this.#serving.runtime, known.peer, method, params);
+      return;
+    }
+    const cancel = JSON.stringify([known.id, params["requestId"], params["reason"]]);
+    this.#cancelHere(cancel);
+    await this.#storage.bus.publish(cancelTopic, cancel);
+  }
+
+  #cancelHere(value: string): void {
+    const [session, requestId, reason] = JSON.parse(value) as [string, RequestId, unknown];
+    const why = typeof reason === "string" ? reason : "The client cancelled the request";
+    this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
+  }
+
+  /** The stream of a session may be here while its requests go elsewhere. */
+  async #changedElsewhere(id: string): Promise<void> {
+    const standalone = this.#live.get(id)?.standalone;
+    this.#sessions.forget(id);
+    const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
+    if (known) standalone.follow(known);
+  }
+
+  /** The newest stream of a session counts, in whichever process it is. */
+  #takenElsewhere(value: string): void {
+    const [id, by] = JSON.parse(value) as [string, string];
+    if (by !== this.#name) this.#live.get(id)?.standalone?.end();
+  }
+
+  #endHere(id: string): void {
+    this.#sessions.forget(id);
+    this.#live.get(id)?.end(new PortolanError("cancelled", "The session has ended"));
+  }
+}
+
+function requestStatus(error: RpcError): number {
+  return error.stage === "envelope" ? statusOf(error) : 200;
+}

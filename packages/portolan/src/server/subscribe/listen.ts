@@ -1,0 +1,135 @@
+import { whenDone } from "../../async.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import { RpcError } from "../../jsonrpc/message.ts";
+import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
+import { complete, metaKeys, type Outcome } from "../../protocol/revision.ts";
+import type { SubscriptionFilter } from "../../protocol/types/index.ts";
+import type { ServedExchange } from "../call/exchange.ts";
+import { findResource } from "../call/resources.ts";
+import { covers, maxSubscriptions } from "./hub.ts";
+import type { Runtime } from "./runtime.ts";
+
+type BeginWatch = Parameters<Runtime["hub"]["hold"]>[1];
+
+const members: { [topic: string]: keyof SubscriptionFilter } = {
+  "tools/list_changed": "toolsListChanged",
+  "prompts/list_changed": "promptsListChanged",
+  "resources/list_changed": "resourcesListChanged",
+};
+
+/** Answers `subscriptions/listen`: first what will be heard, then the changes, and the result when the server ends it. */
+export async function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
+  const _meta = { [metaKeys.subscriptionId]: exchange.id };
+  const notifications = honoured(
+    runtime,
+    exchange,
+    exchange.params["notifications"] as SubscriptionFilter & JsonObject,
+  );
+  const releases = await holdAll(runtime, exchange, notifications);
+  const extra = runtime.snapshot.listenTests(exchange.peer);
+  exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
+
+  const stop = runtime.hub.listen({
+    principal: exchange.principal.key,
+    wants(topic, payload) {
+      const member = members[topic];
+      if (member !== undefined) return notifications[member] === true;
+      if (topic === "resources/updated") {
+        return notifications.resourceSubscriptions?.some((uri) => covers(uri, String(payload["uri"]))) ?? false;
+      }
+      return extra.some(
+        ([name, test]) => notifications[name] !== undefined && test(notifications[name], topic, payload),
+      );
+    },
+    hear(topic, payload) {
+      const params = { ...payload, _meta };
+      if (topic in members || topic === "resources/updated") exchange.notify(`notifications/${topic}`, params);
+      // The protocol's revisions do not know the notifications of extensions.
+      else if (exchange.isOpen) exchange.back.notify(`notifications/${topic}`, params);
+    },
+  });
+  const release = () => {
+    stop();
+    for (const letGo of releases) letGo();
+  };
+  return new Promise((resolve, reject) => {
+    exchange.onCancel((reason) => {
+      release();
+      reject(reason);
+    });
+    exchange.onGracefulEnd(() => {
+      release();
+      resolve(complete({ _meta }));
+    });
+  });
+}
+
+/** Answers `resources/subscribe`, once changes will be heard. */
+export async function subscribe(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
+  const uri = exchange.params["uri"] as string;
+  const begin = watchOf(runtime, exchange, uri);
+  await exchange.session?.subscribe(uri, () => begin && runtime.hub.hold(uri, begin));
+  return complete({});
+}
+
+/** Begins what following these resources needs; those that cannot be watched are taken out of the filter. */
+async function holdAll(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  filter: SubscriptionFilter,
+): Promise<(() => void)[]> {
+  const followed: string[] = [];
+  const releases: (() => void)[] = [];
+  for (const uri of filter.resourceSubscriptions ?? []) {
+    try {
+      const begin = watchOf(runtime, exchange, uri);
+      if (begin) releases.push(await runtime.hub.hold(uri, begin));
+      followed.push(uri);
+    } catch (cause) {
+      if (!(cause instanceof RpcError)) runtime.report(cause, exchange.method);
+    }
+  }
+  if (filter.resourceSubscriptions) filter.resourceSubscriptions = followed;
+  return releases;
+}
+
+/** How a resource is watched, if it has a way. */
+export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
+  const found = findResource(runtime, exchange, uri);
+  if (!found) throw resourceNotFound(uri);
+  const { watch } = found.readable.definition;
+  return (
+    watch &&
+    ((changed) =>
+      whenDone(watch(uri, changed, found.values ?? {}), (stop) => {
+        if (!stop) throw resourceNotFound(uri);
+        return stop;
+      }))
+  );
+}
+
+/** The part of a filter that this server can keep to. */
+function honoured(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  wanted: SubscriptionFilter & JsonObject,
+): SubscriptionFilter & JsonObject {
+  const { tools, prompts, resources } = runtime.snapshot.capabilities(exchange.peer);
+  const filter: SubscriptionFilter & JsonObject = {};
+  if (wanted.toolsListChanged && tools?.listChanged) filter.toolsListChanged = true;
+  if (wanted.promptsListChanged && prompts?.listChanged) filter.promptsListChanged = true;
+  if (wanted.resourcesListChanged && resources?.listChanged) filter.resourcesListChanged = true;
+  if (wanted.resourceSubscriptions && resources?.subscribe) {
+    const uris = [...new Set(wanted.resourceSubscriptions)];
+    if (uris.length > maxSubscriptions) {
+      throw invalidParams(
+        `params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions}, got ${uris.length}`,
+      );
+    }
+    // What a caller cannot read it cannot follow either.
+    filter.resourceSubscriptions = uris.filter((uri) => findResource(runtime, exchange, uri));
+  }
+  for (const [name] of runtime.snapshot.listenTests(exchange.peer))
+    if (wanted[name] !== undefined) filter[name] = wanted[name];
+  return filter;
+}
