@@ -1,8 +1,8 @@
 import type { JsonObject, RpcNotification } from "../jsonrpc/message.ts";
 import { type CacheKey, createResponseCache, type ResponseCache } from "./cache.ts";
 import type { Call } from "./call.ts";
+import type { Wire } from "./connection.ts";
 import type { AskingCallOptions } from "./options.ts";
-import type { Wire } from "./wire.ts";
 
 /** However long a server says: nothing is kept for more than a day. */
 const maxTtlMs = 24 * 60 * 60_000;

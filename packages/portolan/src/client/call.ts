@@ -4,12 +4,12 @@ import { RpcError } from "../jsonrpc/message.ts";
 import type { InputRequired } from "../protocol/revision.ts";
 import type { InputResponses } from "../protocol/types/index.ts";
 import { pauseFor } from "./clock.ts";
+import type { Wire } from "./connection.ts";
 import type { Timed } from "./deadlines.ts";
 import { aborted, cutOff, timedOut, toError } from "./failures.ts";
 import type { Sink } from "./link.ts";
 import type { WrittenCallOptions } from "./options.ts";
 import { problemOfResult } from "./result-shape.ts";
-import type { Wire } from "./wire.ts";
 
 /** As many rounds of questions as a server may need; official clients stop after ten. */
 const maxRounds = 16;

@@ -12,12 +12,12 @@ import type {
 import type { Client, ListOptions, Watch, WatchFilter } from "./api.ts";
 import type { Caching } from "./caching.ts";
 import { notOffered, offers } from "./capabilities.ts";
+import type { Wire } from "./connection.ts";
 import type { AskingCallOptions, CallOptions } from "./options.ts";
 import type { OutputCheck } from "./output-check.ts";
 import { Outputs } from "./outputs.ts";
 import type { ServerProfile } from "./profile.ts";
 import type { StatefulWatches } from "./watch-stateful.ts";
-import type { Wire } from "./wire.ts";
 
 const noOptions: AskingCallOptions = {};
 

@@ -4,13 +4,13 @@ import { revisions } from "../protocol/revisions/index.ts";
 import type { Client } from "./api.ts";
 import { ConnectedClient, faceOf } from "./client.ts";
 import type { CommandTarget } from "./command.ts";
+import { Wire } from "./connection.ts";
 import { aborted, timedOut, toError } from "./failures.ts";
 import type { Link } from "./link.ts";
 import { negotiate } from "./negotiate.ts";
 import type { ConnectOptions } from "./options.ts";
 import type { ServerProfile } from "./profile.ts";
 import type { Verdicts } from "./verdict.ts";
-import { Wire } from "./wire.ts";
 
 /** What can be connected to: an http address, a command to start, a link, or a channel to a server that runs already. */
 export type Target = string | URL | CommandTarget | Link | Channel;

@@ -5,8 +5,8 @@ import type { Revision } from "../protocol/revision.ts";
 import { handshakes } from "../protocol/revisions/index.ts";
 import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
+import type { Wire } from "./connection.ts";
 import { ask, readInfo } from "./negotiate.ts";
-import type { Wire } from "./wire.ts";
 
 /** The handshake of stateful servers. Never cancelled: the protocol forbids it. */
 export async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {

@@ -1,10 +1,10 @@
 import { PortolanError } from "../errors.ts";
 import type { RpcResponse } from "../jsonrpc/message.ts";
 import type { Revision } from "../protocol/revision.ts";
+import type { Wire } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { shakeHands } from "./handshake.ts";
 import { type Evidence, type Finding, follow, orSilence, read, unreadable } from "./negotiate.ts";
-import type { Wire } from "./wire.ts";
 
 /**
  * The probe met silence: an old server that ignores it, or one that is slow to start. The handshake is tried while the

@@ -7,10 +7,10 @@ import { metaKeys, metaOf } from "../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
 import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
 import { object, optional, record, string } from "../schema/shape.ts";
+import type { Wire } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { HandshakeWanted } from "./link.ts";
 import type { ServerProfile } from "./profile.ts";
-import type { Wire } from "./wire.ts";
 
 const defaultProbeMs = 4_000;
 

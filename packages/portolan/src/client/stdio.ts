@@ -7,9 +7,9 @@ import { serialize } from "../jsonrpc/message.ts";
 import { channelLink } from "./channel-link.ts";
 import type { CommandTarget } from "./command.ts";
 import type { Link, LinkEvents, Sink } from "./link.ts";
-import { launch } from "./node/launch.ts";
+import { launch } from "./node/process.ts";
 import { ProcessGroup } from "./node/process-group.ts";
-import { StderrTail } from "./node/stderr-tail.ts";
+import { StderrTail } from "./node/stderr.ts";
 
 export type { CommandTarget } from "./command.ts";
 export { childEnvironment, type Environment } from "./node/environment.ts";

@@ -1,7 +1,7 @@
 import type { WatchFilter } from "./api.ts";
+import type { Wire } from "./connection.ts";
 import type { CallOptions } from "./options.ts";
 import { Changes, changeIn, isWatched } from "./watch.ts";
-import type { Wire } from "./wire.ts";
 
 /** Watches over a stateful connection share its subscriptions: the last one to leave ends them. */
 export class StatefulWatches {

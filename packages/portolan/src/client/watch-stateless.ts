@@ -4,9 +4,9 @@ import { RpcError } from "../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { SubscriptionFilter } from "../protocol/types/index.ts";
 import type { WatchFilter } from "./api.ts";
+import type { Wire } from "./connection.ts";
 import { aborted, cutOff, isPassing, timedOut, toError } from "./failures.ts";
 import { Changes, changeIn, isWatched } from "./watch.ts";
-import type { Wire } from "./wire.ts";
 
 const firstDelayMs = 500;
 const longestDelayMs = 30_000;

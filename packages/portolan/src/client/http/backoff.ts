@@ -1,5 +1,5 @@
-import { HttpFailure } from "./http-failure.ts";
-import type { Traffic } from "./traffic.ts";
+import { HttpFailure } from "./failure.ts";
+import type { Traffic } from "./requests.ts";
 
 const firstDelayMs = 1_000;
 const shortestDelayMs = 500;

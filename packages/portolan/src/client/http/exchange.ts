@@ -3,11 +3,11 @@ import type { RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/message.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { HandshakeWanted, type Sink } from "../link.ts";
+import { HttpFailure, mediaTypeOf, refused, unusable } from "./failure.ts";
 import type { GetStream } from "./get-stream.ts";
-import { HttpFailure, mediaTypeOf, refused, unusable } from "./http-failure.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
-import type { Sending } from "./sender.ts";
-import { isMessage, parseJson, type Traffic, versionOf, type Waiting } from "./traffic.ts";
+import { isMessage, parseJson, type Traffic, versionOf, type Waiting } from "./requests.ts";
+import type { Sending } from "./send.ts";
 import type { Head } from "./transport.ts";
 
 const maxResumeFailures = 8;

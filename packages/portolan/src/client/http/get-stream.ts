@@ -1,10 +1,10 @@
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { isPassing } from "../failures.ts";
 import { Backoff } from "./backoff.ts";
-import { HttpFailure, refused, unusable } from "./http-failure.ts";
+import { HttpFailure, refused, unusable } from "./failure.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
-import type { Sending } from "./sender.ts";
-import type { Traffic } from "./traffic.ts";
+import type { Traffic } from "./requests.ts";
+import type { Sending } from "./send.ts";
 import type { Head } from "./transport.ts";
 
 /** A stream that lived so long was no failure, even if nothing came. */

@@ -2,11 +2,11 @@ import { PortolanError } from "../../errors.ts";
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
 import { checkMessage, type Message, type RpcNotification, serialize } from "../../jsonrpc/message.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
-import { addressOf, HttpFailure, refused, unusable } from "./http-failure.ts";
+import { addressOf, HttpFailure, refused, unusable } from "./failure.ts";
 import { sendOneWay } from "./one-way.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
-import type { Sending } from "./sender.ts";
-import { isCancellation, parseJson, type Traffic } from "./traffic.ts";
+import { isCancellation, parseJson, type Traffic } from "./requests.ts";
+import type { Sending } from "./send.ts";
 import type { Head } from "./transport.ts";
 
 const postHeaders = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };

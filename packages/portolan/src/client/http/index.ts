@@ -1,4 +1,4 @@
-export { HttpFailure } from "./http-failure.ts";
+export { HttpFailure } from "./failure.ts";
 export { http } from "./link.ts";
 export type {
   AuthRequest,

@@ -3,13 +3,13 @@ import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../
 import { systemClock } from "../clock.ts";
 import { HandshakeWanted, type LinkEvents, type Sink } from "../link.ts";
 import { Exchange, type ExchangeOwner } from "./exchange.ts";
-import type { HttpFailure } from "./http-failure.ts";
+import type { HttpFailure } from "./failure.ts";
 import type { HttpLink, HttpLinkOptions } from "./options.ts";
-import { Sender } from "./sender.ts";
+import { Traffic, versionOf } from "./requests.ts";
+import { Sender } from "./send.ts";
 import type { Session } from "./session.ts";
 import type { SseLink } from "./sse-link.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
-import { Traffic, versionOf } from "./traffic.ts";
 import type { Head, Transport } from "./transport.ts";
 
 const defaultMaxBytes = 64 * 1024 * 1024;

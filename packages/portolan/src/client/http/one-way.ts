@@ -1,8 +1,8 @@
 import type { IncomingEvent } from "../../transport/sse.ts";
-import { refused } from "./http-failure.ts";
+import { refused } from "./failure.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
-import type { Sending } from "./sender.ts";
-import type { Traffic } from "./traffic.ts";
+import type { Traffic } from "./requests.ts";
+import type { Sending } from "./send.ts";
 import type { Head } from "./transport.ts";
 
 /** Sends a request whose answer says no more than whether it was accepted; returns how to give it up. */

@@ -2,8 +2,8 @@ import { PortolanError } from "../../errors.ts";
 import { EventReader, type IncomingEvent } from "../../transport/sse.ts";
 import { TextList } from "../../transport/text-list.ts";
 import type { Clock } from "../clock.ts";
-import { HttpFailure, mediaTypeOf, tooLarge } from "./http-failure.ts";
-import type { Sender, Sending } from "./sender.ts";
+import { HttpFailure, mediaTypeOf, tooLarge } from "./failure.ts";
+import type { Sender, Sending } from "./send.ts";
 import type { Head, Receiver } from "./transport.ts";
 
 /** What can be sent back in a header. */

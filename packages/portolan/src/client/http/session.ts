@@ -2,10 +2,10 @@ import { PortolanError } from "../../errors.ts";
 import type { JsonObject, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { headerKeys } from "../../transport/headers.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
+import { HttpFailure } from "./failure.ts";
 import { GetStream } from "./get-stream.ts";
-import { HttpFailure } from "./http-failure.ts";
 import { sendOneWay } from "./one-way.ts";
-import type { Traffic } from "./traffic.ts";
+import type { Traffic } from "./requests.ts";
 import type { Head } from "./transport.ts";
 
 /** How long the server may take to forget a session that ends. */

@@ -4,9 +4,9 @@ import { channelLink } from "../channel-link.ts";
 import { isPassing, toError } from "../failures.ts";
 import type { Link, LinkEvents, Sink } from "../link.ts";
 import { Backoff } from "./backoff.ts";
-import { HttpFailure } from "./http-failure.ts";
+import { HttpFailure } from "./failure.ts";
 import { SseChannel } from "./http-sse.ts";
-import type { Traffic } from "./traffic.ts";
+import type { Traffic } from "./requests.ts";
 
 /** How long the server may take to open another stream and to answer the handshake on it. */
 const attemptMs = 30_000;

@@ -3,7 +3,7 @@ import { metaOf } from "../../protocol/revision.ts";
 import { isObject } from "../../schema/shape.ts";
 import { type ParamPlan, paramHeaders, planParamHeaders } from "../../transport/param-headers.ts";
 import type { HttpHeaders } from "./options.ts";
-import type { Traffic } from "./traffic.ts";
+import type { Traffic } from "./requests.ts";
 
 /** More than any list has; what is forgotten is learned again when the server misses a header. */
 const maxPlans = 10_000;

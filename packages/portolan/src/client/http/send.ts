@@ -1,5 +1,5 @@
 import { toError } from "../failures.ts";
-import { unreachable } from "./http-failure.ts";
+import { unreachable } from "./failure.ts";
 import type { AuthRequest, HttpHeaders, HttpLinkOptions } from "./options.ts";
 import type { Head, HttpRequest, Receiver, Transport } from "./transport.ts";
 
@@ -189,7 +189,7 @@ class Delivery implements Receiver {
   async #detour({ head, body }: Kept): Promise<void> {
     try {
       if (head.status < 400) {
-        const { followRedirect } = await import("./detour.ts");
+        const { followRedirect } = await import("./redirect.ts");
         const target = followRedirect(this.#outgoing, head, this.#redirects);
         this.#redirects += 1;
         if (head.status === 308) this.#sender.remember(this.#url, target);
@@ -204,7 +204,7 @@ class Delivery implements Receiver {
   async #answer(head: Head, body: string): Promise<void> {
     const mayAsk = this.#challenges < maxChallenges && !this.#sending.isFarewell;
     const auth = mayAsk ? this.#sender.options.auth : undefined;
-    const { answerChallenge } = await import("./detour.ts");
+    const { answerChallenge } = await import("./redirect.ts");
     this.#challenges += 1;
     this.#answering ??= new AbortController();
     const { signal } = this.#answering;

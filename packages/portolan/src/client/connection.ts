@@ -4,7 +4,7 @@ import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } 
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { MethodRow, Revision } from "../protocol/revision.ts";
 import type { LogLevel, LogMessageParams } from "../protocol/types/index.ts";
-import type { Answering } from "./answering.ts";
+import type { Answering } from "./answer.ts";
 import { Call } from "./call.ts";
 import { declaredBy } from "./capabilities.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -92,9 +92,7 @@ export class Wire implements LinkEvents {
 
   /** What answers questions; loaded when the first one comes, because most connections have none. */
   answering(): Promise<Answering> {
-    this.#answering ??= import("./answering.ts").then(
-      ({ Answering }) => new Answering(this, this.options.answers ?? {}),
-    );
+    this.#answering ??= import("./answer.ts").then(({ Answering }) => new Answering(this, this.options.answers ?? {}));
     return this.#answering;
   }
 

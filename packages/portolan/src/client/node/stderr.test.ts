@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StderrTail } from "./stderr-tail.ts";
+import { StderrTail } from "./stderr.ts";
 
 const kept = 256 * 1024;
 

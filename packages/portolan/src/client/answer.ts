@@ -6,9 +6,9 @@ import type { InputRequest, InputRequests, InputResponse, InputResponses } from 
 import type { Answers } from "./answers.ts";
 import type { Call } from "./call.ts";
 import { declaredBy } from "./capabilities.ts";
+import type { Wire } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { askUser, checkQuestion } from "./question.ts";
-import type { Wire } from "./wire.ts";
 
 /** A server that asks more at once is refused. */
 const maxOpenQuestions = 100;

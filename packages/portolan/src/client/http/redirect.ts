@@ -1,4 +1,4 @@
-import { addressOf, HttpFailure, refused } from "./http-failure.ts";
+import { addressOf, HttpFailure, refused } from "./failure.ts";
 import type { Challenge, HttpAuth, HttpHeaders, OutgoingRequest } from "./options.ts";
 import type { Head } from "./transport.ts";
 

@@ -18,7 +18,7 @@ import type { LinkEvents } from "../link.ts";
 import { sendOneWay } from "./one-way.ts";
 import type { HttpHeaders } from "./options.ts";
 import type { ReadingRules, Reply } from "./reply.ts";
-import type { Sender, Sending } from "./sender.ts";
+import type { Sender, Sending } from "./send.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
 
 const json = "application/json";
