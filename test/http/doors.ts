@@ -6,7 +6,8 @@ import type { ReadableStream } from "node:stream/web";
 import { onTestFinished } from "vitest";
 import type { HttpHandler } from "../../packages/portolan/src/server/http/adapter.ts";
 import { fetchHandler } from "../../packages/portolan/src/server/http/fetch.ts";
-import { listenOn, type NodeListener, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
+import { listenOn } from "../../packages/portolan/src/server/http/node/listen.ts";
+import { type NodeListener, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import type { HttpLimits } from "../../packages/portolan/src/server/http/options.ts";
 import { RawHttp } from "./raw-http.ts";
 

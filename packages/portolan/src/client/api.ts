@@ -6,16 +6,17 @@ import type {
   Completion,
   CompletionReference,
   GetPromptResult,
+  Implementation,
   InputRequiredResult,
   LogLevel,
   Prompt,
   ReadResourceResult,
   Resource,
   ResourceTemplate,
+  ServerCapabilities,
   Tool,
 } from "../protocol/types/index.ts";
 import type { AskingCallOptions, CallOptions } from "./options.ts";
-import type { ServerProfile } from "./profile.ts";
 
 /** The tools of a server's definition, by name; any tool where the definition is not known. */
 export type ToolsOf<S> = S extends { readonly "~tools"?: infer Tools }
@@ -133,4 +134,15 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
   notify(method: string, params?: JsonObject): void;
   /** Ends the connection; whatever still waits fails at once. */
   close(): Promise<void>;
+}
+
+/** Who answered, as far as it said. */
+export interface ServerProfile {
+  /** The protocol version that is spoken. */
+  readonly version: string;
+  /** Whether each request describes itself, or a handshake came first. */
+  readonly era: "stateless" | "stateful";
+  readonly info?: Implementation | undefined;
+  readonly capabilities: ServerCapabilities;
+  readonly instructions?: string | undefined;
 }

@@ -1,23 +1,26 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import type { Revision } from "../protocol/revision.ts";
 import type {
+  ClientCapabilities,
   Completion,
   CompletionReference,
+  JsonSchema,
   LogLevel,
   Prompt,
   Resource,
   ResourceTemplate,
+  ServerCapabilities,
   Tool,
 } from "../protocol/types/index.ts";
-import type { Client, ListOptions, Watch, WatchFilter } from "./api.ts";
-import type { Caching } from "./caching.ts";
-import { notOffered, offers } from "./capabilities.ts";
+import type { compileJsonSchema, JsonSchemaCheck } from "../schema/json-schema.ts";
+import type { Client, ListOptions, ServerProfile, Watch, WatchFilter } from "./api.ts";
+import type { Call } from "./call.ts";
 import type { Wire } from "./connection.ts";
-import type { AskingCallOptions, CallOptions } from "./options.ts";
-import type { OutputCheck } from "./output-check.ts";
-import { Outputs } from "./outputs.ts";
-import type { ServerProfile } from "./profile.ts";
-import type { StatefulWatches } from "./watch-stateful.ts";
+import { toError } from "./failures.ts";
+import type { Caching } from "./lists.ts";
+import type { Answers, AskingCallOptions, CallOptions } from "./options.ts";
+import type { StatefulWatches } from "./watch.ts";
 
 const noOptions: AskingCallOptions = {};
 
@@ -115,12 +118,12 @@ export class ConnectedClient implements AsyncDisposable {
     const wanted = promised(filter, this.server.capabilities);
     const { revision } = this.#wire;
     if (revision.changes === "listen") {
-      const { openStatelessWatch } = await import("./watch-stateless.ts");
+      const { openStatelessWatch } = await import("./watch.ts");
       return openStatelessWatch(this.#wire, wanted, options.signal, () =>
         this.#caching?.then((caching) => caching.forget()),
       );
     }
-    const { StatefulWatches } = await import("./watch-stateful.ts");
+    const { StatefulWatches } = await import("./watch.ts");
     this.#watches ??= new StatefulWatches(this.#wire);
     return this.#watches.open(wanted, options);
   }
@@ -192,7 +195,7 @@ export class ConnectedClient implements AsyncDisposable {
   }
 
   async #callCached(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
-    this.#caching ??= import("./caching.ts").then(({ Caching }) => new Caching(this.#wire));
+    this.#caching ??= import("./lists.ts").then(({ Caching }) => new Caching(this.#wire));
     return (await this.#caching).call(method, params, options);
   }
 
@@ -219,4 +222,141 @@ export function faceOf<S>(client: ConnectedClient): Client<S> {
 
 function refuse(what: string, expected: string, got: unknown): Promise<never> {
   return Promise.reject(new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`));
+}
+
+/** As many tools as a list may have are remembered. */
+const maxKnown = 100_000;
+
+interface Known {
+  readonly schema: JsonSchema;
+  check?: OutputCheck;
+}
+
+/** What the listed tools said they give, checked when they give it. */
+export class Outputs {
+  readonly #known = new Map<string, Known>();
+  readonly #warn: (error: Error) => void;
+
+  constructor(warn: (error: Error) => void) {
+    this.#warn = warn;
+  }
+
+  /** Takes the definitions of a list page; a schema is looked at when its tool is first called. */
+  learn(tools: readonly Tool[]): void {
+    for (const { name, outputSchema } of tools) {
+      if (outputSchema === undefined) this.#known.delete(name);
+      else if (this.#known.size < maxKnown || this.#known.has(name)) this.#known.set(name, { schema: outputSchema });
+    }
+  }
+
+  /** Whether the results of a tool are checked. */
+  has(name: string): boolean {
+    return this.#known.has(name);
+  }
+
+  /** The check of a tool that has been called before; undefined when it is yet to be made. */
+  made(name: string): OutputCheck | undefined {
+    return this.#known.get(name)?.check;
+  }
+
+  /** The check of a tool. A schema that cannot be used takes its tool with it, and no other. */
+  async make(name: string): Promise<OutputCheck | undefined> {
+    const known = this.#known.get(name);
+    if (!known) return undefined;
+    const { compileJsonSchema } = await import("../schema/json-schema.ts");
+    known.check ??= createOutputCheck(name, known.schema, compileJsonSchema, this.#warn);
+    return known.check;
+  }
+}
+
+/** Stands around the calls of one tool that promised structured content. */
+export interface OutputCheck {
+  /** Why the schema cannot be used; nothing is done with such a tool. */
+  readonly unusable?: PortolanError;
+  /** Has the result of a call looked at, which fails when it is not what was promised. */
+  readonly attach: (call: Call) => void;
+}
+
+/** Compiles a server's output schema; nothing it refers to is ever fetched. */
+function createOutputCheck(
+  name: string,
+  schema: JsonSchema,
+  compile: typeof compileJsonSchema,
+  warn: (error: Error) => void,
+): OutputCheck {
+  let check: JsonSchemaCheck;
+  try {
+    check = compile(schema);
+  } catch (cause) {
+    const why = `Tool "${name}" cannot be called: its output schema is unusable: ${toError(cause).message}`;
+    return { unusable: new PortolanError("invalid-definition", why, { cause }), attach: () => {} };
+  }
+  for (const warning of check.warnings) {
+    warn(new PortolanError("invalid-definition", `Tool "${name}": output schema: ${warning}`));
+  }
+  const inspect = (result: JsonObject) => refuseUnfit(name, check, result);
+  return {
+    attach(call) {
+      call.inspect = inspect;
+    },
+  };
+}
+
+function refuseUnfit(name: string, check: JsonSchemaCheck, result: JsonObject): void {
+  if (result["isError"] === true) return;
+  if (!("structuredContent" in result)) {
+    throw new PortolanError("answer-invalid", `Tool "${name}" promised structured content and gave none`);
+  }
+  const [issue] = check(result["structuredContent"]);
+  if (!issue) return;
+  const where = issue.path === "" ? "structuredContent" : `structuredContent.${issue.path}`;
+  const why = `${where}: ${issue.message}`;
+  throw new PortolanError("answer-invalid", `Tool "${name}" gave what its output schema forbids: ${why}`);
+}
+
+/** What a client with these answers declares, and whatever else it says. */
+export function declaredBy(answers: Answers, extra: ClientCapabilities = {}): ClientCapabilities {
+  const declared: ClientCapabilities = {};
+  if (answers.elicit || answers.visit) {
+    declared.elicitation = { ...(answers.elicit && { form: {} }), ...(answers.visit && { url: {} }) };
+  }
+  if (answers.sample) declared.sampling = {};
+  if (answers.roots) declared.roots = { listChanged: true };
+  return {
+    ...declared,
+    ...extra,
+    ...(extra.elicitation && { elicitation: { ...declared.elicitation, ...extra.elicitation } }),
+    ...(extra.sampling && { sampling: { ...declared.sampling, ...extra.sampling } }),
+    ...(extra.roots && { roots: { ...declared.roots, ...extra.roots } }),
+  };
+}
+
+/** The capability behind each request; what is not listed needs none. */
+const needs: { readonly [method: string]: keyof ServerCapabilities } = {
+  "tools/list": "tools",
+  "tools/call": "tools",
+  "resources/list": "resources",
+  "resources/templates/list": "resources",
+  "resources/read": "resources",
+  "resources/subscribe": "resources",
+  "resources/unsubscribe": "resources",
+  "prompts/list": "prompts",
+  "prompts/get": "prompts",
+  "completion/complete": "completions",
+  "logging/setLevel": "logging",
+};
+
+/** Whether a server offers what a request is about. */
+export function offers(capabilities: ServerCapabilities, method: string, revision: Revision): boolean {
+  const need = Object.hasOwn(needs, method) ? needs[method] : undefined;
+  if (need === undefined || capabilities[need] !== undefined) return true;
+  // The oldest servers complete arguments and have no way of saying so.
+  return revision.asking.hidden.get("serverCapabilities")?.includes(need) === true;
+}
+
+export function notOffered(method: string): PortolanError {
+  return new PortolanError(
+    "capability-missing",
+    `${method}: the server declares no ${needs[method] ?? "such"} capability`,
+  );
 }

@@ -1,16 +1,14 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { revisions } from "../protocol/revisions/index.ts";
-import type { Client } from "./api.ts";
+import type { Client, ServerProfile } from "./api.ts";
+import { channelLink, type Link } from "./channel-link.ts";
 import { ConnectedClient, faceOf } from "./client.ts";
-import type { CommandTarget } from "./command.ts";
 import { Wire } from "./connection.ts";
+import type { Verdicts } from "./era-cache.ts";
 import { aborted, timedOut, toError } from "./failures.ts";
-import type { Link } from "./link.ts";
 import { negotiate } from "./negotiate.ts";
-import type { ConnectOptions } from "./options.ts";
-import type { ServerProfile } from "./profile.ts";
-import type { Verdicts } from "./verdict.ts";
+import type { CommandTarget, ConnectOptions } from "./options.ts";
 
 /** What can be connected to: an http address, a command to start, a link, or a channel to a server that runs already. */
 export type Target = string | URL | CommandTarget | Link | Channel;
@@ -53,7 +51,7 @@ async function toLink(target: Target, { auth }: ConnectOptions): Promise<Link> {
     );
   }
   if (typeof target === "object" && target !== null && "exchange" in target) return target;
-  return (await import("./targets.ts")).linkTo(target);
+  return linkTo(target);
 }
 
 /** Opens the link and agrees on a revision, from memory where there is one. */
@@ -95,7 +93,7 @@ async function verdictsFor(wire: Wire, target: Target): Promise<Verdicts | undef
   const { verdicts, verdictKey } = wire.options;
   const key = verdictKey ?? nameOfTarget(target);
   if (!verdicts || key === undefined) return undefined;
-  const { Verdicts } = await import("./verdict.ts");
+  const { Verdicts } = await import("./era-cache.ts");
   return new Verdicts(verdicts, key, (error) => wire.report(error));
 }
 
@@ -140,4 +138,16 @@ function inTime<T>(wire: Wire, attempt: Promise<T>): Promise<T> {
       (reason) => fail(toError(reason)),
     );
   });
+}
+
+/** A link to what is neither a link itself nor an address; throws for what cannot be connected to. */
+export async function linkTo(target: CommandTarget | Channel): Promise<Link> {
+  if (typeof target === "object" && target !== null) {
+    if ("send" in target) return channelLink(target);
+    if (typeof target.command === "string") return (await import("./stdio.ts")).stdio(target);
+  }
+  throw new PortolanError(
+    "invalid-argument",
+    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}`,
+  );
 }

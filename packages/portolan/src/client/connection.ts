@@ -5,14 +5,13 @@ import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from ".
 import type { MethodRow, Revision } from "../protocol/revision.ts";
 import type { LogLevel, LogMessageParams } from "../protocol/types/index.ts";
 import type { Answering } from "./answer.ts";
+import type { ServerProfile } from "./api.ts";
 import { Call } from "./call.ts";
-import { declaredBy } from "./capabilities.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import { Deadlines } from "./deadlines.ts";
+import type { Link, LinkEvents } from "./channel-link.ts";
+import { declaredBy } from "./client.ts";
+import { type Clock, Deadlines, systemClock } from "./deadlines.ts";
 import { cutOff, toError } from "./failures.ts";
-import type { Link, LinkEvents } from "./link.ts";
 import type { AskingCallOptions, ConnectOptions } from "./options.ts";
-import type { ServerProfile } from "./profile.ts";
 
 const defaultInfo = { name: "portolan", version: "0.1.0" };
 const defaultIdleMs = 60_000;

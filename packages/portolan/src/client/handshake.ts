@@ -1,12 +1,13 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/message.ts";
+import { RpcError, type RpcResponse } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { handshakes } from "../protocol/revisions/index.ts";
 import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
 import type { Wire } from "./connection.ts";
-import { ask, readInfo } from "./negotiate.ts";
+import { toError } from "./failures.ts";
+import { ask, type Evidence, type Finding, follow, orSilence, read, readInfo, unreadable } from "./negotiate.ts";
 
 /** The handshake of stateful servers. Never cancelled: the protocol forbids it. */
 export async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
@@ -38,4 +39,37 @@ export async function shakeHands(wire: Wire, revision: Revision, isPinned: boole
     instructions: typeof instructions === "string" ? instructions : undefined,
   };
   wire.link.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
+}
+
+/**
+ * The probe met silence: an old server that ignores it, or one that is slow to start. The handshake is tried while the
+ * probe stays open; a handshake that succeeds is the answer, and one that is refused leaves the word to the probe.
+ */
+export async function bothAtOnce(
+  wire: Wire,
+  probe: Promise<RpcResponse>,
+  probed: Revision,
+  handshake: Revision,
+): Promise<Evidence> {
+  const late = probe.then((response) => read(response, probed), unreadable);
+  const shaken = shakeHands(wire, handshake, false).then(
+    () => undefined,
+    (reason) => toError(reason),
+  );
+  const discovered: Promise<Finding> = late.then((finding) =>
+    finding.kind === "stateless" ? finding : shaken.then(() => finding),
+  );
+  for (const left of [late, discovered]) left.catch(() => {});
+  const first = await Promise.race([shaken, discovered]);
+  // A server that answered the probe after all may still answer the greeting, which then counts.
+  const refused = first instanceof Error || first === undefined ? first : await orSilence(wire, shaken);
+  if (refused === undefined) return "silence";
+  const finding = await orSilence(wire, late);
+  if (finding === "silence" || (finding.kind === "stateful" && finding.revision === handshake)) {
+    throw refused === "silence"
+      ? new PortolanError("timeout", "The server answers neither probe nor handshake")
+      : refused;
+  }
+  await follow(wire, finding, probed);
+  return "answer";
 }

@@ -1,6 +1,5 @@
 export { PortolanError, type PortolanErrorCode } from "../errors.ts";
 export { RpcError } from "../jsonrpc/message.ts";
-export type { Answers, QuestionContext } from "./answers.ts";
 export type {
   AnyTools,
   ArgumentsOf,
@@ -8,19 +7,28 @@ export type {
   Client,
   ListOptions,
   OutputOf,
+  ServerProfile,
   ToolsOf,
   TypedResult,
   Watch,
   WatchFilter,
 } from "./api.ts";
 export { createResponseCache, type ResponseCache, type ResponseCacheOptions } from "./cache.ts";
+export type { Link, LinkEvents, Sink } from "./channel-link.ts";
 export { channelLink } from "./channel-link.ts";
-export { type Clock, systemClock } from "./clock.ts";
-export type { CommandTarget } from "./command.ts";
 export { connect, type Target } from "./connect.ts";
+export { type Clock, systemClock } from "./deadlines.ts";
 export { CallFailure } from "./failures.ts";
 export { checkFormAnswer } from "./form-answer.ts";
 export type { AuthRequest, Challenge, HttpAuth, HttpHeaders } from "./http/options.ts";
-export type { Link, LinkEvents, Sink } from "./link.ts";
-export type { AskingCallOptions, CallOptions, ConnectOptions, EraPolicy, Progress, Timeouts } from "./options.ts";
-export type { ServerProfile } from "./profile.ts";
+export type {
+  Answers,
+  AskingCallOptions,
+  CallOptions,
+  CommandTarget,
+  ConnectOptions,
+  EraPolicy,
+  Progress,
+  QuestionContext,
+  Timeouts,
+} from "./options.ts";

@@ -1,7 +1,10 @@
 import { PortolanError } from "../errors.ts";
-import type { JsonObject } from "../jsonrpc/message.ts";
-import { RpcError } from "../jsonrpc/message.ts";
+import { type JsonObject, RpcError, type RpcNotification } from "../jsonrpc/message.ts";
 import type { ListOptions } from "./api.ts";
+import { type CacheKey, createResponseCache, type ResponseCache } from "./cache.ts";
+import type { Call } from "./call.ts";
+import type { Wire } from "./connection.ts";
+import type { AskingCallOptions } from "./options.ts";
 
 const defaultMaxItems = 100_000;
 const defaultMaxPages = 10_000;
@@ -57,4 +60,75 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 function endless(method: string, what: string, option?: string): PortolanError {
   const advice = option === undefined ? "" : `; raise ${option} if that is right`;
   return new PortolanError("limit-reached", `${method}: the server gave ${what}${advice}`);
+}
+
+/** However long a server says: nothing is kept for more than a day. */
+const maxTtlMs = 24 * 60 * 60_000;
+
+/** What each notification makes stale. */
+const stale: { readonly [notification: string]: readonly string[] } = {
+  "notifications/tools/list_changed": ["tools/list"],
+  "notifications/prompts/list_changed": ["prompts/list"],
+  "notifications/resources/list_changed": ["resources/list", "resources/templates/list"],
+  "notifications/resources/updated": ["resources/read"],
+};
+
+let clients = 0;
+
+/** The cache as one client uses it. */
+export class Caching {
+  readonly #wire: Wire;
+  readonly #cache: ResponseCache;
+  readonly #owner: { readonly server: string; readonly principal: string };
+  /** Counts changes, so that what was asked for before one is not kept after it. */
+  #changes = 0;
+
+  constructor(wire: Wire) {
+    const { cache, principal = "", verdictKey } = wire.options;
+    this.#wire = wire;
+    this.#cache = cache || createResponseCache();
+    clients += 1;
+    // A shared cache is shared only between clients that say they are of one server.
+    this.#owner = { server: verdictKey ?? `client ${clients}`, principal };
+    wire.listen((notification) => this.#hear(notification));
+    wire.onRenewed(() => this.forget());
+  }
+
+  /** Makes a call whose result may be kept, or gives the one that was. */
+  async call(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+    const cache = this.#cache;
+    if (isOwn(options)) return this.#wire.call(method, params, options);
+    const key: CacheKey = { ...this.#owner, method, params };
+    const kept = options.fresh ? undefined : cache.get(key, this.#wire.clock.now());
+    if (kept) return kept;
+    const changes = this.#changes;
+    let made: Call | undefined;
+    const result = await this.#wire.call(method, { ...params }, options, (call) => {
+      made = call;
+    });
+    const { ttlMs, resultType } = result;
+    if (resultType === "input_required") return result;
+    // What took questions to get is an answer to their answers, and to nothing else.
+    if (typeof ttlMs === "number" && ttlMs > 0 && made?.rounds === 1 && changes === this.#changes) {
+      cache.set(key, result, this.#wire.clock.now() + Math.min(ttlMs, maxTtlMs));
+    }
+    return result;
+  }
+
+  /** Everything watched may have changed while nobody heard of it. */
+  forget(methods: readonly string[] = Object.values(stale).flat(), uri?: string): void {
+    this.#changes += 1;
+    this.#cache.drop(this.#owner, methods, uri);
+  }
+
+  #hear({ method, params }: RpcNotification): void {
+    if (!Object.hasOwn(stale, method)) return;
+    const uri = params?.["uri"];
+    this.forget(stale[method], typeof uri === "string" ? uri : undefined);
+  }
+}
+
+/** A call that says something of its own is not like the others, and an answer to questions least of all. */
+function isOwn({ meta, capabilities, answers, inputResponses, requestState }: AskingCallOptions): boolean {
+  return [meta, capabilities, answers, inputResponses, requestState].some((own) => own !== undefined);
 }

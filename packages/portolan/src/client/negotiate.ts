@@ -7,10 +7,10 @@ import { metaKeys, metaOf } from "../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
 import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
 import { object, optional, record, string } from "../schema/shape.ts";
+import type { ServerProfile } from "./api.ts";
+import { HandshakeWanted } from "./channel-link.ts";
 import type { Wire } from "./connection.ts";
 import { toError } from "./failures.ts";
-import { HandshakeWanted } from "./link.ts";
-import type { ServerProfile } from "./profile.ts";
 
 const defaultProbeMs = 4_000;
 
@@ -76,7 +76,7 @@ async function negotiateAuto(wire: Wire): Promise<Evidence> {
       await follow(wire, first, newest);
       return "answer";
     }
-    const { bothAtOnce } = await import("./negotiate-late.ts");
+    const { bothAtOnce } = await import("./handshake.ts");
     return await bothAtOnce(wire, probe, newest, handshake);
   } catch (reason) {
     if (reason instanceof HandshakeWanted && !wire.profile) {

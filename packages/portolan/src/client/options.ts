@@ -1,16 +1,23 @@
+import type { MaybePromise } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type {
   ClientCapabilities,
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitFormParams,
+  ElicitResult,
+  ElicitUrlParams,
   Implementation,
   InputResponses,
   LogLevel,
   LogMessageParams,
   Meta,
+  Root,
 } from "../protocol/types/index.ts";
 import type { KeyValue } from "../storage/storage.ts";
-import type { Answers } from "./answers.ts";
+import type { ServerProfile } from "./api.ts";
 import type { ResponseCache } from "./cache.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./deadlines.ts";
 import type { HttpAuth } from "./http/options.ts";
 
 /**
@@ -93,4 +100,44 @@ export interface AskingCallOptions extends CallOptions {
 export interface WrittenCallOptions extends AskingCallOptions {
   /** The arguments as `JSON.stringify` writes them, so that it need not be done twice. */
   readonly argumentsText?: string | undefined;
+}
+
+/** What is known about a question beside its text. */
+export interface QuestionContext {
+  /** Who asks. */
+  readonly server: ServerProfile | undefined;
+  /** The request in whose course it is asked, where that is known. */
+  readonly during?: { readonly method: string; readonly name: string | undefined } | undefined;
+  /** Aborts when the question is taken back, its call ends, or the connection is lost. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * How this client answers a server, the same on every revision. What is there is declared as a capability; throw to
+ * refuse to answer at all, which ends the server's call.
+ */
+export interface Answers {
+  /** Fills in a form. Defaults of fields that are left out are filled in, and what is accepted is checked. */
+  elicit?(params: ElicitFormParams, context: QuestionContext): MaybePromise<ElicitResult>;
+  /** Shows the address and, with the user's consent, opens it; `accept` means consent. */
+  visit?(params: ElicitUrlParams, context: QuestionContext): MaybePromise<ElicitResult>;
+  /** Asks the client's model. Declare `sampling: { tools: {} }` in `capabilities` to be asked with tools. */
+  sample?(params: CreateMessageParams, context: QuestionContext): MaybePromise<CreateMessageResult>;
+  /** The directories that the server may work in. */
+  roots?: readonly Root[] | ((context: QuestionContext) => MaybePromise<readonly Root[]>);
+}
+
+/** A server to start as a child process that speaks over its standard input and output. */
+export interface CommandTarget {
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly cwd?: string;
+  /** Given to the child beside the few variables every program needs; nothing else of ours is passed on. */
+  readonly env?: { readonly [name: string]: string };
+  /** The longest line that is read; 16 MiB unless said otherwise. */
+  readonly maxMessageBytes?: number;
+  /** Hears every line the child writes to its standard error, as it is written. */
+  readonly onStderr?: (line: string) => void;
+  /** How long each step of the shutdown may take: end of input, SIGTERM, SIGKILL. 2 s unless said otherwise. */
+  readonly graceMs?: number;
 }

@@ -4,15 +4,14 @@ import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
+import type { Link, LinkEvents, Sink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
-import type { CommandTarget } from "./command.ts";
-import type { Link, LinkEvents, Sink } from "./link.ts";
-import { launch } from "./node/process.ts";
-import { ProcessGroup } from "./node/process-group.ts";
+import { launch, ProcessGroup } from "./node/process.ts";
 import { StderrTail } from "./node/stderr.ts";
+import type { CommandTarget } from "./options.ts";
 
-export type { CommandTarget } from "./command.ts";
-export { childEnvironment, type Environment } from "./node/environment.ts";
+export { childEnvironment, type Environment } from "./node/process.ts";
+export type { CommandTarget } from "./options.ts";
 
 const defaultGraceMs = 2_000;
 /** How long the other signs of a child's end may take after the first. */
@@ -166,9 +165,9 @@ export class ProcessChannel implements Channel {
   }
 
   /** Ends with a reason; what finds the words for it is loaded when a process is lost. */
-  #endWith(explain: (report: typeof import("./node/report.ts")) => Error): void {
+  #endWith(explain: (report: typeof import("./node/stderr.ts")) => Error): void {
     if (this.#isClosed) return;
-    import("./node/report.ts").then(
+    import("./node/stderr.ts").then(
       (report) => this.#end(explain(report)),
       (failure) => this.#end(failure),
     );

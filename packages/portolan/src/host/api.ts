@@ -1,4 +1,4 @@
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import type { HttpAuth } from "../client/http/options.ts";
 import type { CallOptions } from "../client/options.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";

@@ -1,8 +1,7 @@
-import type { Answers } from "../client/answers.ts";
 import type { Client } from "../client/api.ts";
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import { CallFailure, toError } from "../client/failures.ts";
-import type { CallOptions, WrittenCallOptions } from "../client/options.ts";
+import type { Answers, CallOptions, WrittenCallOptions } from "../client/options.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from "../protocol/types/index.ts";

@@ -1,11 +1,10 @@
-import type { Answers } from "../client/answers.ts";
 import type { Client } from "../client/api.ts";
-import type { Clock } from "../client/clock.ts";
+import type { Link } from "../client/channel-link.ts";
 import { connect } from "../client/connect.ts";
+import type { Clock } from "../client/deadlines.ts";
 import { timedOut } from "../client/failures.ts";
 import type { HttpAuth } from "../client/http/options.ts";
-import type { Link } from "../client/link.ts";
-import type { ConnectOptions } from "../client/options.ts";
+import type { Answers, ConnectOptions } from "../client/options.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { HttpWay, OpenWay, ServerEntry } from "./entry.ts";
 import { waitFor } from "./wait-for.ts";

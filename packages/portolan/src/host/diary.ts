@@ -1,4 +1,4 @@
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { CallEntry } from "./activity/call-entry.ts";
 import type { Activity, ActivityLog } from "./activity/index.ts";

@@ -1,5 +1,5 @@
+import type { Link } from "../client/channel-link.ts";
 import type { HttpAuth, HttpHeaders } from "../client/http/options.ts";
-import type { Link } from "../client/link.ts";
 import type { EraPolicy } from "../client/options.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 

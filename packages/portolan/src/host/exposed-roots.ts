@@ -1,4 +1,4 @@
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import { nameOf, PortolanError } from "../errors.ts";
 import type { RootDefinition } from "./answers/roots.ts";
 import type { RootWatch } from "./node/roots.ts";

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../client/clock.ts";
+import { type Clock, systemClock } from "../client/deadlines.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Model } from "../models/model.ts";

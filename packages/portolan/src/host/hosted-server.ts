@@ -1,8 +1,8 @@
-import type { Answers } from "../client/answers.ts";
 import type { Client, Watch } from "../client/api.ts";
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import { toError } from "../client/failures.ts";
 import type { HttpAuth } from "../client/http/options.ts";
+import type { Answers } from "../client/options.ts";
 import { PortolanError } from "../errors.ts";
 import { logLevels } from "../protocol/log-levels.ts";
 import type { Implementation, LogLevel, LogMessageParams } from "../protocol/types/index.ts";

@@ -1,5 +1,5 @@
-import type { Answers } from "../client/answers.ts";
-import { pauseFor } from "../client/clock.ts";
+import { pauseFor } from "../client/deadlines.ts";
+import type { Answers } from "../client/options.ts";
 import { PortolanError } from "../errors.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import type { ActivityLog } from "./activity/index.ts";

@@ -1,4 +1,4 @@
-import type { ServerProfile } from "../client/profile.ts";
+import type { ServerProfile } from "../client/api.ts";
 import type { Source } from "./entry.ts";
 
 /** What a server is doing, as far as its user is concerned. */

@@ -1,5 +1,5 @@
 import type { Client } from "../client/api.ts";
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import { toError } from "../client/failures.ts";
 import { PortolanError } from "../errors.ts";
 import type { Connection } from "./connection.ts";

@@ -1,5 +1,5 @@
+import { samplingParams, samplingResult } from "../client/answer.ts";
 import { checkFormAnswer } from "../client/form-answer.ts";
-import { samplingParams, samplingResult } from "../client/question.ts";
 import { nameOf, PortolanError } from "../errors.ts";
 import type { ElicitResult } from "../protocol/types/index.ts";
 import { isObject, optional } from "../schema/shape.ts";

@@ -13,10 +13,10 @@ export type { AddTool, NoTools, ToolTypes } from "../protocol/typed-tools.ts";
 export type { JsonSchema, Schema, StandardSchema } from "../schema/infer.ts";
 export { withJsonSchema } from "../schema/infer.ts";
 export { type Form, form } from "./ask/form.ts";
-export { type ExplicitQuestions, inputRequired } from "./call/ask.ts";
 export { ToolError } from "./call/call-tool.ts";
 export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./call/context.ts";
 export type { Exchange, Principal } from "./call/exchange.ts";
+export { type ExplicitQuestions, inputRequired } from "./call/exchange.ts";
 export { type ServeChannelOptions, type Serving, serveChannel } from "./channel/serve-channel.ts";
 export type {
   ArgumentDefinition,
@@ -36,7 +36,6 @@ export type {
   ToolReturn,
   Watch,
 } from "./define/definition.ts";
-export { type LiveServer, live } from "./define/live.ts";
-export { createServer, type Served, type Server } from "./define/server.ts";
+export { createServer, type LiveServer, live, type Served, type Server } from "./define/server.ts";
 export type { ExtensionParts, ExtraMethod, FeatureKind, Middleware, ServerExtension } from "./extension.ts";
 export type { Audience, Topics } from "./subscribe/hub.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import { turn } from "./turn.ts";
 
 /** A clock that stands still until it is told to go on. */

@@ -1,7 +1,6 @@
-import type { Answers } from "../client/answers.ts";
 import type { Client } from "../client/api.ts";
 import { connect } from "../client/connect.ts";
-import type { ConnectOptions } from "../client/options.ts";
+import type { Answers, ConnectOptions } from "../client/options.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import { type ServeChannelOptions, type Serving, serveChannel } from "../server/channel/serve-channel.ts";

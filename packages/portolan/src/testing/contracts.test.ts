@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { Link, Sink } from "../client/channel-link.ts";
 import { channelLink } from "../client/channel-link.ts";
-import type { Link, Sink } from "../client/link.ts";
 import type { Channel, Incoming } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import { createBytesPair } from "./bytes-pair.ts";

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../client/clock.ts";
+import { type Clock, systemClock } from "../client/deadlines.ts";
 import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { readText } from "../jsonrpc/framing.ts";

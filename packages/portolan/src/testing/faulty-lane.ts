@@ -1,4 +1,4 @@
-import type { Clock } from "../client/clock.ts";
+import type { Clock } from "../client/deadlines.ts";
 import type { Random } from "./random.ts";
 
 /** The faults that one direction has of its own. */

@@ -1,5 +1,5 @@
-export type { Clock } from "../client/clock.ts";
-export type { Link, LinkEvents, Sink } from "../client/link.ts";
+export type { Link, LinkEvents, Sink } from "../client/channel-link.ts";
+export type { Clock } from "../client/deadlines.ts";
 export { type StorageCheck, type StorageUnderTest, storageContract } from "../storage/contract-suite.ts";
 export { type BytesPairOptions, createBytesPair } from "./bytes-pair.ts";
 export { type ChannelsUnderTest, channelContract } from "./channel-contract.ts";

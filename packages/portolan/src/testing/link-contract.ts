@@ -1,4 +1,4 @@
-import type { Link, LinkEvents, Sink } from "../client/link.ts";
+import type { Link, LinkEvents, Sink } from "../client/channel-link.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { Message, RequestId, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import { same } from "../storage/contract-check.ts";

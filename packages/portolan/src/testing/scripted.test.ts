@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { QuestionContext } from "../client/answers.ts";
+import type { QuestionContext } from "../client/options.ts";
 import type { CreateMessageParams, ElicitFormParams } from "../protocol/types/index.ts";
 import { scripted } from "./scripted.ts";
 

@@ -1,4 +1,4 @@
-import type { Answers } from "../client/answers.ts";
+import type { Answers } from "../client/options.ts";
 import { RpcError } from "../jsonrpc/message.ts";
 import type {
   CreateMessageParams,

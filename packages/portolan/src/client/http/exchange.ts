@@ -2,13 +2,13 @@ import { PortolanError } from "../../errors.ts";
 import type { RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/message.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
-import { HandshakeWanted, type Sink } from "../link.ts";
+import { HandshakeWanted, type Sink } from "../channel-link.ts";
 import { HttpFailure, mediaTypeOf, refused, unusable } from "./failure.ts";
-import type { GetStream } from "./get-stream.ts";
+import type { Head } from "./options.ts";
 import { Reply, type ReplyEvents } from "./reply.ts";
 import { isMessage, parseJson, type Traffic, versionOf, type Waiting } from "./requests.ts";
 import type { Sending } from "./send.ts";
-import type { Head } from "./transport.ts";
+import type { GetStream } from "./session.ts";
 
 const maxResumeFailures = 8;
 /** A server without the newer era refuses with another status; these speak of the moment, the way or the caller. */
@@ -184,7 +184,7 @@ export class Exchange implements ReplyEvents, Waiting {
   /** The connection is gone, but not the stream: the server keeps it for whoever names its last event. */
   async #resume({ lastEventId, retryMs }: Reply): Promise<void> {
     this.wasResumed = true;
-    const { GetStream } = await import("./get-stream.ts");
+    const { GetStream } = await import("./session.ts");
     if (this.#isOver) return;
     const ended = (reason: Error) => {
       if (reason instanceof HttpFailure && reason.status === 404) this.#owner.sessionLost(this, reason);

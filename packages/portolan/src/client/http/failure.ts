@@ -1,6 +1,5 @@
 import { PortolanError, type PortolanErrorCode } from "../../errors.ts";
-import type { OutgoingRequest } from "./options.ts";
-import type { Head } from "./transport.ts";
+import type { Head, OutgoingRequest } from "./options.ts";
 
 const maxExcerpt = 200;
 

@@ -1,5 +1,5 @@
 import { toError } from "../failures.ts";
-import type { HttpRequest, Receiver, Transport } from "./transport.ts";
+import type { HttpRequest, Receiver, Transport } from "./options.ts";
 
 /** HTTP over a fetch function, for every runtime that has one. */
 export function createFetchTransport(fetch: typeof globalThis.fetch): Transport {

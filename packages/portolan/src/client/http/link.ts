@@ -1,16 +1,15 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { systemClock } from "../clock.ts";
-import { HandshakeWanted, type LinkEvents, type Sink } from "../link.ts";
+import { HandshakeWanted, type LinkEvents, type Sink } from "../channel-link.ts";
+import { systemClock } from "../deadlines.ts";
 import { Exchange, type ExchangeOwner } from "./exchange.ts";
 import type { HttpFailure } from "./failure.ts";
-import type { HttpLink, HttpLinkOptions } from "./options.ts";
+import type { SseLink } from "./http-sse.ts";
+import type { Head, HttpLink, HttpLinkOptions, Transport } from "./options.ts";
 import { Traffic, versionOf } from "./requests.ts";
 import { Sender } from "./send.ts";
 import type { Session } from "./session.ts";
-import type { SseLink } from "./sse-link.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
-import type { Head, Transport } from "./transport.ts";
 
 const defaultMaxBytes = 64 * 1024 * 1024;
 /** Three times the pause between keep-alives that servers are advised to make. */
@@ -231,7 +230,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
 
   /** From here on everything goes over the two endpoints of HTTP+SSE. */
   async #speakSse(traffic: Traffic): Promise<void> {
-    const { SseLink } = await import("./sse-link.ts");
+    const { SseLink } = await import("./http-sse.ts");
     if (traffic.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
     this.#older = new SseLink(traffic, (reason) => {
       this.#closing = this.#lose(traffic, reason);

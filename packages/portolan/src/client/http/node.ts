@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import * as http from "node:http";
 import * as https from "node:https";
-import type { Head, HttpRequest, Receiver, Transport } from "./transport.ts";
+import type { Head, HttpRequest, Receiver, Transport } from "./options.ts";
 
 /** Idle connections are closed after this time, or a second before the server said it would close them. */
 const idleConnectionMs = 30_000;

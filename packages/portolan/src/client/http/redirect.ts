@@ -1,6 +1,5 @@
 import { addressOf, HttpFailure, refused } from "./failure.ts";
-import type { Challenge, HttpAuth, HttpHeaders, OutgoingRequest } from "./options.ts";
-import type { Head } from "./transport.ts";
+import type { Challenge, Head, HttpAuth, HttpHeaders, OutgoingRequest } from "./options.ts";
 
 const maxRedirects = 2;
 

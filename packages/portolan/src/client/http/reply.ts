@@ -1,10 +1,11 @@
 import { PortolanError } from "../../errors.ts";
 import { EventReader, type IncomingEvent } from "../../transport/sse.ts";
 import { TextList } from "../../transport/text-list.ts";
-import type { Clock } from "../clock.ts";
-import { HttpFailure, mediaTypeOf, tooLarge } from "./failure.ts";
+import type { Clock } from "../deadlines.ts";
+import { HttpFailure, mediaTypeOf, refused, tooLarge } from "./failure.ts";
+import type { Head, Receiver } from "./options.ts";
+import type { Traffic } from "./requests.ts";
 import type { Sender, Sending } from "./send.ts";
-import type { Head, Receiver } from "./transport.ts";
 
 /** What can be sent back in a header. */
 const sendable = /^[ -~]+$/;
@@ -188,4 +189,19 @@ export class Reply implements Receiver {
     this.#isOver = true;
     this.#stopWatching?.();
   }
+}
+
+/** Sends a request whose answer says no more than whether it was accepted; returns how to give it up. */
+export function sendOneWay(traffic: Traffic, request: Sending, done: (failure: Error | undefined) => void): () => void {
+  const events: ReplyEvents = {
+    body(head: Head, text: string) {
+      done(head.status < 300 ? undefined : refused(request, head, text));
+    },
+    event: (event: IncomingEvent) => traffic.receiveEvent(event),
+    over: () => done(undefined),
+    failed: done,
+  };
+  const reply = new Reply(traffic, request, events);
+  reply.send();
+  return () => reply.cancel();
 }

@@ -13,11 +13,11 @@ import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../../protocol/revisions/index.ts";
 import { encodeHeaderValue, headerNames, nameMemberOf } from "../../transport/headers.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
-import type { Clock } from "../clock.ts";
-import type { LinkEvents } from "../link.ts";
-import { sendOneWay } from "./one-way.ts";
+import type { LinkEvents } from "../channel-link.ts";
+import type { Clock } from "../deadlines.ts";
 import type { HttpHeaders } from "./options.ts";
 import type { ReadingRules, Reply } from "./reply.ts";
+import { sendOneWay } from "./reply.ts";
 import type { Sender, Sending } from "./send.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
 

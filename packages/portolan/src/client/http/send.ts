@@ -1,7 +1,6 @@
 import { toError } from "../failures.ts";
 import { unreachable } from "./failure.ts";
-import type { AuthRequest, HttpHeaders, HttpLinkOptions } from "./options.ts";
-import type { Head, HttpRequest, Receiver, Transport } from "./transport.ts";
+import type { AuthRequest, Head, HttpHeaders, HttpLinkOptions, HttpRequest, Receiver, Transport } from "./options.ts";
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const noHeaders: HttpHeaders = {};

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { QuestionContext } from "../../client/answers.ts";
+import type { QuestionContext } from "../../client/options.ts";
 import { createClock } from "../../testing/clock.ts";
 import { memorySink, openActivity } from "../activity/index.ts";
 import { Asking } from "../asking.ts";

@@ -1,4 +1,4 @@
-import type { Answers, QuestionContext } from "../../client/answers.ts";
+import type { Answers, QuestionContext } from "../../client/options.ts";
 import { RpcError } from "../../jsonrpc/message.ts";
 import type { Model } from "../../models/model.ts";
 import type { ElicitFormParams, ElicitResult, ElicitUrlParams, Root } from "../../protocol/types/index.ts";

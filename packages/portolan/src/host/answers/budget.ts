@@ -1,4 +1,4 @@
-import type { Clock } from "../../client/clock.ts";
+import type { Clock } from "../../client/deadlines.ts";
 import { checkBounds } from "../bounds.ts";
 
 /** What one server may use of the models. */

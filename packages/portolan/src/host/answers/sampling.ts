@@ -1,4 +1,4 @@
-import type { QuestionContext } from "../../client/answers.ts";
+import type { QuestionContext } from "../../client/options.ts";
 import { RpcError } from "../../jsonrpc/message.ts";
 import { chooseModel } from "../../models/choose.ts";
 import type { Model, Usage } from "../../models/model.ts";

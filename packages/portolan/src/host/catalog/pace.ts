@@ -1,4 +1,4 @@
-import type { Clock } from "../../client/clock.ts";
+import type { Clock } from "../../client/deadlines.ts";
 
 const shortestPauseMs = 250;
 

@@ -2,17 +2,16 @@ import { PortolanError } from "../../errors.ts";
 import { callLost, invalidParams } from "../../protocol/errors.ts";
 import type { Outcome } from "../../protocol/revision.ts";
 import type { ElicitResult, InputRequest } from "../../protocol/types/index.ts";
-import { attempt, type ExplicitQuestions, type Produced, type Run } from "../call/ask.ts";
 import type { ElicitAnswer, FormQuestion, Visit } from "../call/context.ts";
 import type { ServedExchange } from "../call/exchange.ts";
-import type { Runtime } from "../subscribe/runtime.ts";
+import { attempt, type ExplicitQuestions, type Produced, type Run } from "../call/exchange.ts";
+import type { Runtime } from "../subscribe/hub.ts";
 import { Conversation, type Strategy } from "./conversation.ts";
 import { emptyForm, type Form, form, isForm } from "./form.ts";
-import { openState } from "./round-state.ts";
-import { roundsOf } from "./rounds.ts";
+import { openState, roundsOf } from "./round-state.ts";
 
 export { Connection } from "../../jsonrpc/connection.ts";
-export { checkSampling } from "./answers.ts";
+export { checkSampling } from "./conversation.ts";
 
 const maxRounds = 16;
 const manyRounds = 8;

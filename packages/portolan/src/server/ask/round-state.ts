@@ -1,9 +1,12 @@
+import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidState } from "../../protocol/errors.ts";
-import type { Sealer } from "../../storage/crypto.ts";
-import { canonicalJson, sha256 } from "../../storage/crypto.ts";
+import { canonicalJson, createSealer, randomSecret, type Sealer, sha256 } from "../../storage/crypto.ts";
+import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { ServedExchange } from "../call/exchange.ts";
+import type { Runtime } from "../subscribe/hub.ts";
+import type { Conversation, ParkingLot } from "./conversation.ts";
 
 /** What earlier rounds of a call have settled; it travels with the client, sealed. */
 export interface Kept {
@@ -74,4 +77,70 @@ export async function openState(keeper: StateKeeper, exchange: ServedExchange, s
 async function bindingOf({ method, params, principal }: ServedExchange): Promise<string> {
   const { _meta, inputResponses, requestState, ...salient } = params;
   return canonicalJson([method, principal.key, await sha256(canonicalJson(salient))]);
+}
+
+const defaultQuestionTtlMs = 60 * 60_000;
+const maxStateCharacters = 32 * 1024;
+
+/** What the questions of one server need between their rounds. */
+export interface Rounds {
+  readonly keeper: StateKeeper;
+  readonly parking: Parking;
+}
+
+/** Made when the first question is asked: most servers never seal anything. */
+export function roundsOf(runtime: Runtime): Rounds {
+  if (!runtime.rounds) {
+    const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
+    const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
+    const sealer = createSealer({ secrets });
+    runtime.rounds = {
+      keeper: { sealer, storage, ttlMs, maxCharacters: maxStateCharacters },
+      parking: new Parking(questionTtlMs),
+    };
+  }
+  return runtime.rounds;
+}
+
+const defaultTtlMs = 10 * 60_000;
+const maxParked = 1_000;
+
+interface Place {
+  readonly conversation: Conversation;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+/** Handlers that wait in memory for their client's answers; bounded in number and time. */
+export class Parking implements ParkingLot {
+  readonly #places = new Map<string, Place>();
+  readonly #ttlMs: number;
+
+  constructor(ttlMs: number = defaultTtlMs) {
+    this.#ttlMs = ttlMs;
+  }
+
+  park(conversation: Conversation): string {
+    if (this.#places.size >= maxParked) {
+      throw new PortolanError("limit-reached", `${maxParked} handlers wait for answers already; no further one can`);
+    }
+    const handle = crypto.randomUUID();
+    const timer = setTimeout(() => {
+      this.#places.delete(handle);
+      conversation.abandon(new PortolanError("timeout", "The client did not come back with an answer in time"));
+    }, this.#ttlMs);
+    // A waiting handler does not keep a process alive that has nothing else to do.
+    (timer as { unref?: () => void }).unref?.();
+    this.#places.set(handle, { conversation, timer });
+    return handle;
+  }
+
+  find(handle: string): Conversation | undefined {
+    return this.#places.get(handle)?.conversation;
+  }
+
+  /** Forgets a handler that goes on: a second retry with the same state finds nothing, so that none runs twice. */
+  release(handle: string): void {
+    clearTimeout(this.#places.get(handle)?.timer);
+    this.#places.delete(handle);
+  }
 }

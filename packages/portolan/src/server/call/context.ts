@@ -1,8 +1,7 @@
 import type { MaybePromise } from "../../async.ts";
 import type { JsonObject, RequestId } from "../../jsonrpc/message.ts";
 import { mayAsk } from "../../protocol/questions.ts";
-import type { Question } from "../../protocol/revision.ts";
-import { metaOf } from "../../protocol/revision.ts";
+import { metaOf, type Peer, type Question } from "../../protocol/revision.ts";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -16,10 +15,8 @@ import type { Schema } from "../../schema/infer.ts";
 import type { Conversation, Strategy } from "../ask/conversation.ts";
 import type { Form } from "../ask/form.ts";
 import type { FullResult, ServerOptions } from "../define/definition.ts";
-import type { Runtime } from "../subscribe/runtime.ts";
-import { loadAsking } from "./ask.ts";
-import type { Principal, ServedExchange } from "./exchange.ts";
-import { mayLog } from "./logging.ts";
+import type { Runtime } from "../subscribe/hub.ts";
+import { loadAsking, type Principal, type ServedExchange } from "./exchange.ts";
 
 type Asking = typeof import("../ask/questions.ts");
 
@@ -217,4 +214,21 @@ export class HandlerContext<App> implements Context<App> {
     said.catch(() => {});
     return said;
   }
+}
+
+const severity: { [L in LogLevel]: number } = {
+  debug: 0,
+  info: 1,
+  notice: 2,
+  warning: 3,
+  error: 4,
+  critical: 5,
+  alert: 6,
+  emergency: 7,
+};
+
+/** Whether a peer wants log messages of this level; one that never named a level gets what its revision sends unasked. */
+export function mayLog({ logLevel, revision }: Peer, level: LogLevel): boolean {
+  if (logLevel === undefined) return revision.logsUnasked;
+  return severity[level] >= severity[logLevel];
 }

@@ -2,13 +2,13 @@ import { type MaybePromise, whenDone } from "../../async.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams, unknownPrompt } from "../../protocol/errors.ts";
 import { complete, type Outcome } from "../../protocol/revision.ts";
-import type { PromptReturn } from "../define/definition.ts";
+import type { CompleteParams, Completion } from "../../protocol/types/index.ts";
+import type { Completer, PromptReturn, ServerOptions } from "../define/definition.ts";
 import type { CompiledPrompt } from "../define/resources.ts";
-import { runAround } from "../middleware.ts";
-import type { Runtime } from "../subscribe/runtime.ts";
-import { converse, type Produced } from "./ask.ts";
+import { runAround } from "../extension.ts";
+import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
-import type { ServedExchange } from "./exchange.ts";
+import { converse, type Produced, type ServedExchange } from "./exchange.ts";
 
 /** Answers `prompts/get`. */
 export function getPrompt(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
@@ -42,4 +42,64 @@ function getOne(
 
 function describe(description: string | undefined, messages: unknown[]): JsonObject {
   return description === undefined ? { messages } : { description, messages };
+}
+
+const maxValues = 100;
+
+interface Source {
+  readonly completer: Completer<unknown> | undefined;
+  readonly makeApp: ServerOptions<unknown>["app"];
+}
+
+/** Answers `completion/complete`. */
+export function completeArgument(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+  const { argument, context: known } = exchange.params as unknown as CompleteParams;
+  const { completer, makeApp } = sourceOf(runtime, exchange);
+  if (!completer) return complete({ completion: { values: [] } });
+  const suggestions = Array.isArray(completer)
+    ? completer.filter((value) => value.toLowerCase().startsWith(argument.value.toLowerCase()))
+    : (completer as Exclude<typeof completer, readonly string[]>)(
+        argument.value,
+        known?.arguments ?? {},
+        new HandlerContext(exchange, runtime, makeApp),
+      );
+  return whenDone<string[] | Completion, Outcome>(suggestions, (found) =>
+    complete({ completion: toCompletion(found) }),
+  );
+}
+
+function sourceOf(runtime: Runtime, exchange: ServedExchange): Source {
+  const { ref, argument } = exchange.params as unknown as CompleteParams;
+  if (ref.type === "ref/prompt") {
+    const prompt = runtime.snapshot.prompts.find(ref.name, exchange);
+    const args = prompt?.definition.arguments ?? {};
+    if (!prompt) throw invalidParams(`params.ref.name: unknown prompt "${ref.name}"`);
+    if (!Object.hasOwn(args, argument.name)) throw unknownArgument(argument.name, `prompt "${ref.name}"`);
+    return { completer: args[argument.name]?.complete, makeApp: prompt.makeApp };
+  }
+  const template = runtime.snapshot.templates.find(ref.uri, exchange);
+  if (!template) {
+    // A fixed resource is a template without variables: known, with nothing to complete.
+    if (runtime.snapshot.resources.find(ref.uri, exchange)) return { completer: undefined, makeApp: undefined };
+    throw invalidParams(`params.ref.uri: unknown resource template "${ref.uri}"`);
+  }
+  if (!template.template?.variables.includes(argument.name))
+    throw unknownArgument(argument.name, `template "${ref.uri}"`);
+  return { completer: template.definition.complete?.[argument.name], makeApp: template.makeApp };
+}
+
+function unknownArgument(name: string, owner: string): Error {
+  return invalidParams(`params.argument.name: ${owner} has no argument "${name}"`);
+}
+
+function toCompletion(found: string[] | Completion): Completion {
+  const { values, total, hasMore } = Array.isArray(found)
+    ? { values: found, total: found.length, hasMore: false }
+    : found;
+  const isCut = values.length > maxValues;
+  return {
+    values: isCut ? values.slice(0, maxValues) : values,
+    ...(total !== undefined && { total }),
+    ...((isCut || hasMore !== undefined) && { hasMore: isCut || hasMore === true }),
+  };
 }

@@ -5,13 +5,13 @@ import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
 import { complete, type Outcome } from "../../protocol/revision.ts";
 import type { ResourceContents } from "../../protocol/types/index.ts";
 import type { ReadReturn, TemplateValues } from "../define/definition.ts";
-import { keyOf } from "../define/feature-list.ts";
 import type { CompiledResource, CompiledTemplate } from "../define/resources.ts";
-import { runAround } from "../middleware.ts";
-import type { Runtime } from "../subscribe/runtime.ts";
-import { converse, type Produced } from "./ask.ts";
+import { keyOf } from "../define/snapshot.ts";
+import { runAround } from "../extension.ts";
+import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
+import { converse, type Produced } from "./exchange.ts";
 
 const maxUriLength = 8 * 1024;
 const maxListed = 100_000;

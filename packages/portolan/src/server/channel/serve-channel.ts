@@ -1,22 +1,24 @@
 import { PortolanError } from "../../errors.ts";
-import type { Channel } from "../../jsonrpc/channel.ts";
+import type { Channel, Sendable } from "../../jsonrpc/channel.ts";
 import type { Connection } from "../../jsonrpc/connection.ts";
-import type { JsonObject, Message, RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
-import { RpcError } from "../../jsonrpc/message.ts";
+import {
+  type JsonObject,
+  type Message,
+  type RequestId,
+  RpcError,
+  type RpcNotification,
+  type RpcRequest,
+} from "../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
-import type { Peer } from "../../protocol/revision.ts";
-import { metaKeys, metaOf } from "../../protocol/revision.ts";
+import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
-import { loadAsking } from "../call/ask.ts";
 import { collector, problemOfBatch } from "../call/batch.ts";
-import { localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
-import { hear } from "../call/hear.ts";
-import { type Reply, serveExchange, toRpcError } from "../call/serve-exchange.ts";
+import { hear, type Reply, serveExchange, toRpcError } from "../call/dispatch.ts";
+import { loadAsking, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { unexpected } from "../define/check.ts";
 import { runtimeOf, type Served } from "../define/server.ts";
-import type { Runtime } from "../subscribe/runtime.ts";
-import { Outbox } from "./outbox.ts";
+import type { Runtime } from "../subscribe/hub.ts";
 import { peerFromHandshake, Session } from "./session.ts";
 
 export interface ServeChannelOptions {
@@ -281,3 +283,39 @@ function isOpenEnded({ peer, method }: ServedExchange): boolean {
 
 /** A client that pings before it has said who it is. */
 const unknownPeer: Peer = peerFromHandshake({ capabilities: {} });
+
+/** From here on a slow reader is spared what it can do without. */
+const manyUnread = 1_000;
+const maxUnread = 20_000;
+
+/** What is sent on a channel: a peer that does not read loses progress and logs first, then the connection. */
+export class Outbox {
+  readonly #channel: Channel;
+  readonly #overflow: (reason: Error) => void;
+  #unread = 0;
+
+  constructor(channel: Channel, overflow: (reason: Error) => void) {
+    this.#channel = channel;
+    this.#overflow = overflow;
+  }
+
+  send(message: Sendable): void {
+    if (this.#unread > manyUnread && isDispensable(message)) return;
+    const sent = this.#channel.send(message);
+    if (!sent) return;
+    this.#unread += 1;
+    if (this.#unread > maxUnread) {
+      this.#overflow(new PortolanError("limit-reached", `The client has not read ${maxUnread} messages; it is let go`));
+    }
+    const read = () => {
+      this.#unread -= 1;
+    };
+    // A peer that is gone is told nothing more; that is no error of ours.
+    sent.then(read, read);
+  }
+}
+
+function isDispensable(message: Sendable): boolean {
+  if (!("method" in message)) return false;
+  return message.method === "notifications/progress" || message.method === "notifications/message";
+}

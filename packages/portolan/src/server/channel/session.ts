@@ -4,7 +4,7 @@ import { invalidParams } from "../../protocol/errors.ts";
 import type { Peer } from "../../protocol/revision.ts";
 import { negotiate } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
-import { mayLog } from "../call/logging.ts";
+import { mayLog } from "../call/context.ts";
 import { covers, type Listener, maxSubscriptions } from "../subscribe/hub.ts";
 
 /** What a stateful peer may have remembered by its requests. */

@@ -19,9 +19,8 @@ import type {
 } from "../../protocol/types/index.ts";
 import type { Schema } from "../../schema/infer.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { ExplicitQuestions } from "../call/ask.ts";
 import type { Context, RequestContext } from "../call/context.ts";
-import type { Principal } from "../call/exchange.ts";
+import type { ExplicitQuestions, Principal } from "../call/exchange.ts";
 
 /** A whole tool result, for authors who write its content themselves. */
 export interface FullResult<O> extends Omit<CallToolResult, "structuredContent"> {

@@ -10,7 +10,7 @@ import type {
   ServerOptions,
   TemplateDefinition,
 } from "./definition.ts";
-import type { Feature } from "./feature-list.ts";
+import type { Feature } from "./snapshot.ts";
 
 interface Offer extends Feature {
   readonly makeApp: ServerOptions<unknown>["app"];

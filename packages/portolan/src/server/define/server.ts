@@ -1,10 +1,8 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
-import { compileTool } from "../call/call-tool.ts";
 import type { ExtraMethod, Middleware, ServerExtension } from "../extension.ts";
-import type { Audience, Topics } from "../subscribe/hub.ts";
-import { Runtime, tellOperator } from "../subscribe/runtime.ts";
+import { type Audience, Runtime, type Topics, tellOperator } from "../subscribe/hub.ts";
 import { expectFunction, expectFunctionIn, unexpected } from "./check.ts";
 import type {
   ArgumentDefinition,
@@ -15,10 +13,9 @@ import type {
   TemplateDefinition,
   ToolDefinition,
 } from "./definition.ts";
-import { Entries, type Entry } from "./entries.ts";
-import { mounted } from "./mount.ts";
 import { type AnyArguments, compilePrompt, compileResource, compileTemplate } from "./resources.ts";
-import { type NotificationHandler, Snapshot } from "./snapshot.ts";
+import { type Feature, type NotificationHandler, type Parts, Snapshot } from "./snapshot.ts";
+import { compileTool } from "./tools.ts";
 
 const runtimeKey: unique symbol = Symbol("portolan.runtime");
 
@@ -241,4 +238,167 @@ function named(kind: string, name: string): string {
 
 function notServed(made: string, got: unknown): PortolanError {
   return new PortolanError("invalid-argument", `Expected a server ${made}, got ${nameOf(got)}`);
+}
+
+/** One thing a server was told. */
+export type Entry =
+  | { readonly kind: "tools" | "resources" | "templates" | "prompts"; readonly feature: { readonly key: string } }
+  | { readonly kind: "middleware"; readonly feature: Parts["middleware"][number] }
+  | { readonly kind: "extensions"; readonly feature: ServerExtension }
+  | { readonly kind: "method"; readonly name: string; readonly feature: ExtraMethod }
+  | { readonly kind: "notification"; readonly name: string; readonly feature: NotificationHandler };
+
+/** An append-only list that versions share: adding is one step, and no version sees what was added after it. */
+export class Entries {
+  readonly #entries: Entry[];
+  readonly #keys: Map<string, number>;
+  readonly length: number;
+
+  constructor(entries: Entry[], keys: Map<string, number> = new Map(), length: number = entries.length) {
+    this.#entries = entries;
+    this.#keys = keys;
+    this.length = length;
+  }
+
+  add(entry: Entry): Entries {
+    // Another version went its own way from here: this one needs lists of its own.
+    if (this.#entries.length !== this.length) return this.#copy().add(entry);
+    const key = keyOf(entry);
+    if (key !== undefined) {
+      if (this.#keys.has(key))
+        throw new PortolanError("invalid-definition", `${key} is defined twice; names must differ`);
+      this.#keys.set(key, this.length);
+    }
+    this.#entries.push(entry);
+    return new Entries(this.#entries, this.#keys);
+  }
+
+  /** All but one feature; the definition it leaves keeps it. */
+  without(kind: Entry["kind"], key: string): Entries {
+    const kept = this.#entries.slice(0, this.length).filter((entry) => entry.kind !== kind || entryKey(entry) !== key);
+    if (kept.length === this.length) {
+      throw new PortolanError(
+        "invalid-argument",
+        `without: expected one of the ${kind} that are defined, got "${key}"`,
+      );
+    }
+    return kept.reduce((all, entry) => all.add(entry), new Entries([]));
+  }
+
+  #copy(): Entries {
+    const keys = new Map([...this.#keys].filter(([, index]) => index < this.length));
+    return new Entries(this.#entries.slice(0, this.length), keys);
+  }
+
+  toParts(): Parts {
+    const entries = this.#entries.slice(0, this.length);
+    const features = <T>(kind: Entry["kind"]): T[] =>
+      entries.filter((entry) => entry.kind === kind).map((entry) => entry.feature as T);
+    const named = <T>(kind: Entry["kind"]): Map<string, T> =>
+      new Map(
+        entries.flatMap((entry) => (entry.kind === kind && "name" in entry ? [[entry.name, entry.feature as T]] : [])),
+      );
+    return {
+      tools: features("tools"),
+      resources: features("resources"),
+      templates: features("templates"),
+      prompts: features("prompts"),
+      middleware: features("middleware"),
+      extensions: features("extensions"),
+      methods: named("method"),
+      notifications: named("notification"),
+    };
+  }
+}
+
+function keyOf(entry: Entry): string | undefined {
+  if (entry.kind === "middleware") return undefined;
+  if (entry.kind === "extensions") return `Extension "${entry.feature.id}"`;
+  if ("name" in entry) return `The ${entry.kind} "${entry.name}"`;
+  const kinds = { tools: "Tool", resources: "Resource", templates: "Resource template", prompts: "Prompt" };
+  return `${kinds[entry.kind]} "${entry.feature.key}"`;
+}
+
+function entryKey(entry: Entry): string | undefined {
+  return "key" in entry.feature ? entry.feature.key : undefined;
+}
+
+interface Mountable extends Feature {
+  readonly around: readonly Middleware[];
+}
+
+/** The features of a server under a prefix, each inside the middleware of the server it comes from. */
+export function mounted(
+  prefix: string,
+  snapshot: Snapshot,
+): Pick<Parts, "tools" | "resources" | "templates" | "prompts"> {
+  const { tools, prompts, resources, templates } = snapshot.parts;
+  const chain = (method: string) => snapshot.chain(method);
+  return {
+    tools: tools.map((tool) => under(tool, chain("tools/call"), prefix)),
+    prompts: prompts.map((prompt) => under(prompt, chain("prompts/get"), prefix)),
+    resources: resources.map((resource) => under(resource, chain("resources/read"))),
+    templates: templates.map((template) => under(template, chain("resources/read"))),
+  };
+}
+
+/** Inherits from the feature, because parts of it may still be loading. */
+function under<F extends Mountable>(feature: F, chain: readonly Middleware[], prefix?: string): F {
+  const around = [...chain, ...feature.around];
+  if (prefix === undefined) return Object.create(feature, { around: { value: around } });
+  const key = prefix + feature.key;
+  const entry = (): JsonObject => ({ ...feature.entry, name: key });
+  return Object.create(feature, { around: { value: around }, key: { value: key }, entry: { get: entry } });
+}
+
+/** A server whose features change while it is served. */
+export interface LiveServer<App = undefined> extends Served {
+  readonly current: Server<App>;
+  /** Replaces the definition; clients are told once of each list that changed, however often it did in one turn. */
+  update(change: (current: Server<App>) => Server<App>): void;
+  publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
+}
+
+/** Makes a server that may change: requests that run keep the definition they began with. */
+export function live<App>(server: Server<App>): LiveServer<App> {
+  let current = server;
+  const runtime = new Runtime(snapshotOf(server, true));
+  let announced: Snapshot | undefined;
+  const announce = () => {
+    const before = announced;
+    announced = undefined;
+    if (before) for (const topic of changedLists(before, runtime.snapshot)) runtime.hub.publish(topic, {});
+  };
+  return servedBy(
+    {
+      get current() {
+        return current;
+      },
+      update(change: (current: Server<App>) => Server<App>) {
+        expectFunction("update", change, "invalid-argument");
+        const next = change(current);
+        const before = runtime.snapshot;
+        runtime.snapshot = snapshotOf(next, true);
+        current = next;
+        if (announced) return;
+        announced = before;
+        queueMicrotask(announce);
+      },
+      publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience) {
+        publishOn(runtime, topic, payload, audience);
+      },
+    },
+    runtime,
+  );
+}
+
+function changedLists(before: Snapshot, after: Snapshot): string[] {
+  const differ = (a: readonly object[], b: readonly object[]) =>
+    a.length !== b.length || a.some((feature, index) => feature !== b[index]);
+  const topics: string[] = [];
+  if (differ(before.parts.tools, after.parts.tools)) topics.push("tools/list_changed");
+  if (differ(before.parts.prompts, after.parts.prompts)) topics.push("prompts/list_changed");
+  const resources = differ(before.parts.resources, after.parts.resources);
+  if (resources || differ(before.parts.templates, after.parts.templates)) topics.push("resources/list_changed");
+  return topics;
 }

@@ -2,9 +2,9 @@ import { type MaybePromise, whenDone } from "../../async.ts";
 import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
+import type { Visit } from "./endpoint.ts";
 import type { Asked, Protection, Refusal } from "./options.ts";
-import { idOf, sendError } from "./status.ts";
-import type { Visit } from "./visit.ts";
+import { idOf, sendError } from "./reply.ts";
 
 /** The entrance of a protected endpoint. */
 export class Entrance {

@@ -4,22 +4,74 @@ import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
+import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { runtimeOf, type Served } from "../define/server.ts";
-import { readAccept } from "./accept.ts";
-import type { BodyProblem, HttpReply, HttpRequest } from "./adapter.ts";
+import type { Runtime } from "../subscribe/hub.ts";
+import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { Entrance } from "./authorize.ts";
-import { createGuard } from "./guard.ts";
+import {
+  type Accepted,
+  createGuard,
+  isSafeBinding,
+  isUnreadable,
+  preflightHeaders,
+  readAccept,
+  readBody,
+} from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
+import { listenOn, unsafeBinding } from "./node/listen.ts";
+import { type NodeListener, nodeListener } from "./node.ts";
 import { anonymous, protectionOf, type ServeHttpOptions } from "./options.ts";
-import { isUnreadable, readBody } from "./read-body.ts";
-import { Serving } from "./serving.ts";
+import { idOf, sendError } from "./reply.ts";
 import type { Stateful } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
-import { idOf, sendError } from "./status.ts";
-import type { Visit } from "./visit.ts";
+import { Streams } from "./streams.ts";
 
 /** Where the endpoint is unless said otherwise. */
-export const defaultPath = "/mcp";
+const defaultPath = "/mcp";
+
+/** A server that is being served over HTTP. */
+export interface HttpServing extends AsyncDisposable {
+  /** For node:http, and for frameworks that hand on its two objects. */
+  readonly node: NodeListener;
+  /** For runtimes and frameworks of web-standard requests. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Listens by itself, on loopback unless told otherwise; resolves to the address of the endpoint. */
+  listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>;
+  /** Takes no more requests, lets what runs end, and releases everything. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Serves clients of every revision at one address. */
+export function serveHttp(server: Served, options: ServeHttpOptions = {}): HttpServing {
+  const endpoint = new Endpoint(server, options);
+  const { limits = {}, path = defaultPath } = options;
+  const fetches = new Lazy(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
+  const closers: ((graceMs?: number) => Promise<void>)[] = [];
+  const close = async (graceMs?: number): Promise<void> => {
+    await Promise.all([endpoint.close(graceMs), ...closers.splice(0).map((end) => end(graceMs))]);
+  };
+  return {
+    node: nodeListener(endpoint.handle, limits),
+    fetch: async (request) => (await fetches.get())(request),
+    async listen(port = 0, host = "127.0.0.1") {
+      if (!isSafeBinding(host, options)) throw unsafeBinding(host);
+      const listening = await listenOn(nodeListener(ownPathsOnly(endpoint), limits), { port, host, limits });
+      closers.push((graceMs) => listening.close(graceMs));
+      return { url: `${listening.url}${path}`, port: listening.port };
+    },
+    close,
+    [Symbol.asyncDispose]: () => close(),
+  };
+}
+
+/** A server that listens by itself has nothing anywhere else. */
+function ownPathsOnly(endpoint: Endpoint): HttpHandler {
+  return (request, reply) => {
+    if (endpoint.owns(request.path)) endpoint.handle(request, reply);
+    else sendError(reply, 404, { code: -32600, message: "Nothing is served at this path" });
+  };
+}
 
 /** One address for clients of all revisions; which era a request belongs to is decided here and nowhere else. */
 export class Endpoint {
@@ -108,7 +160,8 @@ export class Endpoint {
       return;
     }
     if (this.#guard.isPreflight(request)) {
-      return import("./preflight.ts").then(({ preflightHeaders }) => reply.send(204, preflightHeaders(request)));
+      reply.send(204, preflightHeaders(request));
+      return;
     }
     const headers = this.#guard.corsHeaders(request);
     if (this.#isClosing) {
@@ -199,4 +252,60 @@ export class Endpoint {
     if (version === undefined || request.header(headerKeys.session) !== undefined) return false;
     return !handshakes.some((revision) => revision.version === version);
   }
+}
+
+const defaultKeepAliveMs = 15_000;
+const defaultQuietMs = 5_000;
+
+/** What all requests of an endpoint share. */
+export class Serving {
+  readonly runtime: Runtime;
+  readonly streams: Streams;
+  readonly keepAliveMs: number;
+  readonly quietMs: number;
+  readonly #running = new Set<ServedExchange>();
+  #whenIdle: (() => void)[] = [];
+
+  constructor(runtime: Runtime, options: ServeHttpOptions) {
+    this.runtime = runtime;
+    this.quietMs = options.quietMs ?? defaultQuietMs;
+    this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
+    this.streams = new Streams({ limits: options.limits ?? {}, keepAliveMs: this.keepAliveMs });
+  }
+
+  /** Keeps an exchange that takes time until it is over. */
+  track(exchange: ServedExchange, running: Promise<void>): void {
+    this.#running.add(exchange);
+    running.then(() => {
+      this.#running.delete(exchange);
+      if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+    });
+  }
+
+  /** Tells the operator if something fails that nobody waits for. */
+  watch(work: Promise<void>): void {
+    work.catch((cause) => this.runtime.report(cause));
+  }
+
+  /** Ends what waits for changes with its result, and resolves when nothing runs any more. */
+  drain(): Promise<void> {
+    for (const exchange of this.#running) exchange.endGracefully();
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  /** Gives up what still runs. */
+  cancelAll(reason: Error): void {
+    for (const exchange of this.#running) exchange.cancel(reason);
+    this.streams.closeAll();
+  }
+}
+
+/** One HTTP request that was let in, with what its answer carries in any case. */
+export interface Visit {
+  readonly request: HttpRequest;
+  readonly reply: HttpReply;
+  readonly principal: Principal;
+  readonly headers: HttpHeaders;
+  readonly accepts: Accepted;
 }

@@ -9,9 +9,18 @@ import type {
   HttpRequest,
   TakeBody,
 } from "./adapter.ts";
-import { type BodyLimits, bodyLimits, cutOff, decodeBody, isTooSlow, takenAlready, tooLarge, tooSlow } from "./body.ts";
-import { streamHeaders } from "./event-stream.ts";
+import {
+  type BodyLimits,
+  bodyLimits,
+  cutOff,
+  decodeBody,
+  isTooSlow,
+  takenAlready,
+  tooLarge,
+  tooSlow,
+} from "./guard.ts";
 import type { HttpLimits } from "./options.ts";
+import { streamHeaders } from "./reply.ts";
 
 /** What is answered when nobody is there to read it. */
 const goneStatus = 499;

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { HttpRequest } from "./adapter.ts";
-import { createGuard, isSafeBinding } from "./guard.ts";
+import { createGuard, isSafeBinding, preflightHeaders } from "./guard.ts";
+import { unsafeBinding } from "./node/listen.ts";
 import { anonymous, type ServeHttpOptions } from "./options.ts";
-import { preflightHeaders } from "./preflight.ts";
-import { unsafeBinding } from "./unsafe-binding.ts";
 
 interface Asked {
   readonly method?: string;

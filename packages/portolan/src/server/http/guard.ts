@@ -1,6 +1,9 @@
+import type { MaybePromise } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
-import type { HttpHeaders, HttpRequest } from "./adapter.ts";
-import { protectionOf, type ServeHttpOptions } from "./options.ts";
+import type { readText } from "../../jsonrpc/framing.ts";
+import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
+import type { BodyProblem, HttpHeaders, HttpRequest } from "./adapter.ts";
+import { type HttpLimits, protectionOf, type ServeHttpOptions } from "./options.ts";
 
 /** Refuses a request for what its headers say. */
 export interface Denial {
@@ -164,4 +167,160 @@ function isLoopback(host: string): boolean {
     name === "[::1]" ||
     /^(::ffff:)?127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$/.test(name)
   );
+}
+
+/** What kinds of answer a client takes. */
+export interface Accepted {
+  readonly json: boolean;
+  readonly events: boolean;
+}
+
+const maxTypes = 100;
+const everything: Accepted = { json: true, events: true };
+const json = ["application/json", "application/*", "*/*"];
+const events = ["text/event-stream", "text/*", "*/*"];
+
+/** Reads an Accept header; a client that names no types takes all. */
+export function readAccept(header: string | undefined): Accepted {
+  if (header === undefined || header.trim() === "") return everything;
+  // The header of nearly every client.
+  if (header === "application/json, text/event-stream") return everything;
+  const weights = new Map<string, boolean>();
+  for (const part of header.split(",", maxTypes)) {
+    const [type = "", ...parameters] = part.split(";");
+    const weight = parameters.map((parameter) => parameter.trim().toLowerCase()).find((text) => text.startsWith("q="));
+    weights.set(type.trim().toLowerCase(), weight === undefined || Number(weight.slice(2)) > 0);
+  }
+  return { json: isTaken(json, weights), events: isTaken(events, weights) };
+}
+
+/** The most specific entry decides. */
+function isTaken(types: readonly string[], weights: ReadonlyMap<string, boolean>): boolean {
+  for (const type of types) {
+    const taken = weights.get(type);
+    if (taken !== undefined) return taken;
+  }
+  return false;
+}
+
+/** How much of a body is read, and how long it may take. */
+export interface BodyLimits {
+  readonly bytes: number;
+  readonly ms: number;
+}
+
+/** A body that comes faster than this is not too slow, however long it takes. */
+export const patientBytesPerSecond: number = 64 * 1024;
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+export function bodyLimits(limits: HttpLimits): BodyLimits {
+  return { bytes: limits.bodyBytes ?? 4 * 1024 * 1024, ms: limits.bodyMs ?? 30_000 };
+}
+
+export function tooLarge(limits: BodyLimits): BodyProblem {
+  return { status: 413, why: `The body is too large: expected at most ${limits.bytes} bytes` };
+}
+
+export function tooSlow(limits: BodyLimits): BodyProblem {
+  return { status: 408, why: `The body is too slow: expected all of it within ${limits.ms} ms` };
+}
+
+export function cutOff(): BodyProblem {
+  return { status: 400, why: "The body was cut off" };
+}
+
+export function takenAlready(): BodyProblem {
+  return { status: 400, why: "The body was read before it came here; expected it in `body` of the request" };
+}
+
+export function isTooSlow(bytes: number, elapsedMs: number, limits: BodyLimits): boolean {
+  return elapsedMs > limits.ms && bytes * 1000 < patientBytesPerSecond * elapsedMs;
+}
+
+/** The text of a whole body, without a byte order mark. */
+export function decodeBody(bytes: Uint8Array): string | BodyProblem {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return { status: 400, why: "The body is not valid UTF-8" };
+  }
+}
+
+/** The messages of a body, or what is wrong with it. */
+export function readBody(body: string): MaybePromise<Message | Message[] | Unreadable> {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {}
+  // Nearly every body is one message; batches and what is wrong are looked at by who knows them.
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return import("../../jsonrpc/framing.ts").then(({ readText }) => readOddBody(body, readText));
+  }
+  return checkMessage(value) ?? (value as Message);
+}
+
+/** Whether there is no message; whatever members a message has, it names its protocol. */
+export function isUnreadable(read: Message | Message[] | Unreadable): read is Unreadable {
+  return !Array.isArray(read) && !("jsonrpc" in read);
+}
+
+/** The messages of a body that is a batch, or what is wrong with one that is no message. */
+function readOddBody(body: string, read: typeof readText): Message[] | Unreadable {
+  const found: Message[] = [];
+  let problem: Unreadable | undefined;
+  let isBatch = false;
+  read(body, {
+    message(message) {
+      found.push(message);
+    },
+    batch(messages) {
+      isBatch = true;
+      found.push(...messages);
+    },
+    unreadable(why) {
+      problem = why;
+    },
+  });
+  // Of answers that came together, those that can be read are taken.
+  if (isBatch || found.length > 0) return found;
+  return problem ?? { code: -32700, why: "the body is empty", answerable: true };
+}
+
+const requestHeaders: ReadonlySet<string> = new Set([
+  "accept",
+  "authorization",
+  "content-type",
+  "last-event-id",
+  "mcp-method",
+  "mcp-name",
+  "mcp-protocol-version",
+  "mcp-session-id",
+]);
+const paramPrefix = "mcp-param-";
+const preflightSeconds = "7200";
+
+/** The answer to the browser of an allowed origin that asks what it may send. */
+export function preflightHeaders(request: HttpRequest): HttpHeaders {
+  const headers = allowedHeaders(request.header("access-control-request-headers"));
+  return {
+    "access-control-allow-origin": request.header("origin") ?? "",
+    "access-control-allow-methods": "POST, GET, DELETE",
+    ...(headers !== "" && { "access-control-allow-headers": headers }),
+    "access-control-max-age": preflightSeconds,
+    vary: "Origin, Access-Control-Request-Headers",
+  };
+}
+
+/** The requested headers that pass: parameters of tools have headers of any name under one prefix. */
+function allowedHeaders(requested: string | undefined): string {
+  return (requested ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => requestHeaders.has(name) || (name.startsWith(paramPrefix) && isToken(name)))
+    .join(", ");
+}
+
+function isToken(name: string): boolean {
+  return /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
 }

@@ -5,12 +5,10 @@ import { serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
 import { type Serving as ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Served } from "../define/server.ts";
-import { eventOf } from "./event-stream.ts";
-import { isUnreadable, readBody } from "./read-body.ts";
-import type { Serving } from "./serving.ts";
-import { sendError } from "./status.ts";
+import type { Serving, Visit } from "./endpoint.ts";
+import { isUnreadable, readBody } from "./guard.ts";
+import { eventOf, sendError } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
-import type { Visit } from "./visit.ts";
 
 const idBytes = 24;
 

@@ -1,8 +1,16 @@
-import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/message.ts";
-import { eventOf, wholeStreamHeaders } from "./event-stream.ts";
+import {
+  type ErrorObject,
+  isRequest,
+  type Message,
+  type RequestId,
+  type RpcError,
+  type RpcNotification,
+  type RpcRequest,
+  serialize,
+} from "../../jsonrpc/message.ts";
+import type { HttpHeaders, HttpReply } from "./adapter.ts";
+import type { Visit } from "./endpoint.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
-import type { Visit } from "./visit.ts";
 
 /** Where the messages of a stream go. */
 export interface Outlet {
@@ -157,4 +165,49 @@ function plainOutlet(stream: OpenStream): Outlet {
       stream.end();
     },
   };
+}
+
+const retryMs = 1_000;
+
+/** What events that are sent as one piece say about themselves. */
+export const wholeStreamHeaders: HttpHeaders = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
+
+/** What every event stream says about itself: nobody on the way may keep, change or hold back its events. */
+export const streamHeaders: HttpHeaders = { ...wholeStreamHeaders, "cache-control": "no-cache, no-transform" };
+
+/** One message as an event; JSON text has no raw line ends, so that one line of data is enough. */
+export function eventOf(text: string, id?: string): string {
+  return id === undefined ? `event: message\ndata: ${text}\n\n` : `id: ${id}\nevent: message\ndata: ${text}\n\n`;
+}
+
+/** The event before all others: its id is the start of the stream, and a client that loses it comes back after a while. */
+export function opening(stream: string): string {
+  return `id: ${stream}_\nretry: ${retryMs}\ndata: \n\n`;
+}
+
+const badRequestCodes = [-32020, -32021, -32022];
+
+/** The status that says where an error arose: before there was a request, in finding what it asks for, or while serving it. */
+export function statusOf({ stage, code }: RpcError): number {
+  if (stage === "envelope") return 400;
+  if (stage === "handler") return 200;
+  if (code === -32601) return 404;
+  return badRequestCodes.includes(code) ? 400 : 200;
+}
+
+/** The id under which messages are answered as a whole: that of a single request. */
+export function idOf(messages: Message | Message[]): RequestId | undefined {
+  return !Array.isArray(messages) && isRequest(messages) ? messages.id : undefined;
+}
+
+/** Answers with an error, under the id of the request where it could be read. */
+export function sendError(
+  reply: HttpReply,
+  status: number,
+  error: ErrorObject,
+  id?: RequestId,
+  headers: HttpHeaders = {},
+): void {
+  const body = JSON.stringify({ jsonrpc: "2.0", ...(id !== undefined && { id }), error });
+  reply.send(status, { ...headers, "content-type": "application/json" }, body);
 }

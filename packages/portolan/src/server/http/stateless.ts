@@ -1,18 +1,16 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import type { JsonObject, RpcRequest } from "../../jsonrpc/message.ts";
-import { RpcError, serialize } from "../../jsonrpc/message.ts";
+import { type JsonObject, RpcError, type RpcRequest, serialize } from "../../jsonrpc/message.ts";
 import { invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import { headerKeys, problemOfHeaders } from "../../transport/headers.ts";
+import type { ParamPlan } from "../../transport/param-headers.ts";
+import { serveExchange } from "../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../call/exchange.ts";
-import { serveExchange } from "../call/serve-exchange.ts";
 import type { HttpRequest } from "./adapter.ts";
-import { PostReply } from "./reply.ts";
-import type { Serving } from "./serving.ts";
-import { sendError, statusOf } from "./status.ts";
-import type { Visit } from "./visit.ts";
+import type { Serving, Visit } from "./endpoint.ts";
+import { PostReply, sendError, statusOf } from "./reply.ts";
 
 /** Serves one request that describes itself: nothing is remembered before it or after it. */
 export function serveStateless(serving: Serving, message: RpcRequest, visit: Visit): void {
@@ -81,12 +79,30 @@ function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest)
     repeats.set(schema, isRepeated);
   }
   if (!isRepeated) return;
-  return import("./check-params.ts").then(({ problemOfParams }) => {
-    const problem = problemOfParams(schema, args, request);
+  return import("../../transport/param-headers.ts").then((params) => {
+    const problem = problemOfParams(params, schema, args, request);
     if (problem !== undefined) throw headerMismatch(problem);
   });
 }
 
 function headerMismatch(why: string): RpcError {
   return new RpcError(-32020, `Header mismatch: ${why}`, { stage: "envelope" });
+}
+
+/** Made once for a schema: definitions do not change. */
+const plans = new WeakMap<object, ParamPlan | undefined>();
+
+/** Why the headers that repeat arguments do not say what the body says; undefined when they do. */
+function problemOfParams(
+  { planParamHeaders, problemOfParamHeaders }: typeof import("../../transport/param-headers.ts"),
+  schema: JsonObject,
+  args: JsonObject,
+  request: HttpRequest,
+): string | undefined {
+  if (!plans.has(schema)) {
+    const plan = planParamHeaders(schema);
+    plans.set(schema, "problem" in plan ? undefined : plan);
+  }
+  const plan = plans.get(schema);
+  return plan && problemOfParamHeaders(plan, args, (prefix) => request.headersUnder(prefix));
 }

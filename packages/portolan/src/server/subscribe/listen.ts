@@ -6,8 +6,8 @@ import { complete, metaKeys, type Outcome } from "../../protocol/revision.ts";
 import type { SubscriptionFilter } from "../../protocol/types/index.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { findResource } from "../call/resources.ts";
+import type { Runtime } from "./hub.ts";
 import { covers, maxSubscriptions } from "./hub.ts";
-import type { Runtime } from "./runtime.ts";
 
 type BeginWatch = Parameters<Runtime["hub"]["hold"]>[1];
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { bodyLimits, patientBytesPerSecond } from "../body.ts";
+import { nameOf, PortolanError } from "../../../errors.ts";
+import { bodyLimits, patientBytesPerSecond } from "../guard.ts";
 import type { HttpLimits } from "../options.ts";
 
 export interface ListenOptions {
@@ -96,8 +97,7 @@ function start(server: Server, port: number, host: string): Promise<void> {
       server.on("error", () => {});
       resolve();
     });
-  }).catch(async (error: NodeJS.ErrnoException) => {
-    const { cannotListen } = await import("./cannot-listen.ts");
+  }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(error, port, host);
   });
 }
@@ -119,4 +119,34 @@ async function stop(server: Server, sockets: ReadonlySet<Socket>, graceMs: numbe
 function toUrlHost(host: string): string {
   if (host === "" || host === "::" || host === "0.0.0.0") return "localhost";
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+}
+
+/** Says why nothing can listen there, and what to do. */
+function cannotListen(error: NodeJS.ErrnoException, port: number, host: string): PortolanError {
+  return new PortolanError("invalid-argument", `listen: ${whyNot(error, port, host)}`, { cause: error });
+}
+
+function whyNot(error: NodeJS.ErrnoException, port: number, host: string): string {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return `port ${port} of ${host} is in use; choose another, or 0 for one that is free`;
+    case "EACCES":
+      return `port ${port} of ${host} needs more rights; choose one above 1023`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `${JSON.stringify(host)} is no address of this machine; expected one such as "127.0.0.1"`;
+    case "ERR_SOCKET_BAD_PORT":
+      return `expected a port from 0 to 65535, got ${port}`;
+    default:
+      return error.message;
+  }
+}
+
+/** Says why a server does not listen there, and what to do. */
+export function unsafeBinding(host: string): PortolanError {
+  return new PortolanError(
+    "invalid-argument",
+    `host: expected a loopback address without \`verify\` or \`auth\`, got ${nameOf(host)}; authenticate with \`auth\` or \`verify\`, listen on "127.0.0.1", or set \`dangerouslyAllowUnauthenticated\``,
+  );
 }

@@ -1,11 +1,10 @@
 import { PortolanError } from "../../../errors.ts";
-import type { JsonObject, RequestId, RpcResponse } from "../../../jsonrpc/message.ts";
-import { RpcError } from "../../../jsonrpc/message.ts";
+import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../../../jsonrpc/message.ts";
 import type { InputRequest } from "../../../protocol/types/index.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { ServedExchange } from "../../call/exchange.ts";
 import type { PostReply } from "../reply.ts";
-import type { StandaloneStream } from "./standalone-stream.ts";
+import type { StandaloneStream } from "./get-stream.ts";
 
 const longestQuestionMs = 60 * 60_000;
 const answerMs = 60_000;
@@ -121,4 +120,35 @@ function questionKey(session: string, id: string): string {
 
 function answersKey(session: string, id: string): string {
   return `mcp/answers/${session}/${id}`;
+}
+
+/** The sessions that something is under way for in this process. */
+export class LiveSessions {
+  readonly #storage: Storage;
+  readonly #all = new Map<string, LiveSession>();
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  get(id: string): LiveSession | undefined {
+    return this.#all.get(id);
+  }
+
+  open(id: string): LiveSession {
+    let live = this.#all.get(id);
+    if (!live) {
+      live = new LiveSession(id, this.#storage);
+      this.#all.set(id, live);
+    }
+    return live;
+  }
+
+  forgetIdle(live: LiveSession): void {
+    if (live.isIdle) this.#all.delete(live.id);
+  }
+
+  values(): LiveSession[] {
+    return [...this.#all.values()];
+  }
 }

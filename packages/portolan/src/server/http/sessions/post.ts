@@ -1,38 +1,31 @@
 import { isPromise, type MaybePromise } from "../../../async.ts";
 import { PortolanError } from "../../../errors.ts";
-import type { RpcError } from "../../../jsonrpc/message.ts";
 import {
   isRequest,
+  type JsonObject,
   type Message,
   type RequestId,
+  type RpcError,
   type RpcNotification,
   type RpcRequest,
   serialize,
 } from "../../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest } from "../../../protocol/errors.ts";
+import type { InputRequest } from "../../../protocol/types/index.ts";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import { collector, problemOfBatch } from "../../call/batch.ts";
-import { ServedExchange } from "../../call/exchange.ts";
-import { hear } from "../../call/hear.ts";
-import { type Reply, serveExchange } from "../../call/serve-exchange.ts";
-import { peerFromHandshake } from "../../channel/session.ts";
+import { hear, type Reply, serveExchange } from "../../call/dispatch.ts";
+import { type ReturnPath, ServedExchange } from "../../call/exchange.ts";
+import { expectRoom, peerFromHandshake, type Remembering } from "../../channel/session.ts";
+import type { Serving, Visit } from "../endpoint.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
-import { PostReply } from "../reply.ts";
-import type { Serving } from "../serving.ts";
-import { idOf, sendError, statusOf } from "../status.ts";
-import type { Visit } from "../visit.ts";
-import { EventLog } from "./event-log.ts";
-import { findSession } from "./find-session.ts";
+import { idOf, PostReply, sendError, statusOf } from "../reply.ts";
+import { EventLog, Recorder } from "./event-log.ts";
 import { GetStreams } from "./get-stream.ts";
-import { LiveSession } from "./live-session.ts";
-import { LiveSessions } from "./live-sessions.ts";
-import { Recorder } from "./recorder.ts";
-import { remembering } from "./remembering.ts";
-import { SessionCall, type SessionParts } from "./session-call.ts";
-import { type KnownSession, Sessions } from "./sessions.ts";
-import { StreamClaims } from "./stream-claims.ts";
+import { LiveSession, LiveSessions } from "./live-session.ts";
+import { findSession, type KnownSession, Sessions, StreamClaims } from "./sessions.ts";
 
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
@@ -246,4 +239,75 @@ export class Stateful {
 
 function requestStatus(error: RpcError): number {
   return error.stage === "envelope" ? statusOf(error) : 200;
+}
+
+/** What the requests of all sessions need. */
+export interface SessionParts {
+  readonly live: LiveSessions;
+  remember(id: string): Remembering;
+}
+
+/** The way back to the client of a session: an object with methods, because every request pays for it. */
+export class SessionCall implements ReturnPath {
+  readonly writesText = true;
+  readonly #id: string;
+  readonly #answer: PostReply;
+  readonly #parts: SessionParts;
+
+  constructor(id: string, answer: PostReply, parts: SessionParts) {
+    this.#id = id;
+    this.#answer = answer;
+    this.#parts = parts;
+  }
+
+  get session(): Remembering {
+    return this.#parts.remember(this.#id);
+  }
+
+  notify(method: string, params: JsonObject): void {
+    this.#answer.say({ jsonrpc: "2.0", method, params });
+  }
+
+  hangUp(): void {
+    this.#answer.hangUp();
+  }
+
+  async ask(exchange: ServedExchange, question: InputRequest): Promise<JsonObject> {
+    const live = this.#parts.live.open(this.#id);
+    try {
+      return await live.ask(exchange, this.#answer, question);
+    } finally {
+      this.#parts.live.forgetIdle(live);
+    }
+  }
+}
+
+/** What requests have remembered goes into the record of their session, and to the stream that tells of changes. */
+export function remembering(
+  sessions: Sessions,
+  id: string,
+  live: LiveSessions,
+  announce: () => Promise<void>,
+): Remembering {
+  return {
+    async setLogLevel(logLevel) {
+      live.get(id)?.standalone?.session.setLogLevel(logLevel);
+      await sessions.change(id, () => ({ logLevel }));
+      await announce();
+    },
+    async subscribe(uri, hold) {
+      await live.get(id)?.standalone?.session.subscribe(uri, hold);
+      await sessions.change(id, ({ uris }) => {
+        if (uris.includes(uri)) return {};
+        expectRoom(uris.length);
+        return { uris: [...uris, uri] };
+      });
+      await announce();
+    },
+    async unsubscribe(uri) {
+      live.get(id)?.standalone?.session.unsubscribe(uri);
+      await sessions.change(id, ({ uris }) => ({ uris: uris.filter((other) => other !== uri) }));
+      await announce();
+    },
+  };
 }

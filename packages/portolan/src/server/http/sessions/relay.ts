@@ -1,5 +1,5 @@
 import type { Storage } from "../../../storage/storage.ts";
-import type { Publication, Runtime } from "../../subscribe/runtime.ts";
+import type { Publication, Runtime } from "../../subscribe/hub.ts";
 
 const topicName = "mcp/publish";
 

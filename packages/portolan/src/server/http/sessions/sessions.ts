@@ -1,10 +1,14 @@
-import type { MaybePromise } from "../../../async.ts";
+import { type MaybePromise, whenDone } from "../../../async.ts";
+import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
-import { revisions } from "../../../protocol/revisions/index.ts";
+import { handshakes, revisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
 import { toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
+import { headerKeys } from "../../../transport/headers.ts";
+import type { Visit } from "../endpoint.ts";
 import type { SessionOptions } from "../options.ts";
+import { sendError } from "../reply.ts";
 
 const defaultIdleMs = 30 * 60_000;
 const defaultMax = 10_000;
@@ -186,4 +190,64 @@ function ofPrincipal(session: KnownSession | undefined, principal: string): Know
 
 function keyOf(id: string): string {
   return `mcp/session/${id}`;
+}
+
+/** The session of a request; answers the request itself when there is none. */
+export function findSession(
+  sessions: Sessions,
+  { request, reply, principal, headers }: Visit,
+  requestId?: RequestId,
+): MaybePromise<KnownSession | undefined> {
+  const id = request.header(headerKeys.session);
+  const version = request.header(headerKeys.version);
+  if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
+    const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
+    sendError(reply, 400, { code: -32600, message }, requestId, headers);
+    return undefined;
+  }
+  if (id === undefined) {
+    const message = "Mcp-Session-Id: expected the header of a session, which begins with an initialize request";
+    sendError(reply, 400, { code: -32600, message }, requestId, headers);
+    return undefined;
+  }
+  return whenDone(sessions.find(id, principal.key), (known) => {
+    if (known) return known;
+    sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, requestId, headers);
+    return undefined;
+  });
+}
+
+/** A claim outlives a missed keep-alive by half. */
+const patience = 1.5;
+
+/**
+ * Who holds the stream of an anonymous session, in whichever process: as long as its keep-alives pass, nobody who knows
+ * the session can take it away.
+ */
+export class StreamClaims {
+  readonly #storage: Storage;
+  readonly #ttlMs: number;
+
+  constructor(storage: Storage, keepAliveMs: number) {
+    this.#storage = storage;
+    this.#ttlMs = keepAliveMs * patience;
+  }
+
+  /** Whether another one holds it, who can prove it. */
+  async isHeldFrom(session: string, proof: string | undefined): Promise<boolean> {
+    const held = await this.#storage.kv.get(claimKey(session));
+    return held !== undefined && held !== proof;
+  }
+
+  async hold(session: string, proof: string): Promise<void> {
+    await this.#storage.kv.set(claimKey(session), proof, { ttlMs: this.#ttlMs });
+  }
+
+  async release(session: string): Promise<void> {
+    await this.#storage.kv.delete(claimKey(session));
+  }
+}
+
+function claimKey(session: string): string {
+  return `mcp/stream/${session}`;
 }

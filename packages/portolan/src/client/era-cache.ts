@@ -1,8 +1,8 @@
 import { revisions } from "../protocol/revisions/index.ts";
 import { object, oneOf, optional, record, string } from "../schema/shape.ts";
 import type { KeyValue } from "../storage/storage.ts";
+import type { ServerProfile } from "./api.ts";
 import { toError } from "./failures.ts";
-import type { ServerProfile } from "./profile.ts";
 
 const prefix = "portolan/era/";
 const ttlMs = 7 * 24 * 60 * 60_000;
