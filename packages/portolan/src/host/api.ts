@@ -18,7 +18,7 @@ import type { Run, RunOptions, RunState, Task } from "./agent/run.ts";
 import type { SamplingLimits } from "./answers/budget.ts";
 import type { RootDefinition } from "./answers/roots.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
-import type { OfferLimits } from "./catalog/offers.ts";
+import type { OfferLimits } from "./catalog/load-lists.ts";
 import type { ServerEntry, ServerSettings, Way } from "./entry.ts";
 import type { EventFilter, HostEvent } from "./events.ts";
 import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";

@@ -1,10 +1,10 @@
 import { createMemoryStorage } from "../storage/memory.ts";
 import { partOf } from "../storage/part.ts";
 import type { Host, HostOptions } from "./api.ts";
-import { checkHostOptions } from "./check-options.ts";
 import { toEntry } from "./definition.ts";
 import type { ServerEntry } from "./entry.ts";
 import { LocalHost } from "./host.ts";
+import { checkHostOptions } from "./options.ts";
 import { createGrants } from "./policy/index.ts";
 
 /** Brings servers together under one user's control. Nothing is started before it is needed. */

@@ -1,7 +1,7 @@
 import type { Change } from "../client/api.ts";
 import type { Progress } from "../client/options.ts";
 import type { LogLevel } from "../protocol/types/index.ts";
-import type { OfferKind } from "./catalog/offers.ts";
+import type { OfferKind } from "./catalog/load-lists.ts";
 import { Feed } from "./feed.ts";
 import type { ChangedDefinition } from "./policy/index.ts";
 import type { Question } from "./questions.ts";

@@ -23,7 +23,6 @@ import type { CompleteOptions, Host, HostCallOptions, HostOptions, ReadyOptions,
 import { Asking } from "./asking.ts";
 import { Calls, plain } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
-import { checkRunOptions } from "./check-options.ts";
 import { Consent } from "./consent.ts";
 import { toEntry } from "./definition.ts";
 import { Diary } from "./diary.ts";
@@ -33,6 +32,7 @@ import { createHostFeed, type EventFilter, type HostEvent, wants } from "./event
 import { ExposedRoots } from "./exposed-roots.ts";
 import type { Feed } from "./feed.ts";
 import { Gate } from "./gate.ts";
+import { checkRunOptions } from "./options.ts";
 import { type ChangedDefinition, compilePolicy, createPins, type Grants, hintsOf } from "./policy/index.ts";
 import type { Question, TrustVerdict } from "./questions.ts";
 import { Servers } from "./servers.ts";

@@ -6,7 +6,7 @@ import type { Answers } from "../client/options.ts";
 import { PortolanError } from "../errors.ts";
 import { logLevels } from "../protocol/log-levels.ts";
 import type { Implementation, LogLevel, LogMessageParams } from "../protocol/types/index.ts";
-import { nothing, type OfferKind, type OfferLimits, type Offers, readOffers } from "./catalog/offers.ts";
+import { nothing, type OfferKind, type OfferLimits, type Offers, readOffers } from "./catalog/load-lists.ts";
 import { Pace } from "./catalog/pace.ts";
 import { openConnection } from "./connection.ts";
 import type { ServerEntry } from "./entry.ts";

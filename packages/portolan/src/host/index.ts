@@ -49,7 +49,7 @@ export type {
   ServerDefinition,
 } from "./api.ts";
 export type { CatalogTool, CatalogView, Of } from "./catalog/catalog.ts";
-export type { OfferKind, OfferLimits } from "./catalog/offers.ts";
+export type { OfferKind, OfferLimits } from "./catalog/load-lists.ts";
 export {
   type ConfigFormat,
   type ConfigLevel,

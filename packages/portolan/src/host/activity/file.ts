@@ -12,7 +12,7 @@ export interface ActivityFileOptions extends ActivityOptions {
  * killed has left unfinished is mended first. On Node.
  */
 export async function openActivityFile(path: string, options: ActivityFileOptions = {}): Promise<ActivityLog> {
-  const { fileSink } = await import("../node/activity-file.ts");
+  const { fileSink } = await import("./node/file.ts");
   return openActivity(await fileSink(path, options), options);
 }
 
@@ -21,6 +21,6 @@ export async function verifyActivityFile(
   path: string,
   options: { readonly contains?: string } = {},
 ): Promise<ActivityVerdict> {
-  const { verifyFile } = await import("../node/activity-file.ts");
+  const { verifyFile } = await import("./node/file.ts");
   return verifyFile(path, options.contains);
 }

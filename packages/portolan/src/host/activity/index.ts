@@ -12,4 +12,4 @@ export { type ActivityOptions, openActivity } from "./log.ts";
 export { type MemorySink, memorySink } from "./memory-sink.ts";
 export { createRedactor, type Redactor, redact } from "./redact.ts";
 export type { ActivityBlock, ActivityHead, ActivityReading, ActivitySink, ActivityText } from "./sink.ts";
-export { storageSink } from "./storage-sink.ts";
+export { storageSink } from "./sinks.ts";

@@ -3,7 +3,7 @@ import { PortolanError } from "../../errors.ts";
 import type { CallToolResult, ToolResultContent } from "../../protocol/types/index.ts";
 import type { Conversation, Host, HostCallOptions } from "../api.ts";
 import { display } from "../display/index.ts";
-import { type Presentation, toAttachment, toFailure, toToolResult } from "./content.ts";
+import { type Presentation, toAttachment, toFailure, toToolResult } from "./prompt.ts";
 import type { RunEvent, RunOptions, WantedCall } from "./run.ts";
 import type { Toolbox } from "./toolbox.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SamplingMessage } from "../../protocol/types/index.ts";
-import { Aside } from "./content.ts";
 import { fit } from "./context.ts";
+import { Aside } from "./prompt.ts";
 
 /** A call's result of about so many tokens. */
 function result(id: string, tokens: number): SamplingMessage {

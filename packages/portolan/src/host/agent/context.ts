@@ -1,7 +1,7 @@
 import type { ModelTool } from "../../models/model.ts";
 import { estimateTokens } from "../../models/tokens.ts";
 import type { SamplingContent, SamplingMessage } from "../../protocol/types/index.ts";
-import type { Aside } from "./content.ts";
+import type { Aside } from "./prompt.ts";
 
 /** What a request to a model holds. */
 export interface Request {

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Tool } from "../../protocol/types/index.ts";
 import { Catalog } from "./catalog.ts";
+import { nothing } from "./load-lists.ts";
 import { modelNameOf } from "./model-name.ts";
-import { nothing } from "./offers.ts";
 import { wordsOf } from "./search.ts";
 
 function tool(name: string, description = ""): Tool {

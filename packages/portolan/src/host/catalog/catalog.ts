@@ -1,6 +1,6 @@
 import type { Prompt, Resource, ResourceTemplate, Tool } from "../../protocol/types/index.ts";
+import type { Offers } from "./load-lists.ts";
 import { modelNameOf } from "./model-name.ts";
-import type { Offers } from "./offers.ts";
 import { type Found, Index, search } from "./search.ts";
 
 /** A tool of one of the servers. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createMemoryStorage } from "../../storage/memory.ts";
+import { nothing, type Offers } from "./load-lists.ts";
 import { OfferMemory } from "./memory.ts";
-import { nothing, type Offers } from "./offers.ts";
 
 const server = { name: "s", digest: "d" };
 

@@ -1,6 +1,6 @@
 import { array, object, optional, record, string } from "../../schema/shape.ts";
 import type { KeyValue } from "../../storage/storage.ts";
-import type { Offers } from "./offers.ts";
+import type { Offers } from "./load-lists.ts";
 
 const maxChars = 4 * 1024 * 1024;
 const shape = object({

@@ -1,4 +1,3 @@
-export { compilePolicy } from "./compile.ts";
 export { canonicalDefinition, definitionDigest } from "./definition.ts";
 export { type DefinitionChange, diffDefinitions, renderChanges } from "./diff.ts";
 export {
@@ -20,4 +19,5 @@ export {
   type Pins,
   type PinsOptions,
 } from "./pins.ts";
+export { compilePolicy } from "./policy.ts";
 export type { ArgumentTest, Caution, Decision, Effect, Policy, PolicyCall, Rule } from "./rule.ts";

@@ -1,14 +1,7 @@
 import { open, readFile, stat, truncate } from "node:fs/promises";
-import { isSealOf, parseSeal, type Seal, sealBody } from "../activity/chain.ts";
-import { type ActivityHead, emptyHead } from "../activity/sink.ts";
-import {
-  type ActivityFiles,
-  type ActivityPlace,
-  countAside,
-  isMissing,
-  readPlace,
-  writePlace,
-} from "./activity-head.ts";
+import { isSealOf, parseSeal, type Seal, sealBody } from "../chain.ts";
+import { type ActivityHead, emptyHead } from "../sink.ts";
+import { type ActivityFiles, type ActivityPlace, countAside, isMissing, readPlace, writePlace } from "./head.ts";
 
 /**
  * Where the log really ends, to be called under the lock. The kept place may be one block behind, when its writer was

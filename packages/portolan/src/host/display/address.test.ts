@@ -1,6 +1,6 @@
 import { domainToUnicode } from "node:url";
 import { describe, expect, test } from "vitest";
-import { inspectHost } from "./inspect-host.ts";
+import { inspectHost } from "./address.ts";
 import { toUnicodeHost } from "./punycode.ts";
 
 test("an ordinary address has no warnings", () => {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import type { ActivityHead } from "../activity/sink.ts";
+import type { ActivityHead } from "../sink.ts";
 
 /** Where the next block of a log goes. */
 export interface ActivityPlace {

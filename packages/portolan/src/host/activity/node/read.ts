@@ -1,8 +1,8 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { basename } from "node:path";
-import { holdFileLock } from "../../storage/node/file-lock.ts";
-import type { ActivityReading, ActivityText } from "../activity/sink.ts";
-import { type ActivityFiles, countAside, isMissing, readPlace } from "./activity-head.ts";
+import { holdFileLock } from "../../../storage/node/file-lock.ts";
+import type { ActivityReading, ActivityText } from "../sink.ts";
+import { type ActivityFiles, countAside, isMissing, readPlace } from "./head.ts";
 
 const chunkBytes = 65_536;
 /** Longer than any line that we write. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { echo } from "../../models/echo.ts";
 import type { ContentBlock } from "../../protocol/types/index.ts";
-import { Aside, toAttachment, toMessages, toToolResult } from "./content.ts";
+import { Aside, toAttachment, toMessages, toToolResult } from "./prompt.ts";
 
 const blind = { ...echo(), capabilities: { tools: true, images: false } };
 const seeing = { ...echo(), capabilities: { tools: true, images: true } };

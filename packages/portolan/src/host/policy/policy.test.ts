@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Tool, ToolAnnotations } from "../../protocol/types/index.ts";
-import { compilePolicy } from "./compile.ts";
 import { hintsOf } from "./hints.ts";
+import { compilePolicy } from "./policy.ts";
 import type { Effect, PolicyCall, Rule } from "./rule.ts";
 
 const definition: Tool = { name: "push", inputSchema: { type: "object" } };

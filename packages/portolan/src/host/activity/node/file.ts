@@ -1,12 +1,12 @@
 import { mkdir, rename, stat, truncate } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { holdFileLock } from "../../storage/node/file-lock.ts";
-import type { ActivityVerdict } from "../activity/entry.ts";
-import type { ActivityBlock, ActivityHead, ActivityReading, ActivitySink } from "../activity/sink.ts";
-import { verifyActivity } from "../activity/verify.ts";
-import { type ActivityFiles, type ActivityPlace, filesOf, writePlace } from "./activity-head.ts";
-import { appendTo, mend } from "./activity-mend.ts";
-import { readFiles } from "./activity-read.ts";
+import { holdFileLock } from "../../../storage/node/file-lock.ts";
+import type { ActivityVerdict } from "../entry.ts";
+import type { ActivityBlock, ActivityHead, ActivityReading, ActivitySink } from "../sink.ts";
+import { verifyActivity } from "../verify.ts";
+import { type ActivityFiles, type ActivityPlace, filesOf, writePlace } from "./head.ts";
+import { appendTo, mend } from "./mend.ts";
+import { readFiles } from "./read.ts";
 
 /** A log in a file: lines of JSON, with its head beside it, for any number of processes. */
 export async function fileSink(path: string, options: { readonly maxBytes?: number } = {}): Promise<ActivitySink> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { ActivityEntry } from "./entry.ts";
 import { openActivity } from "./log.ts";
-import { storageSink } from "./storage-sink.ts";
+import { storageSink } from "./sinks.ts";
 import { verifyActivity } from "./verify.ts";
 
 async function collect(entries: AsyncIterable<ActivityEntry>): Promise<ActivityEntry[]> {
