@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { describeForTrust } from "../../../packages/portolan/src/host/config/trust.ts";
-import type { ServerEntry } from "../../../packages/portolan/src/host/entry.ts";
+import type { ServerEntry } from "../../../packages/portolan/src/host/options.ts";
 import { type FindOptions, findConfigs, readConfigs } from "../../../packages/portolan/src/host/node/config/index.ts";
 
 function folderWith(files: { readonly [path: string]: string }): string {

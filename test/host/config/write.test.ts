@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "rolldown";
 import { expect, onTestFinished, test } from "vitest";
-import type { ServerEntry } from "../../../packages/portolan/src/host/entry.ts";
+import type { ServerEntry } from "../../../packages/portolan/src/host/options.ts";
 import { readConfigs, writeServer } from "../../../packages/portolan/src/host/node/config/index.ts";
 
 function emptyFolder(): string {

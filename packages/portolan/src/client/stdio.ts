@@ -7,7 +7,7 @@ import { serialize } from "../jsonrpc/message.ts";
 import type { Link, LinkEvents, Sink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
 import { launch, ProcessGroup } from "./node/process.ts";
-import { StderrTail } from "./node/stderr.ts";
+import { endOf, failedStart, StderrTail } from "./node/stderr.ts";
 import type { CommandTarget } from "./options.ts";
 
 export { childEnvironment, type Environment } from "./node/process.ts";
@@ -79,7 +79,7 @@ export class ProcessChannel implements Channel {
     try {
       this.#child = launch(this.#target);
     } catch (error) {
-      this.#endWith(({ failedStart }) => failedStart(this.#target, error));
+      this.#end(failedStart(this.#target, error));
       return;
     }
     this.#listen(this.#child, incoming);
@@ -121,7 +121,7 @@ export class ProcessChannel implements Channel {
     stderr?.on("error", () => {});
     stdin?.on("drain", () => this.#settle());
     stdin?.on("error", () => this.#fade("closed its standard input"));
-    child.on("error", (error) => this.#endWith(({ failedStart }) => failedStart(this.#target, error)));
+    child.on("error", (error) => this.#end(failedStart(this.#target, error)));
     child.on("exit", (code, signal) => {
       this.#happened = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
       this.#fade(this.#happened);
@@ -161,16 +161,7 @@ export class ProcessChannel implements Channel {
   }
 
   #lose(): void {
-    this.#endWith(({ endOf }) => endOf(this.#target, this.#happened ?? "is gone", this.stderr));
-  }
-
-  /** Ends with a reason; what finds the words for it is loaded when a process is lost. */
-  #endWith(explain: (report: typeof import("./node/stderr.ts")) => Error): void {
-    if (this.#isClosed) return;
-    import("./node/stderr.ts").then(
-      (report) => this.#end(explain(report)),
-      (failure) => this.#end(failure),
-    );
+    this.#end(endOf(this.#target, this.#happened ?? "is gone", this.stderr));
   }
 
   #end(reason?: Error): void {

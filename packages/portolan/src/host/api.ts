@@ -1,6 +1,7 @@
+import type { Change, ServerProfile } from "../client/api.ts";
 import type { Clock } from "../client/deadlines.ts";
 import type { HttpAuth } from "../client/http/options.ts";
-import type { CallOptions } from "../client/options.ts";
+import type { CallOptions, Progress } from "../client/options.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Model } from "../models/model.ts";
 import type {
@@ -15,15 +16,14 @@ import type {
 import type { KeyValue } from "../storage/storage.ts";
 import type { ActivityLog } from "./activity/index.ts";
 import type { Run, RunOptions, RunState, Task } from "./agent/run.ts";
-import type { SamplingLimits } from "./answers/budget.ts";
-import type { RootDefinition } from "./answers/roots.ts";
+import type { RootDefinition } from "./answers/forms.ts";
+import type { SamplingLimits } from "./answers/sampling.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
-import type { OfferLimits } from "./catalog/load-lists.ts";
-import type { ServerEntry, ServerSettings, Way } from "./entry.ts";
-import type { EventFilter, HostEvent } from "./events.ts";
+import type { OfferKind, OfferLimits } from "./catalog/load-lists.ts";
+import { Feed } from "./feed.ts";
+import type { ServerEntry, ServerSettings, Source, Way } from "./options.ts";
 import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";
 import type { HostAnswers, Question, TrustVerdict } from "./questions.ts";
-import type { ServerStatus } from "./status.ts";
 
 /** A server as an application names it: how it is reached, and what is to be known of it. */
 export type ServerDefinition = Way & ServerSettings;
@@ -158,4 +158,134 @@ export interface Host extends AsyncDisposable {
   setRoots(roots: readonly RootDefinition[]): Promise<void>;
   /** Ends every server and every run. */
   close(): Promise<void>;
+}
+
+/** Something that an interface may want to show. */
+export type HostEvent =
+  | { readonly kind: "server"; readonly server: string; readonly status: ServerStatus }
+  /** What a server offers is another now. */
+  | { readonly kind: "catalog"; readonly server: string; readonly changed: OfferKind }
+  /** A definition has changed since it was accepted, and cannot be used until it is again. */
+  | { readonly kind: "definition"; readonly server: string; readonly change: ChangedDefinition }
+  | { readonly kind: "resource"; readonly server: string; readonly uri: string }
+  | {
+      readonly kind: "call";
+      readonly server: string;
+      readonly id: string;
+      readonly name: string;
+      readonly run?: string;
+    }
+  | {
+      readonly kind: "progress";
+      readonly server: string;
+      readonly id: string;
+      readonly name: string;
+      readonly progress: Progress;
+    }
+  /** A call has ended in one way or another. */
+  | {
+      readonly kind: "ended";
+      readonly server: string;
+      readonly id: string;
+      readonly name: string;
+      readonly how: "done" | "failed" | "cancelled";
+      readonly ms: number;
+    }
+  | {
+      readonly kind: "log";
+      readonly server: string;
+      readonly level: LogLevel;
+      readonly logger?: string;
+      readonly data: unknown;
+    }
+  | { readonly kind: "stderr"; readonly server: string; readonly line: string }
+  | { readonly kind: "question"; readonly server: string; readonly question: Question }
+  /** A question needs no answer any more. */
+  | { readonly kind: "answered"; readonly server: string; readonly question: Question }
+  /** Something odd that failed no call. */
+  | { readonly kind: "warning"; readonly server: string; readonly message: string }
+  /** So many events were not kept for a reader that was too slow. */
+  | { readonly kind: "lost"; readonly server: ""; readonly count: number };
+
+export type HostEventKind = HostEvent["kind"];
+
+/** Which events to hear of; all unless said. */
+export interface EventFilter {
+  readonly kinds?: readonly HostEventKind[];
+  readonly server?: string;
+}
+
+export function createHostFeed(): Feed<HostEvent> {
+  return new Feed<HostEvent>({
+    keyOf(event) {
+      if (event.kind === "progress") return `progress ${event.id}`;
+      if (event.kind === "server") return `server ${event.server}`;
+      if (event.kind === "catalog") return `catalog ${event.server} ${event.changed}`;
+      return event.kind === "resource" ? `resource ${event.server} ${event.uri}` : undefined;
+    },
+    lost: (count) => ({ kind: "lost", server: "", count }),
+  });
+}
+
+/** Whether an event is wanted. */
+export function wants({ kinds, server }: EventFilter): (event: HostEvent) => boolean {
+  const set = kinds && new Set<string>(kinds);
+  return (event) => (set?.has(event.kind) ?? true) && (server === undefined || event.server === server);
+}
+
+/** The kinds of lists that a change is about. */
+export function offersChangedBy(change: Change): OfferKind | undefined {
+  return change.kind === "resource" ? undefined : change.kind;
+}
+
+/** What a server is doing, as far as its user is concerned. */
+export type ServerState =
+  /** Switched off by the configuration or the user. */
+  | "disabled"
+  /** Its entry cannot be used as it is. */
+  | "misconfigured"
+  /** Nobody has said yet that it may be started. */
+  | "untrusted"
+  /** It will be started when it is needed. */
+  | "idle"
+  | "starting"
+  | "ready"
+  /** It failed: calls fail at once until it is tried again. */
+  | "down"
+  /** Somebody must sign in first. */
+  | "login"
+  /** It was removed, or the host is closed. */
+  | "closed";
+
+/** A server as an interface shows it. */
+export interface ServerStatus {
+  readonly name: string;
+  readonly state: ServerState;
+  readonly source: Source;
+  /** Why it is in this state, and what to do, where there is something to say. */
+  readonly reason?: string;
+  /** Who answered, once somebody has. */
+  readonly profile?: ServerProfile;
+  readonly pid?: number;
+  /** The end of what it wrote to its standard error. */
+  readonly stderr?: string;
+  /** How long the last start took. */
+  readonly startMs?: number;
+  /** How often it was started again after it was lost. */
+  readonly restarts: number;
+  /** In so many milliseconds it is tried again. */
+  readonly retryInMs?: number;
+}
+
+/** Why a server is in its state, also where that needs no word beside its state. */
+export function whyOf({ state, reason }: Pick<ServerStatus, "state" | "reason">): string | undefined {
+  if (reason !== undefined || state !== "untrusted") return reason;
+  return "nobody has agreed to it: give the host `answers.trust`, or call `host.trust`";
+}
+
+/** Why a server takes no part in a run; one without a status is not there. */
+export function absence(name: string, status?: ServerStatus): string {
+  if (!status) return `${name} takes no part: there is no such server`;
+  const why = whyOf(status);
+  return `${name} takes no part: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
 }

@@ -10,33 +10,52 @@ import type {
   LogLevel,
   ReadResourceResult,
 } from "../protocol/types/index.ts";
+import { createMemoryStorage } from "../storage/memory.ts";
+import { partOf } from "../storage/part.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
-import type { Run, RunApproval, RunOptions, RunState, Task } from "./agent/run.ts";
-import { type StartedRun, startRun } from "./agent/start.ts";
-import { checkTask, isState } from "./agent/state.ts";
-import { type AnswersRoom, answersFor } from "./answers/answers-for.ts";
-import { createBudgets } from "./answers/budget.ts";
-import { createRates } from "./answers/rate.ts";
-import type { RootDefinition } from "./answers/roots.ts";
-import type { CompleteOptions, Host, HostCallOptions, HostOptions, ReadyOptions, ServerDefinition } from "./api.ts";
-import { Asking } from "./asking.ts";
-import { Calls, plain } from "./calls.ts";
+import { checkTask, isState } from "./agent/prompt.ts";
+import {
+  type Run,
+  type RunApproval,
+  type RunOptions,
+  type RunState,
+  type StartedRun,
+  startRun,
+  type Task,
+} from "./agent/run.ts";
+import { createRates, type RootDefinition } from "./answers/forms.ts";
+import { type AnswersRoom, answersFor, createBudgets } from "./answers/sampling.ts";
+import {
+  type CompleteOptions,
+  createHostFeed,
+  type EventFilter,
+  type Host,
+  type HostCallOptions,
+  type HostEvent,
+  type HostOptions,
+  type ReadyOptions,
+  type ServerDefinition,
+  type ServerStatus,
+  wants,
+} from "./api.ts";
+import { Calls, Diary, plain } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
-import { Consent } from "./consent.ts";
-import { toEntry } from "./definition.ts";
-import { Diary } from "./diary.ts";
+import { Asking, Consent } from "./consent.ts";
 import { skeletonOf } from "./display/index.ts";
-import type { ServerEntry } from "./entry.ts";
-import { createHostFeed, type EventFilter, type HostEvent, wants } from "./events.ts";
-import { ExposedRoots } from "./exposed-roots.ts";
 import type { Feed } from "./feed.ts";
-import { Gate } from "./gate.ts";
-import { checkRunOptions } from "./options.ts";
-import { type ChangedDefinition, compilePolicy, createPins, type Grants, hintsOf } from "./policy/index.ts";
+import { checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
+import {
+  type ChangedDefinition,
+  compilePolicy,
+  createGrants,
+  createPins,
+  type Grants,
+  hintsOf,
+} from "./policy/index.ts";
 import type { Question, TrustVerdict } from "./questions.ts";
-import { Servers } from "./servers.ts";
-import type { ServerStatus } from "./status.ts";
+import { Servers, toEntry } from "./servers.ts";
+import { Gate } from "./supervisor.ts";
 
 const defaultReadyMs = 10_000;
 
@@ -292,4 +311,36 @@ export class LocalHost implements Host {
 
 function isOfRun(question: Question): question is RunApproval {
   return question.kind === "approve" && question.callId !== undefined;
+}
+
+/** Brings servers together under one user's control. Nothing is started before it is needed. */
+export async function createHost(options: HostOptions = {}): Promise<Host> {
+  checkHostOptions(options);
+  const { account, storage = createMemoryStorage() } = options;
+  const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
+  const entries = await entriesOf(options.servers);
+  const host = new LocalHost(options, await createGrants(kv), kv);
+  try {
+    if (options.roots) await host.setRoots(options.roots);
+    for (const entry of entries) await host.add(entry.name, entry);
+  } catch (reason) {
+    await host.close();
+    throw reason;
+  }
+  return host;
+}
+
+async function entriesOf(servers: HostOptions["servers"] = {}): Promise<readonly ServerEntry[]> {
+  if (typeof servers === "string") {
+    const { readConfigs } = await import("./node/config/index.ts");
+    const { entries, errors } = await readConfigs(servers);
+    for (const error of errors) throw error;
+    return entries;
+  }
+  if (isList(servers)) return servers;
+  return Object.entries(servers).map(([name, definition]) => toEntry(name, definition));
+}
+
+function isList(servers: Exclude<HostOptions["servers"], string | undefined>): servers is readonly ServerEntry[] {
+  return Array.isArray(servers);
 }

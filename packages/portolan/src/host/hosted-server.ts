@@ -1,19 +1,19 @@
 import type { Client, Watch } from "../client/api.ts";
+import type { Link } from "../client/channel-link.ts";
+import { connect } from "../client/connect.ts";
 import type { Clock } from "../client/deadlines.ts";
-import { toError } from "../client/failures.ts";
+import { timedOut, toError } from "../client/failures.ts";
 import type { HttpAuth } from "../client/http/options.ts";
-import type { Answers } from "../client/options.ts";
+import type { Answers, ConnectOptions } from "../client/options.ts";
 import { PortolanError } from "../errors.ts";
+import type { Channel } from "../jsonrpc/channel.ts";
 import { logLevels } from "../protocol/log-levels.ts";
 import type { Implementation, LogLevel, LogMessageParams } from "../protocol/types/index.ts";
-import { nothing, type OfferKind, type OfferLimits, type Offers, readOffers } from "./catalog/load-lists.ts";
-import { Pace } from "./catalog/pace.ts";
-import { openConnection } from "./connection.ts";
-import type { ServerEntry } from "./entry.ts";
-import { type HostEvent, offersChangedBy } from "./events.ts";
-import { Followed } from "./followed.ts";
-import type { Gate } from "./gate.ts";
-import { Supervisor } from "./supervisor.ts";
+import { type HostEvent, offersChangedBy } from "./api.ts";
+import { nothing, type OfferKind, type OfferLimits, type Offers, Pace, readOffers } from "./catalog/load-lists.ts";
+import { waitFor } from "./consent.ts";
+import type { HttpWay, OpenWay, ServerEntry } from "./options.ts";
+import { type Gate, Supervisor } from "./supervisor.ts";
 
 /** How long a server may take to say what it will tell, before its lists are read all the same. */
 const patienceMs = 1_000;
@@ -250,4 +250,136 @@ function shorten(data: unknown): unknown {
   const text = typeof data === "string" ? data : JSON.stringify(data);
   if (text.length <= maxLogChars) return data;
   return `${text.slice(0, maxLogChars)} (${text.length - maxLogChars} more characters)`;
+}
+
+/** A resource whose changes somebody wants to hear of. */
+interface Following {
+  readonly uri: string;
+  watch?: Watch;
+}
+
+/** The resources of one server that are followed, from one connection to the next. */
+export class Followed {
+  readonly #all = new Set<Following>();
+  readonly #heard: (uri: string) => void;
+  readonly #failed: (uri: string, thrown: unknown) => void;
+
+  /** `heard` is called for each change, `failed` when there will be no more of them. */
+  constructor(heard: (uri: string) => void, failed: (uri: string, thrown: unknown) => void) {
+    this.#heard = heard;
+    this.#failed = failed;
+  }
+
+  /** Follows a resource until what it gives is called. */
+  async add(client: Client, uri: string): Promise<() => Promise<void>> {
+    const following: Following = { uri };
+    // Before it is watched: the connection may be another by then.
+    this.#all.add(following);
+    try {
+      await this.#watch(client, following);
+    } catch (reason) {
+      this.#all.delete(following);
+      throw reason;
+    }
+    return async () => {
+      this.#all.delete(following);
+      await following.watch?.close();
+    };
+  }
+
+  /** Goes on with a new connection. */
+  goOn(client: Client): void {
+    for (const following of this.#all) {
+      this.#watch(client, following).catch((thrown) => this.#failed(following.uri, thrown));
+    }
+  }
+
+  async #watch(client: Client, following: Following): Promise<void> {
+    const { uri } = following;
+    const watch = await client.watch({ uris: [uri] });
+    // Whoever has left meanwhile could not close it.
+    if (!this.#all.has(following)) return watch.close();
+    following.watch = watch;
+    this.#hear(watch).catch((thrown) => this.#failed(uri, thrown));
+  }
+
+  async #hear(watch: Watch): Promise<void> {
+    for await (const change of watch) if (change.kind === "resource") this.#heard(change.uri);
+  }
+}
+
+const defaultConnectMs = 60_000;
+
+/** A running server: how to speak to it, and what is known of its process. */
+export interface Connection {
+  readonly client: Client;
+  readonly pid?: number | undefined;
+  readonly stderr?: string | undefined;
+}
+
+/** What a connection is opened with. */
+export interface Opening extends Omit<ConnectOptions, "auth"> {
+  readonly answers: Answers;
+  /** Authorizes requests, unless the entry says how. */
+  readonly auth: HttpAuth | undefined;
+  /** The fetch for an address that is not reached straight. */
+  readonly via: ((url: URL) => typeof fetch | undefined) | undefined;
+  readonly onStderr: (line: string) => void;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** Connects to a server in the way its entry says. */
+export async function openConnection({ way, settings }: ServerEntry, opening: Opening): Promise<Connection> {
+  const { onStderr, auth: _auth, via: _via, ...options } = opening;
+  const { era, connectMs, idleMs } = settings;
+  const process = "command" in way ? (await import("../client/stdio.ts")).stdio({ ...way, onStderr }) : undefined;
+  const target =
+    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpWay, opening));
+  const client = await connect(target, {
+    ...options,
+    ...(era !== undefined && { era }),
+    ...(connectMs !== undefined && { connectMs }),
+    ...(idleMs !== undefined && { idleMs }),
+  });
+  // Read when somebody looks: a process writes more as it lives.
+  return {
+    client,
+    get pid() {
+      return process?.pid;
+    },
+    get stderr() {
+      return process?.stderr;
+    },
+  };
+}
+
+/** What the application opens; it is not waited for longer than for any other server, and closed if it comes too late. */
+async function inTime(way: OpenWay, connectMs = defaultConnectMs, { signal, clock }: Opening): Promise<Link | Channel> {
+  const late = new AbortController();
+  const giveUp = () => late.abort(signal.reason);
+  const stopTimer = clock.after(connectMs, () => late.abort(timedOut(`open: nothing in ${connectMs} ms`)));
+  signal.addEventListener("abort", giveUp, { once: true });
+  const opened = (async () => way.open())();
+  try {
+    return await waitFor(opened, late.signal);
+  } catch (reason) {
+    opened.then((target) => target.close()).catch(() => {});
+    throw reason;
+  } finally {
+    stopTimer();
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+async function httpLink({ url, headers, legacySse, ...way }: HttpWay, opening: Opening): Promise<Link> {
+  const { http } = await import("../client/http/index.ts");
+  const authorized = way.auth ?? opening.auth;
+  const fetch = URL.canParse(url) ? opening.via?.(new URL(url)) : undefined;
+  return http(url, {
+    ...(headers && { headers }),
+    ...(authorized && { auth: authorized }),
+    ...(fetch && { fetch }),
+    ...(legacySse !== undefined && { legacySse }),
+  });
 }

@@ -36,17 +36,22 @@ export type {
   Task,
   WantedCall,
 } from "./agent/run.ts";
-export type { SamplingLimits } from "./answers/budget.ts";
-export type { RootDefinition } from "./answers/roots.ts";
+export type { RootDefinition } from "./answers/forms.ts";
+export type { SamplingLimits } from "./answers/sampling.ts";
 export type {
   CompleteOptions,
   Conversation,
+  EventFilter,
   Host,
   HostCallOptions,
+  HostEvent,
+  HostEventKind,
   HostOptions,
   ReadyOptions,
   SamplingOptions,
   ServerDefinition,
+  ServerState,
+  ServerStatus,
 } from "./api.ts";
 export type { CatalogTool, CatalogView, Of } from "./catalog/catalog.ts";
 export type { OfferKind, OfferLimits } from "./catalog/load-lists.ts";
@@ -77,7 +82,6 @@ export {
   type WrittenOAuth,
   type WrittenWay,
 } from "./config/index.ts";
-export { createHost } from "./create-host.ts";
 export {
   type DisplayOptions,
   type DisplayValueOptions,
@@ -92,8 +96,8 @@ export {
   type SuspicionOptions,
   skeletonOf,
 } from "./display/index.ts";
-export type { CommandWay, HttpWay, OpenWay, ServerEntry, ServerSettings, Source, Way } from "./entry.ts";
-export type { EventFilter, HostEvent, HostEventKind } from "./events.ts";
+export { createHost } from "./host.ts";
+export type { CommandWay, HttpWay, OpenWay, ServerEntry, ServerSettings, Source, Way } from "./options.ts";
 export {
   type ArgumentTest,
   argumentsDigest,
@@ -150,4 +154,3 @@ export type {
   Verdict,
   VisitQuestion,
 } from "./questions.ts";
-export type { ServerState, ServerStatus } from "./status.ts";

@@ -1,23 +1,20 @@
 import { pauseFor } from "../client/deadlines.ts";
 import type { Answers } from "../client/options.ts";
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import type { ActivityLog } from "./activity/index.ts";
-import type { Asking } from "./asking.ts";
-import type { Catalog } from "./catalog/catalog.ts";
-import { createFilter } from "./catalog/filter.ts";
+import { hasSecretName, isSecretFlag } from "./activity/redact.ts";
+import { absence, type HostEvent, type ServerDefinition, type ServerState, type ServerStatus } from "./api.ts";
+import { type Catalog, createFilter, OfferMemory } from "./catalog/catalog.ts";
 import { nothing, type Offers } from "./catalog/load-lists.ts";
-import { OfferMemory } from "./catalog/memory.ts";
 import { describeForTrust, trustDigest } from "./config/index.ts";
-import type { ServerEntry } from "./entry.ts";
-import { secretsOf } from "./entry-secrets.ts";
-import type { HostEvent } from "./events.ts";
+import { isConfigured } from "./config/written.ts";
+import { type Asking, waitFor } from "./consent.ts";
 import { HostedServer, type Household } from "./hosted-server.ts";
+import type { ServerEntry, Way } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
-import { absence, type ServerState, type ServerStatus } from "./status.ts";
 import type { Barrier } from "./supervisor.ts";
-import { waitFor } from "./wait-for.ts";
 
 /** So many changes are told at a time: a server that changes everything all the time must not fill the log. */
 const maxNoted = 20;
@@ -293,4 +290,86 @@ export class Servers {
 
 function trustIn({ name: server, digest }: HostedServer) {
   return { kind: "trust", server, serverDigest: digest, subject: "", digest } as const;
+}
+
+/** A server that an application names itself, as a host knows it. */
+export function toEntry(name: string, definition: ServerDefinition | ServerEntry): ServerEntry {
+  if (typeof definition !== "object" || definition === null) throw unusable(name, nameOf(definition));
+  if ("way" in definition) return definition.name === name ? definition : { ...definition, name };
+  const way = wayOf(name, definition);
+  const { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager } = definition;
+  const settings = { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager };
+  return {
+    name,
+    way,
+    written: way,
+    source: { kind: "code" },
+    settings: Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
+  };
+}
+
+function wayOf(name: string, definition: Partial<ServerDefinition>): Way {
+  if ("open" in definition && typeof definition.open === "function") return { open: definition.open };
+  if ("command" in definition && typeof definition.command === "string") {
+    const { command, args, cwd, env, graceMs } = definition;
+    const more = Object.entries({ args, cwd, env, graceMs }).filter(([, value]) => value !== undefined);
+    return { command, ...Object.fromEntries(more) };
+  }
+  if ("url" in definition && typeof definition.url === "string") {
+    if (!URL.canParse(definition.url)) throw unusable(name, `the url ${nameOf(definition.url)}`);
+    const { url, headers, auth, legacySse } = definition;
+    return { url, ...(headers && { headers }), ...(auth && { auth }), ...(legacySse !== undefined && { legacySse }) };
+  }
+  throw unusable(name, `an object with ${Object.keys(definition).join(", ") || "nothing"}`);
+}
+
+function unusable(name: string, got: string): PortolanError {
+  return new PortolanError(
+    "invalid-argument",
+    `servers.${name}: expected { command, args }, { url } or { open }, got ${got}`,
+  );
+}
+
+type Named = readonly [name: string, value: string];
+
+/** What an entry says that must not be written down anywhere else: what is called a secret, or looks like a key. */
+export function secretsOf(entry: ServerEntry): string[] {
+  const { way, written } = entry;
+  const said = [way, written].flatMap(settingsOf);
+  const keys = said.filter(([name, value]) => hasSecretName(name) || /^[\w+/=.-]{20,}$/.test(value));
+  const more = [...wordsOf(way), ...wordsOf(written), ...putIn(way, written), ...parametersOf(way)];
+  const { clientSecret } = (isConfigured(entry) && entry.oauth) || {};
+  return [...keys, ...more.filter(([name]) => hasSecretName(name)), ["secret", clientSecret ?? ""] as const]
+    .map(([, value]) => value)
+    .filter((value) => value !== "");
+}
+
+function settingsOf(way: Way): Named[] {
+  if ("command" in way) return Object.entries(way.env ?? {});
+  return "url" in way ? Object.entries(way.headers ?? {}) : [];
+}
+
+/** Arguments behind the flags, or in the settings, that name them. */
+function wordsOf(way: Way): Named[] {
+  const args = "command" in way ? (way.args ?? []) : [];
+  return args.map((word, at) => {
+    const [, name = "", value] = /^-{0,2}([\w.-]+)=([\s\S]*)$/.exec(word) ?? [];
+    if (value !== undefined) return [name, value];
+    return [isSecretFlag(args[at - 1]) ? "secret" : "", word];
+  });
+}
+
+/** Arguments that are nothing but a variable of the user. */
+function putIn(way: Way, written: Way): Named[] {
+  if (!("command" in way && "command" in written)) return [];
+  return (written.args ?? []).map((word, at) => {
+    const [, name = ""] = /^\$\{?(?:env:)?(\w+)(?::-[^}]*)?\}?$/.exec(word) ?? [];
+    return [name, way.args?.[at] ?? ""];
+  });
+}
+
+function parametersOf(way: Way): Named[] {
+  if (!("url" in way) || !URL.canParse(way.url)) return [];
+  const { searchParams, password } = new URL(way.url);
+  return [...searchParams, ["password", password]];
 }

@@ -2,11 +2,10 @@ import type { Client } from "../client/api.ts";
 import type { Clock } from "../client/deadlines.ts";
 import { toError } from "../client/failures.ts";
 import { PortolanError } from "../errors.ts";
-import type { Connection } from "./connection.ts";
-import type { ServerEntry } from "./entry.ts";
-import type { Gate } from "./gate.ts";
-import { type ServerState, type ServerStatus, whyOf } from "./status.ts";
-import { waitFor } from "./wait-for.ts";
+import { type ServerState, type ServerStatus, whyOf } from "./api.ts";
+import { waitFor } from "./consent.ts";
+import type { Connection } from "./hosted-server.ts";
+import { checkBounds, type ServerEntry } from "./options.ts";
 
 const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
@@ -213,5 +212,44 @@ export class Supervisor {
     const reason = whyOf(status);
     const why = reason === undefined ? "" : `: ${reason}`;
     return new PortolanError("server-unavailable", `${name} ${what[this.#state] ?? this.#state}${why}`);
+  }
+}
+
+/** Lets so many through at a time; the others wait in line. */
+export class Gate {
+  #free: number;
+  #line: (() => void)[] = [];
+
+  constructor(width: number) {
+    checkBounds("", { startsAtOnce: width }, 1);
+    this.#free = width;
+  }
+
+  /** Does the work when it is its turn; who gives up leaves the line. */
+  async pass<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#turn(signal);
+    try {
+      return await work();
+    } finally {
+      const next = this.#line.shift();
+      // Whoever leaves hands its place on, so that nobody slips in between.
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
+    let come: () => void = () => {};
+    const turn = new Promise<void>((resolve) => {
+      come = resolve;
+    });
+    this.#line.push(come);
+    try {
+      await waitFor(turn, signal);
+    } catch (reason) {
+      this.#line = this.#line.filter((other) => other !== come);
+      throw reason;
+    }
   }
 }

@@ -6,10 +6,14 @@ export type {
   ActivityLog,
   ActivityQuery,
   ActivityVerdict,
-} from "./entry.ts";
-export { type ActivityFileOptions, openActivityFile, verifyActivityFile } from "./file.ts";
-export { type ActivityOptions, openActivity } from "./log.ts";
-export { type MemorySink, memorySink } from "./memory-sink.ts";
+} from "./log.ts";
+export {
+  type ActivityFileOptions,
+  type ActivityOptions,
+  openActivity,
+  openActivityFile,
+  verifyActivityFile,
+} from "./log.ts";
 export { createRedactor, type Redactor, redact } from "./redact.ts";
-export type { ActivityBlock, ActivityHead, ActivityReading, ActivitySink, ActivityText } from "./sink.ts";
-export { storageSink } from "./sinks.ts";
+export type { ActivityBlock, ActivityHead, ActivityReading, ActivitySink, ActivityText } from "./sinks.ts";
+export { type MemorySink, memorySink, storageSink } from "./sinks.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { ActivityEntry } from "./entry.ts";
+import type { ActivityEntry } from "./log.ts";
 import { openActivity } from "./log.ts";
-import { memorySink } from "./memory-sink.ts";
-import type { ActivitySink } from "./sink.ts";
+import type { ActivitySink } from "./sinks.ts";
+import { memorySink } from "./sinks.ts";
 
 async function collect(entries: AsyncIterable<ActivityEntry>): Promise<ActivityEntry[]> {
   const all: ActivityEntry[] = [];

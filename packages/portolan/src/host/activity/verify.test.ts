@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { sealBody } from "./chain.ts";
 import { openActivity } from "./log.ts";
-import { memorySink } from "./memory-sink.ts";
-import { emptyHead } from "./sink.ts";
+import { emptyHead, memorySink, sealBody } from "./sinks.ts";
 import { verifyActivity } from "./verify.ts";
 
 const readText = (text: string) => ({

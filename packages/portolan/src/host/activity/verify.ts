@@ -1,6 +1,5 @@
-import { isSealOf, parseSeal, type Seal } from "./chain.ts";
-import type { ActivityDamage, ActivityVerdict } from "./entry.ts";
-import { type ActivityHead, type ActivityReading, emptyHead } from "./sink.ts";
+import type { ActivityDamage, ActivityVerdict } from "./log.ts";
+import { type ActivityHead, type ActivityReading, emptyHead, isSealOf, parseSeal, type Seal } from "./sinks.ts";
 
 const maxLineChars = 1024 * 1024;
 const maxBlockChars = 64 * 1024 * 1024;

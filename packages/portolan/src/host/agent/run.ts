@@ -1,8 +1,10 @@
 import type { Progress } from "../../client/options.ts";
+import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { Model, Usage } from "../../models/model.ts";
 import type { CallToolResult, SamplingMessage } from "../../protocol/types/index.ts";
 import type { ApprovalQuestion, HostAnswers, Question } from "../questions.ts";
+import { Loop, type LoopOptions } from "./loop.ts";
 
 /** How a model works on something. */
 export interface RunOptions {
@@ -146,4 +148,112 @@ export interface Run extends AsyncIterable<RunEvent> {
   /** The last event; never rejects. */
   readonly result: Promise<RunDone>;
   cancel(reason?: string): void;
+}
+
+const maxUnread = 1_000;
+
+/** The events of one run for one reader, whom the run waits for when it falls far behind. */
+export class EventStream implements AsyncIterable<RunEvent> {
+  readonly result: Promise<RunDone>;
+  readonly #left: () => void;
+  #unread: RunEvent[] = [];
+  #isTaken = false;
+  #isRead = false;
+  #isOver = false;
+  #isReleased = false;
+  #wakeReader: () => void = () => {};
+  /** Those who wait for room. */
+  #writers: (() => void)[] = [];
+  #finish: (done: RunDone) => void = () => {};
+
+  /** `left` is called when the reader leaves before the end. */
+  constructor(left: () => void) {
+    this.#left = left;
+    this.result = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+  }
+
+  /** Resolves when there is room for more; what nobody reads is not kept. */
+  async tell(event: RunEvent): Promise<void> {
+    if (this.#isOver) return;
+    const isFull = this.#unread.length >= maxUnread;
+    // There is always newer progress.
+    if (isFull && event.type === "tool" && event.stage === "progress") return;
+    this.#unread.push(event);
+    if (event.type === "done") {
+      this.#isOver = true;
+      this.#finish(event);
+    }
+    this.#wakeReader();
+    if (this.#unread.length < maxUnread || this.#isReleased || this.#isOver) return;
+    if (!this.#isRead) this.#unread.shift();
+    else await new Promise<void>((resolve) => this.#writers.push(resolve));
+  }
+
+  /** The reader is waited for no longer: the run is to end. */
+  release(): void {
+    this.#isReleased = true;
+    this.#wakeWriters();
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
+    if (this.#isTaken) {
+      throw new PortolanError("invalid-argument", "run: its events are read already; they are for one reader");
+    }
+    this.#isTaken = true;
+    return this.#read();
+  }
+
+  async *#read(): AsyncGenerator<RunEvent> {
+    this.#isRead = true;
+    try {
+      for (;;) {
+        const batch = this.#unread;
+        this.#unread = [];
+        this.#wakeWriters();
+        yield* batch;
+        if (this.#unread.length > 0) continue;
+        if (this.#isOver) return;
+        await new Promise<void>((resolve) => {
+          this.#wakeReader = resolve;
+        });
+      }
+    } finally {
+      this.release();
+      if (!this.#isOver) this.#left();
+    }
+  }
+
+  #wakeWriters(): void {
+    for (const wake of this.#writers.splice(0)) wake();
+  }
+}
+
+/** A run and the way to tell its reader what happens around it. */
+export interface StartedRun extends Run {
+  tell(event: RunEvent): Promise<void>;
+}
+
+/** Sets a model to work at once. */
+export function startRun(
+  options: Omit<LoopOptions, "tell" | "signal" | "model"> & { model: Model | undefined },
+): StartedRun {
+  const { model, id } = options;
+  if (!model) {
+    throw new PortolanError("invalid-argument", "run: expected a model, got none; give one to the host or to the run");
+  }
+  const stop = new AbortController();
+  const cancel = (reason = "the run was cancelled") => stop.abort(new PortolanError("cancelled", reason));
+  const own = options.options.signal;
+  const follow = () => stop.abort(own?.reason);
+  if (own?.aborted) follow();
+  else own?.addEventListener("abort", follow, { once: true });
+  const stream = new EventStream(() => cancel("nobody reads the run any more"));
+  // Whoever does not read on must not keep a run from ending.
+  stop.signal.addEventListener("abort", () => stream.release(), { once: true });
+  const tell = (event: RunEvent) => stream.tell(event);
+  const loop = new Loop({ ...options, model, signal: stop.signal, tell });
+  loop.run().finally(() => own?.removeEventListener("abort", follow));
+  return { id, tell, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
 }

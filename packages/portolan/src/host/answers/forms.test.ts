@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { secretFieldsOf } from "./forms.ts";
+import { createClock } from "../../testing/clock.ts";
+import { createRates, secretFieldsOf } from "./forms.ts";
 
 function fieldsOf(properties: { [name: string]: object }, message = ""): string[] {
   const typed = Object.entries(properties).map(([name, field]) => [name, { type: "string" as const, ...field }]);
@@ -60,4 +61,18 @@ test("a form whose message asks for a secret asks for it in every free text, unl
     expect(fieldsOf({ ...fields, secret: {} }, message)).toEqual(["secret"]);
   }
   expect(fieldsOf(fields, "What colour should the secret door have?")).toEqual([]);
+});
+
+test("each server has so many questions in a minute, and the first beyond is told apart", async () => {
+  const clock = createClock();
+  const rateOf = createRates(2, clock);
+  const take = (server: string, times: number) => Array.from({ length: times }, () => rateOf(server).take());
+  expect(take("a", 4)).toEqual(["asked", "asked", "first too many", "too many"]);
+  expect(take("b", 1)).toEqual(["asked"]);
+  await clock.advance(60_000);
+  expect(take("a", 3)).toEqual(["asked", "asked", "first too many"]);
+});
+
+test("a bound that bounds nothing is refused", () => {
+  expect(() => createRates(Number.NaN, createClock())).toThrow("questionsPerMinute: expected a number");
 });

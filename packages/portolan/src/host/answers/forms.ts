@@ -1,5 +1,7 @@
-import type { ElicitFormParams, PrimitiveSchema } from "../../protocol/types/index.ts";
-import { toLatin } from "../display/confusables.ts";
+import type { Clock } from "../../client/deadlines.ts";
+import type { ElicitFormParams, PrimitiveSchema, Root } from "../../protocol/types/index.ts";
+import { toLatin } from "../display/suspicious.ts";
+import { checkBounds } from "../options.ts";
 
 /** Words that ask for what no form may ask for. */
 const words =
@@ -50,4 +52,61 @@ function speaksOf(given: unknown, pattern: RegExp): boolean {
   const joined = latin.replace(/(?<=\b\w)[\s._*-]{1,3}(?=\w\b)/g, "");
   const spelled = latin.replace(/[0135@$]/g, (sign) => digitsAsLetters[sign] ?? sign);
   return [latin, joined, spelled].some((reading) => pattern.test(reading));
+}
+
+const minute = 60_000;
+
+/** How often one server may ask. */
+export class QuestionRate {
+  readonly perMinute: number;
+  readonly #clock: Clock;
+  #since = Number.NEGATIVE_INFINITY;
+  #count = 0;
+
+  constructor(perMinute: number, clock: Clock) {
+    this.perMinute = perMinute;
+    this.#clock = clock;
+  }
+
+  /** Counts a question; of those that are too many, the first of a minute is worth a word. */
+  take(): "asked" | "first too many" | "too many" {
+    const now = this.#clock.now();
+    if (now - this.#since >= minute) {
+      this.#since = now;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    if (this.#count <= this.perMinute) return "asked";
+    return this.#count === this.perMinute + 1 ? "first too many" : "too many";
+  }
+}
+
+/** The rates of all servers, each made when its server first asks. */
+export function createRates(perMinute: number | undefined = 60, clock: Clock): (server: string) => QuestionRate {
+  checkBounds("", { questionsPerMinute: perMinute });
+  const rates = new Map<string, QuestionRate>();
+  return (server) => {
+    const rate = rates.get(server) ?? new QuestionRate(Math.floor(perMinute), clock);
+    rates.set(server, rate);
+    return rate;
+  };
+}
+
+/** A directory that servers may work in. */
+export interface RootDefinition {
+  /** An address that begins with `file://`. */
+  readonly uri: string;
+  readonly name?: string;
+  /** Names of the servers that may know of it without a question; the others are asked about. */
+  readonly for?: readonly string[];
+}
+
+/** Which roots a server may know of at once, and which only if the user agrees. */
+export function sortRoots(roots: readonly RootDefinition[], server: string): { given: Root[]; asked: Root[] } {
+  const given: Root[] = [];
+  const asked: Root[] = [];
+  for (const { uri, name, for: servers = [] } of roots) {
+    (servers.includes(server) ? given : asked).push(name === undefined ? { uri } : { uri, name });
+  }
+  return { given, asked };
 }

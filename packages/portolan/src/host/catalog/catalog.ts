@@ -1,6 +1,9 @@
 import type { Prompt, Resource, ResourceTemplate, Tool } from "../../protocol/types/index.ts";
+import { array, object, optional, record, string } from "../../schema/shape.ts";
+import { sha256 } from "../../storage/crypto.ts";
+import type { KeyValue } from "../../storage/storage.ts";
+import { compileGlob } from "../policy/policy.ts";
 import type { Offers } from "./load-lists.ts";
-import { modelNameOf } from "./model-name.ts";
 import { type Found, Index, search } from "./search.ts";
 
 /** A tool of one of the servers. */
@@ -203,4 +206,76 @@ function indexOf(tools: ReadonlyMap<string, CatalogTool>): Index<CatalogTool> {
     index.add(tool, { name: tool.name, text: `${tool.server} ${title} ${description} ${parameters}` });
   }
   return index;
+}
+
+/** Whether a name is among those that are wanted and not among those that are not; `*` stands for any characters. */
+export function createFilter(names: {
+  readonly only?: readonly string[] | undefined;
+  readonly except?: readonly string[] | undefined;
+}): (name: string) => boolean {
+  const wanted = names.only?.map(compileGlob);
+  const unwanted = (names.except ?? []).map(compileGlob);
+  return (name) => (wanted?.some((fits) => fits(name)) ?? true) && !unwanted.some((fits) => fits(name));
+}
+
+const maxNameChars = 64;
+const between = "__";
+const plain = /^[A-Za-z0-9_-]+$/;
+/** What ends in this was shortened or spelled anew; a plain name that looks like it is, too, so the two never meet. */
+const marked = /_x[a-z0-9]{10}$/;
+
+/**
+ * What a model calls a feature of a server: letters, digits, `_` and `-`, at most 64 of them, the same in every
+ * conversation, and another for every other pair of server and name.
+ */
+export async function modelNameOf(server: string, name: string): Promise<string> {
+  const joined = server + between + name;
+  const isPlain = plain.test(joined) && joined.length <= maxNameChars && !marked.test(joined);
+  // The first `__` divides: a server whose own name has one, or ends where it begins, is spelled anew.
+  if (isPlain && !server.includes(between) && !server.endsWith("_")) return joined;
+  const digest = (await sha256(JSON.stringify([server, name]))).toLowerCase().replace(/[^a-z0-9]/g, "");
+  const mark = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
+  return spell(joined).slice(0, maxNameChars - mark.length) + mark;
+}
+
+function spell(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]+/g, "_");
+}
+
+const maxStoredChars = 4 * 1024 * 1024;
+const shape = object({
+  tools: array(object({ name: string, inputSchema: record() })),
+  prompts: array(object({ name: string })),
+  resources: array(object({ uri: string })),
+  templates: array(object({ uriTemplate: string })),
+  instructions: optional(string),
+});
+
+/** Remembers what servers offer, so that it is known before they run. What cannot be read or kept is found out anew. */
+export class OfferMemory {
+  readonly #kv: KeyValue;
+
+  constructor(kv: KeyValue) {
+    this.#kv = kv;
+  }
+
+  async read(server: { readonly name: string; readonly digest: string }): Promise<Offers | undefined> {
+    const text = await this.#kv.get(keyOf(server));
+    if (text === undefined) return undefined;
+    try {
+      const offers: unknown = JSON.parse(text);
+      return shape(offers, "offers") === undefined ? (offers as Offers) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async keep(server: { readonly name: string; readonly digest: string }, offers: Offers): Promise<void> {
+    const text = JSON.stringify(offers);
+    if (text.length <= maxStoredChars) await this.#kv.set(keyOf(server), text);
+  }
+}
+
+function keyOf({ name, digest }: { readonly name: string; readonly digest: string }): string {
+  return `host/offers/${digest}/${name}`;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ServerEntry } from "../entry.ts";
+import type { ServerEntry } from "../options.ts";
 import { editConfig } from "./edit.ts";
 import { expandEntry } from "./expand.ts";
 import { parseConfig } from "./parse.ts";

@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import { canonicalJson } from "../../storage/crypto.ts";
-import type { ServerEntry } from "../entry.ts";
+import type { ServerEntry } from "../options.ts";
 import { readContent, withoutMark } from "./content.ts";
 import { type Convention, conventionOf, portableProduct } from "./conventions.ts";
 import { editJson } from "./json-edit.ts";

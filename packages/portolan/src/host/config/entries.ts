@@ -1,4 +1,4 @@
-import type { ServerSettings } from "../entry.ts";
+import type { ServerSettings } from "../options.ts";
 import type { Convention } from "./conventions.ts";
 import { collectInputs, type FileInputs } from "./inputs.ts";
 import { limits } from "./limits.ts";

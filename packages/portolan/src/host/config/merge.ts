@@ -1,4 +1,4 @@
-import type { ServerEntry } from "../entry.ts";
+import type { ServerEntry } from "../options.ts";
 import { type ConfigLevel, isConfigured } from "./written.ts";
 
 /** Two entries of one name, of which the second is not used. */

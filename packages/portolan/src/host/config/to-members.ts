@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import type { ServerEntry, ServerSettings } from "../entry.ts";
+import type { ServerEntry, ServerSettings } from "../options.ts";
 import { type Convention, conventionOf } from "./conventions.ts";
 import { printParts, readParts, type Syntax } from "./placeholders.ts";
 import type { Names, Shape } from "./shapes.ts";

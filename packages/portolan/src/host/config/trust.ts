@@ -1,6 +1,6 @@
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
-import { hasSecretName, replaceSecrets } from "../activity/secrets.ts";
-import type { ServerEntry } from "../entry.ts";
+import { hasSecretName, replaceSecrets } from "../activity/redact.ts";
+import type { ServerEntry } from "../options.ts";
 import { conventionOf } from "./conventions.ts";
 import { variablesOf } from "./inputs.ts";
 import type { Syntax } from "./placeholders.ts";

@@ -1,4 +1,4 @@
-import type { ServerEntry, ServerSettings, Source } from "../entry.ts";
+import type { ServerEntry, ServerSettings, Source } from "../options.ts";
 
 /** How the text of a configuration file is written. */
 export type ConfigFormat = "json" | "toml" | "yaml";

@@ -1,7 +1,6 @@
 import { domainToUnicode } from "node:url";
 import { describe, expect, test } from "vitest";
-import { inspectHost } from "./address.ts";
-import { toUnicodeHost } from "./punycode.ts";
+import { inspectHost, toUnicodeHost } from "./address.ts";
 
 test("an ordinary address has no warnings", () => {
   expect(inspectHost("https://login.example.com/path?q=1#top")).toEqual({

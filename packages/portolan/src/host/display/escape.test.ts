@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { display } from "./escape.ts";
-import { displayValue } from "./value.ts";
+import { display, displayValue } from "./escape.ts";
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const escapeOf = (code: number) => `\\u{${code.toString(16)}}`;

@@ -1,6 +1,10 @@
 export { type HostInspection, inspectHost } from "./address.ts";
-export { skeletonOf } from "./confusables.ts";
-export { type DisplayOptions, display } from "./escape.ts";
-export { lookalike } from "./lookalike.ts";
-export { type Finding, type FindingKind, findSuspicious, type SuspicionOptions } from "./suspicious.ts";
-export { type DisplayValueOptions, displayValue } from "./value.ts";
+export { type DisplayOptions, type DisplayValueOptions, display, displayValue } from "./escape.ts";
+export {
+  type Finding,
+  type FindingKind,
+  findSuspicious,
+  lookalike,
+  type SuspicionOptions,
+  skeletonOf,
+} from "./suspicious.ts";

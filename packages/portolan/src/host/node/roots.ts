@@ -2,7 +2,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Clock } from "../../client/deadlines.ts";
-import type { RootDefinition } from "../answers/roots.ts";
+import type { RootDefinition } from "../answers/forms.ts";
 
 const pauseMs = 1_000;
 

@@ -1,5 +1,3 @@
-export { canonicalDefinition, definitionDigest } from "./definition.ts";
-export { type DefinitionChange, diffDefinitions, renderChanges } from "./diff.ts";
 export {
   argumentsDigest,
   createGrants,
@@ -10,14 +8,18 @@ export {
   type GrantsOptions,
   type NewGrant,
 } from "./grants.ts";
-export { type Hints, hintsOf } from "./hints.ts";
 export {
   type ChangedDefinition,
+  canonicalDefinition,
   createPins,
+  type DefinitionChange,
+  definitionDigest,
+  diffDefinitions,
   type PinnedServer,
   type PinReport,
   type Pins,
   type PinsOptions,
+  renderChanges,
 } from "./pins.ts";
-export { compilePolicy } from "./policy.ts";
-export type { ArgumentTest, Caution, Decision, Effect, Policy, PolicyCall, Rule } from "./rule.ts";
+export type { ArgumentTest, Caution, Decision, Effect, Policy, PolicyCall, Rule } from "./policy.ts";
+export { compilePolicy, type Hints, hintsOf } from "./policy.ts";

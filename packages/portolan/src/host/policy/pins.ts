@@ -2,9 +2,7 @@ import { PortolanError } from "../../errors.ts";
 import type { Tool } from "../../protocol/types/index.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { KeyValue } from "../../storage/storage.ts";
-import { canonicalDefinition } from "./definition.ts";
-import { type DefinitionChange, diffDefinitions } from "./diff.ts";
-import { type Pinned, type PinRow, parseRow, type Seen, writeRow } from "./pin-row.ts";
+import { display, displayValue } from "../display/escape.ts";
 
 /** Whose definitions are pinned: the same name reached in another way is another server. */
 export interface PinnedServer {
@@ -229,4 +227,172 @@ class Report {
 
 function withoutPending({ digest, text }: Pinned): Pinned {
   return text === undefined ? { digest } : { digest, text };
+}
+
+/** A definition that was seen: its digest and, unless it was too large, its canonical text. */
+export interface Seen {
+  readonly digest: string;
+  readonly text?: string;
+}
+
+/** The definition that counts, and another that waits to be accepted. */
+export interface Pinned extends Seen {
+  readonly pending?: Seen;
+}
+
+/** What is kept of one server. */
+export interface PinRow {
+  readonly tools: ReadonlyMap<string, Pinned>;
+  readonly instructions?: Pinned;
+}
+
+/** A row as text; once the definitions are longer than `maxChars` together, the rest is kept by digests alone. */
+export function writeRow(row: PinRow, maxChars: number): string {
+  let left = maxChars;
+  const shorten = ({ digest, text }: Seen): Seen => {
+    left -= text?.length ?? 0;
+    return text === undefined || left < 0 ? { digest } : { digest, text };
+  };
+  const write = (pinned: Pinned): Pinned => {
+    const { pending } = pinned;
+    return pending === undefined ? shorten(pinned) : { ...shorten(pinned), pending: shorten(pending) };
+  };
+  const { instructions } = row;
+  return JSON.stringify({
+    // Pairs and no object: a tool may be called __proto__.
+    tools: [...row.tools].map(([name, pinned]) => [name, write(pinned)]),
+    ...(instructions === undefined ? {} : { instructions: write(instructions) }),
+  });
+}
+
+/** The row of a text; nothing where there is none. What cannot be read is an error: to forget pins is to lose them. */
+export function parseRow(text: string | undefined): PinRow | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const { tools, instructions } = JSON.parse(text) as { tools: [string, Pinned][]; instructions?: Pinned };
+    return { tools: new Map(tools), ...(instructions === undefined ? {} : { instructions }) };
+  } catch (cause) {
+    throw new PortolanError("store-failed", "Pins: expected a row of our own, got something else", { cause });
+  }
+}
+
+/**
+ * What a tool's definition means, as text that is the same for equal definitions. Icons and `_meta` are left out:
+ * neither reaches the model nor the consent, and servers change them at every listing (signed addresses, hints for
+ * caches), which would bury the changes that matter.
+ */
+export function canonicalDefinition(tool: Tool): string {
+  const { name, title, description, inputSchema, outputSchema, annotations } = tool;
+  return canonicalJson({ name, title, description, inputSchema, outputSchema, annotations });
+}
+
+/** What grants and pins of a tool are bound to. */
+export function definitionDigest(tool: Tool): Promise<string> {
+  return sha256(canonicalDefinition(tool));
+}
+
+/** One difference between two definitions; a side that has nothing there lacks its member. */
+export interface DefinitionChange {
+  /** Such as `inputSchema.properties.path.description`; empty for the whole. */
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+const maxDepth = 64;
+const maxChanges = 1_000;
+
+/** What is different, the deepest place that tells it; beyond 1,000 places or 64 levels, the value that holds them. */
+export function diffDefinitions(before: unknown, after: unknown): DefinitionChange[] {
+  const changes: DefinitionChange[] = [];
+  compare(before, after, "", 0, changes);
+  return changes;
+}
+
+function compare(before: unknown, after: unknown, path: string, depth: number, changes: DefinitionChange[]): void {
+  if (before === after) return;
+  const canGoOn = depth < maxDepth && changes.length < maxChanges;
+  if (canGoOn && isObject(before) && isObject(after) && Array.isArray(before) === Array.isArray(after)) {
+    for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+      compare(member(before, name), member(after, name), path === "" ? name : `${path}.${name}`, depth + 1, changes);
+    }
+    return;
+  }
+  if (isObject(before) && isObject(after) && canonicalJson(before) === canonicalJson(after)) return;
+  changes.push({
+    path,
+    ...(before === undefined ? {} : { before }),
+    ...(after === undefined ? {} : { after }),
+  });
+}
+
+/** Changes as text for a person: each place, what stood there and what stands there now, escaped and whole. */
+export function renderChanges(changes: readonly DefinitionChange[]): string {
+  return changes
+    .map((change) => [
+      display(change.path || "all of it"),
+      ...side("-", change, "before"),
+      ...side("+", change, "after"),
+    ])
+    .map((lines) => lines.join("\n"))
+    .join("\n");
+}
+
+function side(sign: string, change: DefinitionChange, name: "before" | "after"): string[] {
+  if (!Object.hasOwn(change, name)) return [];
+  const value = change[name];
+  const text = typeof value === "string" ? display(value, { lines: "keep" }) : displayValue(value);
+  return text.split("\n").map((line) => `${sign} ${line}`);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function member(value: object, name: string): unknown {
+  return Object.hasOwn(value, name) ? value[name as keyof typeof value] : undefined;
+}
+
+/** More items than this are looked at by nobody. */
+const maxItems = 1_000;
+
+/**
+ * What a server may take an argument for: a number in quotes for a number, one item for a list of it, a path for where it
+ * leads. The value itself is not among them.
+ */
+export function readingsOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value.slice(0, maxItems).flatMap((item) => [item, ...readingsOfOne(item)]);
+  return readingsOfOne(value);
+}
+
+function readingsOfOne(value: unknown): readonly unknown[] {
+  if (typeof value === "number" || typeof value === "boolean") return [String(value)];
+  if (typeof value !== "string") return [];
+  const text = value.trim();
+  const readings: unknown[] = [text, toPath(text)];
+  if (text !== "" && Number.isFinite(Number(text))) readings.push(Number(text));
+  if (/^(?:true|false)$/i.test(text)) readings.push(text.toLowerCase() === "true");
+  return readings;
+}
+
+/** A text as a path or an address that was followed to its end. */
+function toPath(text: string): string {
+  const plain = decode(text.normalize("NFKC")).replaceAll("\\", "/");
+  const [, scheme = "", rest = ""] = /^([a-z][a-z\d+.-]*:\/\/)?([\s\S]*)$/i.exec(plain) ?? [];
+  const steps: string[] = [];
+  for (const step of rest.split("/")) {
+    if (step === "..") steps.pop();
+    else if (step !== "." && step !== "") steps.push(step);
+  }
+  return `${scheme}${rest.startsWith("/") ? "/" : ""}${steps.join("/")}`;
+}
+
+function decode(text: string): string {
+  return text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return bytes;
+    }
+  });
 }

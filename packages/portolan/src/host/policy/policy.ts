@@ -1,8 +1,9 @@
 import { nameOf, PortolanError } from "../../errors.ts";
-import { toLatin } from "../display/confusables.ts";
-import { type ArgumentTests, compileArguments } from "./arguments.ts";
-import { compileGlob } from "./glob.ts";
-import type { Caution, Decision, Effect, Policy, PolicyCall, Rule } from "./rule.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import type { Tool } from "../../protocol/types/index.ts";
+import { canonicalJson } from "../../storage/crypto.ts";
+import { toLatin } from "../display/suspicious.ts";
+import { readingsOf } from "./pins.ts";
 
 /** Checks rules and makes them quick to ask; what is wrong with one is said with its place. */
 export function compilePolicy(rules: readonly Rule[]): Policy {
@@ -218,4 +219,245 @@ function freeze(decision: Decision): Decision {
 
 function bad(where: string, expected: string, got: string): PortolanError {
   return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
+}
+
+/** What happens to a call. */
+export type Effect = "allow" | "ask" | "deny";
+
+/** A call as a policy sees it. */
+export interface PolicyCall {
+  readonly server: string;
+  readonly tool: string;
+  /** `server.tool`. */
+  readonly name: string;
+  readonly readOnly: boolean;
+  readonly destructive: boolean;
+  readonly idempotent: boolean;
+  readonly openWorld: boolean;
+  /** Whether the server's hints count. */
+  readonly trusted: boolean;
+  readonly definition: Tool;
+  readonly args: JsonObject;
+  /** Servers whose untrusted content is in the conversation. */
+  readonly contentFrom: readonly string[];
+  /** Servers whose resources are in the conversation. */
+  readonly resourcesFrom: readonly string[];
+}
+
+/**
+ * What one argument must be; all that is said must hold. An argument that is not there fails every test, and so does a
+ * value with a `..` step in `startsWith` and `matches` of a rule that allows.
+ */
+export interface ArgumentTest {
+  readonly equals?: unknown;
+  readonly oneOf?: readonly unknown[];
+  readonly startsWith?: string;
+  /** `*` stands for any characters. */
+  readonly matches?: string;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** One rule: what it says about a call must hold, all of it; what it does not say does not matter. */
+export interface Rule {
+  /**
+   * Names as `server.tool`, `*` for any characters; one of them must match. In a rule that allows, what stands before a
+   * dot is the whole name of the server.
+   */
+  readonly match?: string | readonly string[];
+  /** Names of servers, `*` for any characters: exact where names have dots. */
+  readonly server?: string | readonly string[];
+  readonly when?: (call: PolicyCall) => boolean;
+  readonly readOnly?: boolean;
+  readonly destructive?: boolean;
+  readonly idempotent?: boolean;
+  readonly openWorld?: boolean;
+  /**
+   * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. Where `*` stands for several, a rule
+   * that allows needs all of them, and any other needs one.
+   */
+  readonly args?: { readonly [path: string]: ArgumentTest };
+  /** Allows even after untrusted content has entered the conversation. */
+  readonly evenAfterUntrusted?: boolean;
+  /** Allows even while resources of other servers are in the conversation. */
+  readonly evenWithResources?: boolean;
+  readonly then: Effect;
+  /** Shown to the user, and told to the model when the call is denied. */
+  readonly reason?: string;
+}
+
+/** Why a call that a rule allows is asked about, or what to know when it is asked about anyway. */
+export interface Caution {
+  /**
+   * `untrusted-content`: what a server wrote may have led the model to this call. `data-flow`: data of one server may
+   * go to another.
+   */
+  readonly kind: "untrusted-content" | "data-flow";
+  readonly from: readonly string[];
+}
+
+/** What a policy says about a call; shared between calls, so not to be changed. */
+export interface Decision {
+  readonly effect: Effect;
+  /** The place of the rule that decided; none when no rule did. */
+  readonly rule?: number;
+  readonly reason: string;
+  readonly cautions: readonly Caution[];
+}
+
+/** Rules that were checked once and are quick to ask. */
+export interface Policy {
+  readonly rules: readonly Rule[];
+  /** The first rule that matches decides; without one the user is asked. */
+  decide(call: PolicyCall): Decision;
+  /** Whether a tool is allowed whatever it is called with, outside of conversations: that need be asked only once. */
+  allowsAlways(call: PolicyCall): boolean;
+}
+
+/** A test of one value. */
+type Check = (value: unknown) => boolean;
+
+/** The tests of a rule's arguments. */
+export interface ArgumentTests {
+  hold(args: unknown): boolean;
+  /** Whether they hold, or would if the server took an argument for what it is not. */
+  nearlyHold(args: unknown): boolean;
+}
+
+/** Compiles the tests of a rule's arguments; `isStrict` for a rule that allows. */
+export function compileArguments(
+  tests: { readonly [path: string]: ArgumentTest },
+  isStrict: boolean,
+  where: string,
+): ArgumentTests {
+  const compiled = Object.entries(tests).map(([path, test]) => {
+    const steps = path.split(".");
+    if (steps.includes("")) throw badTest(where, "paths such as options.force", JSON.stringify(path));
+    const check = compileTest(test, isStrict, `${where}[${JSON.stringify(path)}]`);
+    const isNear: Check = (value) => check(value) || readingsOf(value).some(check);
+    return { steps, check, isNear };
+  });
+  return {
+    hold: (args) => compiled.every(({ steps, check }) => holds(args, steps, 0, check, isStrict)),
+    nearlyHold: (args) => compiled.every(({ steps, isNear }) => holds(args, steps, 0, isNear, isStrict)),
+  };
+}
+
+function holds(value: unknown, steps: readonly string[], at: number, check: Check, isStrict: boolean): boolean {
+  const step = steps[at];
+  if (step === undefined) return check(value);
+  if (typeof value !== "object" || value === null) return false;
+  if (step !== "*") {
+    // Own members only: what every object has was not sent by anybody.
+    return Object.hasOwn(value, step) && holds(value[step as keyof typeof value], steps, at + 1, check, isStrict);
+  }
+  const items = Object.values(value);
+  const one = (item: unknown) => holds(item, steps, at + 1, check, isStrict);
+  return isStrict ? items.length > 0 && items.every(one) : items.some(one);
+}
+
+const members: { readonly [name in keyof ArgumentTest]-?: (given: unknown, isStrict: boolean) => Check | undefined } = {
+  equals: (given) => equalTo(given),
+  oneOf: (given) => {
+    if (!Array.isArray(given)) return undefined;
+    const checks = given.map(equalTo);
+    return (value) => checks.some((check) => check(value));
+  },
+  startsWith: (given, isStrict) =>
+    typeof given === "string" ? textCheck((value) => value.startsWith(given), isStrict) : undefined,
+  matches: (given, isStrict) => (typeof given === "string" ? textCheck(compileGlob(given), isStrict) : undefined),
+  min: (given) => (isNumber(given) ? (value) => isNumber(value) && value >= given : undefined),
+  max: (given) => (isNumber(given) ? (value) => isNumber(value) && value <= given : undefined),
+};
+
+function compileTest(test: ArgumentTest, isStrict: boolean, where: string): Check {
+  const given = typeof test === "object" && test !== null ? Object.entries(test) : [];
+  const checks = given.map(([name, value]) => {
+    const make = Object.hasOwn(members, name) ? members[name as keyof ArgumentTest] : undefined;
+    const check = make?.(value, isStrict);
+    if (check) return check;
+    const expected = make ? expectedOf[name as keyof ArgumentTest] : `one of ${Object.keys(members).join(", ")}`;
+    throw badTest(`${where}.${name}`, expected, make ? nameOf(value) : JSON.stringify(name));
+  });
+  if (checks.length === 0) throw badTest(where, `at least one of ${Object.keys(members).join(", ")}`, nameOf(test));
+  return (value) => checks.every((check) => check(value));
+}
+
+const expectedOf: { readonly [name in keyof ArgumentTest]-?: string } = {
+  equals: "a JSON value",
+  oneOf: "an array of JSON values",
+  startsWith: "a string",
+  matches: "a string",
+  min: "a number",
+  max: "a number",
+};
+
+function equalTo(given: unknown): Check {
+  if (typeof given !== "object" || given === null) return (value) => value === given;
+  const text = canonicalJson(given);
+  return (value) => typeof value === "object" && value !== null && canonicalJson(value) === text;
+}
+
+/** A beginning says nothing about a path that climbs out of it again. */
+function textCheck(check: (value: string) => boolean, isStrict: boolean): Check {
+  if (!isStrict) return (value) => typeof value === "string" && check(value);
+  return (value) => typeof value === "string" && check(value) && !climbs.test(value);
+}
+
+const climbs = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i;
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && !Number.isNaN(value);
+}
+
+function badTest(where: string, expected: string, got: string): PortolanError {
+  return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
+}
+
+/** Compiles a pattern in which `*` stands for any characters; the time of a test grows with the text alone. */
+export function compileGlob(pattern: string): (text: string) => boolean {
+  const [first = "", ...rest] = pattern.split(/\*+/);
+  const last = rest.pop();
+  if (last === undefined) return (text) => text === first;
+  if (rest.length === 0) {
+    if (first === "" && last === "") return () => true;
+    if (last === "") return (text) => text.startsWith(first);
+    if (first === "") return (text) => text.endsWith(last);
+  }
+  const shortest = first.length + last.length;
+  return (text) => {
+    if (text.length < shortest || !text.startsWith(first) || !text.endsWith(last)) return false;
+    const end = text.length - last.length;
+    let at = first.length;
+    for (const part of rest) {
+      const found = text.indexOf(part, at);
+      if (found === -1 || found + part.length > end) return false;
+      at = found + part.length;
+    }
+    return true;
+  };
+}
+
+/** What a tool is taken to do. */
+export interface Hints {
+  readonly readOnly: boolean;
+  readonly destructive: boolean;
+  readonly idempotent: boolean;
+  readonly openWorld: boolean;
+}
+
+/** The worst that the spec allows to assume. */
+const unknownHints: Hints = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
+
+/** What a tool's annotations say, where its server is trusted; otherwise, and where they say nothing, the worst. */
+export function hintsOf(tool: Tool, trusted: boolean): Hints {
+  const { annotations } = tool;
+  if (!trusted || typeof annotations !== "object" || annotations === null) return unknownHints;
+  const readOnly = annotations.readOnlyHint === true;
+  return {
+    readOnly,
+    destructive: !readOnly && annotations.destructiveHint !== false,
+    idempotent: readOnly || annotations.idempotentHint === true,
+    openWorld: annotations.openWorldHint !== false,
+  };
 }

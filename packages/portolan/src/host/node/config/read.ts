@@ -5,7 +5,7 @@ import { type ExpandOptions, expandEntry } from "../../config/expand.ts";
 import { mergeEntries, type Shadowed } from "../../config/merge.ts";
 import { parseConfig } from "../../config/parse.ts";
 import type { ConfiguredServer, InputRequest, RawEntry } from "../../config/written.ts";
-import { skeletonOf } from "../../display/confusables.ts";
+import { skeletonOf } from "../../display/suspicious.ts";
 import { type ConfigFile, machineOf } from "./find.ts";
 import { type Machine, managedFiles, userFiles } from "./places.ts";
 import { readTextFile } from "./text-file.ts";

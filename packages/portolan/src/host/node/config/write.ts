@@ -3,7 +3,7 @@ import { mkdir, open, readlink, realpath, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { holdFileLock, type LockLimits } from "../../../storage/node/file-lock.ts";
 import { type EditOptions, editConfig } from "../../config/edit.ts";
-import type { ServerEntry } from "../../entry.ts";
+import type { ServerEntry } from "../../options.ts";
 import { readTextFile, type TextFile } from "./text-file.ts";
 
 /** How a server is written. */

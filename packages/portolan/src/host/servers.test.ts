@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ServerEntry, Way } from "./entry.ts";
-import { secretsOf } from "./entry-secrets.ts";
+import type { ServerEntry, Way } from "./options.ts";
+import { secretsOf } from "./servers.ts";
 
 function secretsIn(way: Way, written: Way = way): string[] {
   const entry: ServerEntry = { name: "s", way, written, settings: {}, source: { kind: "code" } };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createClock } from "../../testing/clock.ts";
-import { Pace } from "./pace.ts";
+import { Pace } from "./load-lists.ts";
 
 test("however often work is wanted, it is done one at a time, with pauses, and once more after the last wish", async () => {
   const clock = createClock();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunDone, RunEvent } from "./run.ts";
-import { EventStream } from "./stream.ts";
+import { EventStream } from "./run.ts";
 
 const done = { type: "done", reason: "done" } as RunDone;
 

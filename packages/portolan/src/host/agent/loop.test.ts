@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Model, ModelEvent } from "../../models/model.ts";
-import { readTurn } from "./turn.ts";
+import { readTurn } from "./loop.ts";
 
 const tell = async () => {};
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createClock } from "../testing/clock.ts";
 import { memorySink, openActivity } from "./activity/index.ts";
-import { Deed, Diary } from "./diary.ts";
+import { Deed, Diary } from "./calls.ts";
 import type { HostedServer } from "./hosted-server.ts";
 
 const server = { name: "s" } as HostedServer;

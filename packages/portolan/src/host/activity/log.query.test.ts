@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ActivityEntry, ActivityQuery } from "./entry.ts";
+import type { ActivityEntry, ActivityQuery } from "./log.ts";
 import { openActivity } from "./log.ts";
-import { memorySink } from "./memory-sink.ts";
+import { memorySink } from "./sinks.ts";
 
 async function collect(entries: AsyncIterable<ActivityEntry>): Promise<ActivityEntry[]> {
   const all: ActivityEntry[] = [];
