@@ -8,8 +8,9 @@ import { bundleCommand } from "./bundle-command.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const library = join(root, "packages/portolan");
+const host = join(root, "packages/host");
 /** Packages that stand on the library. */
-const others = ["packages/authority", ...foldersIn("packages/servers")]
+const others = ["packages/host", "packages/authority", ...foldersIn("packages/servers")]
   .map((folder) => join(root, folder))
   .filter((folder) => existsSync(join(folder, "package.json")));
 
@@ -23,7 +24,7 @@ export async function buildLibrary() {
   );
   if (status !== 0) return stdout;
   await bundleLibrary();
-  await bundleCommand(root, library);
+  await bundleCommand(root, library, host);
   for (const folder of others) await bundle(folder);
   return undefined;
 }
@@ -36,7 +37,7 @@ async function bundleLibrary() {
   await build({
     input,
     platform: "neutral",
-    external: [/^node:/, "jose", "jsonc-parser", "oauth4webapi", "smol-toml", "yaml"],
+    external: [/^node:/, "jose", "oauth4webapi"],
     preserveEntrySignatures: "allow-extension",
     output: {
       dir: built,

@@ -1,5 +1,5 @@
 // Builds the `portolan` command: one file with all that it uses in it.
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
@@ -34,16 +34,22 @@ function load(name) {
 }
 `;
 
-/** Writes `dist/cli/main.js` of the library. */
-export async function bundleCommand(root, library) {
+/** Writes `dist/cli/main.js` of the library, and beside it the compiler for server files in TypeScript. */
+export async function bundleCommand(root, library, host) {
   const file = join(library, "dist/cli/main.js");
   const { output } = await build({
     input: { main: join(root, "packages/cli/src/main.ts") },
     platform: "node",
-    // It is needed by files in TypeScript only, and large.
+    // jiti loads a part of its own by path, so it cannot be in the bundle: a copy stands beside it.
     external: [/^node:/, "jiti"],
-    resolve: { alias: sourcesOf(library), mainFields: ["module", "main"] },
-    output: { format: "cjs", minify: true, entryFileNames: "[name].cjs", chunkFileNames: "[name].cjs" },
+    resolve: { alias: { ...sourcesOf(host), ...sourcesOf(library) }, mainFields: ["module", "main"] },
+    output: {
+      format: "cjs",
+      paths: { jiti: "./vendor/jiti/lib/jiti.mjs" },
+      minify: true,
+      entryFileNames: "[name].cjs",
+      chunkFileNames: "[name].cjs",
+    },
     write: false,
     // Whether a part of the library comes with another is the library's matter.
     checks: { ineffectiveDynamicImport: false },
@@ -54,6 +60,9 @@ export async function bundleCommand(root, library) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`);
   chmodSync(file, 0o755);
+  for (const part of ["LICENSE", "dist", "lib/jiti.mjs"]) {
+    cpSync(join(root, "node_modules/jiti", part), join(dirname(file), "vendor/jiti", part), { recursive: true });
+  }
 }
 
 /** What is compiled from a text cannot import by itself: the file does it for its parts. */
@@ -74,11 +83,13 @@ function withImports(code) {
   return written + code.slice(end);
 }
 
-/** What the library exports, from its source: what is built was divided for others. */
-function sourcesOf(library) {
-  const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
+/** The source file of each entry of a package: its built files are divided for other users. */
+function sourcesOf(folder) {
+  const { name: packageName, exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const sources = Object.entries(exports).flatMap(([name, { default: file }]) =>
-    file ? [[`portolan${name.slice(1)}`, join(library, file.replace("./dist/", "src/").replace(/\.js$/, ".ts"))]] : [],
+    file
+      ? [[`${packageName}${name.slice(1)}`, join(folder, file.replace("./dist/", "src/").replace(/\.js$/, ".ts"))]]
+      : [],
   );
   // Names with a path come first, for the shorter fit them, too.
   return Object.fromEntries(sources.reverse());

@@ -11,10 +11,9 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   transport: ["jsonrpc", "schema", "protocol"],
   server: ["jsonrpc", "schema", "storage", "protocol", "transport"],
   client: ["jsonrpc", "schema", "storage", "protocol", "transport"],
-  models: ["jsonrpc", "schema", "net", "storage", "protocol", "transport"],
-  host: ["jsonrpc", "schema", "net", "storage", "auth", "protocol", "transport", "client", "models"],
   testing: ["jsonrpc", "schema", "storage", "protocol", "server", "client"],
   index: ["jsonrpc", "protocol", "client"],
+  internal: ["schema", "net", "storage", "protocol", "transport", "client"],
 };
 
 /** The table as ARCHITECTURE.md shows it. */

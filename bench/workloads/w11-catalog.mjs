@@ -1,5 +1,5 @@
 import { createMemoryPair } from "portolan";
-import { createHost } from "portolan/host";
+import { createHost } from "portolan-host";
 import { createServer, live, serveChannel } from "portolan/server";
 import { rowOf } from "../driver/row.mjs";
 import { Samples } from "../driver/stats.mjs";

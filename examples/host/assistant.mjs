@@ -1,9 +1,9 @@
 // @ts-check
-import { createHost } from "portolan/host";
+import { createHost } from "portolan-host";
 
 /**
  * An assistant that may read notes, and writes one only after its user has agreed.
- * @param {Omit<import("portolan/host").HostOptions, "policy">} options
+ * @param {Omit<import("portolan-host").HostOptions, "policy">} options
  */
 export function createAssistant(options) {
   return createHost({

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { scripted } from "portolan/models";
+import { scripted } from "portolan-host/models";
 import { createAssistant } from "./assistant.mjs";
 
 const notes = fileURLToPath(new URL("../notes/server.mjs", import.meta.url));

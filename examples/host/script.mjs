@@ -2,8 +2,8 @@
 // Works on a task with the servers of a configuration file, and asks before it does anything.
 // Run: node script.mjs <.mcp.json> <task>
 import { createInterface } from "node:readline";
-import { createHost, display, displayValue, openActivityFile } from "portolan/host";
-import { demo } from "portolan/models";
+import { createHost, display, displayValue, openActivityFile } from "portolan-host";
+import { demo } from "portolan-host/models";
 
 const [, , config = ".mcp.json", task = "What can you do?"] = process.argv;
 const terminal = createInterface({ input: process.stdin });

@@ -5,10 +5,10 @@
 // Run: node web.mjs <.mcp.json> <port>
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
-import { createHost } from "portolan/host";
-import { demo } from "portolan/models";
+import { createHost } from "portolan-host";
+import { demo } from "portolan-host/models";
 
-/** @param {import("portolan/host").HostOptions} options */
+/** @param {import("portolan-host").HostOptions} options */
 export async function serveAssistant(options, port = 0) {
   const host = await createHost({
     model: demo(),

@@ -1,7 +1,7 @@
 // @ts-check
 // A provider of this machine, to see how a program takes its failures.
-import { complete, openaiCompatible } from "portolan/models";
-import { startFakeProvider } from "portolan/models/fake";
+import { complete, openaiCompatible } from "portolan-host/models";
+import { startFakeProvider } from "portolan-host/models/fake";
 
 /** Asks a provider that is busy twice, and breaks its answer into single bytes. */
 export async function askBusyProvider() {

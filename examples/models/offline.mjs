@@ -1,7 +1,7 @@
 // @ts-check
 // Models that need no network: for tests, for demonstrations, for what was recorded before.
 import { appendFile, readFile } from "node:fs/promises";
-import { parseRecordings, record, replay, scripted } from "portolan/models";
+import { parseRecordings, record, replay, scripted } from "portolan-host/models";
 
 // region scripted
 /** Asks for the weather, then tells what came of it; anything else fails and says why. */
@@ -13,7 +13,7 @@ export const weatherScript = () =>
 // endregion
 
 // region record
-/** @param {import("portolan/models").Model} model @param {string} file */
+/** @param {import("portolan-host/models").Model} model @param {string} file */
 export const recorded = (model, file) => record(model, (turn) => appendFile(file, `${JSON.stringify(turn)}\n`));
 
 /** @param {string} file */

@@ -3,7 +3,7 @@
 
 /**
  * @param {(prompt: string, signal?: AbortSignal) => AsyncIterable<string>} generate
- * @returns {import("portolan/models").Model}
+ * @returns {import("portolan-host/models").Model}
  */
 export const own = (generate) => ({
   id: "own",

@@ -1,6 +1,6 @@
 // @ts-check
 // Models of providers, on this machine or elsewhere.
-import { anthropic, openaiCompatible } from "portolan/models";
+import { anthropic, openaiCompatible } from "portolan-host/models";
 
 // region local
 /** A server of this machine, such as Ollama, llama.cpp or LM Studio; no key is needed. */

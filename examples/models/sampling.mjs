@@ -1,9 +1,9 @@
 // @ts-check
 // Lets servers use models of this program.
 import { connect } from "portolan/client";
-import { answerSampling, chooseModel, needsOf } from "portolan/models";
+import { answerSampling, chooseModel, needsOf } from "portolan-host/models";
 
-/** @param {import("portolan/client").Target} target @param {readonly import("portolan/models").Model[]} models */
+/** @param {import("portolan/client").Target} target @param {readonly import("portolan-host/models").Model[]} models */
 export const connectWithModels = (target, models) =>
   connect(target, {
     answers: {

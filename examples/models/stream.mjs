@@ -1,8 +1,8 @@
 // @ts-check
 // One turn of a model: what it says, what it wishes to call, and how it failed.
-import { ModelFailure } from "portolan/models";
+import { ModelFailure } from "portolan-host/models";
 
-/** @param {import("portolan/models").Model} model @param {string} prompt @param {(text: string) => void} show */
+/** @param {import("portolan-host/models").Model} model @param {string} prompt @param {(text: string) => void} show */
 export async function tell(model, prompt, show) {
   const signal = AbortSignal.timeout(60_000);
   const tools = [{ name: "roll", description: "Rolls dice", inputSchema: { type: "object" } }];

@@ -5,11 +5,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createHost } from "portolan/host";
-import { findConfigs, readConfigs } from "portolan/host/node";
 import { folderKeyValue } from "portolan/storage/node";
+import { createHost } from "portolan-host";
+import { findConfigs, readConfigs } from "portolan-host/node";
 
-/** @typedef {{ folder: string, home: string, names: string[], entries: readonly import("portolan/host").ServerEntry[], kv: import("portolan/storage").KeyValue, remove(): void }} Sandbox */
+/** @typedef {{ folder: string, home: string, names: string[], entries: readonly import("portolan-host").ServerEntry[], kv: import("portolan/storage").KeyValue, remove(): void }} Sandbox */
 
 /** @returns {Promise<Sandbox>} */
 export async function makeSandbox() {

@@ -2,8 +2,8 @@
 // What a newcomer does in the terminal, done by a script that tells each step.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { createHost, display, openActivityFile } from "portolan/host";
-import { demo } from "portolan/models";
+import { createHost, display, openActivityFile } from "portolan-host";
+import { demo } from "portolan-host/models";
 import { line, row, wrappedRow } from "./screen.mjs";
 
 const passenger = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "window", bags: 1 };
@@ -97,7 +97,7 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
 }
 
 /** Says something to the model, and tells what comes of it. */
-async function say(/** @type {import("portolan/host").Host} */ host, /** @type {string} */ words) {
+async function say(/** @type {import("portolan-host").Host} */ host, /** @type {string} */ words) {
   tell("you", words, "bold");
   for await (const event of host.run(words)) {
     if (event.type === "tool" && event.stage === "result" && !event.result.isError) row("done", ["by the server"]);

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how files write variables
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ActivityEntry, Grant } from "portolan/host";
+import type { ActivityEntry, Grant } from "portolan-host";
 import { describe, expect, test } from "vitest";
 import { broken, errorOf, notes, put, runPortolan, showOf, startPortolan, stateOf } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";

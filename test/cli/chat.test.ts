@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startFakeProvider } from "portolan/models/fake";
+import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, test } from "vitest";
 import { makeHome, root, runPortolan } from "./kit.ts";
 import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { startFakeProvider } from "portolan/models/fake";
+import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, test } from "vitest";
 import { makeHome, root } from "./kit.ts";
 import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";

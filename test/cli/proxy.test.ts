@@ -6,7 +6,7 @@ import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { startFakeProvider } from "portolan/models/fake";
+import { startFakeProvider } from "portolan-host/models/fake";
 import { createServer as createMcpServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startFakeProvider } from "portolan/models/fake";
+import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, test } from "vitest";
 import { environment, makeHome, portolan, root, runPortolan } from "./kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { scripted } from "portolan/models";
+import { scripted } from "portolan-host/models";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { makeFolder, pathTo } from "./example.ts";

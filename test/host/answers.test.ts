@@ -9,8 +9,8 @@ import type {
   SamplingQuestion,
   SamplingVerdict,
   VisitQuestion,
-} from "portolan/host";
-import { echo, type Model } from "portolan/models";
+} from "portolan-host";
+import { echo, type Model } from "portolan-host/models";
 import { createServer } from "portolan/server";
 import { createClock } from "portolan/testing";
 import { describe, expect, test, vi } from "vitest";

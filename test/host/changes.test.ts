@@ -1,5 +1,5 @@
 import type { Channel } from "portolan";
-import type { Host } from "portolan/host";
+import type { Host } from "portolan-host";
 import { createServer, live, type Served } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";

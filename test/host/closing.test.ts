@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { getEventListeners } from "node:events";
-import type { Host, OpenWay } from "portolan/host";
+import type { Host, OpenWay } from "portolan-host";
 import { createServer } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
@@ -170,7 +170,7 @@ test("a signal is not held by calls that are over", async () => {
 test("a host holds no process: neither idle, nor closed", async () => {
   const program = `
     import { pathToFileURL } from "node:url";
-    import { createHost } from "portolan/host";
+    import { createHost } from "portolan-host";
     const [, , way] = process.argv;
     const echo = { command: process.execPath, args: [way] };
     const roots = [{ uri: pathToFileURL("/tmp").href }];

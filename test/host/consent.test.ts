@@ -1,4 +1,4 @@
-import type { ApprovalQuestion, ApprovalVerdict, Rule } from "portolan/host";
+import type { ApprovalQuestion, ApprovalVerdict, Rule } from "portolan-host";
 import { createServer, live, ToolError } from "portolan/server";
 import { expect, test } from "vitest";
 import { eventOf, inMemory, makeHost, textOf } from "./kit.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import { type ApprovalQuestion, type Host, memorySink, openActivity } from "portolan/host";
+import { type ApprovalQuestion, type Host, memorySink, openActivity } from "portolan-host";
 import { createServer, live } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { describe, expect, test } from "vitest";

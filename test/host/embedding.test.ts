@@ -5,8 +5,8 @@ import {
   openActivity,
   type RunApproval,
   type SamplingRequestQuestion,
-} from "portolan/host";
-import { type Model, type ModelEvent, scripted } from "portolan/models";
+} from "portolan-host";
+import { type Model, type ModelEvent, scripted } from "portolan-host/models";
 import { createServer } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";

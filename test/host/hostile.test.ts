@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { type CommandWay, display, type FormQuestion, type HostEvent, type ServerSettings } from "portolan/host";
-import type { Model } from "portolan/models";
+import { type CommandWay, display, type FormQuestion, type HostEvent, type ServerSettings } from "portolan-host";
+import type { Model } from "portolan-host/models";
 import { expect, test, vi } from "vitest";
 import { livingIn } from "../client/processes.ts";
 import { eventOf, makeHost, textOf } from "./kit.ts";

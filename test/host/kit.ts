@@ -12,8 +12,8 @@ import {
   type Rule,
   type ServerEntry,
   type ServerSettings,
-} from "portolan/host";
-import type { Model, ModelEvent, ModelRequest } from "portolan/models";
+} from "portolan-host";
+import type { Model, ModelEvent, ModelRequest } from "portolan-host/models";
 import { createServer, type Served, serveChannel } from "portolan/server";
 import type { KeyValue } from "portolan/storage";
 import { onTestFinished } from "vitest";

@@ -1,7 +1,7 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createMemoryPair } from "portolan";
-import type { Host, HostAnswers, ServerDefinition } from "portolan/host";
-import { echo } from "portolan/models";
+import type { Host, HostAnswers, ServerDefinition } from "portolan-host";
+import { echo } from "portolan-host/models";
 import { serveChannel } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-import type { Host, TrustQuestion } from "portolan/host";
+import type { Host, TrustQuestion } from "portolan-host";
 import { createServer } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";

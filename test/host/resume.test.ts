@@ -1,6 +1,6 @@
 import { RpcError } from "portolan";
-import type { ApprovalQuestion, Conversation, RunOptions, RunState } from "portolan/host";
-import type { Model } from "portolan/models";
+import type { ApprovalQuestion, Conversation, RunOptions, RunState } from "portolan-host";
+import type { Model } from "portolan-host/models";
 import { createServer } from "portolan/server";
 import { expect, test, vi } from "vitest";
 import { inMemory, makeHost, puppet } from "./kit.ts";

@@ -1,8 +1,8 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Host } from "portolan/host";
-import { findWorkspace } from "portolan/host/node";
+import type { Host } from "portolan-host";
+import { findWorkspace } from "portolan-host/node";
 import { createServer } from "portolan/server";
 import { createClock } from "portolan/testing";
 import { expect, test, vi } from "vitest";

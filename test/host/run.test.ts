@@ -1,5 +1,5 @@
-import type { ApprovalQuestion, RunEvent, RunOptions } from "portolan/host";
-import { estimateTokens, type Model } from "portolan/models";
+import type { ApprovalQuestion, RunEvent, RunOptions } from "portolan-host";
+import { estimateTokens, type Model } from "portolan-host/models";
 import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
 import { inMemory, makeHost, puppet } from "./kit.ts";

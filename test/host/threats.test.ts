@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import { describeForTrust, display, type HostEvent, type ServerEntry, trustDigest } from "portolan/host";
+import { describeForTrust, display, type HostEvent, type ServerEntry, trustDigest } from "portolan-host";
 import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
 import { hello, inMemory, makeHost, puppet, raw, textOf } from "./kit.ts";

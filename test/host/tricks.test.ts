@@ -1,6 +1,6 @@
 import { type JsonObject, RpcError } from "portolan";
-import type { ApprovalQuestion, SamplingQuestion } from "portolan/host";
-import { echo } from "portolan/models";
+import type { ApprovalQuestion, SamplingQuestion } from "portolan-host";
+import { echo } from "portolan-host/models";
 import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
 import { allow, entriesOf, eventOf, hello, inMemory, makeHost, puppet, raw, textOf } from "./kit.ts";

@@ -1,5 +1,5 @@
 import { createMemoryPair } from "portolan";
-import type { HostOptions, ServerEntry, TrustQuestion } from "portolan/host";
+import type { HostOptions, ServerEntry, TrustQuestion } from "portolan-host";
 import { createServer, live, serveChannel } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-import { memorySink, openActivity, type ServerEntry } from "portolan/host";
+import { memorySink, openActivity, type ServerEntry } from "portolan-host";
 import { createServer, live } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";

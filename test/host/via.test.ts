@@ -1,4 +1,4 @@
-import { createHost } from "portolan/host";
+import { createHost } from "portolan-host";
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { expect, onTestFinished, test } from "vitest";

@@ -8,7 +8,7 @@ import {
   openActivityFile,
   type RunEvent,
   type SamplingQuestion,
-} from "portolan/host";
+} from "portolan-host";
 import { serveHttp } from "portolan/server/http";
 import { createTime } from "portolan-time";
 import { expect, onTestFinished, test } from "vitest";

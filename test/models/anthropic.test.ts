@@ -1,4 +1,4 @@
-import { type AnthropicOptions, anthropic } from "portolan/models";
+import { type AnthropicOptions, anthropic } from "portolan-host/models";
 import { describe, expect, test } from "vitest";
 import { asking, assistant, failing, gather, image, joined, result, use, user, weather } from "./conversation.ts";
 import { answering, apiKey, connected, eventsOf } from "./providers.ts";

@@ -1,4 +1,4 @@
-import type { ProviderOptions } from "portolan/models";
+import type { ProviderOptions } from "portolan-host/models";
 import { describe, expect, test } from "vitest";
 import { asking, failing, gather } from "./conversation.ts";
 import { adapterOf, answering, apiKey, type DialectName, dialects, eventsOf } from "./providers.ts";

@@ -1,4 +1,4 @@
-import { demo, type Model, type Recording, record, replay, scripted } from "portolan/models";
+import { demo, type Model, type Recording, record, replay, scripted } from "portolan-host/models";
 import { modelContract } from "./contract.ts";
 import { asking, assistant, gather, result, use, user, weather } from "./conversation.ts";
 import { connected } from "./providers.ts";

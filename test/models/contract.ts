@@ -1,5 +1,5 @@
-import type { Model } from "portolan/models";
-import { complete } from "portolan/models";
+import type { Model } from "portolan-host/models";
+import { complete } from "portolan-host/models";
 import { describe, expect, test } from "vitest";
 import { asking, assistant, gather, joined, result, use, user, weather } from "./conversation.ts";
 

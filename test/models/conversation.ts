@@ -1,5 +1,5 @@
 import type { SamplingContent, SamplingMessage } from "portolan";
-import type { Model, ModelEvent, ModelRequest } from "portolan/models";
+import type { Model, ModelEvent, ModelRequest } from "portolan-host/models";
 
 export const user = (...content: (string | SamplingContent)[]): SamplingMessage => ({
   role: "user",

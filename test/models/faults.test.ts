@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
-import { ModelFailure, type Retry } from "portolan/models";
-import type { Faults } from "portolan/models/fake";
+import { ModelFailure, type Retry } from "portolan-host/models";
+import type { Faults } from "portolan-host/models/fake";
 import { createClock } from "portolan/testing";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../kit/free-port.ts";

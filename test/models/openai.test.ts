@@ -1,5 +1,5 @@
-import type { OpenAiOptions } from "portolan/models";
-import { openaiCompatible } from "portolan/models";
+import type { OpenAiOptions } from "portolan-host/models";
+import { openaiCompatible } from "portolan-host/models";
 import { describe, expect, test } from "vitest";
 import { asking, assistant, failing, gather, image, joined, result, use, user, weather } from "./conversation.ts";
 import { answering, apiKey, connected, eventsOf } from "./providers.ts";

@@ -1,5 +1,5 @@
-import { anthropic, type Model, openaiCompatible, type ProviderOptions } from "portolan/models";
-import { type FakeProvider, type FakeProviderOptions, startFakeProvider } from "portolan/models/fake";
+import { anthropic, type Model, openaiCompatible, type ProviderOptions } from "portolan-host/models";
+import { type FakeProvider, type FakeProviderOptions, startFakeProvider } from "portolan-host/models/fake";
 import { onTestFinished } from "vitest";
 
 export type DialectName = FakeProviderOptions["dialect"];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import type { ModelEvent } from "portolan/models";
-import { startFakeProvider } from "portolan/models/fake";
+import type { ModelEvent } from "portolan-host/models";
+import { startFakeProvider } from "portolan-host/models/fake";
 import { beforeAll, describe, expect, test } from "vitest";
 import { asking, gather, joined, weather } from "./conversation.ts";
 import { adapterOf, answering, apiKey, dialects } from "./providers.ts";

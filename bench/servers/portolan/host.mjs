@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createHost, openActivityFile } from "portolan/host";
+import { createHost, openActivityFile } from "portolan-host";
 
 /**
  * The same client behind a host: rules decide about each call, and all is written to a file.

@@ -1,8 +1,8 @@
 import { createMemoryPair, type Prompt, type Resource, type ResourceTemplate, type Tool } from "portolan";
 import { type Client, connect } from "portolan/client";
-import { diffDefinitions } from "portolan/host";
-import { estimateTokens } from "portolan/models";
 import type { Served } from "portolan/server";
+import { diffDefinitions } from "portolan-host";
+import { estimateTokens } from "portolan-host/models";
 
 /** What a server offers, and who it says it is. */
 export interface Catalogue {

@@ -1,5 +1,5 @@
-import type { Run, RunDone, RunEvent, ServerEntry } from "portolan/host";
-import type { Model } from "portolan/models";
+import type { Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
+import type { Model } from "portolan-host/models";
 import type { Context, Flags } from "./command.ts";
 import { Failure, interruption } from "./failure.ts";
 import { createProgress } from "./progress.ts";

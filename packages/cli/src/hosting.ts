@@ -9,7 +9,7 @@ import {
   type HostOptions,
   type RootDefinition,
   type ServerEntry,
-} from "portolan/host";
+} from "portolan-host";
 import { createAnswers } from "./ask/index.ts";
 import type { Context, Flags } from "./command.ts";
 import { Failure, toFailure } from "./failure.ts";

@@ -1,4 +1,4 @@
-import type { InputRequest } from "portolan/host";
+import type { InputRequest } from "portolan-host";
 import type { World } from "./world.ts";
 
 /** The variable that answers what a file asks its user for, such as `${input:api-key}`. */

@@ -1,7 +1,7 @@
 import type { Link } from "portolan/client";
 import { type HttpAuth, http } from "portolan/client/http";
 import { stdio } from "portolan/client/stdio";
-import type { ServerEntry } from "portolan/host";
+import type { ServerEntry } from "portolan-host";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { withHost } from "./hosting.ts";

@@ -1,5 +1,5 @@
-import { complete } from "portolan/models";
-import { startFakeProvider } from "portolan/models/fake";
+import { complete } from "portolan-host/models";
+import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, test } from "vitest";
 import { chooseModel } from "./models.ts";
 

@@ -1,4 +1,4 @@
-import { anthropic, demo, type Model, openaiCompatible } from "portolan/models";
+import { anthropic, demo, type Model, openaiCompatible } from "portolan-host/models";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { fetchOption } from "./proxy/via.ts";

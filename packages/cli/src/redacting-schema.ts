@@ -1,4 +1,4 @@
-import { redact } from "portolan/host";
+import { redact } from "portolan-host";
 
 type Schema = { readonly [keyword: string]: unknown };
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { createRedactor } from "portolan/host";
+import { createRedactor } from "portolan-host";
 import { redactSchema } from "./redacting-schema.ts";
 
 /** What stands where a secret was. */

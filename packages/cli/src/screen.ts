@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { display, displayValue } from "portolan/host";
+import { display, displayValue } from "portolan-host";
 import { isSequence, piecesOf, widthOf } from "./width.ts";
 import type { World } from "./world.ts";
 import { wrap } from "./wrap.ts";

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Host, HostEvent } from "portolan/host";
+import type { Host, HostEvent } from "portolan-host";
 import type { Context } from "./command.ts";
 
 /** Shows the person at the terminal what a server logs while it works; `before` makes room for a line. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import type { Host } from "portolan/host";
+import type { Host } from "portolan-host";
 import type { Context } from "./command.ts";
 import { withHost } from "./hosting.ts";
 import { findTarget } from "./targets.ts";

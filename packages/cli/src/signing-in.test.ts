@@ -1,4 +1,4 @@
-import type { ServerEntry, WrittenOAuth } from "portolan/host";
+import type { ServerEntry, WrittenOAuth } from "portolan-host";
 import { expect, test } from "vitest";
 import { addressOfReturn, placeOfReturn } from "./signing-in.ts";
 

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { type LoopbackOptions, loopback, type OAuth, type OAuthOptions } from "portolan/auth/client";
-import type { ConfiguredServer, ServerEntry, WrittenOAuth } from "portolan/host";
+import type { ConfiguredServer, ServerEntry, WrittenOAuth } from "portolan-host";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { quote } from "./quote.ts";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { basename } from "node:path";
-import type { ServerEntry } from "portolan/host";
 import type { LiveServer, Served, Server } from "portolan/server";
 import { type HttpServing, serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
+import type { ServerEntry } from "portolan-host";
 import { type Catalogue, catalogueOf, listAll } from "./catalogue.ts";
 import { passOn } from "./child-words.ts";
 import type { Context } from "./command.ts";

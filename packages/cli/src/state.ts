@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { fileStore, type OAuth, type OAuthOptions, oauth } from "portolan/auth/client";
-import { type ActivityLog, openActivityFile } from "portolan/host";
 import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
+import { type ActivityLog, openActivityFile } from "portolan-host";
 import { viaProxy } from "./proxy/via.ts";
 import type { World } from "./world.ts";
 

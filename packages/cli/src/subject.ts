@@ -1,4 +1,4 @@
-import { describeForTrust, type ServerEntry } from "portolan/host";
+import { describeForTrust, type ServerEntry } from "portolan-host";
 import type { Screen } from "./screen.ts";
 
 /** What a decision about a server is about, whole: no line of it is cut. */

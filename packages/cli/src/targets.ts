@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
-import type { ConfiguredServer, ServerEntry, Way } from "portolan/host";
-import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan/host/node";
+import type { ConfiguredServer, ServerEntry, Way } from "portolan-host";
+import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { knownAnswer } from "./inputs.ts";

@@ -1,5 +1,5 @@
 import { type Answers, type Client, type ConnectOptions, connect } from "portolan/client";
-import type { ServerEntry } from "portolan/host";
+import type { ServerEntry } from "portolan-host";
 import type { Context } from "./command.ts";
 import { linkTo } from "./linking.ts";
 import { info } from "./version.ts";

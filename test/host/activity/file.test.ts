@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { openActivityFile, verifyActivityFile } from "portolan/host";
+import { openActivityFile, verifyActivityFile } from "portolan-host";
 import { describe, expect, test } from "vitest";
 import { entriesOf, freshFile, namesIn, writeBlocks } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ActivityEntry, type ActivityFileOptions, openActivityFile } from "portolan/host";
+import { type ActivityEntry, type ActivityFileOptions, openActivityFile } from "portolan-host";
 import { onTestFinished } from "vitest";
 
 /** A place for a log in a folder of its own. */

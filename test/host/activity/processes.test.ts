@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { verifyActivityFile } from "portolan/host";
+import { verifyActivityFile } from "portolan-host";
 import { seeded } from "portolan/testing";
 import { expect, test } from "vitest";
 import { entriesOf, freshFile, namesIn, writeBlocks } from "./kit.ts";

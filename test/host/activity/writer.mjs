@@ -1,7 +1,7 @@
 // Records entries in a log and prints the name of each one that is written.
 // Run: node writer.mjs FILE PREFIX COUNT MAX_BYTES
 import { writeSync } from "node:fs";
-import { openActivityFile } from "portolan/host";
+import { openActivityFile } from "portolan-host";
 
 const [file, prefix, count, maxBytes] = process.argv.slice(2);
 const onError = (error) => writeSync(2, `${error.code} ${error.message}\n`);

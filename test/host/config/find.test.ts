@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { describeForTrust } from "../../../packages/portolan/src/host/config/trust.ts";
-import type { ServerEntry } from "../../../packages/portolan/src/host/options.ts";
-import { type FindOptions, findConfigs, readConfigs } from "../../../packages/portolan/src/host/node/config/index.ts";
+import { describeForTrust } from "../../../packages/host/src/config/trust.ts";
+import type { ServerEntry } from "../../../packages/host/src/options.ts";
+import { type FindOptions, findConfigs, readConfigs } from "../../../packages/host/src/node/config/index.ts";
 
 function folderWith(files: { readonly [path: string]: string }): string {
   const root = mkdtempSync(join(tmpdir(), "portolan-config-"));

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PortolanError } from "../../../packages/portolan/src/errors.ts";
-import { editConfig, expandEntry, parseConfig, trustDigest } from "../../../packages/portolan/src/host/config/index.ts";
+import { editConfig, expandEntry, parseConfig, trustDigest } from "../../../packages/host/src/config/index.ts";
 
 const folder = join(import.meta.dirname, "files");
 const files = readdirSync(folder, { recursive: true, withFileTypes: true })

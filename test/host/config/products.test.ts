@@ -7,7 +7,7 @@ import {
   expandEntry,
   type ParseOptions,
   parseConfig,
-} from "../../../packages/portolan/src/host/config/index.ts";
+} from "../../../packages/host/src/config/index.ts";
 
 const folder = join(import.meta.dirname, "files");
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "portolan/client";
-import { display, displayValue, findSuspicious, lookalike } from "portolan/host";
+import { display, displayValue, findSuspicious, lookalike } from "portolan-host";
 import { expect, onTestFinished, test } from "vitest";
 
 const scriptOf = (name: string) =>

@@ -9,7 +9,7 @@ import {
   hintsOf,
   type PolicyCall,
   renderChanges,
-} from "portolan/host";
+} from "portolan-host";
 import { createMemoryStorage } from "portolan/storage";
 import { expect, onTestFinished, test } from "vitest";
 

@@ -1,4 +1,4 @@
-import type { ApprovalQuestion, ApprovalVerdict, Caution } from "portolan/host";
+import type { ApprovalQuestion, ApprovalVerdict, Caution } from "portolan-host";
 import type { Context } from "../command.ts";
 import { heading, warn } from "./heading.ts";
 

@@ -1,5 +1,5 @@
 import type { ElicitValue } from "portolan";
-import type { FormAnswer, FormQuestion } from "portolan/host";
+import type { FormAnswer, FormQuestion } from "portolan-host";
 import type { Context } from "../command.ts";
 import { askField, type FieldSchema } from "./field.ts";
 import { heading, warn } from "./heading.ts";

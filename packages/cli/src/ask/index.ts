@@ -1,4 +1,4 @@
-import type { HostAnswers } from "portolan/host";
+import type { HostAnswers } from "portolan-host";
 import type { Context } from "../command.ts";
 import { approve } from "./approve.ts";
 import { fillForm } from "./form.ts";

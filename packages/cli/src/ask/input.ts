@@ -1,4 +1,4 @@
-import type { InputRequest } from "portolan/host";
+import type { InputRequest } from "portolan-host";
 import type { Context } from "../command.ts";
 import { askField } from "./field.ts";
 import { inTurn } from "./in-turn.ts";

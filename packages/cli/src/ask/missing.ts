@@ -1,5 +1,5 @@
 import type { JsonObject, PromptArgument } from "portolan";
-import type { Host } from "portolan/host";
+import type { Host } from "portolan-host";
 import type { Context } from "../command.ts";
 import { askField, type FieldSchema } from "./field.ts";
 import { inTurn } from "./in-turn.ts";

@@ -1,4 +1,4 @@
-import type { RootsQuestion, RootsVerdict } from "portolan/host";
+import type { RootsQuestion, RootsVerdict } from "portolan-host";
 import type { Context } from "../command.ts";
 import { heading } from "./heading.ts";
 

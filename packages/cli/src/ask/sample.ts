@@ -5,7 +5,7 @@ import type {
   SamplingRequestQuestion,
   SamplingResponseQuestion,
   SamplingVerdict,
-} from "portolan/host";
+} from "portolan-host";
 import type { Context } from "../command.ts";
 import { editJson, editLine } from "./edit.ts";
 import { heading, warn } from "./heading.ts";

@@ -1,4 +1,4 @@
-import type { TrustQuestion, TrustVerdict } from "portolan/host";
+import type { TrustQuestion, TrustVerdict } from "portolan-host";
 import type { Context } from "../command.ts";
 import { widthOf } from "../width.ts";
 import { heading } from "./heading.ts";

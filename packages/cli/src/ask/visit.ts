@@ -1,6 +1,6 @@
 import type { ElicitResult } from "portolan";
 import { openBrowser } from "portolan/auth/client";
-import type { VisitQuestion } from "portolan/host";
+import type { VisitQuestion } from "portolan-host";
 import type { Context } from "../command.ts";
 import { heading, warn } from "./heading.ts";
 

@@ -1,4 +1,4 @@
-import type { Host, RunState, Task } from "portolan/host";
+import type { Host, RunState, Task } from "portolan-host";
 import { Left } from "../ask/left.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import { Typed } from "../ask/typed.ts";

@@ -1,4 +1,4 @@
-import type { CatalogView } from "portolan/host";
+import type { CatalogView } from "portolan-host";
 import { expect, test } from "vitest";
 import { parseLine } from "./line.ts";
 

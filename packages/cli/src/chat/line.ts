@@ -1,5 +1,5 @@
 import type { Prompt } from "portolan";
-import type { CatalogView, Host, Of } from "portolan/host";
+import type { CatalogView, Host, Of } from "portolan-host";
 import { Failure } from "../failure.ts";
 
 /** What was typed: a command of the chat, a prompt of a server, a search for a resource, or words for the model. */

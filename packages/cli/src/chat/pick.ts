@@ -1,4 +1,4 @@
-import { type Host, parseUriTemplate } from "portolan/host";
+import { type Host, parseUriTemplate } from "portolan-host";
 import { askField } from "../ask/field.ts";
 import { Left } from "../ask/left.ts";
 import type { Context } from "../command.ts";

@@ -1,4 +1,4 @@
-import type { ActivityEntry, Host } from "portolan/host";
+import type { ActivityEntry, Host } from "portolan-host";
 import type { Context } from "../command.ts";
 import { hintsIn, signatureOf } from "../signature.ts";
 import { chatCommands } from "./line.ts";

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
-import type { ServerEntry, Way } from "portolan/host";
-import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan/host/node";
+import type { ServerEntry, Way } from "portolan-host";
+import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { pairsFlag, textFlag } from "../flags.ts";

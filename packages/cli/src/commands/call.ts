@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type JsonObject, PortolanError } from "portolan";
-import type { Host } from "portolan/host";
+import type { Host } from "portolan-host";
 import { parseArguments, requireAll } from "../arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";

@@ -1,5 +1,4 @@
 import { childEnvironment } from "portolan/client/stdio";
-import type { ServerEntry } from "portolan/host";
 import {
   formatReport,
   grade,
@@ -9,6 +8,7 @@ import {
   scenarios,
   type Target,
 } from "portolan-check";
+import type { ServerEntry } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { listFlag, secondsFlag } from "../flags.ts";

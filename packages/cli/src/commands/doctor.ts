@@ -1,5 +1,5 @@
-import type { Host, ServerEntry, ServerStatus } from "portolan/host";
 import { revisions } from "portolan-check";
+import type { Host, ServerEntry, ServerStatus } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";

@@ -1,4 +1,4 @@
-import type { Grant } from "portolan/host";
+import type { Grant } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { textFlag } from "../flags.ts";

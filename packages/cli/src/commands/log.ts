@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ActivityEntry, ActivityKind, ActivityLog, ActivityQuery } from "portolan/host";
+import type { ActivityEntry, ActivityKind, ActivityLog, ActivityQuery } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { countFlag, listFlag, textFlag } from "../flags.ts";

@@ -1,4 +1,4 @@
-import type { Host } from "portolan/host";
+import type { Host } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
 import { modelFor } from "../models.ts";

@@ -1,5 +1,5 @@
 import type { Prompt } from "portolan";
-import type { Host, ServerEntry } from "portolan/host";
+import type { Host, ServerEntry } from "portolan-host";
 import { parseArguments } from "../arguments.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";

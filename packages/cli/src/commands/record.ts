@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
-import type { CommandWay, ConfiguredServer, ServerEntry } from "portolan/host";
+import type { CommandWay, ConfiguredServer, ServerEntry } from "portolan-host";
 import { passOn } from "../child-words.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";

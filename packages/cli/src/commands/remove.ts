@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { trustDigest } from "portolan/host";
-import { writeServer } from "portolan/host/node";
+import { trustDigest } from "portolan-host";
+import { writeServer } from "portolan-host/node";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../hosting.ts";

@@ -1,5 +1,5 @@
 import { dirname, relative } from "node:path";
-import type { Host, ServerStatus } from "portolan/host";
+import type { Host, ServerStatus } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { withHost } from "../hosting.ts";
 import { quote } from "../quote.ts";

@@ -5,7 +5,7 @@ import {
   renderChanges,
   type ServerEntry,
   trustDigest,
-} from "portolan/host";
+} from "portolan-host";
 import { confirm } from "../ask/confirm.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";

@@ -1,5 +1,5 @@
 import { type LogLevel, logLevels } from "portolan";
-import type { Host, HostEvent } from "portolan/host";
+import type { Host, HostEvent } from "portolan-host";
 import { type Catalogue, changesBetween } from "../catalogue.ts";
 import type { Context, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";

@@ -1,4 +1,4 @@
-import type { HttpWay, ServerEntry } from "portolan/host";
+import type { HttpWay, ServerEntry } from "portolan-host";
 import { quote } from "../quote.ts";
 import type { World } from "../world.ts";
 import { placeOf, type Told } from "./finding.ts";

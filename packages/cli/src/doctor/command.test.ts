@@ -1,4 +1,4 @@
-import type { ServerEntry } from "portolan/host";
+import type { ServerEntry } from "portolan-host";
 import { describe, expect, test } from "vitest";
 import type { World } from "../world.ts";
 import { explainCommand } from "./command.ts";

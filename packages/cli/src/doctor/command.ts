@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type CommandWay, redact, type ServerEntry } from "portolan/host";
+import { type CommandWay, redact, type ServerEntry } from "portolan-host";
 import { quote } from "../quote.ts";
 import type { World } from "../world.ts";
 import { placeOf, type Told } from "./finding.ts";

@@ -1,5 +1,5 @@
-import { type ServerEntry, skeletonOf } from "portolan/host";
-import type { ReadConfigs } from "portolan/host/node";
+import { type ServerEntry, skeletonOf } from "portolan-host";
+import type { ReadConfigs } from "portolan-host/node";
 import { variableOf } from "../inputs.ts";
 import { quote } from "../quote.ts";
 import { type Finding, placeOf, type Told } from "./finding.ts";

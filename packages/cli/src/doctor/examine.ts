@@ -1,5 +1,5 @@
 import { PortolanError } from "portolan";
-import type { Host, ServerEntry } from "portolan/host";
+import type { Host, ServerEntry } from "portolan-host";
 import type { Context } from "../command.ts";
 import { quote } from "../quote.ts";
 import { authFor } from "../signing-in.ts";

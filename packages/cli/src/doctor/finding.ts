@@ -1,4 +1,4 @@
-import type { ServerEntry } from "portolan/host";
+import type { ServerEntry } from "portolan-host";
 
 /** Something that is wrong, or might be: what it is, why it matters, what to do. */
 export interface Finding {

@@ -1,6 +1,6 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import type { HttpWay } from "portolan/host";
+import type { HttpWay } from "portolan-host";
 import type { ProxyFailure } from "../proxy/failure.ts";
 import { fetchOption } from "../proxy/via.ts";
 import type { World } from "../world.ts";

@@ -1,4 +1,4 @@
-import type { HttpWay } from "portolan/host";
+import type { HttpWay } from "portolan-host";
 import { proxyFor, proxyNamed } from "../proxy/choose.ts";
 import type { ProxyFailure } from "../proxy/failure.ts";
 import type { World } from "../world.ts";

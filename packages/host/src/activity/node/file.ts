@@ -1,0 +1,284 @@
+import { mkdir, open, readFile, rename, stat, truncate } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { holdFileLock } from "portolan/storage/node";
+import type { ActivityVerdict } from "../log.ts";
+import {
+  type ActivityBlock,
+  type ActivityHead,
+  type ActivityReading,
+  type ActivitySink,
+  emptyHead,
+  isSealOf,
+  parseSeal,
+  type Seal,
+  sealBody,
+} from "../sinks.ts";
+import { verifyActivity } from "../verify.ts";
+import {
+  type ActivityFiles,
+  type ActivityPlace,
+  countAside,
+  filesOf,
+  isMissing,
+  readFiles,
+  readPlace,
+  writePlace,
+} from "./read.ts";
+
+/** A log in a file: lines of JSON, with its head beside it, for any number of processes. */
+export async function fileSink(path: string, options: { readonly maxBytes?: number } = {}): Promise<ActivitySink> {
+  const files = filesOf(resolve(path));
+  await mkdir(dirname(files.log), { recursive: true, mode: 0o700 });
+  const sink = new FileSink(files, options.maxBytes ?? 64 * 1024 * 1024);
+  await sink.mend();
+  return sink;
+}
+
+/** Checks the log in a file as it is, without mending what was left unfinished. */
+export async function verifyFile(path: string, contains?: string): Promise<ActivityVerdict> {
+  return verifyActivity(await readFiles(filesOf(resolve(path)), false), true, contains);
+}
+
+class FileSink implements ActivitySink {
+  readonly isLinear = true;
+  readonly #files: ActivityFiles;
+  readonly #maxBytes: number;
+  #turn: Promise<void> = Promise.resolve();
+  /** What we wrote last, and into which file. */
+  #last: { readonly place: ActivityPlace; readonly inode: number } | undefined;
+
+  constructor(files: ActivityFiles, maxBytes: number) {
+    this.#files = files;
+    this.#maxBytes = maxBytes;
+  }
+
+  mend(): Promise<void> {
+    return this.#alone(async () => {
+      await mend(this.#files);
+    });
+  }
+
+  append(build: (head: ActivityHead) => Promise<ActivityBlock>): Promise<void> {
+    return this.#alone(async () => {
+      const place = await this.#findPlace();
+      const { bytes, head } = await build(place.head);
+      const { aside, bytes: start } = await this.#makeRoom(place, bytes.length);
+      try {
+        const inode = await appendTo(this.#files.log, bytes);
+        const next = { head, aside, bytes: start + bytes.length };
+        await writePlace(this.#files, next);
+        this.#last = { place: next, inode };
+      } catch (error) {
+        this.#last = undefined;
+        // All or nothing: the block will be written again. Where even this fails, the next one mends it.
+        await truncate(this.#files.log, start).catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  read(newestFirst: boolean): Promise<ActivityReading> {
+    return readFiles(this.#files, newestFirst);
+  }
+
+  async close(): Promise<void> {
+    await this.#turn.catch(() => undefined);
+  }
+
+  /** Where the next block goes: behind our own last one, unless somebody else has written since. */
+  async #findPlace(): Promise<ActivityPlace> {
+    const last = this.#last;
+    if (last) {
+      const found = await stat(this.#files.log).catch(() => undefined);
+      if (found?.ino === last.inode && found.size === last.place.bytes) return last.place;
+    }
+    return mend(this.#files);
+  }
+
+  /** Puts a full file aside under the next number; nothing has that name, for only holders of the lock give names. */
+  async #makeRoom(place: ActivityPlace, bytes: number): Promise<ActivityPlace> {
+    if (place.bytes === 0 || place.bytes + bytes <= this.#maxBytes) return place;
+    const aside = place.aside + 1;
+    await rename(this.#files.log, `${this.#files.log}.${aside}`);
+    return { ...place, aside, bytes: 0 };
+  }
+
+  /** One after the other, here and in all processes. */
+  #alone(work: () => Promise<void>): Promise<void> {
+    const run = async () => {
+      const release = await holdFileLock(this.#files.lock);
+      try {
+        await work();
+      } finally {
+        release();
+      }
+    };
+    this.#turn = this.#turn.then(run, run);
+    return this.#turn;
+  }
+}
+
+/**
+ * Where the log really ends, to be called under the lock. The kept place may be one block behind, when its writer was
+ * killed; and what that writer left unfinished is sealed as far as it is whole, and put into a side file otherwise.
+ */
+export async function mend(files: ActivityFiles): Promise<ActivityPlace> {
+  const kept = await readPlace(files);
+  // As it was left: there is nothing behind the last seal, and no file was put aside since.
+  if (typeof kept === "object" && kept.bytes > 0 && (await sizeOf(files.log)) === kept.bytes) return kept;
+  const place = typeof kept === "string" ? await findPlace(files) : kept;
+  const aside = await countAside(files);
+  const { tail, ...found } = await advance(files, place, aside);
+  const isHeadLost = typeof kept === "string" && found.head.block > 1;
+  if (tail.length === 0 && !isHeadLost) return found;
+  return repair(files, found, tail, isHeadLost ? { head: kept } : {});
+}
+
+interface Advanced extends ActivityPlace {
+  /** What stands behind the last seal. */
+  readonly tail: Buffer;
+}
+
+/** Without a kept place: behind the last seal of the newest file that has one. */
+async function findPlace(files: ActivityFiles): Promise<ActivityPlace> {
+  const aside = await countAside(files);
+  for (const number of [aside, aside - 1]) {
+    const bytes = await readFrom(number === aside ? files.log : `${files.log}.${aside}`, 0);
+    for (const { text, end } of linesOf(bytes).reverse()) {
+      const seal = text === undefined ? undefined : parseSeal(text);
+      if (seal) return { head: headOf(seal), aside: number, bytes: end };
+    }
+    if (aside === 0) break;
+  }
+  return { head: emptyHead, aside, bytes: 0 };
+}
+
+/** Goes on over whole blocks and over files that were put aside since the place was kept. */
+async function advance(files: ActivityFiles, from: ActivityPlace, aside: number): Promise<Advanced> {
+  let { head } = from;
+  for (let number = from.aside, bytes = from.bytes; ; number++, bytes = 0) {
+    const isLive = number >= aside;
+    const path = isLive ? files.log : `${files.log}.${number + 1}`;
+    const size = await sizeOf(path);
+    // Shorter than it was: the chain goes on from where it had come to, so that the gap stays to be seen.
+    const start = size < bytes ? await lastLineEnd(path) : bytes;
+    const rest = await readFrom(path, start);
+    let end = 0;
+    for (const line of linesOf(rest)) {
+      const seal = line.text === undefined ? undefined : parseSeal(line.text);
+      if (seal === undefined || line.text === undefined) continue;
+      const body = rest.subarray(end, line.start).toString("utf8");
+      // One that does not fit was not written by us; it stays, and is for `verify` to report.
+      if (seal.previous === head.seal && (await isSealOf(line.text, seal, body))) head = headOf(seal);
+      end = line.end;
+    }
+    if (isLive) return { head, aside: number, bytes: start + end, tail: rest.subarray(end) };
+  }
+}
+
+/** Seals the whole entries of a tail, with an entry that tells of it, and moves the rest aside. */
+async function repair(
+  files: ActivityFiles,
+  place: ActivityPlace,
+  tail: Buffer,
+  why: { readonly head?: string },
+): Promise<ActivityPlace> {
+  let entries = 0;
+  let end = 0;
+  for (const line of linesOf(tail)) {
+    if (!line.text?.startsWith(`{"seq":${place.head.seq + entries + 1},`) || !isJson(line.text)) break;
+    entries += 1;
+    end = line.end;
+  }
+  const torn = tail.subarray(end);
+  if (torn.length > 0) {
+    await appendTo(files.torn, torn);
+    await truncate(files.log, place.bytes + end);
+  }
+  const whole = tail.subarray(0, end);
+  const told = { kind: "error", name: "activity-mended", entries, bytesMoved: torn.length, ...why };
+  const note = JSON.stringify({ seq: place.head.seq + entries + 1, at: new Date().toISOString(), ...told });
+  const block = await sealBody([whole, Buffer.from(`${note}\n`)], entries + 1, place.head, "mend");
+  await appendTo(files.log, block.bytes.subarray(whole.length));
+  const mended = { head: block.head, aside: place.aside, bytes: place.bytes + block.bytes.length };
+  await writePlace(files, mended);
+  return mended;
+}
+
+/** Adds bytes at the end of a file of its owner's, and sees them on the disk; gives the file's number. */
+export async function appendTo(path: string, bytes: Uint8Array): Promise<number> {
+  const file = await open(path, "a", 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.datasync();
+    return (await file.stat()).ino;
+  } finally {
+    await file.close();
+  }
+}
+
+interface Line {
+  readonly start: number;
+  /** Behind the line's end. */
+  readonly end: number;
+  /** Undefined when it is no UTF-8. */
+  readonly text: string | undefined;
+}
+
+/** The lines that have an end. */
+function linesOf(bytes: Buffer): Line[] {
+  const lines: Line[] = [];
+  let start = 0;
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, start)) {
+    lines.push({ start, end: at + 1, text: decode(bytes.subarray(start, at)) });
+    start = at + 1;
+  }
+  return lines;
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function lastLineEnd(path: string): Promise<number> {
+  return (await readFrom(path, 0)).lastIndexOf(10) + 1;
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (isMissing(error)) return 0;
+    throw error;
+  }
+}
+
+async function readFrom(path: string, start: number): Promise<Buffer> {
+  if ((await sizeOf(path)) <= start) return Buffer.alloc(0);
+  if (start === 0) return readFile(path);
+  const file = await open(path, "r");
+  try {
+    const bytes = Buffer.alloc((await file.stat()).size - start);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, start);
+    return bytes.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+function headOf({ seal, block, seq }: Seal): ActivityHead {
+  return { seal, block, seq };
+}

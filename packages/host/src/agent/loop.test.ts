@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { Model, ModelEvent } from "../models/model.ts";
+import { readTurn } from "./loop.ts";
+
+const tell = async () => {};
+
+function model(stream: Model["stream"]): Model {
+  return { id: "m", capabilities: { tools: true, images: false }, stream };
+}
+
+function saying(...events: ModelEvent[]): Model {
+  return model(async function* () {
+    yield* events;
+    yield { type: "end", stopReason: "endTurn", model: "m" };
+  });
+}
+
+const request = { messages: [], maxTokens: 10, signal: new AbortController().signal };
+
+test("a model that never speaks and hears nothing is not waited for", async () => {
+  const stop = new AbortController();
+  const deaf = model(() => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }));
+  const turn = readTurn(deaf, { ...request, signal: stop.signal }, tell);
+  stop.abort(new Error("enough"));
+  await expect(turn).rejects.toThrow("enough");
+});
+
+test("a model that goes on after the end is not listened to, and told to stop", async () => {
+  const stop = new AbortController();
+  let isStopped = false;
+  const stubborn = model(async function* () {
+    try {
+      for (;;) {
+        yield { type: "text", delta: "and " };
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      isStopped = true;
+    }
+  });
+  let heard = 0;
+  const turn = readTurn(stubborn, { ...request, signal: stop.signal }, async () => {
+    heard += 1;
+    if (heard === 3) stop.abort(new Error("enough"));
+  });
+  await expect(turn).rejects.toThrow("enough");
+  await expect.poll(() => isStopped).toBe(true);
+  expect(heard).toBe(3);
+});
+
+test("no two calls of a turn share an id", async () => {
+  const { calls, content, unreadable } = await readTurn(
+    saying(
+      { type: "tool", id: "1", name: "a", input: {} },
+      { type: "tool", id: "1", name: "b", input: {} },
+      { type: "tool", id: "1", name: "c", unreadable: "{" },
+    ),
+    request,
+    tell,
+  );
+  expect(calls.map(({ id, name }) => [id, name])).toEqual([
+    ["1", "a"],
+    ["call_1", "b"],
+  ]);
+  expect(unreadable.map(({ id }) => id)).toEqual(["call_2"]);
+  expect(content.map((block) => block.type === "tool_use" && block.id)).toEqual(["1", "call_1", "call_2"]);
+});
+
+test("no call has the id of one that was made before", async () => {
+  const call = { type: "tool", id: "1", name: "a", input: {} } as const;
+  const { type: _, ...rest } = call;
+  const messages = [{ role: "assistant" as const, content: [{ type: "tool_use" as const, ...rest }] }];
+  const { calls } = await readTurn(saying(call), { ...request, messages }, tell);
+  expect(calls.map(({ id }) => id)).toEqual(["call_2"]);
+});
+
+test("a model that cannot be told to stop has said what it said", async () => {
+  const said: ModelEvent[] = [
+    { type: "text", delta: "hello" },
+    { type: "end", stopReason: "endTurn", model: "m" },
+  ];
+  const clumsy = model(() => ({
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const value = said.shift();
+        return value ? { value, done: false } : { value: undefined, done: true };
+      },
+      return() {
+        throw new Error("not now");
+      },
+    }),
+  }));
+  expect((await readTurn(clumsy, request, tell)).text).toBe("hello");
+});

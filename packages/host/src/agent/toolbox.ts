@@ -1,0 +1,195 @@
+import type { JsonObject } from "portolan";
+import { isObject } from "portolan/internal";
+import { type CatalogTool, type CatalogView, createFilter } from "../catalog/catalog.ts";
+import { withoutTags } from "../display/escape.ts";
+import { display } from "../display/index.ts";
+import type { ModelTool } from "../models/model.ts";
+import { estimateTokens } from "../models/tokens.ts";
+import type { RunOptions } from "./run.ts";
+
+const maxDescriptionChars = 4_000;
+/** Nobody reads what is longer. */
+const maxAddressChars = 2_048;
+
+/** What is shown of each definition; made once, because definitions do not change. */
+const shown = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
+
+/** Which tools a model sees. */
+export interface ToolboxOptions extends Pick<RunOptions, "servers" | "only" | "except"> {
+  readonly maxTokens: number;
+  /** Names of tools that were looked up before. */
+  readonly found: readonly string[];
+}
+
+/** The tools that a model sees in one conversation. */
+export class Toolbox {
+  readonly #catalog: CatalogView;
+  /** Whether a server takes part. */
+  readonly isWanted: (server: string) => boolean;
+  readonly #isShown: (name: string) => boolean;
+  readonly #maxTokens: number;
+  /** Names of the tools that the model has looked up, in the order in which it did. */
+  readonly #found: Set<string>;
+  #hasAside = false;
+
+  /** When all tools together would take more than `maxTokens`, the model is given a search instead. */
+  constructor(catalog: CatalogView, options: ToolboxOptions) {
+    const { servers, maxTokens, found } = options;
+    this.#catalog = catalog;
+    const wanted = servers && new Set(servers);
+    this.isWanted = (server) => wanted?.has(server) ?? true;
+    this.#isShown = createFilter(options);
+    this.#maxTokens = maxTokens;
+    this.#found = new Set(found);
+  }
+
+  get found(): readonly string[] {
+    return [...this.#found];
+  }
+
+  /** From now on there is something to read on in. */
+  offerMore(): void {
+    this.#hasAside = true;
+  }
+
+  /** What the model is given this time; what it was given once stays in its place, which providers' caches rely on. */
+  tools(): ModelTool[] {
+    const visible = this.#catalog.tools.filter((tool) => this.#isFor(tool));
+    const own = this.#ownTools();
+    let tokens = 0;
+    for (const tool of visible) tokens += show(tool).tokens;
+    if (tokens <= this.#maxTokens) return [...own, ...visible.map((tool) => show(tool).tool)];
+    const known = [...this.#found].flatMap((name) => {
+      const tool = this.find(name);
+      return tool ? [show(tool).tool] : [];
+    });
+    return [...own, findTools, ...known];
+  }
+
+  /** The tool that a model means, unless it may not see it. */
+  find(modelName: string): CatalogTool | undefined {
+    const tool = this.#catalog.byModelName(modelName);
+    return tool && this.#isFor(tool) ? tool : undefined;
+  }
+
+  /** The tools that fit a query; the model may call them from now on. */
+  lookUp(query: string, limit: number): CatalogTool[] {
+    // All of them: those that are not for this run must not take the places of the others.
+    const best = this.#catalog
+      .search(query, { limit: Number.POSITIVE_INFINITY })
+      .filter((tool) => this.#isFor(tool))
+      .slice(0, limit);
+    for (const { modelName } of best) this.#found.add(modelName);
+    return best;
+  }
+
+  /** The resources whose names, addresses or descriptions hold all words of a query. */
+  resources(query: string, limit: number): { readonly server: string; readonly text: string }[] {
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = (text: string) => words.every((word) => text.includes(word));
+    const { resources, templates } = this.#catalog;
+    return [...resources, ...templates]
+      .filter((item) => this.isWanted(item.server) && fits(JSON.stringify(item).toLowerCase()))
+      .filter((item) => ("uri" in item ? item.uri : item.uriTemplate).length <= maxAddressChars)
+      .slice(0, limit)
+      .map((item) => {
+        const { server, name, description = name } = item;
+        const address = "uri" in item ? item.uri : `${item.uriTemplate} (fill in what is in braces)`;
+        return { server, text: `${server}: ${display(address)} ${display(description, { maxChars: 200 })}` };
+      });
+  }
+
+  #isFor({ server, name, isVisible }: CatalogTool): boolean {
+    return isVisible && this.isWanted(server) && this.#isShown(`${server}.${name}`);
+  }
+
+  #ownTools(): ModelTool[] {
+    const hasResources =
+      this.#catalog.resources.some(({ server }) => this.isWanted(server)) ||
+      this.#catalog.templates.some(({ server }) => this.isWanted(server));
+    return [...(hasResources ? readResource : []), ...(this.#hasAside ? [readMore] : [])];
+  }
+}
+
+/** A tool as a model sees it: labelled with its server, and without anything that a person would not see. */
+function show(entry: CatalogTool): { readonly tool: ModelTool; readonly tokens: number } {
+  const known = shown.get(entry);
+  if (known) return known;
+  const { description = "", title = "", inputSchema } = entry.definition;
+  const words = description || title || entry.name;
+  const tool: ModelTool = {
+    name: entry.modelName,
+    description: `[${display(entry.server)}] ${display(words, { maxChars: maxDescriptionChars, lines: "keep" })}`,
+    inputSchema: showSchema(inputSchema, 0) as JsonObject,
+  };
+  const made = { tool, tokens: estimateTokens(tool) };
+  shown.set(entry, made);
+  return made;
+}
+
+/** Descriptions below a schema are words of the server, too. */
+function showSchema(value: unknown, depth: number): unknown {
+  if (depth > 50) return {};
+  if (Array.isArray(value)) return value.map((item) => showSchema(item, depth + 1));
+  if (typeof value === "string") return withoutTags(value);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => {
+      const isWords = (name === "description" || name === "title") && typeof item === "string";
+      return [
+        withoutTags(name),
+        isWords ? display(item, { maxChars: 1_000, lines: "keep" }) : showSchema(item, depth + 1),
+      ];
+    }),
+  );
+}
+
+/** Lets a model look for tools when there are too many to show. */
+export const findTools: ModelTool = {
+  name: "find_tools",
+  description:
+    "There are more tools than are listed here. Looks for tools by what they do, in a few words; those it names can be called from then on.",
+  inputSchema: {
+    type: "object",
+    properties: { query: { type: "string", description: "What the tool should do, in a few words" } },
+    required: ["query"],
+  },
+};
+
+/** Lets a model read on in a result that was too long. */
+export const readMore: ModelTool = {
+  name: "read_more",
+  description: "Reads on in a result that was too long to show whole.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      name: { type: "string", description: "The name given where the result was cut" },
+      from: { type: "integer", description: "The character to read from" },
+    },
+    required: ["name", "from"],
+  },
+};
+
+/** Let a model find and, with the user's consent, read resources. */
+export const readResource: readonly ModelTool[] = [
+  {
+    name: "find_resources",
+    description: "Lists resources of the servers whose names, addresses or descriptions hold all words of a query.",
+    inputSchema: {
+      type: "object",
+      properties: { query: { type: "string", description: "Words to look for; none for the first ones" } },
+    },
+  },
+  {
+    name: "read_resource",
+    description: "Reads a resource of a server. The user may be asked first.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        server: { type: "string", description: "The server's name" },
+        uri: { type: "string", description: "The resource's address" },
+      },
+      required: ["server", "uri"],
+    },
+  },
+];

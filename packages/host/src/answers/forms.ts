@@ -1,0 +1,112 @@
+import type { ElicitFormParams, PrimitiveSchema, Root } from "portolan";
+import type { Clock } from "portolan/client";
+import { toLatin } from "../display/suspicious.ts";
+import { checkBounds } from "../options.ts";
+
+/** Words that ask for what no form may ask for. */
+const words =
+  "pass(?:word|phrase|code|key|wd)|\\bpwd\\b|secret(?!ar)|credential|\\bpin\\b|\\botp\\b|one.?time.?(?:code|password)|\\b2fa\\b|mfa.?code|(?:verification|recovery|backup|login|auth\\w*).?code|api.?key|access.?key|private.?key|(?:seed|recovery).?phrase|mnemonic|\\btoken\\b|bearer|card.?number|\\bcvv\\b|\\bcvc\\b|\\biban\\b|security.?(?:code|answer|question)|social.?security|\\bssn\\b";
+/** What other languages call a password, in the letters and without the marks that `toLatin` leaves. */
+const elsewhere =
+  "passwort|kennwort|geheimzahl|mot de passe|code secret|contrasen|(?<!palabra )\\bclave\\b|\\bsenha\\b|palavra.?passe|wachtwoord|losenord|adgangskode|passord|salasana|\\bhas[lł]o\\b|\\bheslo\\b|jelszo|\\bparola\\b|\\bsifre|mat khau|kata sandi";
+/** The same in letters of their own. */
+const otherScripts =
+  /парол|κωδικ|συνθηματικ|كلمة (?:ال)?(?:مرور|سر)|סיסמ|पासवर्ड|密[码碼]|口令|パスワード|暗証番号|비밀번호|암호|รหัสผ่าน/i;
+const secret = new RegExp(`${words}|${elsewhere}`, "i");
+/** In a sentence such a word may be about something else: it counts behind what asks for it. */
+const asked = new RegExp(
+  `\\b(?:enter|type|provide|give|paste|supply|confirm|tell|need|send|your|input)\\b[^\\n]{0,60}?(?:${words})|${elsewhere}`,
+  "i",
+);
+/** What is longer than any form. */
+const maxChars = 65_536;
+
+/** The fields of a form that look as if they asked for something secret. */
+export function secretFieldsOf({ message, requestedSchema }: ElicitFormParams): string[] {
+  const fields = Object.entries(requestedSchema.properties ?? {});
+  const named = fields.filter(([name, field]) => asksForSecret(name, field));
+  if (named.length > 0) return named.map(([name]) => name);
+  if (!speaksOf(message, asked)) return [];
+  return fields.filter(([, field]) => isFreeText(field)).map(([name]) => name);
+}
+
+function asksForSecret(name: string, field: PrimitiveSchema): boolean {
+  const { title = "", description = "", format }: { title?: string; description?: string; format?: unknown } = field;
+  if (format === "password") return true;
+  // Apart where the spelling puts them together: `apiKey`, `user_password`.
+  const apart = name.replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2").replaceAll("_", " ");
+  return [apart, title, description].some((text) => speaksOf(text, secret));
+}
+
+function isFreeText({ type, ...field }: PrimitiveSchema): boolean {
+  return type === "string" && !("enum" in field) && !("oneOf" in field);
+}
+
+const digitsAsLetters: { readonly [sign: string]: string } = { 0: "o", 1: "i", 3: "e", 5: "s", "@": "a", $: "s" };
+
+/** Whether a text says it, as it is written, in letters that look like others, letter by letter, or in digits for letters. */
+function speaksOf(given: unknown, pattern: RegExp): boolean {
+  const text = String(given).slice(0, maxChars).normalize("NFKC");
+  if (pattern.test(text) || otherScripts.test(text)) return true;
+  const latin = toLatin(text);
+  const joined = latin.replace(/(?<=\b\w)[\s._*-]{1,3}(?=\w\b)/g, "");
+  const spelled = latin.replace(/[0135@$]/g, (sign) => digitsAsLetters[sign] ?? sign);
+  return [latin, joined, spelled].some((reading) => pattern.test(reading));
+}
+
+const minute = 60_000;
+
+/** How often one server may ask. */
+export class QuestionRate {
+  readonly perMinute: number;
+  readonly #clock: Clock;
+  #since = Number.NEGATIVE_INFINITY;
+  #count = 0;
+
+  constructor(perMinute: number, clock: Clock) {
+    this.perMinute = perMinute;
+    this.#clock = clock;
+  }
+
+  /** Counts a question; of those that are too many, the first of a minute is worth a word. */
+  take(): "asked" | "first too many" | "too many" {
+    const now = this.#clock.now();
+    if (now - this.#since >= minute) {
+      this.#since = now;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    if (this.#count <= this.perMinute) return "asked";
+    return this.#count === this.perMinute + 1 ? "first too many" : "too many";
+  }
+}
+
+/** The rates of all servers, each made when its server first asks. */
+export function createRates(perMinute: number | undefined = 60, clock: Clock): (server: string) => QuestionRate {
+  checkBounds("", { questionsPerMinute: perMinute });
+  const rates = new Map<string, QuestionRate>();
+  return (server) => {
+    const rate = rates.get(server) ?? new QuestionRate(Math.floor(perMinute), clock);
+    rates.set(server, rate);
+    return rate;
+  };
+}
+
+/** A directory that servers may work in. */
+export interface RootDefinition {
+  /** An address that begins with `file://`. */
+  readonly uri: string;
+  readonly name?: string;
+  /** Names of the servers that may know of it without a question; the others are asked about. */
+  readonly for?: readonly string[];
+}
+
+/** Which roots a server may know of at once, and which only if the user agrees. */
+export function sortRoots(roots: readonly RootDefinition[], server: string): { given: Root[]; asked: Root[] } {
+  const given: Root[] = [];
+  const asked: Root[] = [];
+  for (const { uri, name, for: servers = [] } of roots) {
+    (servers.includes(server) ? given : asked).push(name === undefined ? { uri } : { uri, name });
+  }
+  return { given, asked };
+}

@@ -1,0 +1,140 @@
+import fc from "fast-check";
+import type { Tool } from "portolan";
+import { createMemoryStorage } from "portolan/storage";
+import { expect, test } from "vitest";
+import { Catalog, modelNameOf, OfferMemory } from "./catalog.ts";
+import { nothing, type Offers } from "./load-lists.ts";
+import { wordsOf } from "./search.ts";
+
+function tool(name: string, description = ""): Tool {
+  return { name, description, inputSchema: { type: "object" } };
+}
+
+async function put(catalog: Catalog, server: string, tools: Tool[], isShown = (_: string) => true): Promise<void> {
+  const judge = () => ({ digest: "d", isQuarantined: false });
+  await catalog.put(server, { ...nothing, tools }, judge, { acceptsInstructions: true, isShown });
+}
+
+const createCatalog = () => new Catalog((name) => name.toLowerCase().replaceAll("0", "o"));
+
+test("the names that models use are plain, short, stable and reversible", async () => {
+  expect(await modelNameOf("files", "read")).toBe("files__read");
+  const long = await modelNameOf("files", "r".repeat(200));
+  expect(long).toMatch(/^files__r+_x[a-z0-9]{10}$/);
+  expect(long).toHaveLength(64);
+  expect(await modelNameOf("files", "r".repeat(200))).toBe(long);
+  expect(await modelNameOf("my server", "größe")).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+});
+
+test("no two tools have the same name for models", async () => {
+  const name = fc.string({ unit: fc.constantFrom("a", "_", "-", ".", "x", "é", "9"), minLength: 1, maxLength: 70 });
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(fc.tuple(name, name), { selector: String, maxLength: 20 }), async (pairs) => {
+      const names = await Promise.all(pairs.map(([server, of]) => modelNameOf(server, of)));
+      expect(new Set(names).size).toBe(pairs.length);
+      for (const made of names) expect(made).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a name that looks like a shortened one is never taken for it", async () => {
+  const shortened = await modelNameOf("s", "x".repeat(100));
+  const plain = shortened.slice("s__".length);
+  expect(await modelNameOf("s", plain)).not.toBe(shortened);
+});
+
+test("what one server changes leaves the others as they are", async () => {
+  const catalog = createCatalog();
+  await put(catalog, "a", [tool("one"), tool("two")]);
+  await put(catalog, "b", [tool("one")]);
+  const kept = catalog.tool("b", "one");
+  await put(catalog, "a", [tool("three")]);
+  expect(catalog.tools.map(({ server, name }) => `${server}.${name}`).sort()).toEqual(["a.three", "b.one"]);
+  expect(catalog.tool("b", "one")).toBe(kept);
+  expect(catalog.byModelName("a__one")).toBeUndefined();
+  expect(catalog.byModelName("a__three")?.name).toBe("three");
+  catalog.remove("b");
+  expect(catalog.byModelName("b__one")).toBeUndefined();
+});
+
+test("tools of two servers that look alike say so, both of them", async () => {
+  const catalog = createCatalog();
+  await put(catalog, "real", [tool("post")]);
+  await put(catalog, "other", [tool("p0st"), tool("mine")]);
+  expect(catalog.tool("other", "p0st")?.resembles).toBe("real.post");
+  expect(catalog.tool("other", "mine")?.resembles).toBeUndefined();
+  expect(catalog.tool("real", "post")?.resembles).toBe("other.p0st");
+});
+
+test("search finds by what tools do, the best first, and only what models see", async () => {
+  const catalog = createCatalog();
+  await put(catalog, "git", [tool("commit", "Records staged changes"), tool("listBranches", "Names of all branches")]);
+  await put(catalog, "mail", [tool("send", "Sends a message"), tool("list_messages", "Lists messages of a folder")]);
+  await put(catalog, "secret", [tool("send_message", "Sends a message")], () => false);
+  expect(catalog.search("send a message")[0]).toMatchObject({ server: "mail", name: "send" });
+  expect(catalog.search("branch list")[0]?.name).toBe("listBranches");
+  expect(catalog.search("branches", { server: "mail" })).toEqual([]);
+  expect(catalog.search("message").every(({ server }) => server !== "secret")).toBe(true);
+  expect(catalog.search("")).toEqual([]);
+});
+
+test("words are told apart however names are spelled", () => {
+  expect(wordsOf("listOpenIssues")).toEqual(wordsOf("list_open-issue"));
+  expect(wordsOf("classes of glass")).toEqual(["class", "of", "glass"]);
+});
+
+test.each([
+  { one: ["a__b", "c"], other: ["a", "b__c"] },
+  { one: ["a_", "b"], other: ["a", "_b"] },
+  { one: ["a.b", "c"], other: ["a_b", "c"] },
+])("$one and $other are told apart by models", async ({ one, other }) => {
+  const nameOf = ([server = "", name = ""]: string[]) => modelNameOf(server, name);
+  expect(await nameOf(one)).not.toBe(await nameOf(other));
+});
+
+test("a tool resembles nothing that is gone", async () => {
+  const catalog = createCatalog();
+  await put(catalog, "a", [tool("send")]);
+  await put(catalog, "b", [tool("send")]);
+  expect(catalog.tool("b", "send")?.resembles).toBe("a.send");
+  catalog.remove("a");
+  expect(catalog.tool("b", "send")?.resembles).toBeUndefined();
+});
+
+test("what is not wanted any more when it is ready is not put in", async () => {
+  const catalog = createCatalog();
+  const judge = () => ({ digest: "d", isQuarantined: false });
+  const options = { acceptsInstructions: true, isShown: () => true, isWanted: () => false };
+  await catalog.put("a", { ...nothing, tools: [tool("send")] }, judge, options);
+  expect(catalog.knows("a")).toBe(false);
+});
+
+const server = { name: "s", digest: "d" };
+
+function offersOf(description: string): Offers {
+  return { ...nothing, tools: [{ name: "t", description, inputSchema: { type: "object" } }], instructions: "first" };
+}
+
+test("what is kept is read again, by the server that it was kept for alone", async () => {
+  const memory = new OfferMemory(createMemoryStorage().kv);
+  await memory.keep(server, offersOf("Does it"));
+  expect(await memory.read(server)).toEqual(offersOf("Does it"));
+  expect(await memory.read({ ...server, digest: "other" })).toBeUndefined();
+  expect(await memory.read({ ...server, name: "other" })).toBeUndefined();
+});
+
+test.each(["", "{", "[]", '{"tools":[{"name":3}]}', "null"])("%j is found out anew", async (text) => {
+  const { kv } = createMemoryStorage();
+  const memory = new OfferMemory(kv);
+  await memory.keep(server, nothing);
+  const [entry] = await kv.list("host/offers/");
+  await kv.set(entry?.key ?? "", text);
+  expect(await memory.read(server)).toBeUndefined();
+});
+
+test("what is too long is not kept", async () => {
+  const memory = new OfferMemory(createMemoryStorage().kv);
+  await memory.keep(server, offersOf("x".repeat(5 * 1024 * 1024)));
+  expect(await memory.read(server)).toBeUndefined();
+});

@@ -1,0 +1,281 @@
+import type { Prompt, Resource, ResourceTemplate, Tool } from "portolan";
+import { array, object, optional, record, string } from "portolan/internal";
+import type { KeyValue } from "portolan/storage";
+import { sha256 } from "portolan/storage";
+import { compileGlob } from "../policy/policy.ts";
+import type { Offers } from "./load-lists.ts";
+import { type Found, Index, search } from "./search.ts";
+
+/** A tool of one of the servers. */
+export interface CatalogTool {
+  readonly server: string;
+  readonly name: string;
+  /** What models call it: at most 64 letters, digits, `_` and `-`, and never the name of another. */
+  readonly modelName: string;
+  readonly definition: Tool;
+  /** Of its definition: what grants are bound to. */
+  readonly digest: string;
+  /** Whether models may see it. */
+  readonly isVisible: boolean;
+  /** Its definition has changed since it was accepted: nobody can call it until that is looked at. */
+  readonly isQuarantined: boolean;
+  /** A tool of another name or server that it could be taken for, or that for it: who imitates whom cannot be known. */
+  readonly resembles: string | undefined;
+}
+
+/** A feature of one of the servers. */
+export type Of<T> = T & { readonly server: string };
+
+/** What a definition was found to be. */
+export interface Judged {
+  readonly digest: string;
+  readonly isQuarantined: boolean;
+}
+
+/** How what a server offers is put in. */
+export interface PutOptions {
+  readonly acceptsInstructions: boolean;
+  /** Whether models may see a tool. */
+  readonly isShown: (tool: string) => boolean;
+  /** Asked at the last moment: a server may be gone by then. */
+  readonly isWanted?: () => boolean;
+}
+
+/** What can be looked up in all that the servers offer. */
+export interface CatalogView {
+  /** Every tool, also those that models do not see. */
+  readonly tools: readonly CatalogTool[];
+  readonly prompts: readonly Of<Prompt>[];
+  readonly resources: readonly Of<Resource>[];
+  readonly templates: readonly Of<ResourceTemplate>[];
+  tool(server: string, name: string): CatalogTool | undefined;
+  /** The tool that a model means. */
+  byModelName(name: string): CatalogTool | undefined;
+  /** The visible tools that fit best, the best first. */
+  search(query: string, options?: { readonly limit?: number; readonly server?: string }): CatalogTool[];
+  /** How the server says that it is to be used, once that was accepted. */
+  instructions(server: string): string | undefined;
+}
+
+interface Part {
+  readonly offers: Offers;
+  readonly tools: ReadonlyMap<string, CatalogTool>;
+  readonly instructions?: string;
+  /** Made with the part, so that no search has to wait for all parts at once. */
+  readonly index: Index<CatalogTool>;
+}
+
+/** All that the servers offer, in parts: what one server changes touches its part alone. */
+export class Catalog implements CatalogView {
+  readonly #parts = new Map<string, Part>();
+  readonly #byModelName = new Map<string, CatalogTool>();
+  /** All whose names look alike. */
+  readonly #looks = new Map<string, Set<CatalogTool>>();
+  readonly #lookOf: (name: string) => string;
+  /** The parts put together; made anew when somebody looks after a change. */
+  #merged: {
+    tools?: CatalogTool[];
+    prompts?: Of<Prompt>[];
+    resources?: Of<Resource>[];
+    templates?: Of<ResourceTemplate>[];
+  } = {};
+
+  /** `lookOf` gives names that look alike the same text. */
+  constructor(lookOf: (name: string) => string) {
+    this.#lookOf = lookOf;
+  }
+
+  get tools(): readonly CatalogTool[] {
+    this.#merged.tools ??= [...this.#parts.values()].flatMap(({ tools }) => [...tools.values()]);
+    return this.#merged.tools;
+  }
+
+  get prompts(): readonly Of<Prompt>[] {
+    this.#merged.prompts ??= this.#all(({ prompts }) => prompts);
+    return this.#merged.prompts;
+  }
+
+  get resources(): readonly Of<Resource>[] {
+    this.#merged.resources ??= this.#all(({ resources }) => resources);
+    return this.#merged.resources;
+  }
+
+  get templates(): readonly Of<ResourceTemplate>[] {
+    this.#merged.templates ??= this.#all(({ templates }) => templates);
+    return this.#merged.templates;
+  }
+
+  /** Whether it is known what a server offers. */
+  knows(server: string): boolean {
+    return this.#parts.has(server);
+  }
+
+  tool(server: string, name: string): CatalogTool | undefined {
+    return this.#parts.get(server)?.tools.get(name);
+  }
+
+  byModelName(name: string): CatalogTool | undefined {
+    return this.#byModelName.get(name);
+  }
+
+  search(query: string, { limit = 10, server }: { limit?: number; server?: string } = {}): CatalogTool[] {
+    const parts = server === undefined ? [...this.#parts.values()] : [this.#parts.get(server)];
+    const indexes = parts.flatMap((part) => (part ? [part.index] : []));
+    return search(indexes, query, limit).map(({ item }: Found<CatalogTool>) => item);
+  }
+
+  instructions(server: string): string | undefined {
+    return this.#parts.get(server)?.instructions;
+  }
+
+  /** Puts in what a server offers now, in place of what it offered before. */
+  async put(
+    server: string,
+    offers: Offers,
+    judge: (tool: Tool) => Judged,
+    { acceptsInstructions, isShown, isWanted = () => true }: PutOptions,
+  ): Promise<void> {
+    const named = await Promise.all(
+      offers.tools.map(async (definition): Promise<CatalogTool> => {
+        const { name } = definition;
+        const { digest, isQuarantined } = judge(definition);
+        const modelName = await modelNameOf(server, name);
+        const isVisible = isShown(name) && !isQuarantined;
+        const alike = () => this.#resembling(server, name);
+        return {
+          ...{ server, name, modelName, definition, digest, isVisible, isQuarantined },
+          // Looked up when it is asked for: the other may come later, and go.
+          get resembles() {
+            return alike();
+          },
+        };
+      }),
+    );
+    if (!isWanted()) return;
+    this.remove(server);
+    // Of two by one name the last counts.
+    const tools = new Map(named.map((tool) => [tool.name, tool]));
+    for (const tool of tools.values()) {
+      const look = this.#lookOf(tool.name);
+      const alike = this.#looks.get(look) ?? new Set();
+      this.#looks.set(look, alike.add(tool));
+      this.#byModelName.set(tool.modelName, tool);
+    }
+    const { instructions } = offers;
+    this.#parts.set(server, {
+      offers,
+      tools,
+      index: indexOf(tools),
+      ...(acceptsInstructions && instructions !== undefined && { instructions }),
+    });
+    this.#merged = {};
+  }
+
+  remove(server: string): void {
+    const part = this.#parts.get(server);
+    if (!part) return;
+    for (const tool of part.tools.values()) {
+      this.#byModelName.delete(tool.modelName);
+      const look = this.#lookOf(tool.name);
+      const alike = this.#looks.get(look);
+      alike?.delete(tool);
+      if (alike?.size === 0) this.#looks.delete(look);
+    }
+    this.#parts.delete(server);
+    this.#merged = {};
+  }
+
+  #resembling(server: string, name: string): string | undefined {
+    for (const other of this.#looks.get(this.#lookOf(name)) ?? []) {
+      if (other.server !== server || other.name !== name) return `${other.server}.${other.name}`;
+    }
+    return undefined;
+  }
+
+  #all<T>(of: (offers: Offers) => readonly T[]): Of<T>[] {
+    return [...this.#parts].flatMap(([server, { offers }]) => of(offers).map((item) => ({ ...item, server })));
+  }
+}
+
+function indexOf(tools: ReadonlyMap<string, CatalogTool>): Index<CatalogTool> {
+  const index = new Index<CatalogTool>();
+  for (const tool of tools.values()) {
+    if (!tool.isVisible) continue;
+    const { title = "", description = "", inputSchema } = tool.definition;
+    const parameters = Object.keys(inputSchema.properties ?? {}).join(" ");
+    index.add(tool, { name: tool.name, text: `${tool.server} ${title} ${description} ${parameters}` });
+  }
+  return index;
+}
+
+/** Whether a name is among those that are wanted and not among those that are not; `*` stands for any characters. */
+export function createFilter(names: {
+  readonly only?: readonly string[] | undefined;
+  readonly except?: readonly string[] | undefined;
+}): (name: string) => boolean {
+  const wanted = names.only?.map(compileGlob);
+  const unwanted = (names.except ?? []).map(compileGlob);
+  return (name) => (wanted?.some((fits) => fits(name)) ?? true) && !unwanted.some((fits) => fits(name));
+}
+
+const maxNameChars = 64;
+const between = "__";
+const plain = /^[A-Za-z0-9_-]+$/;
+/** What ends in this was shortened or spelled anew; a plain name that looks like it is, too, so the two never meet. */
+const marked = /_x[a-z0-9]{10}$/;
+
+/**
+ * What a model calls a feature of a server: letters, digits, `_` and `-`, at most 64 of them, the same in every
+ * conversation, and another for every other pair of server and name.
+ */
+export async function modelNameOf(server: string, name: string): Promise<string> {
+  const joined = server + between + name;
+  const isPlain = plain.test(joined) && joined.length <= maxNameChars && !marked.test(joined);
+  // The first `__` divides: a server whose own name has one, or ends where it begins, is spelled anew.
+  if (isPlain && !server.includes(between) && !server.endsWith("_")) return joined;
+  const digest = (await sha256(JSON.stringify([server, name]))).toLowerCase().replace(/[^a-z0-9]/g, "");
+  const mark = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
+  return spell(joined).slice(0, maxNameChars - mark.length) + mark;
+}
+
+function spell(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]+/g, "_");
+}
+
+const maxStoredChars = 4 * 1024 * 1024;
+const shape = object({
+  tools: array(object({ name: string, inputSchema: record() })),
+  prompts: array(object({ name: string })),
+  resources: array(object({ uri: string })),
+  templates: array(object({ uriTemplate: string })),
+  instructions: optional(string),
+});
+
+/** Remembers what servers offer, so that it is known before they run. What cannot be read or kept is found out anew. */
+export class OfferMemory {
+  readonly #kv: KeyValue;
+
+  constructor(kv: KeyValue) {
+    this.#kv = kv;
+  }
+
+  async read(server: { readonly name: string; readonly digest: string }): Promise<Offers | undefined> {
+    const text = await this.#kv.get(keyOf(server));
+    if (text === undefined) return undefined;
+    try {
+      const offers: unknown = JSON.parse(text);
+      return shape(offers, "offers") === undefined ? (offers as Offers) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async keep(server: { readonly name: string; readonly digest: string }, offers: Offers): Promise<void> {
+    const text = JSON.stringify(offers);
+    if (text.length <= maxStoredChars) await this.#kv.set(keyOf(server), text);
+  }
+}
+
+function keyOf({ name, digest }: { readonly name: string; readonly digest: string }): string {
+  return `host/offers/${digest}/${name}`;
+}

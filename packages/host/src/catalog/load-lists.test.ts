@@ -1,0 +1,51 @@
+import { createClock } from "portolan/testing";
+import { expect, test } from "vitest";
+import { Pace } from "./load-lists.ts";
+
+test("however often work is wanted, it is done one at a time, with pauses, and once more after the last wish", async () => {
+  const clock = createClock();
+  const begun: number[] = [];
+  const pace = new Pace(clock, async () => {
+    begun.push(clock.now());
+    await new Promise<void>((resolve) => clock.after(100, resolve));
+  });
+  for (let time = 0; time < 2_000; time += 10) {
+    pace.want();
+    await clock.advance(10);
+  }
+  await clock.advance(5_000);
+  // Each takes 100 ms and is followed by a pause of four times that.
+  expect(begun).toEqual([0, 500, 1_000, 1_500, 2_000]);
+  pace.want();
+  await clock.advance(0);
+  expect(begun).toHaveLength(6);
+});
+
+test("after the end nothing is done any more", async () => {
+  const clock = createClock();
+  let count = 0;
+  const pace = new Pace(clock, async () => {
+    count += 1;
+  });
+  pace.want();
+  await clock.advance(0);
+  pace.want();
+  pace.stop();
+  await clock.advance(10_000);
+  expect(count).toBe(1);
+});
+
+test("what is wanted while work is done is done once more, after a pause", async () => {
+  const clock = createClock();
+  const begun: number[] = [];
+  const pace = new Pace(clock, async () => {
+    begun.push(clock.now());
+    await new Promise<void>((resolve) => clock.after(10, resolve));
+  });
+  pace.want();
+  await clock.advance(5);
+  pace.want();
+  pace.want();
+  await clock.advance(10_000);
+  expect(begun).toEqual([0, 260]);
+});

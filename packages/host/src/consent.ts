@@ -1,0 +1,423 @@
+import type { ElicitResult, JsonObject } from "portolan";
+import { PortolanError } from "portolan";
+import { checkFormAnswer } from "portolan/client";
+import { isObject, nameOf, optional, samplingParams, samplingResult, toError } from "portolan/internal";
+import type { ActivityLog } from "./activity/index.ts";
+import type { HostCallOptions } from "./api.ts";
+import type { CatalogTool } from "./catalog/catalog.ts";
+import { findSuspicious } from "./display/index.ts";
+import type { HostedServer } from "./hosted-server.ts";
+import { argumentsDigest, type Caution, type Grants, hintsOf, type Policy, type PolicyCall } from "./policy/index.ts";
+import type {
+  Action,
+  AnswerOf,
+  ApprovalVerdict,
+  HostAnswers,
+  Question,
+  QuestionKind,
+  SamplingQuestion,
+} from "./questions.ts";
+
+const nobody: readonly string[] = [];
+
+/** What somebody wishes to do: what it is called in the log, and what a grant for it is bound to. */
+interface Wish {
+  readonly id: string;
+  readonly kind: "tool" | "resource";
+  readonly server: HostedServer;
+  readonly subject: string;
+  readonly digest: string;
+  readonly action: Action;
+  readonly reason: string;
+  readonly cautions: readonly Caution[];
+  /** Whose words a grant must have known of. */
+  readonly knowing: readonly string[];
+  readonly words: string;
+  readonly resembles?: string;
+}
+
+/** Decides whether something may be done on the user's behalf: by rule, by an earlier answer, or by asking. */
+export class Consent {
+  readonly #policy: Policy;
+  readonly #grants: Grants;
+  readonly #asking: Asking;
+  readonly #activity: ActivityLog;
+  /** Tools that a rule allows whatever they are called with, and whether their server's hints counted then. */
+  readonly #allowed = new WeakMap<CatalogTool, boolean>();
+
+  constructor(policy: Policy, grants: Grants, asking: Asking, activity: ActivityLog) {
+    this.#policy = policy;
+    this.#grants = grants;
+    this.#asking = asking;
+    this.#activity = activity;
+  }
+
+  /** Returns when a tool may be called, at once where a rule says so; throws or rejects with "denied" when it may not. */
+  permitTool(
+    id: string,
+    server: HostedServer,
+    tool: CatalogTool,
+    args: JsonObject,
+    options: HostCallOptions,
+  ): Promise<void> | undefined {
+    const { conversation, by = "model" } = options;
+    if (!conversation && this.#allowed.get(tool) === server.trustsHints) return undefined;
+    const { definition, name } = tool;
+    const contentFrom = conversation ? [...conversation.contentFrom] : nobody;
+    const resourcesFrom = conversation ? [...conversation.resourcesFrom] : nobody;
+    const hints = hintsOf(definition, server.trustsHints);
+    const call: PolicyCall = {
+      server: server.name,
+      tool: name,
+      name: `${server.name}.${name}`,
+      readOnly: hints.readOnly,
+      destructive: hints.destructive,
+      idempotent: hints.idempotent,
+      openWorld: hints.openWorld,
+      trusted: server.trustsHints,
+      definition,
+      args,
+      contentFrom,
+      resourcesFrom,
+    };
+    const { effect, reason, cautions, rule } = this.#policy.decide(call);
+    if (effect === "allow") {
+      if (!conversation && this.#policy.allowsAlways(call)) this.#allowed.set(tool, server.trustsHints);
+      return undefined;
+    }
+    if (effect === "deny") {
+      this.#note(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
+      throw denied(`${call.name} is not allowed: ${reason}`);
+    }
+    // What the user does by hand is the user's answer.
+    if (by === "user") return undefined;
+    return this.#ask(
+      {
+        id,
+        kind: "tool",
+        server,
+        subject: name,
+        digest: tool.digest,
+        action: { kind: "tool", tool: name, args, definition },
+        reason,
+        cautions,
+        knowing: cautions.flatMap(({ from }) => from),
+        words: JSON.stringify(definition),
+        ...(tool.resembles !== undefined && { resembles: tool.resembles }),
+      },
+      args,
+      options,
+    );
+  }
+
+  /** Resolves when a model may see a resource. */
+  async permitResource(id: string, server: HostedServer, uri: string, options: HostCallOptions): Promise<void> {
+    if (options.by === "user") return;
+    const wish: Wish = {
+      id,
+      kind: "resource",
+      server,
+      subject: uri,
+      digest: "resource",
+      action: { kind: "resource", uri },
+      reason: "Data of the server would go to the model.",
+      cautions: [],
+      knowing: [],
+      words: "",
+    };
+    await this.#ask(wish, undefined, options);
+  }
+
+  async #ask(wish: Wish, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
+    const { id, kind, server, subject, digest, knowing, action, reason, cautions, resembles } = wish;
+    const what = `${server.name}.${subject}`;
+    const bound = { kind, server: server.name, serverDigest: server.digest, subject, digest } as const;
+    const query = { ...bound, contentFrom: knowing };
+    const argsDigest = args && this.#grants.needsArguments(query) ? await argumentsDigest(args) : undefined;
+    const known = this.#grants.find(argsDigest === undefined ? query : { ...query, args: argsDigest });
+    if (known) {
+      this.#note(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
+      if (known.allow) return;
+      throw denied(`${what} is not allowed: the user said no, ${known.scope === "always" ? "for good" : "for now"}`);
+    }
+    if (!this.#asking.answers("approve", options.answers)) {
+      this.#note(id, server, subject, { effect: "deny", reason: "nobody to ask" });
+      throw denied(
+        `${what} needs the user's approval, and nobody is asked here: give the host \`answers.approve\`, or a rule`,
+      );
+    }
+    const asked = this.#asking.ask<"approve">(
+      {
+        kind: "approve",
+        server: server.name,
+        action,
+        reason,
+        cautions,
+        findings: findSuspicious(wish.words),
+        ...(resembles !== undefined && { resembles }),
+        ...(options.run !== undefined && { run: options.run }),
+        ...(options.callId !== undefined && { callId: options.callId }),
+      },
+      { own: options.answers, signal: options.signal },
+    );
+    const verdict = await asked.catch((thrown) => {
+      this.#note(id, server, subject, { effect: "unanswered", reason: toError(thrown).message });
+      throw thrown;
+    });
+    await this.#remember(verdict, bound, knowing, args);
+    const { allow, for: scope = "once", reason: why } = verdict;
+    this.#note(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });
+    if (!allow) throw denied(`${what} was not approved by the user${why === undefined ? "" : `: ${why}`}`);
+  }
+
+  async #remember(
+    { allow, for: scope = "once", onlyTheseArguments }: ApprovalVerdict,
+    bound: { kind: "tool" | "resource"; server: string; serverDigest: string; subject: string; digest: string },
+    knowing: readonly string[],
+    args: JsonObject | undefined,
+  ): Promise<void> {
+    if (scope === "once") return;
+    const { id } = await this.#grants.add({
+      ...bound,
+      allow,
+      scope,
+      knowing,
+      ...(onlyTheseArguments && args && { args: await argumentsDigest(args) }),
+    });
+    this.#activity.record(
+      {
+        kind: "grant",
+        server: bound.server,
+        name: bound.subject,
+        grant: id,
+        of: bound.kind,
+        allow,
+        scope,
+      },
+      { urgent: true },
+    );
+  }
+
+  #note(id: string, server: HostedServer, name: string, data: object): void {
+    this.#activity.record({ kind: "decision", server: server.name, name, id, ...data }, { urgent: true });
+  }
+}
+
+/** Something that the user, or a rule of the user, does not want. */
+export function denied(message: string): PortolanError {
+  return new PortolanError("denied", message);
+}
+
+/** How many questions may wait for the user: about one server, and in all. */
+const maxOfServer = 20;
+const maxWaiting = 200;
+/** What servers ask when they like; the rest is asked because somebody uses them. */
+const ofServers: readonly QuestionKind[] = ["elicit", "visit", "sample", "roots"];
+
+/** A question of some kind before it has a name. */
+export type Draft<K extends QuestionKind> = DraftOf<Extract<Question, { kind: K }>>;
+type DraftOf<Q> = Q extends Question ? Omit<Q, "id" | "signal"> : never;
+
+/** For whom a question is asked. */
+export interface AskOptions {
+  /** Answers before those of the host. */
+  readonly own?: HostAnswers | undefined;
+  /** Takes the question back. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Open {
+  readonly question: Question;
+  readonly taken: AbortController;
+  /** Whether it takes one of the places that there are. */
+  readonly isCounted: boolean;
+  /** Answers it, where `answer` is waited for. */
+  settle?: (answer: unknown) => void;
+}
+
+/** Puts questions to the application, and keeps those that it answers later. */
+export class Asking {
+  readonly #answers: HostAnswers;
+  readonly #asked: (question: Question) => void;
+  readonly #settled: (question: Question) => void;
+  readonly #open = new Map<string, Open>();
+  #count = 0;
+  #isClosed = false;
+
+  /** `asked` hears of each question, `settled` when one needs no answer any more. */
+  constructor(
+    answers: HostAnswers,
+    { asked, settled }: { asked: (question: Question) => void; settled: (question: Question) => void },
+  ) {
+    this.#answers = answers;
+    this.#asked = asked;
+    this.#settled = settled;
+  }
+
+  /** Whether anybody answers such questions. */
+  answers(kind: QuestionKind, own?: HostAnswers): boolean {
+    return (own?.[kind] ?? this.#answers[kind]) !== undefined;
+  }
+
+  /** The questions that wait for `answer`. */
+  get waiting(): readonly Question[] {
+    return [...this.#open.values()].filter(isWaiting).map(({ question }) => question);
+  }
+
+  /** The application's answer; rejects when the question is taken back or cannot be put. */
+  async ask<K extends QuestionKind>(draft: Draft<K>, { own, signal }: AskOptions = {}): Promise<AnswerOf[K]> {
+    const kind = draft.kind as K;
+    if (own) checkAnswerers(own);
+    const answerer = own?.[kind] ?? this.#answers[kind];
+    if (answerer === undefined) throw unanswered(kind, "nobody answers such questions here");
+    if (this.#isClosed) throw closed();
+    if (signal?.aborted) throw toError(signal.reason);
+    const isCounted = answerer === "later" || ofServers.includes(kind);
+    if (isCounted) this.#checkRoom(kind, draft.server);
+    this.#count += 1;
+    const taken = new AbortController();
+    const question = { ...draft, id: `q${this.#count}`, signal: taken.signal } as Question;
+    const takeBack = () => taken.abort(signal?.reason);
+    signal?.addEventListener("abort", takeBack, { once: true });
+    const open: Open = { question, taken, isCounted };
+    this.#open.set(question.id, open);
+    try {
+      const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
+      return toAnswer<K>(question, await waitFor(answer, taken.signal));
+    } finally {
+      signal?.removeEventListener("abort", takeBack);
+      this.#open.delete(question.id);
+      this.#settled(question);
+    }
+  }
+
+  /** Takes every question about a server back. */
+  withdraw(server: string): void {
+    const reason = new PortolanError("cancelled", `${server} was removed`);
+    for (const { question, taken } of this.#open.values()) if (question.server === server) taken.abort(reason);
+  }
+
+  /** Takes every question back, and puts no more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { taken } of this.#open.values()) taken.abort(closed());
+  }
+
+  /** Answers a question that waits; rejects when there is none, or the answer is none. */
+  async answer(id: string, answer: unknown): Promise<void> {
+    const { question } = this.#waiting(id);
+    await checkAnswer(question, answer);
+    // Looked for again: another answer may have been faster.
+    const { settle } = this.#waiting(id);
+    this.#open.delete(id);
+    settle(answer);
+  }
+
+  #waiting(id: string): Required<Open> {
+    const open = this.#open.get(id);
+    if (isWaiting(open)) return open;
+    throw new PortolanError(
+      "invalid-argument",
+      `answer: no question ${JSON.stringify(id)} waits for an answer: it was answered or taken back, or is none of this host`,
+    );
+  }
+
+  #checkRoom(kind: QuestionKind, server: string): void {
+    const counted = [...this.#open.values()].filter(({ isCounted }) => isCounted);
+    const ofServer = counted.filter(({ question }) => question.server === server).length;
+    if (ofServer >= maxOfServer) throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
+    if (counted.length >= maxWaiting) throw unanswered(kind, `${counted.length} questions wait already`);
+  }
+
+  #wait(open: Open): Promise<unknown> {
+    return new Promise((settle) => {
+      open.settle = settle;
+      this.#asked(open.question);
+    });
+  }
+
+  async #call(answerer: Answer, question: Question): Promise<unknown> {
+    this.#asked(question);
+    return answerer(question);
+  }
+}
+
+type Answer = (question: Question) => unknown;
+
+function isWaiting(open: Open | undefined): open is Required<Open> {
+  return open?.settle !== undefined && !open.taken.signal.aborted;
+}
+
+function unanswered(kind: QuestionKind, why: string): PortolanError {
+  return new PortolanError("unanswered", `A question (${kind}) was not put to the user: ${why}`);
+}
+
+function closed(): PortolanError {
+  return new PortolanError("cancelled", "The host is closed");
+}
+
+const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "visit", "sample", "roots"];
+
+/** Throws for what nobody could be asked by. */
+export function checkAnswerers(answers: HostAnswers): void {
+  for (const [kind, answerer] of Object.entries(answers)) {
+    if (!(kinds as readonly string[]).includes(kind)) {
+      const message = `answers.${kind}: there are no such questions; there are ${kinds.join(", ")}`;
+      throw new PortolanError("invalid-argument", message);
+    }
+    if (answerer === undefined || answerer === "later" || typeof answerer === "function") continue;
+    const message = `answers.${kind}: expected a function or "later", got ${nameOf(answerer)}`;
+    throw new PortolanError("invalid-argument", message);
+  }
+}
+
+/** Rejects what is no answer to a question, also what does not fit its form. */
+export async function checkAnswer(question: Question, given: unknown): Promise<void> {
+  const answer = toAnswer(question, given);
+  if (question.kind === "elicit") await checkFormAnswer(question.params, answer as ElicitResult);
+}
+
+/** The answer in full; throws for what is none. */
+export function toAnswer<K extends QuestionKind>(question: Question, given: unknown): AnswerOf[K] {
+  const { kind } = question;
+  const isVerdict = kind !== "elicit" && kind !== "visit";
+  if (isVerdict && typeof given === "boolean") return { allow: given } as AnswerOf[K];
+  const member = isVerdict ? "allow" : "action";
+  const isRight = isVerdict
+    ? isObject(given) && typeof given["allow"] === "boolean"
+    : isObject(given) && ["accept", "decline", "cancel"].includes(given["action"] as string);
+  if (!isRight) {
+    const wanted = isVerdict ? "true, false or { allow }" : '{ action: "accept" | "decline" | "cancel" }';
+    const came = isObject(given) ? `${member} ${nameOf(given[member])}` : nameOf(given);
+    throw invalid(kind, `expected ${wanted}, got ${came}`);
+  }
+  const answer = given as unknown as AnswerOf[K];
+  if (kind === "sample") checkSampling(question, answer as AnswerOf["sample"]);
+  return answer;
+}
+
+/** What was edited goes to a model or to a server as it is. */
+function checkSampling(question: SamplingQuestion, { params, result, model }: AnswerOf["sample"]): void {
+  const problem = optional(samplingParams)(params, "params") ?? optional(samplingResult)(result, "result");
+  if (problem !== undefined) throw invalid("sample", problem);
+  if (question.stage !== "request" || model === undefined) return;
+  const able = [question.model, ...question.alternatives].map(({ id }) => id);
+  if (able.includes(model)) return;
+  throw invalid("sample", `expected a model that can answer (${able.join(", ")}), got ${nameOf(model)}`);
+}
+
+function invalid(kind: QuestionKind, why: string): PortolanError {
+  return new PortolanError("answer-invalid", `answers.${kind}: ${why}`);
+}
+
+/** Waits unless the signal aborts before; what others wait for goes on. */
+export function waitFor<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(toError(signal.reason));
+    // Heard in any case: what fails when nobody waits any more is still handled.
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
+}

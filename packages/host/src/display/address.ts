@@ -1,0 +1,160 @@
+import { PortolanError } from "portolan";
+import { isAddress, isLoopbackAddress } from "portolan/internal";
+import { display } from "./escape.ts";
+import { bare, skeletonOf, toLatin } from "./suspicious.ts";
+
+/** What a person should know of an address before opening it. */
+export interface HostInspection {
+  /** The whole address as a browser reads it, in ASCII. */
+  readonly href: string;
+  readonly scheme: string;
+  /** Name and port as they travel. */
+  readonly host: string;
+  /** The name as some browsers show it, escaped. */
+  readonly unicodeHost: string;
+  readonly isPunycode: boolean;
+  /** Letters of several scripts within one label. */
+  readonly mixesScripts: boolean;
+  /** The name that this one seems to be. */
+  readonly imitates?: string;
+  readonly isIp: boolean;
+  readonly isLoopback: boolean;
+  readonly hasCredentials: boolean;
+  /** One sentence for each thing to look at twice; empty for an ordinary address. */
+  readonly warnings: readonly string[];
+}
+
+/** Looks at an address without opening it; `known` are hosts that others may pretend to be. */
+export function inspectHost(url: string | URL, known: Iterable<string> = []): HostInspection {
+  const parsed = parse(url);
+  const { hostname } = parsed;
+  const name = hostname.replace(/\.$/, "");
+  const address = name.replace(/^\[|\]$/g, "");
+  const unicode = toUnicodeHost(name);
+  const imitates = imitatedBy(name, unicode, [...known]);
+  const facts = {
+    href: parsed.href,
+    scheme: parsed.protocol.slice(0, -1),
+    host: parsed.host,
+    unicodeHost: display(unicode),
+    isPunycode: name.split(".").some((label) => label.startsWith("xn--")),
+    mixesScripts: unicode.split(".").some(mixesScripts),
+    ...(imitates === undefined ? {} : { imitates }),
+    isIp: isAddress(address),
+    isLoopback: isLoopbackAddress(address) || name === "localhost" || name.endsWith(".localhost"),
+    hasCredentials: parsed.username !== "" || parsed.password !== "",
+  };
+  return { ...facts, warnings: warn(facts, parsed, String(url)) };
+}
+
+function parse(url: string | URL): URL {
+  const text = String(url);
+  if (text.length <= 65_536 && URL.canParse(text)) return new URL(text);
+  throw new PortolanError(
+    "invalid-argument",
+    `Address: expected an absolute URL, got ${display(text, { maxChars: 100 })}`,
+  );
+}
+
+function warn(facts: Omit<HostInspection, "warnings">, { port }: URL, written: string): string[] {
+  const warnings: string[] = [];
+  const { scheme, host, unicodeHost } = facts;
+  if (scheme !== "https" && !(scheme === "http" && facts.isLoopback)) {
+    warnings.push(
+      scheme === "http" ? "What you enter travels unencrypted (http)." : `This is no web address (${scheme}:).`,
+    );
+  }
+  if (facts.hasCredentials) warnings.push(`What stands before the @ is not the host: the host is ${host}.`);
+  if (facts.isPunycode) warnings.push(`The name is written with other than plain letters: ${unicodeHost} is ${host}.`);
+  if (facts.mixesScripts) warnings.push("The name mixes letters of several scripts.");
+  if (facts.imitates !== undefined) warnings.push(`The name looks like ${facts.imitates}, which is another host.`);
+  if (facts.isIp && !facts.isLoopback) warnings.push("The address is a number; nobody vouches for a name.");
+  if (port !== "" && !facts.isLoopback) warnings.push(`The port is not the usual one: ${port}.`);
+  if (display(written) !== written) warnings.push("The address was written with hidden or unusual characters.");
+  return warnings;
+}
+
+/** Scripts that are written together count as one, as Japanese mixes three. */
+const scripts = [
+  /\p{Script=Latin}/u,
+  /\p{Script=Cyrillic}/u,
+  /\p{Script=Greek}/u,
+  /\p{Script=Armenian}/u,
+  /\p{Script=Hebrew}/u,
+  /\p{Script=Arabic}/u,
+  /\p{Script=Georgian}/u,
+  /\p{Script=Cherokee}/u,
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}]/u,
+];
+
+function mixesScripts(label: string): boolean {
+  return scripts.filter((script) => script.test(label)).length > 1;
+}
+
+/** A known host in other letters, or before the real one; or plain letters that are none. */
+function imitatedBy(name: string, unicode: string, known: readonly string[]): string | undefined {
+  const skeleton = skeletonOf(unicode);
+  for (const other of known) {
+    if (name === other || name.endsWith(`.${other}`)) return undefined;
+    if (skeletonOf(other) === skeleton || name.startsWith(`${other}.`) || name.includes(`.${other}.`)) return other;
+  }
+  const latin = toLatin(unicode);
+  // Accents alone imitate nobody: they are how many languages are written.
+  return latin !== bare(unicode) && /^[\x21-\x7e]+$/.test(latin) ? latin : undefined;
+}
+
+const base = 36;
+const [tMin, tMax, skew, damp, firstBias, firstCode] = [1, 26, 38, 700, 72, 128];
+
+/** A host with its `xn--` labels as the signs that they stand for; a label that cannot be read stays as it is. */
+export function toUnicodeHost(host: string): string {
+  return host
+    .split(".")
+    .map((label) => (label.startsWith("xn--") ? (decode(label.slice(4)) ?? label) : label))
+    .join(".");
+}
+
+/** RFC 3492. A host is at most 253 characters, so inserting in the middle costs nothing. */
+function decode(label: string): string | undefined {
+  if (label === "") return undefined;
+  const cut = label.lastIndexOf("-");
+  const signs = cut > 0 ? [...label.slice(0, cut)].map((sign) => sign.charCodeAt(0)) : [];
+  let code = firstCode;
+  let bias = firstBias;
+  let place = 0;
+  for (let at = cut > 0 ? cut + 1 : 0; at < label.length; ) {
+    const before = place;
+    let weight = 1;
+    for (let k = base; ; k += base) {
+      const digit = digitOf(label.charCodeAt(at));
+      at += 1;
+      if (digit === undefined) return undefined;
+      place += digit * weight;
+      const threshold = Math.min(Math.max(k - bias, tMin), tMax);
+      if (digit < threshold) break;
+      weight *= base - threshold;
+    }
+    const count = signs.length + 1;
+    bias = adapt(place - before, count, before === 0);
+    code += Math.floor(place / count);
+    if (!(code <= 0x10ffff)) return undefined;
+    place %= count;
+    signs.splice(place, 0, code);
+    place += 1;
+  }
+  return String.fromCodePoint(...signs);
+}
+
+function digitOf(code: number): number | undefined {
+  if (code >= 0x61 && code <= 0x7a) return code - 0x61;
+  if (code >= 0x30 && code <= 0x39) return code - 0x30 + 26;
+  return undefined;
+}
+
+function adapt(distance: number, count: number, isFirst: boolean): number {
+  let delta = Math.floor(distance / (isFirst ? damp : 2));
+  delta += Math.floor(delta / count);
+  let k = 0;
+  for (; delta > ((base - tMin) * tMax) >> 1; k += base) delta = Math.floor(delta / (base - tMin));
+  return k + Math.floor(((base - tMin + 1) * delta) / (delta + skew));
+}

@@ -1,0 +1,346 @@
+import type {
+  CallToolResult,
+  Completion,
+  CompletionReference,
+  GetPromptResult,
+  JsonObject,
+  LogLevel,
+  ReadResourceResult,
+} from "portolan";
+import { PortolanError } from "portolan";
+import { type Clock, systemClock } from "portolan/client";
+import { partOf } from "portolan/internal";
+import type { KeyValue } from "portolan/storage";
+import { createMemoryStorage } from "portolan/storage";
+import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
+import { checkTask, isState } from "./agent/prompt.ts";
+import {
+  type Run,
+  type RunApproval,
+  type RunOptions,
+  type RunState,
+  type StartedRun,
+  startRun,
+  type Task,
+} from "./agent/run.ts";
+import { createRates, type RootDefinition } from "./answers/forms.ts";
+import { type AnswersRoom, answersFor, createBudgets } from "./answers/sampling.ts";
+import {
+  type CompleteOptions,
+  createHostFeed,
+  type EventFilter,
+  type Host,
+  type HostCallOptions,
+  type HostEvent,
+  type HostOptions,
+  type ReadyOptions,
+  type ServerDefinition,
+  type ServerStatus,
+  wants,
+} from "./api.ts";
+import { Calls, Diary, plain } from "./calls.ts";
+import { Catalog, type CatalogView } from "./catalog/catalog.ts";
+import { Asking, Consent } from "./consent.ts";
+import { skeletonOf } from "./display/index.ts";
+import type { Feed } from "./feed.ts";
+import type { Model } from "./models/model.ts";
+import { checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
+import {
+  type ChangedDefinition,
+  compilePolicy,
+  createGrants,
+  createPins,
+  type Grants,
+  hintsOf,
+} from "./policy/index.ts";
+import type { Question, TrustVerdict } from "./questions.ts";
+import { Servers, toEntry } from "./servers.ts";
+import { Gate } from "./supervisor.ts";
+
+const defaultReadyMs = 10_000;
+
+/** A host whose servers are spoken to from this process. */
+export class LocalHost implements Host {
+  readonly activity: ActivityLog;
+  readonly #options: HostOptions;
+  readonly #clock: Clock;
+  readonly #feed: Feed<HostEvent> = createHostFeed();
+  readonly #catalog = new Catalog(skeletonOf);
+  readonly #models: readonly Model[];
+  readonly #grants: Grants;
+  readonly #asking: Asking;
+  readonly #servers: Servers;
+  readonly #calls: Calls;
+  readonly #runs = new Map<string, StartedRun>();
+  readonly #roots: ExposedRoots;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: HostOptions, grants: Grants, kv: KeyValue) {
+    const { clock = systemClock, answers = {}, model = [], sampling = {}, limits = {} } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#grants = grants;
+    this.#models = Array.isArray(model) ? model : [model as Model];
+    this.activity = options.activity ?? openActivity(memorySink());
+    this.#asking = new Asking(answers, {
+      asked: (question) => this.#noteQuestion(question),
+      settled: (question) => this.#feed.tell({ kind: "answered", server: question.server, question }),
+    });
+    this.#roots = new ExposedRoots(clock, () => {
+      for (const { client } of this.#servers.all) client?.rootsChanged();
+    });
+    const room: AnswersRoom = {
+      asking: this.#asking,
+      grants,
+      activity: this.activity,
+      models: this.#models,
+      sampling,
+      roots: () => this.#roots.present,
+      budgetOf: createBudgets(sampling, clock),
+      rateOf: createRates(options.questionsPerMinute, clock),
+      warn: (server, message) => this.#feed.tell({ kind: "warning", server, message }),
+    };
+    this.#servers = new Servers({
+      clock,
+      limits,
+      gate: new Gate(options.startsAtOnce ?? 8),
+      info: options.info ?? { name: "portolan", version: "0.1.0" },
+      logLevel: options.logLevel ?? "info",
+      catalog: this.#catalog,
+      grants,
+      pins: createPins(kv),
+      asking: this.#asking,
+      activity: this.activity,
+      tell: (event) => this.#feed.tell(event),
+      answersFor: (server) => answersFor(server, room),
+      ...(options.auth && { auth: options.auth }),
+      ...(options.via && { via: options.via }),
+      ...(options.storage && { kv }),
+    });
+    this.#calls = new Calls({
+      clock,
+      catalog: this.#catalog,
+      consent: new Consent(compilePolicy(options.policy ?? []), grants, this.#asking, this.activity),
+      diary: new Diary(this.activity, clock),
+      feed: this.#feed,
+      answersFor: (server, during) => answersFor(server, room, during),
+    });
+  }
+
+  get servers(): readonly ServerStatus[] {
+    return this.#servers.statuses;
+  }
+
+  get catalog(): CatalogView {
+    return this.#catalog;
+  }
+
+  get questions(): readonly Question[] {
+    return this.#asking.waiting;
+  }
+
+  get grants(): Host["grants"] {
+    return {
+      list: () => this.#grants.list(),
+      revoke: async (id) => {
+        const isKnown = await this.#grants.revoke(id);
+        if (isKnown) this.activity.record({ kind: "grant", grant: id, revoked: true }, { urgent: true });
+        // It may have been what lets a server run.
+        if (isKnown) await this.#servers.settleAll();
+        return isKnown;
+      },
+    };
+  }
+
+  answer(id: string, answer: unknown): Promise<void> {
+    return this.#asking.answer(id, answer);
+  }
+
+  events(filter: EventFilter = {}): AsyncIterableIterator<HostEvent> {
+    return this.#feed.read(wants(filter));
+  }
+
+  async ready({ withinMs = defaultReadyMs, signal }: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+    await this.#servers.start(this.#servers.all, withinMs, signal);
+    return this.servers;
+  }
+
+  callTool(
+    server: string,
+    tool: string,
+    args: JsonObject = {},
+    options: HostCallOptions = plain,
+  ): Promise<CallToolResult> {
+    const running = this.#servers.running(server);
+    // A server that runs is called without a detour.
+    if (running) return this.#calls.callTool(running, tool, args, options);
+    const admitted = this.#servers.admitted(server, options.signal);
+    return admitted.then((found) => this.#calls.callTool(found, tool, args, options));
+  }
+
+  async readResource(server: string, uri: string, options: HostCallOptions = {}): Promise<ReadResourceResult> {
+    return this.#calls.readResource(await this.#servers.admitted(server, options.signal), uri, options);
+  }
+
+  async getPrompt(server: string, name: string, args = {}, options: HostCallOptions = {}): Promise<GetPromptResult> {
+    return this.#calls.getPrompt(await this.#servers.admitted(server, options.signal), name, args, options);
+  }
+
+  async complete(
+    server: string,
+    ref: CompletionReference,
+    argument: { name: string; value: string },
+    { signal, known }: CompleteOptions = {},
+  ): Promise<Completion> {
+    const client = await (await this.#servers.admitted(server, signal)).use(signal);
+    return client.complete(ref, argument, { ...(signal && { signal }), ...(known && { known }) });
+  }
+
+  async follow(server: string, uri: string): Promise<() => Promise<void>> {
+    return (await this.#servers.admitted(server)).follow(uri);
+  }
+
+  run(task: Task | RunState, options: RunOptions = {}): Run {
+    if (this.#closing) throw new PortolanError("cancelled", "The host is closed");
+    checkRunOptions(options);
+    checkTask(task, options);
+    const id = isState(task) ? task.id : crypto.randomUUID();
+    if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is at work already`);
+    const run = startRun({
+      id,
+      task,
+      options,
+      host: this,
+      model: options.model ?? this.#models[0],
+      isSafe: (server, tool) => this.#isSafe(server, tool),
+      trustsContent: (server) => this.#servers.find(server).entry.settings.trustContent === true,
+      prepare: (signal) => this.#servers.prepare(options.servers, defaultReadyMs, signal),
+    });
+    this.#runs.set(id, run);
+    run.result.finally(() => this.#runs.delete(id));
+    return run;
+  }
+
+  async add(name: string, server: ServerDefinition | ServerEntry): Promise<void> {
+    await this.#servers.add(toEntry(name, server));
+  }
+
+  async remove(server: string): Promise<void> {
+    await this.#servers.remove(server);
+  }
+
+  async start(server: string): Promise<ServerStatus> {
+    const { supervisor } = await this.#servers.admitted(server);
+    await supervisor.start();
+    return supervisor.status;
+  }
+
+  async stop(server: string): Promise<void> {
+    await this.#servers.find(server).supervisor.stop();
+  }
+
+  async enable(server: string, isOn: boolean): Promise<void> {
+    await this.#servers.enable(server, isOn);
+  }
+
+  async trust(server: string, verdict: TrustVerdict | boolean): Promise<void> {
+    await this.#servers.trust(server, typeof verdict === "boolean" ? { allow: verdict } : verdict);
+  }
+
+  async ping(server: string): Promise<{ readonly ms: number }> {
+    const client = await (await this.#servers.admitted(server)).use();
+    const begun = this.#clock.now();
+    await client.ping();
+    return { ms: this.#clock.now() - begun };
+  }
+
+  async setLogLevel(server: string, level: LogLevel): Promise<void> {
+    await (await this.#servers.admitted(server)).setLogLevel(level);
+  }
+
+  async show(server: string, tool: string, isVisible: boolean): Promise<void> {
+    await this.#servers.show(server, tool, isVisible);
+  }
+
+  changedDefinitions(): readonly (ChangedDefinition & { readonly server: string })[] {
+    return this.#servers.changedDefinitions();
+  }
+
+  async accept(server: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void> {
+    await this.#servers.accept(server, change);
+  }
+
+  async setRoots(roots: readonly RootDefinition[]): Promise<void> {
+    await this.#roots.set(roots);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const runs = [...this.#runs.values()];
+    for (const run of runs) run.cancel("the host is closed");
+    this.#asking.close();
+    this.#roots.end();
+    await this.#servers.close();
+    await Promise.all(runs.map(({ result }) => result));
+    this.#feed.end();
+    // The application closes what it brought along.
+    await (this.#options.activity ? this.activity.flush() : this.activity.close());
+  }
+
+  #isSafe(server: string, name: string): boolean {
+    const tool = this.#catalog.tool(server, name);
+    return tool !== undefined && hintsOf(tool.definition, this.#servers.find(server).trustsHints).readOnly;
+  }
+
+  /** An application hears of a question in the run it belongs to, and of all of them in the events. */
+  #noteQuestion(question: Question): void {
+    this.#feed.tell({ kind: "question", server: question.server, question });
+    const run = question.run === undefined ? undefined : this.#runs.get(question.run);
+    if (isOfRun(question)) void run?.tell({ type: "approval", question });
+    else void run?.tell({ type: "question", question });
+  }
+}
+
+function isOfRun(question: Question): question is RunApproval {
+  return question.kind === "approve" && question.callId !== undefined;
+}
+
+/** Brings servers together under one user's control. Nothing is started before it is needed. */
+export async function createHost(options: HostOptions = {}): Promise<Host> {
+  checkHostOptions(options);
+  const { account, storage = createMemoryStorage() } = options;
+  const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
+  const entries = await entriesOf(options.servers);
+  const host = new LocalHost(options, await createGrants(kv), kv);
+  try {
+    if (options.roots) await host.setRoots(options.roots);
+    for (const entry of entries) await host.add(entry.name, entry);
+  } catch (reason) {
+    await host.close();
+    throw reason;
+  }
+  return host;
+}
+
+async function entriesOf(servers: HostOptions["servers"] = {}): Promise<readonly ServerEntry[]> {
+  if (typeof servers === "string") {
+    const { readConfigs } = await import("./node/config/index.ts");
+    const { entries, errors } = await readConfigs(servers);
+    for (const error of errors) throw error;
+    return entries;
+  }
+  if (isList(servers)) return servers;
+  return Object.entries(servers).map(([name, definition]) => toEntry(name, definition));
+}
+
+function isList(servers: Exclude<HostOptions["servers"], string | undefined>): servers is readonly ServerEntry[] {
+  return Array.isArray(servers);
+}

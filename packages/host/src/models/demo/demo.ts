@@ -1,0 +1,98 @@
+import type { JsonObject, SamplingMessage, ToolResultContent } from "portolan";
+import { blocksOf, createCallIds, lastResults, resultText, textOf, toolOf } from "../content.ts";
+import type { Model, ModelEvent, ModelRequest, ModelTool } from "../model.ts";
+import { speak, usageOf } from "../speech.ts";
+import { fillArguments } from "./arguments.ts";
+import { rankTools } from "./rank.ts";
+
+const maxShown = 600;
+const id = "demo";
+
+/**
+ * A model for trying things out without a language model: it finds the tool whose name and description share the most
+ * words with the prompt, fills its arguments from the prompt, and tells what came back. Steps are parted by "then".
+ */
+export function demo(): Model {
+  return {
+    id,
+    // It reads what it needs, however much there is.
+    capabilities: { tools: true, images: true, audio: true, contextTokens: 1_000_000 },
+    traits: { cost: 1, speed: 1, intelligence: 0 },
+    notice: "demo, not a language model",
+    async *stream(request: ModelRequest) {
+      request.signal?.throwIfAborted();
+      const plan = decide(request);
+      if (typeof plan === "string") yield* speak(id, request, plan);
+      else yield* call(request, plan.tool, plan.input);
+    },
+  };
+}
+
+/** What to say, or what to call. */
+type Plan = string | { readonly tool: ModelTool; readonly input: JsonObject };
+
+async function* call(request: ModelRequest, tool: ModelTool, input: JsonObject): AsyncGenerator<ModelEvent> {
+  const nextId = createCallIds(request.messages);
+  const event: ModelEvent = { type: "tool", id: nextId(), name: tool.name, input };
+  yield event;
+  request.signal?.throwIfAborted();
+  yield { type: "end", stopReason: "toolUse", usage: usageOf(request, [event]), model: id };
+}
+
+function decide({ messages, tools = [], toolChoice = {} }: ModelRequest): Plan {
+  const begin = messages.findLastIndex((message) => message.role === "user" && textOf(message) !== "");
+  const prompt = messages[begin];
+  const since = messages.slice(begin + 1);
+  const results = lastResults(messages).map((result) => tell(result, messages));
+  if (prompt === undefined) return results.join("\n") || "There is nothing to answer.";
+  const mode = toolChoice.mode ?? "auto";
+  const steps = stepsOf(textOf(prompt));
+  const step = steps[callsIn(since)];
+  if (mode !== "none" && tools.length > 0 && step !== undefined) {
+    const plan = planStep(step, tools, mode === "required");
+    if (plan !== undefined && typeof plan !== "string") return plan;
+    if (plan !== undefined) return [...results, plan].join("\n");
+  }
+  if (results.length > 0) return results.join("\n");
+  if (tools.length > 0) return `No tool here seems to fit ${quote(textOf(prompt))}.`;
+  return `This is the demo model's answer to ${quote(textOf(prompt))}.`;
+}
+
+function planStep(step: string, tools: readonly ModelTool[], mustCall: boolean): Plan | undefined {
+  const tool = rankTools(step, tools)[0] ?? (mustCall ? tools[0] : undefined);
+  if (tool === undefined) return undefined;
+  const { input, missing } = fillArguments(step, tool, mustCall);
+  if (missing.length === 0) return { tool, input };
+  return `I would call ${tool.name}, but do not find its ${missing.join(", ")} in what you said. Say for example: ${missing[0]}=…`;
+}
+
+function stepsOf(prompt: string): string[] {
+  // Quoted text stays whole.
+  const parts = prompt.match(/"[^"]*"|“[^”]*”|\bthen\b|[^"“]+?(?=\bthen\b|["“]|$)|["“]/gi) ?? [];
+  const steps = [""];
+  for (const part of parts) {
+    if (/^then$/i.test(part)) steps.push("");
+    else steps.push((steps.pop() ?? "") + part);
+  }
+  return steps.filter((step) => step.trim() !== "");
+}
+
+function callsIn(messages: readonly SamplingMessage[]): number {
+  return messages.flatMap((message) => blocksOf(message).filter(({ type }) => type === "tool_use")).length;
+}
+
+function tell(result: ToolResultContent, messages: readonly SamplingMessage[]): string {
+  const name = toolOf(result, messages) ?? "The tool";
+  const text = resultText(result).trim();
+  if (result.isError === true) return `${name} failed: ${cut(text) || "it gave no reason"}`;
+  return text === "" ? `${name} is done.` : `${name} answered: ${cut(text)}`;
+}
+
+function cut(text: string): string {
+  return text.length > maxShown ? `${text.slice(0, maxShown)}… (${text.length - maxShown} more characters)` : text;
+}
+
+function quote(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return `“${line.length > 120 ? `${line.slice(0, 120)}…` : line}”`;
+}

@@ -1,0 +1,173 @@
+import type { ServerResponse } from "node:http";
+import type { JsonObject } from "portolan";
+import { encodeEvent, type OutgoingEvent } from "portolan/internal";
+import type { Model, ModelEvent } from "../model.ts";
+import type { Dialect, DialectWriter } from "./dialect.ts";
+import type { Faults } from "./faults.ts";
+
+/** One request to the fake provider, and all that decides its answer. */
+export interface Asked {
+  readonly dialect: Dialect;
+  readonly model: Model;
+  readonly fault: Faults;
+  readonly apiKey: string | undefined;
+  readonly path: string;
+  readonly headers: { readonly [name: string]: string | undefined };
+  readonly body: JsonObject;
+  /** Turns of answers that broke, by their request: who asks again gets the same one. */
+  readonly broken: Map<string, readonly ModelEvent[]>;
+}
+
+/** Answers a request, or fails in the way that was asked for. */
+export async function answer(asked: Asked, response: ServerResponse): Promise<void> {
+  const { dialect, fault, body } = asked;
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  // Single writes stay single packets.
+  response.socket?.setNoDelay(true);
+  await Promise.race([fault.waitFor, closed(gone.signal, fault.waitFor === undefined)]);
+  if (gone.signal.aborted) return;
+  if (fault.reset === "before-headers") {
+    response.socket?.resetAndDestroy();
+    return;
+  }
+  const refusal = refusalOf(asked);
+  if (refusal !== undefined) {
+    sendError(response, dialect, refusal);
+    return;
+  }
+  const events = eventsOf(asked, gone.signal);
+  let next: IteratorResult<ModelEvent>;
+  try {
+    // Before the headers: a script that does not fit is a bad request, and says so.
+    next = await events.next();
+  } catch (error) {
+    sendError(response, dialect, { code: 400, type: "invalid_request_error", message: String(error) });
+    return;
+  }
+  const writer = dialect.createWriter(body, fault);
+  if (fault.plain === true || body["stream"] !== true) {
+    const all: ModelEvent[] = [];
+    for (; next.done !== true; next = await events.next()) all.push(next.value);
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(writer.whole(all)));
+    return;
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.flushHeaders();
+  const stream = new Stream(response, fault, dialect, gone.signal);
+  await stream.send(writer.begin());
+  for (; next.done !== true && stream.goesOn; next = await events.next()) await stream.send(writer.write(next.value));
+  if (stream.goesOn) response.end();
+  else await events.return(undefined);
+}
+
+async function* eventsOf(
+  { dialect, model, fault, body, broken }: Asked,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent> {
+  const key = JSON.stringify(body);
+  const kept = broken.get(key);
+  const stream = kept ?? model.stream({ ...dialect.toRequest(body), signal });
+  broken.delete(key);
+  if ([fault.reset, fault.malformed, fault.error, fault.silent, fault.cut].every((one) => one === undefined)) {
+    yield* stream;
+    return;
+  }
+  const events: ModelEvent[] = [];
+  for await (const event of stream) events.push(event);
+  broken.set(key, events);
+  yield* events;
+}
+
+interface Refusal {
+  readonly code: number;
+  readonly type: string;
+  readonly message: string;
+  readonly headers?: { readonly [name: string]: string };
+}
+
+function refusalOf({ dialect, fault, apiKey, path, headers, body }: Asked): Refusal | undefined {
+  const { status, redirectTo } = fault;
+  if (redirectTo !== undefined) return { code: 307, type: "", message: "", headers: { location: redirectTo } };
+  if (status !== undefined) {
+    const { code, message = `Fault ${code}`, type = `error_${code}`, retryAfter } = status;
+    return { code, type, message, ...(retryAfter !== undefined && { headers: { "retry-after": retryAfter } }) };
+  }
+  const key = dialect.keyOf(headers);
+  // Real providers quote the key, too.
+  if (apiKey !== undefined && key !== apiKey) {
+    return { code: 401, type: "authentication_error", message: `Incorrect API key provided: ${key ?? "none"}` };
+  }
+  if (!path.split("?")[0]?.endsWith(dialect.path))
+    return { code: 404, type: "not_found_error", message: `No such path` };
+  const problem = dialect.problemOf(body, headers);
+  return problem === undefined ? undefined : { code: 400, type: "invalid_request_error", message: problem };
+}
+
+function sendError(response: ServerResponse, dialect: Dialect, { code, type, message, headers = {} }: Refusal): void {
+  response.writeHead(code, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(dialect.toError(type, message)));
+}
+
+/** A stream of events, up to where it goes wrong. */
+class Stream {
+  readonly #response: ServerResponse;
+  readonly #fault: Faults;
+  readonly #dialect: Dialect;
+  readonly #gone: AbortSignal;
+  #sent = 0;
+  goesOn = true;
+
+  constructor(response: ServerResponse, fault: Faults, dialect: Dialect, gone: AbortSignal) {
+    this.#response = response;
+    this.#fault = fault;
+    this.#dialect = dialect;
+    this.#gone = gone;
+  }
+
+  async send(events: ReturnType<DialectWriter["write"]>): Promise<void> {
+    for (const event of events) {
+      if (this.#gone.aborted) this.goesOn = false;
+      if (this.goesOn) await this.#fail();
+      if (!this.goesOn) return;
+      await this.#write(event);
+      this.#sent += 1;
+    }
+  }
+
+  async #fail(): Promise<void> {
+    const { reset, malformed, error, silent, cut } = this.#fault;
+    const isDue = (fault: { readonly afterEvents: number } | undefined) => fault?.afterEvents === this.#sent;
+    if (isDue(malformed)) await this.#write({ data: "{this is no JSON" });
+    if (typeof reset === "object" && isDue(reset)) {
+      this.goesOn = false;
+      this.#response.socket?.resetAndDestroy();
+    } else if (error !== undefined && isDue(error)) {
+      this.goesOn = false;
+      await this.#write(this.#dialect.toErrorEvent(error.type, error.message));
+      this.#response.end();
+    } else if (isDue(cut)) {
+      this.goesOn = false;
+      this.#response.end();
+    } else if (isDue(silent)) {
+      this.goesOn = false;
+      await closed(this.#gone);
+    }
+  }
+
+  async #write(event: OutgoingEvent): Promise<void> {
+    const bytes = Buffer.from(encodeEvent(event));
+    const size = this.#fault.pieceBytes ?? bytes.length;
+    for (let start = 0; start < bytes.length && !this.#gone.aborted; start += size) {
+      // Written once it has left, so that pieces are not put together again.
+      await new Promise<void>((resolve) => {
+        this.#response.write(bytes.subarray(start, start + size), () => resolve());
+      });
+    }
+  }
+}
+
+function closed(gone: AbortSignal, isAlready = false): Promise<void> {
+  if (isAlready || gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => gone.addEventListener("abort", () => resolve(), { once: true }));
+}

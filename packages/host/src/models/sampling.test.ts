@@ -1,0 +1,100 @@
+import type { CreateMessageParams } from "portolan";
+import { expect, test } from "vitest";
+import { demo } from "./demo/demo.ts";
+import { echo } from "./echo.ts";
+import { answerSampling } from "./sampling.ts";
+import { scripted } from "./scripted.ts";
+
+const params = (more: Partial<CreateMessageParams> = {}): CreateMessageParams => ({
+  messages: [{ role: "user", content: { type: "text", text: "Hello there" } }],
+  maxTokens: 100,
+  ...more,
+});
+const tool = {
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object" as const },
+  annotations: { title: "L" },
+};
+
+test("one block is an answer that every revision takes", async () => {
+  expect(await answerSampling(echo(), params())).toEqual({
+    role: "assistant",
+    content: { type: "text", text: "Hello there" },
+    model: "echo",
+    stopReason: "endTurn",
+  });
+});
+
+test("a model that says nothing answers with empty text", async () => {
+  const { content } = await answerSampling(scripted([{}]), params());
+  expect(content).toEqual({ type: "text", text: "" });
+});
+
+test("text and calls are a list", async () => {
+  const model = scripted([{ say: "Let me look", call: { name: "look" } }]);
+  const { content, stopReason } = await answerSampling(model, params({ tools: [tool] }));
+  expect(content).toEqual([
+    { type: "text", text: "Let me look" },
+    { type: "tool_use", id: "call_1", name: "look", input: {} },
+  ]);
+  expect(stopReason).toBe("toolUse");
+});
+
+test("the model is asked for all that the server says, and nothing else", async () => {
+  const model = scripted([{ say: "ok" }]);
+  const { signal } = new AbortController();
+  const asked = params({
+    systemPrompt: "Be brief",
+    temperature: 0.1,
+    stopSequences: ["."],
+    metadata: { a: 1 },
+    tools: [tool],
+    toolChoice: { mode: "none" },
+    includeContext: "allServers",
+    modelPreferences: { costPriority: 1 },
+  });
+  await answerSampling(model, asked, { signal });
+  expect(model.requests).toEqual([
+    {
+      messages: asked.messages,
+      maxTokens: 100,
+      system: "Be brief",
+      temperature: 0.1,
+      stopSequences: ["."],
+      metadata: { a: 1 },
+      tools: [{ name: "look", description: "Looks", inputSchema: { type: "object" } }],
+      toolChoice: { mode: "none" },
+      signal,
+    },
+  ]);
+});
+
+test("bounds and stop sequences hold for models that speak by rule", async () => {
+  const cut = await answerSampling(echo(), params({ maxTokens: 2 }));
+  expect(cut).toMatchObject({ content: { text: "Hello t" }, stopReason: "maxTokens" });
+  const stopped = await answerSampling(demo(), params({ stopSequences: ["", "demo"] }));
+  expect(stopped).toMatchObject({ content: { text: "This is the " }, stopReason: "stopSequence" });
+});
+
+test("a model that lacks what is asked for is not asked", async () => {
+  const model = scripted([], { capabilities: { tools: false, images: false } });
+  await expect(answerSampling(model, params({ tools: [tool] }))).rejects.toMatchObject({
+    code: "capability-missing",
+    message: expect.stringContaining("without tools"),
+  });
+  expect(model.requests).toEqual([]);
+});
+
+test("a call that cannot be read is a failure, not an answer", async () => {
+  const model = scripted([{ call: { name: "look", unreadable: "{oops" } }]);
+  await expect(answerSampling(model, params({ tools: [tool] }))).rejects.toMatchObject({
+    code: "model-failed",
+    message: expect.stringContaining("called look with arguments that are no JSON object"),
+  });
+});
+
+test("an abort is the failure", async () => {
+  const reason = new Error("taken back");
+  await expect(answerSampling(demo(), params(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+});

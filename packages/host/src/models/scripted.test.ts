@@ -1,0 +1,101 @@
+import type { SamplingMessage } from "portolan";
+import { expect, test } from "vitest";
+import { complete } from "./complete.ts";
+import type { ModelEvent } from "./model.ts";
+import { scripted } from "./scripted.ts";
+
+const user = (text: string): SamplingMessage => ({ role: "user", content: { type: "text", text } });
+const answered = (text: string): SamplingMessage[] => [
+  user("hi"),
+  { role: "assistant", content: [{ type: "tool_use", id: "a", name: "read", input: {} }] },
+  { role: "user", content: [{ type: "tool_result", toolUseId: "a", content: [{ type: "text", text }] }] },
+];
+const ask = (...messages: SamplingMessage[]) => ({ messages, maxTokens: 100 });
+
+test("turns are taken in order, each when it fits", async () => {
+  const model = scripted([
+    { when: { user: /^hi$/g }, call: { name: "read", input: { path: "a" } } },
+    { when: { tool: "read", result: "milk" }, say: "You need milk." },
+    { say: "Bye" },
+  ]);
+  expect((await complete(model, ask(user("hi")))).content).toEqual([
+    { type: "tool_use", id: "call_1", name: "read", input: { path: "a" } },
+  ]);
+  expect((await complete(model, ask(...answered("Buy milk")))).content).toEqual([
+    { type: "text", text: "You need milk." },
+  ]);
+  expect(() => model.done()).toThrow(/has 3 turns, of which 2 were used; the next is which is to say "Bye"/);
+  await complete(model, ask(user("anything")));
+  model.done();
+  expect(model.requests).toHaveLength(3);
+});
+
+test("a request that does not fit fails, and names the turn and what came", async () => {
+  const model = scripted([{ when: { user: "weather", system: /brief/ }, call: { name: "forecast" } }]);
+  const message =
+    'The script of scripted expects turn 1, which is to call forecast on user "weather" and system /brief/; what came: the user said "hello"';
+  await expect(complete(model, ask(user("hello")))).rejects.toMatchObject({ code: "model-failed", message });
+  expect(() => model.done()).toThrow(message);
+});
+
+test("a request after the last turn fails, and says so", async () => {
+  const model = scripted([]);
+  await expect(complete(model, ask(...answered("Buy milk")))).rejects.toThrow(
+    'has no turn left after 0; what came: read answered "Buy milk"',
+  );
+  await expect(complete(model, ask())).rejects.toThrow("no text of a user");
+});
+
+test("a turn that repeats serves whatever the next one does not fit", async () => {
+  const model = scripted([
+    { when: { user: "first" }, say: "1" },
+    { when: { user: "sum up" }, say: "In short", repeat: true },
+    { when: { user: "second" }, say: "2" },
+  ]);
+  const said = [];
+  for (const text of ["sum up a", "first", "sum up b", "second", "sum up c"]) {
+    said.push((await complete(model, ask(user(text)))).content[0]);
+  }
+  expect(said).toMatchObject([
+    { text: "In short" },
+    { text: "1" },
+    { text: "In short" },
+    { text: "2" },
+    { text: "In short" },
+  ]);
+  model.done();
+});
+
+test("a turn thinks, speaks, calls several tools and fails as it is told", async () => {
+  const fail = new Error("the line is dead");
+  const model = scripted([
+    {
+      think: "hm",
+      say: "a b",
+      call: [
+        { name: "x", id: "own" },
+        { name: "y", unreadable: "{" },
+      ],
+      fail,
+    },
+  ]);
+  const events: ModelEvent[] = [];
+  const listen = async () => {
+    for await (const event of model.stream(ask(user("hi")))) events.push(event);
+  };
+  await expect(listen()).rejects.toBe(fail);
+  expect(events).toEqual([
+    { type: "thinking", delta: "hm" },
+    { type: "text", delta: "a" },
+    { type: "text", delta: " b" },
+    { type: "tool", id: "own", name: "x", input: {} },
+    { type: "tool", id: "call_1", name: "y", unreadable: "{" },
+  ]);
+});
+
+test("usage is what the turn would cost, or what the script says", async () => {
+  const model = scripted([{ say: "x".repeat(36) }, { say: "a", usage: { outputTokens: 99 }, stopReason: "maxTokens" }]);
+  const first = await complete(model, ask(user("y".repeat(36))));
+  expect(first.usage).toEqual({ inputTokens: 14, outputTokens: 10 });
+  expect(await complete(model, ask(user("y")))).toMatchObject({ usage: { outputTokens: 99 }, stopReason: "maxTokens" });
+});

@@ -1,0 +1,272 @@
+import type { KeyValue } from "portolan/storage";
+import { createMemoryStorage } from "portolan/storage";
+import { describe, expect, test } from "vitest";
+import { argumentsDigest, createGrants, type GrantQuery, type NewGrant } from "./grants.ts";
+
+const query: GrantQuery = { kind: "tool", server: "git", serverDigest: "sd1", subject: "push", digest: "dd1" };
+const always: NewGrant = { ...query, allow: true, scope: "always" };
+const day = 24 * 60 * 60 * 1_000;
+
+function setUp() {
+  let now = 1_000_000;
+  const clock = () => now;
+  const { kv } = createMemoryStorage({ now: clock });
+  const open = (over: KeyValue = kv, maxGrants?: number) =>
+    createGrants(over, { now: clock, ...(maxGrants !== undefined && { maxGrants }) });
+  const pass = (ms: number) => {
+    now += ms;
+  };
+  return { kv, open, pass };
+}
+
+describe("a grant", () => {
+  test("is found for exactly what it was given for", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    const grant = await grants.add(always);
+    expect(grants.find(query)).toBe(grant);
+    expect(grant).toMatchObject({ knowing: [], createdAt: 1_000_000, expiresAt: 1_000_000 + 90 * day });
+  });
+
+  test.each<[string, Partial<GrantQuery>]>([
+    ["another definition under the same name", { digest: "dd2" }],
+    ["another way to a server of the same name", { serverDigest: "sd2" }],
+    ["another server", { server: "gitx" }],
+    ["another tool", { subject: "pull" }],
+    ["another kind", { kind: "resource" }],
+    ["a name cut elsewhere", { server: "gitp", subject: "ush" }],
+    ["no digests", { serverDigest: "", digest: "" }],
+  ])("is not found for %s", async (_, other) => {
+    const { open } = setUp();
+    const grants = await open();
+    await grants.add(always);
+    expect(grants.find({ ...query, ...other })).toBeUndefined();
+  });
+
+  test.each<[string, object]>([
+    ["a definition", { digest: "" }],
+    ["a server's digest", { serverDigest: "" }],
+    ["a digest that is one", { digest: "a b" }],
+    ["a kind", { kind: "everything" }],
+    ["a scope", { scope: "forever" }],
+    ["an end", { ttlMs: Number.POSITIVE_INFINITY }],
+  ])("without %s is refused", async (_, wrong) => {
+    const { open } = setUp();
+    const grants = await open();
+    await expect(grants.add({ ...always, ...wrong } as NewGrant)).rejects.toMatchObject({ code: "invalid-argument" });
+    expect(grants.list()).toEqual([]);
+  });
+
+  test("for the session is gone with it, one for always is not", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    await grants.add({ ...always, scope: "session", subject: "pull" });
+    const grant = await grants.add(always);
+    expect(grants.list()).toHaveLength(2);
+    const later = await open();
+    expect(later.list()).toEqual([grant]);
+    expect(later.find(query)).toEqual(grant);
+  });
+
+  test("ends when its time is over, in memory and in the storage", async () => {
+    const { open, pass, kv } = setUp();
+    const grants = await open();
+    await grants.add(always);
+    await grants.add({ ...always, subject: "pull", ttlMs: day });
+    await grants.add({ ...always, subject: "log", scope: "session", ttlMs: day });
+    pass(day);
+    expect(grants.find({ ...query, subject: "pull" })).toBeUndefined();
+    expect(grants.find({ ...query, subject: "log" })).toBeUndefined();
+    expect(grants.find(query)).toBeDefined();
+    pass(89 * day);
+    expect(grants.find(query)).toBeUndefined();
+    expect(grants.list()).toEqual([]);
+    expect(await kv.list("")).toEqual([]);
+  });
+
+  test("with arguments covers only these", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    expect(grants.needsArguments(query)).toBe(false);
+    const args = await argumentsDigest({ branch: "main", force: false });
+    await grants.add({ ...always, args });
+    expect(grants.needsArguments(query)).toBe(true);
+    expect(grants.find(query)).toBeUndefined();
+    expect(grants.find({ ...query, args: await argumentsDigest({ force: true, branch: "main" }) })).toBeUndefined();
+    expect(grants.find({ ...query, args: await argumentsDigest({ force: false, branch: "main" }) })).toBeDefined();
+  });
+
+  test("does not cover what came into the conversation later", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    await grants.add({ ...always, knowing: ["web"] });
+    expect(grants.find({ ...query, contentFrom: ["web"] })).toBeDefined();
+    expect(grants.find({ ...query, contentFrom: ["web", "mail"] })).toBeUndefined();
+    expect(grants.find(query)).toBeDefined();
+  });
+
+  test("that is given again covers what was accepted before, too", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    await grants.add({ ...always, knowing: ["web"] });
+    await grants.add({ ...always, knowing: ["mail"] });
+    expect(grants.list()).toHaveLength(1);
+    expect(grants.find({ ...query, contentFrom: ["web"] })).toBeDefined();
+    expect((await open()).list()).toMatchObject([{ knowing: ["mail", "web"] }]);
+  });
+});
+
+describe("a refusal", () => {
+  test("is remembered, whatever has come into the conversation", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    await grants.add({ ...always, allow: false });
+    expect(grants.find({ ...query, contentFrom: ["web"] })).toMatchObject({ allow: false });
+  });
+
+  test("takes the place of a grant, and the latest word counts across scopes", async () => {
+    const { open, pass } = setUp();
+    const grants = await open();
+    await grants.add({ ...always, knowing: ["web"] });
+    pass(1);
+    await grants.add({ ...always, allow: false });
+    expect(grants.list()).toMatchObject([{ allow: false, knowing: [] }]);
+    pass(1);
+    await grants.add({ ...always, scope: "session" });
+    expect(grants.find(query)).toMatchObject({ allow: true });
+    pass(1);
+    await grants.add({ ...always, allow: false });
+    expect(grants.find(query)).toMatchObject({ allow: false });
+    expect((await open()).find(query)).toMatchObject({ allow: false });
+  });
+});
+
+describe("revoking", () => {
+  test("counts at once and for good", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    const { id } = await grants.add(always);
+    const revoking = grants.revoke(id);
+    expect(grants.find(query)).toBeUndefined();
+    expect(await revoking).toBe(true);
+    expect(await grants.revoke(id)).toBe(false);
+    expect((await open()).list()).toEqual([]);
+  });
+
+  test("in another process is seen after reloading, and so is a new grant", async () => {
+    const { open } = setUp();
+    const [one, two] = [await open(), await open()];
+    const { id } = await one.add(always);
+    expect(two.find(query)).toBeUndefined();
+    await two.reload();
+    expect(two.find(query)).toBeDefined();
+    await two.revoke(id);
+    await one.reload();
+    expect(one.find(query)).toBeUndefined();
+  });
+
+  test("that could not be written counts all the same, and is not undone by reloading", async () => {
+    const { open, kv } = setUp();
+    const broken: KeyValue = {
+      get: (key) => kv.get(key),
+      set: (key, value, options) => kv.set(key, value, options),
+      list: (prefix, options) => kv.list(prefix, options),
+      delete: () => Promise.reject(new Error("away")),
+    };
+    const grants = await open(broken);
+    const { id } = await grants.add(always);
+    await expect(grants.revoke(id)).rejects.toThrow("away");
+    await grants.reload();
+    expect(grants.find(query)).toBeUndefined();
+  });
+
+  test("is not undone by a reload that began before", async () => {
+    const { open, kv } = setUp();
+    let go = () => {};
+    const gate = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    let isSlow = false;
+    const slow: KeyValue = {
+      get: (key) => kv.get(key),
+      set: (key, value, options) => kv.set(key, value, options),
+      delete: (key) => kv.delete(key),
+      list: async (prefix, options) => {
+        const page = await kv.list(prefix, options);
+        if (isSlow) await gate;
+        return page;
+      },
+    };
+    const grants = await open(slow);
+    const { id } = await grants.add(always);
+    isSlow = true;
+    const reloading = grants.reload();
+    await grants.revoke(id);
+    const added = grants.add({ ...always, subject: "pull" });
+    await added;
+    go();
+    await reloading;
+    expect(grants.list().map(({ subject }) => subject)).toEqual(["pull"]);
+  });
+});
+
+describe("a storage", () => {
+  test("that cannot be written grants nothing", async () => {
+    const { open, kv } = setUp();
+    const broken: KeyValue = {
+      get: (key) => kv.get(key),
+      list: (prefix, options) => kv.list(prefix, options),
+      delete: (key) => kv.delete(key),
+      set: () => Promise.reject(new Error("away")),
+    };
+    const grants = await open(broken);
+    await expect(grants.add(always)).rejects.toThrow("away");
+    expect(grants.find(query)).toBeUndefined();
+  });
+
+  test("with rows that are no grants grants nothing by them", async () => {
+    const { open, kv } = setUp();
+    const grants = await open();
+    const grant = await grants.add(always);
+    const key = `host/grant/${grant.id}`;
+    const rows: unknown[] = [
+      "nonsense",
+      null,
+      { ...grant, digest: "" },
+      { ...grant, serverDigest: undefined },
+      { ...grant, expiresAt: undefined },
+      { ...grant, expiresAt: "never" },
+      { ...grant, knowing: "all" },
+      { ...grant, allow: "yes" },
+      { ...grant, scope: "session" },
+      { ...grant, id: "another" },
+    ];
+    for (const row of rows) {
+      await kv.set(key, JSON.stringify(row));
+      expect((await open()).list(), JSON.stringify(row)).toEqual([]);
+    }
+    await kv.set(key, "{");
+    expect((await open()).list()).toEqual([]);
+    await kv.set(key, JSON.stringify(grant));
+    expect((await open()).list()).toEqual([grant]);
+  });
+
+  test("with more grants than one page is read to its end", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    for (let number = 0; number < 1_100; number++) await grants.add({ ...always, subject: `tool ${number}` });
+    expect((await open()).list()).toHaveLength(1_100);
+  });
+
+  test("takes no more than the bound, those that are over aside", async () => {
+    const { open, kv, pass } = setUp();
+    const grants = await open(kv, 2);
+    await grants.add({ ...always, subject: "a", ttlMs: day });
+    await grants.add({ ...always, subject: "b", scope: "session" });
+    await expect(grants.add({ ...always, subject: "c" })).rejects.toMatchObject({ code: "limit-reached" });
+    await grants.add({ ...always, subject: "a", ttlMs: day });
+    pass(day);
+    await grants.add({ ...always, subject: "c" });
+    expect(grants.list().map(({ subject }) => subject)).toEqual(["c", "b"]);
+  });
+});

@@ -1,0 +1,264 @@
+import type { JsonObject } from "portolan";
+import { PortolanError } from "portolan";
+import { nameOf } from "portolan/internal";
+import type { KeyValue } from "portolan/storage";
+import { canonicalJson, sha256 } from "portolan/storage";
+
+/** What a grant is about. */
+export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "trust";
+
+/** What the user has said once and for a while: yes or no to one exact thing. */
+export interface Grant {
+  readonly id: string;
+  readonly kind: GrantKind;
+  /** False remembers a no. */
+  readonly allow: boolean;
+  readonly server: string;
+  /** How the server is reached, as it was trusted. */
+  readonly serverDigest: string;
+  /** The name of the tool, the address of the resource…; empty where the server itself is meant. */
+  readonly subject: string;
+  /** The definition as the user saw it. */
+  readonly digest: string;
+  readonly scope: "session" | "always";
+  /** Only for exactly these arguments, by `argumentsDigest`. */
+  readonly args?: string;
+  /** The servers whose untrusted content was in the conversation when the user said so. */
+  readonly knowing: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  /** Milliseconds since 1970; a grant for the session may have none. */
+  readonly expiresAt?: number;
+}
+
+/** A grant to be added; 90 days unless `ttlMs` says otherwise, and a session's ends with it. */
+export interface NewGrant extends Omit<Grant, "id" | "createdAt" | "expiresAt" | "knowing"> {
+  readonly knowing?: readonly string[];
+  readonly ttlMs?: number;
+}
+
+/** What a grant is looked for. */
+export interface GrantQuery {
+  readonly kind: GrantKind;
+  readonly server: string;
+  readonly serverDigest: string;
+  readonly subject: string;
+  readonly digest: string;
+  /** The digest of the arguments at hand; needed only where `needsArguments` says so. */
+  readonly args?: string;
+  /** The servers that a policy's cautions name: a yes that was given without knowing of all of them does not count. */
+  readonly contentFrom?: readonly string[];
+}
+
+/** What the user has granted and refused. */
+export interface Grants {
+  /** The latest word of the user that covers this, or undefined: then nobody has said anything. */
+  find(query: GrantQuery): Grant | undefined;
+  /** Whether some grant for this depends on the arguments. */
+  needsArguments(query: GrantQuery): boolean;
+  add(grant: NewGrant): Promise<Grant>;
+  /** All that count, the latest first. */
+  list(): Grant[];
+  /** From now on it does not count; rejects when it could not be forgotten for good, and counts no more all the same. */
+  revoke(id: string): Promise<boolean>;
+  /** Looks for what other processes have added and revoked. */
+  reload(): Promise<void>;
+}
+
+/** The bounds and the clock of grants. */
+export interface GrantsOptions {
+  /** Milliseconds since 1970; `Date.now` unless given. */
+  readonly now?: () => number;
+  /** At once; 10,000 unless given. */
+  readonly maxGrants?: number;
+}
+
+/** The digest of a call's arguments, for grants that cover these only. */
+export function argumentsDigest(args: JsonObject): Promise<string> {
+  return sha256(canonicalJson(args));
+}
+
+/** Grants over a storage: those for always are read once, those of the session stay in memory. */
+export async function createGrants(kv: KeyValue, options: GrantsOptions = {}): Promise<Grants> {
+  const grants = new StoredGrants(kv, options.now ?? Date.now, options.maxGrants ?? 10_000);
+  await grants.reload();
+  return grants;
+}
+
+const prefix = "host/grant/";
+const defaultTtlMs = 90 * 24 * 60 * 60 * 1_000;
+const pageSize = 500;
+
+class StoredGrants implements Grants {
+  readonly #kv: KeyValue;
+  readonly #now: () => number;
+  readonly #maxGrants: number;
+  readonly #byId = new Map<string, Grant>();
+  /** The latest first. */
+  #bySubject = new Map<string, Grant[]>();
+  /** A listing that began before the revocation must not bring them back. */
+  readonly #revoked = new Set<string>();
+
+  constructor(kv: KeyValue, now: () => number, maxGrants: number) {
+    this.#kv = kv;
+    this.#now = now;
+    this.#maxGrants = maxGrants;
+  }
+
+  find(query: GrantQuery): Grant | undefined {
+    const candidates = this.#bySubject.get(subjectKey(query));
+    if (candidates === undefined) return undefined;
+    for (const grant of candidates) if (this.#isLive(grant) && covers(grant, query)) return grant;
+    return undefined;
+  }
+
+  needsArguments(query: GrantQuery): boolean {
+    return this.#bySubject.get(subjectKey(query))?.some(({ args }) => args !== undefined) ?? false;
+  }
+
+  async add(given: NewGrant): Promise<Grant> {
+    const { ttlMs, knowing = [], ...rest } = given;
+    const createdAt = this.#now();
+    const lastsMs = ttlMs ?? (given.scope === "always" ? defaultTtlMs : undefined);
+    const before = this.#sameSubject(given);
+    const known = given.allow ? before.filter((grant) => grant.allow && this.#isLive(grant)) : [];
+    const grant: Grant = {
+      ...rest,
+      id: crypto.randomUUID(),
+      knowing: [...new Set([...knowing, ...known.flatMap((grant) => grant.knowing)])],
+      createdAt,
+      ...(lastsMs === undefined ? {} : { expiresAt: createdAt + lastsMs }),
+    };
+    if (!isGrant(grant)) {
+      throw new PortolanError("invalid-argument", `Grant: expected a whole one, with digests, got ${nameOf(given)}`);
+    }
+    this.#makeRoom(before.length);
+    if (grant.scope === "always") {
+      await this.#kv.set(prefix + grant.id, JSON.stringify(grant), { ttlMs: lastsMs ?? defaultTtlMs });
+    }
+    this.#put(grant);
+    for (const { id } of before) await this.revoke(id);
+    return grant;
+  }
+
+  list(): Grant[] {
+    return [...this.#byId.values()].filter((grant) => this.#isLive(grant)).sort(latestFirst);
+  }
+
+  async revoke(id: string): Promise<boolean> {
+    const grant = this.#byId.get(id);
+    if (grant === undefined) return false;
+    this.#drop(grant);
+    if (grant.scope === "session") return true;
+    this.#revoked.add(id);
+    await this.#kv.delete(prefix + id);
+    return true;
+  }
+
+  async reload(): Promise<void> {
+    const before = new Set(this.#byId.keys());
+    const found = await this.#readAll();
+    for (const [id, grant] of this.#byId) {
+      // What was added meanwhile may be missing from the listing.
+      if (grant.scope === "always" && before.has(id) && !found.has(id)) this.#drop(grant);
+    }
+    for (const grant of found.values()) {
+      if (!this.#byId.has(grant.id) && !this.#revoked.has(grant.id)) this.#put(grant);
+    }
+  }
+
+  async #readAll(): Promise<Map<string, Grant>> {
+    const found = new Map<string, Grant>();
+    for (let after: string | undefined; found.size < this.#maxGrants; ) {
+      const page = await this.#kv.list(prefix, { limit: pageSize, ...(after === undefined ? {} : { after }) });
+      for (const { key, value } of page) {
+        const grant = parseGrant(value);
+        if (grant && key === prefix + grant.id) found.set(grant.id, grant);
+      }
+      after = page.at(-1)?.key;
+      if (page.length < pageSize) break;
+    }
+    return found;
+  }
+
+  /** What a new word of the user takes the place of. */
+  #sameSubject(grant: NewGrant): Grant[] {
+    const others = this.#bySubject.get(subjectKey(grant)) ?? [];
+    return others.filter((other) => other.args === grant.args && other.scope === grant.scope);
+  }
+
+  #makeRoom(leaving: number): void {
+    if (this.#byId.size - leaving < this.#maxGrants) return;
+    for (const grant of this.#byId.values()) if (!this.#isLive(grant)) this.#drop(grant);
+    if (this.#byId.size - leaving < this.#maxGrants) return;
+    throw new PortolanError("limit-reached", `Grants: expected at most ${this.#maxGrants}; revoke some`);
+  }
+
+  #put(grant: Grant): void {
+    this.#byId.set(grant.id, grant);
+    const key = subjectKey(grant);
+    const others = this.#bySubject.get(key) ?? [];
+    const place = others.findIndex(({ createdAt }) => createdAt <= grant.createdAt);
+    this.#bySubject.set(key, others.toSpliced(place === -1 ? others.length : place, 0, grant));
+  }
+
+  #drop(grant: Grant): void {
+    this.#byId.delete(grant.id);
+    const key = subjectKey(grant);
+    const others = (this.#bySubject.get(key) ?? []).filter(({ id }) => id !== grant.id);
+    if (others.length > 0) this.#bySubject.set(key, others);
+    else this.#bySubject.delete(key);
+  }
+
+  #isLive({ expiresAt }: Grant): boolean {
+    return expiresAt === undefined || expiresAt > this.#now();
+  }
+}
+
+/** Kinds and digests hold no blanks, and the length keeps server and subject apart. */
+function subjectKey({ kind, server, serverDigest, subject, digest }: Omit<GrantQuery, "args" | "contentFrom">): string {
+  return `${kind} ${serverDigest} ${digest} ${server.length} ${server}${subject}`;
+}
+
+function covers(grant: Grant, { args, contentFrom = [] }: GrantQuery): boolean {
+  if (grant.args !== undefined && grant.args !== args) return false;
+  return !grant.allow || contentFrom.every((server) => grant.knowing.includes(server));
+}
+
+function latestFirst(a: Grant, b: Grant): number {
+  return b.createdAt - a.createdAt;
+}
+
+function parseGrant(text: string): Grant | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isGrant(value) && value.scope === "always" ? value : undefined;
+  } catch {
+    // Whoever wrote this, it is no grant, and without a grant the user is asked.
+    return undefined;
+  }
+}
+
+const kinds: readonly unknown[] = ["tool", "roots", "resource", "sampling", "trust"];
+
+/** Nothing is granted by what is not complete: above all, never without digests. */
+function isGrant(value: unknown): value is Grant {
+  if (typeof value !== "object" || value === null) return false;
+  const grant = value as { readonly [name in keyof Grant]?: unknown };
+  const isSession = grant.scope === "session";
+  return (
+    kinds.includes(grant.kind) &&
+    typeof grant.allow === "boolean" &&
+    [grant.id, grant.server, grant.subject].every((text) => typeof text === "string") &&
+    [grant.serverDigest, grant.digest, grant.args ?? "none"].every(isDigest) &&
+    (isSession || grant.scope === "always") &&
+    Array.isArray(grant.knowing) &&
+    grant.knowing.every((server) => typeof server === "string") &&
+    Number.isFinite(grant.createdAt) &&
+    (Number.isFinite(grant.expiresAt) || (isSession && grant.expiresAt === undefined))
+  );
+}
+
+function isDigest(text: unknown): boolean {
+  return typeof text === "string" && /^[\w-]+$/.test(text);
+}

@@ -1,0 +1,375 @@
+import { PortolanError } from "portolan";
+import type { Answers } from "portolan/client";
+import { nameOf, pauseFor } from "portolan/internal";
+import type { KeyValue } from "portolan/storage";
+import type { ActivityLog } from "./activity/index.ts";
+import { hasSecretName, isSecretFlag } from "./activity/redact.ts";
+import { absence, type HostEvent, type ServerDefinition, type ServerState, type ServerStatus } from "./api.ts";
+import { type Catalog, createFilter, OfferMemory } from "./catalog/catalog.ts";
+import { nothing, type Offers } from "./catalog/load-lists.ts";
+import { describeForTrust, trustDigest } from "./config/index.ts";
+import { isConfigured } from "./config/written.ts";
+import { type Asking, waitFor } from "./consent.ts";
+import { HostedServer, type Household } from "./hosted-server.ts";
+import type { ServerEntry, Way } from "./options.ts";
+import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
+import type { TrustVerdict } from "./questions.ts";
+import type { Barrier } from "./supervisor.ts";
+
+/** So many changes are told at a time: a server that changes everything all the time must not fill the log. */
+const maxNoted = 20;
+
+/** What the servers of a host share. */
+export interface ServersOptions
+  extends Pick<Household, "clock" | "gate" | "info" | "logLevel" | "limits" | "auth" | "via"> {
+  readonly catalog: Catalog;
+  readonly grants: Grants;
+  readonly pins: Pins;
+  readonly asking: Asking;
+  readonly activity: ActivityLog;
+  readonly tell: (event: HostEvent) => void;
+  readonly answersFor: (server: HostedServer) => Answers;
+  /** Where what servers offer is kept from one start to the next. */
+  readonly kv?: KeyValue | undefined;
+}
+
+/** The servers of a host: who is there, who may be started, and what they offer. */
+export class Servers {
+  readonly #with: ServersOptions;
+  readonly #members = new Map<string, HostedServer>();
+  readonly #changed = new Map<string, readonly ChangedDefinition[]>();
+  /** What the user has shown or hidden, against what the entry says. */
+  readonly #shown = new Map<string, Map<string, boolean>>();
+  readonly #asked = new Map<HostedServer, Promise<void>>();
+  readonly #memory: OfferMemory | undefined;
+  readonly #lastState = new WeakMap<HostedServer, ServerState>();
+  #isClosed = false;
+
+  constructor(options: ServersOptions) {
+    this.#with = options;
+    this.#memory = options.kv && new OfferMemory(options.kv);
+  }
+
+  get all(): readonly HostedServer[] {
+    return [...this.#members.values()];
+  }
+
+  get statuses(): readonly ServerStatus[] {
+    return this.all.map(({ supervisor }) => supervisor.status);
+  }
+
+  find(name: string): HostedServer {
+    const server = this.#members.get(name);
+    if (server) return server;
+    const known = [...this.#members.keys()].slice(0, 20).join(", ") || "none";
+    throw new PortolanError("invalid-argument", `There is no server ${JSON.stringify(name)}; there is ${known}`);
+  }
+
+  /** The server, if it runs: then it may. */
+  running(name: string): HostedServer | undefined {
+    const server = this.#members.get(name);
+    return server?.client && server;
+  }
+
+  /** The server, after the user has agreed to it, where that is needed. */
+  async admitted(name: string, signal?: AbortSignal): Promise<HostedServer> {
+    const server = this.find(name);
+    // Whoever gives up waiting leaves the question to the others.
+    if (server.supervisor.state === "untrusted") await waitFor(this.#askForTrust(server), signal);
+    return server;
+  }
+
+  async add(entry: ServerEntry): Promise<void> {
+    const { name, settings } = entry;
+    const digest = await trustDigest(entry);
+    const remembered = await this.#memory?.read({ name, digest });
+    if (this.#isClosed) throw new PortolanError("cancelled", "The host is closed");
+    if (this.#members.has(name)) {
+      throw new PortolanError("invalid-argument", `There is a server ${JSON.stringify(name)} already; remove it first`);
+    }
+    const server = new HostedServer(entry, digest, {
+      ...this.#with,
+      takeIn: (member, offers) => this.#takeIn(member, offers),
+      noteState: (member) => this.#noteState(member),
+    });
+    if (remembered) server.offers = remembered;
+    for (const secret of secretsOf(entry)) this.#with.activity.addSecret(secret);
+    this.#members.set(name, server);
+    // In the same turn: it cannot be used before it is known whether it may be.
+    await this.#settle(server).catch(async (reason) => {
+      await this.remove(name);
+      throw reason;
+    });
+    if (settings.eager && server.supervisor.state === "idle") server.supervisor.start();
+  }
+
+  async remove(name: string): Promise<void> {
+    const server = this.find(name);
+    this.#members.delete(name);
+    this.#with.catalog.remove(name);
+    this.#changed.delete(name);
+    this.#shown.delete(name);
+    this.#with.asking.withdraw(name);
+    await server.close();
+  }
+
+  async enable(name: string, isOn: boolean): Promise<void> {
+    const server = this.find(name);
+    server.isOff = !isOn;
+    await this.#settle(server);
+  }
+
+  /** Writes down whether a server may be started, and acts upon it. */
+  async trust(name: string, verdict: TrustVerdict): Promise<void> {
+    await this.#decide(this.find(name), verdict);
+  }
+
+  /** Acts upon what the user has decided by now. */
+  async settleAll(): Promise<void> {
+    await Promise.all(this.all.map((server) => this.#settle(server)));
+  }
+
+  /** Shows a tool to models or hides it, whatever the configuration says. */
+  async show(name: string, tool: string, isVisible: boolean): Promise<void> {
+    const server = this.find(name);
+    const shown = this.#shown.get(name) ?? new Map<string, boolean>();
+    this.#shown.set(name, shown.set(tool, isVisible));
+    await this.#takeIn(server, server.offers);
+    this.#with.tell({ kind: "catalog", server: name, changed: "tools" });
+  }
+
+  changedDefinitions(): (ChangedDefinition & { readonly server: string })[] {
+    return [...this.#changed].flatMap(([server, changes]) => changes.map((change) => ({ ...change, server })));
+  }
+
+  /** Takes a changed definition as the right one, if it is still the one that was looked at. */
+  async accept(name: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void> {
+    const server = this.find(name);
+    const { name: of, digest } = change;
+    const pinned = { server: name, serverDigest: server.digest };
+    if (!(await this.#with.pins.accept(pinned, change))) {
+      throw new PortolanError(
+        "invalid-argument",
+        `${name}: the definition of ${of} is not the one to be accepted; look at changedDefinitions() again`,
+      );
+    }
+    this.#with.activity.record(
+      { kind: "definition", server: name, name: of, accepted: true, digest },
+      { urgent: true },
+    );
+    await this.#takeIn(server, server.offers);
+    this.#with.tell({ kind: "catalog", server: name, changed: "tools" });
+  }
+
+  /** Starts servers side by side; returns when each is ready or has failed, or when it takes too long. */
+  async start(servers: readonly HostedServer[], withinMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const started = servers.map(async ({ name }) => (await this.admitted(name)).use());
+    const enough = new AbortController();
+    const pause = pauseFor(this.#with.clock, withinMs, enough.signal).catch(() => {});
+    // What has begun goes on, whoever gives up waiting.
+    await waitFor(Promise.race([Promise.allSettled(started), pause]), signal).finally(() => enough.abort());
+  }
+
+  /** Starts those of which nothing is known from the last time; gives a sentence for each that fails. */
+  async prepare(wanted: readonly string[] | undefined, withinMs: number, signal: AbortSignal): Promise<string[]> {
+    const { catalog } = this.#with;
+    const missing = this.all.filter(({ name }) => (wanted?.includes(name) ?? true) && !catalog.knows(name));
+    await this.start(missing, withinMs, signal);
+    const strangers = (wanted ?? []).filter((name) => !this.#members.has(name));
+    const failed = missing.filter(({ name, supervisor }) => !catalog.knows(name) && supervisor.state !== "disabled");
+    const absent = failed.map(({ name, supervisor }) => absence(name, supervisor.status));
+    return [...strangers.map((name) => absence(name)), ...absent];
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.all.map((server) => server.close()));
+  }
+
+  /** Takes what a server offers as what counts from now on. */
+  #takeIn(server: HostedServer, offers: Offers): Promise<void> {
+    server.offers = offers;
+    return server.inTurn(() => this.#compare(server));
+  }
+
+  /** Compares what a server offers with what was accepted, and puts it into the catalogue. */
+  async #compare(server: HostedServer): Promise<void> {
+    const { pins, catalog, activity, tell } = this.#with;
+    const { name, digest: serverDigest, offers } = server;
+    const isWanted = () => !server.supervisor.isBarred;
+    const report = await pins.check({ server: name, serverDigest }, offers.tools, offers.instructions);
+    if (!isWanted()) return;
+    const before = new Set((this.#changed.get(name) ?? []).map(({ digest }) => digest));
+    this.#changed.set(name, report.changed);
+    const byName = new Map(report.changed.map((change) => [`${change.kind} ${change.name}`, change.digest]));
+    const isShown = this.#isShown(server);
+    await catalog.put(
+      name,
+      offers,
+      (tool) => {
+        const changed = byName.get(`tool ${tool.name}`);
+        return { digest: changed ?? report.digests.get(tool.name) ?? "", isQuarantined: changed !== undefined };
+      },
+      { acceptsInstructions: !byName.has("instructions instructions"), isShown, isWanted },
+    );
+    const fresh = report.changed.filter(({ digest }) => !before.has(digest));
+    for (const change of fresh.slice(0, maxNoted)) {
+      const { name: of, digest, diff } = change;
+      activity.record({ kind: "definition", server: name, name: of, digest, diff });
+      tell({ kind: "definition", server: name, change });
+    }
+    const more = fresh.length - maxNoted;
+    if (more > 0) activity.record({ kind: "definition", server: name, more });
+    await this.#memory?.keep(server, offers).catch(({ message }) => tell({ kind: "warning", server: name, message }));
+  }
+
+  #isShown({ name, entry }: HostedServer): (tool: string) => boolean {
+    const isNamed = createFilter(entry.settings);
+    const shown = this.#shown.get(name);
+    return (tool) => shown?.get(tool) ?? isNamed(tool);
+  }
+
+  /** Finds out whether a server may be started, and acts upon it; what must not be started offers nothing either. */
+  async #settle(server: HostedServer): Promise<void> {
+    const { grants, catalog } = this.#with;
+    const { name, supervisor, entry, offers } = server;
+    if (this.#members.get(name) !== server) return;
+    const isOurs = entry.source.kind === "code";
+    const known = grants.find(trustIn(server));
+    const believed = isOurs || (grants.find({ ...trustIn(server), subject: "hints" })?.allow ?? false);
+    server.trustsHints = entry.settings.trustHints ?? believed;
+    let barrier: Barrier | undefined;
+    let reason: string | undefined;
+    if (entry.problem !== undefined) [barrier, reason] = ["misconfigured", entry.problem];
+    else if (server.isOff) barrier = "disabled";
+    // What a file names is started only if the user has agreed to exactly that.
+    else if (!(known?.allow ?? isOurs)) [barrier, reason] = ["untrusted", known && "the user said no"];
+    if (barrier) {
+      catalog.remove(name);
+      await supervisor.stop(barrier, reason);
+      return;
+    }
+    supervisor.admit();
+    if (offers !== nothing && !catalog.knows(name)) await this.#takeIn(server, offers);
+  }
+
+  async #decide(server: HostedServer, { allow, for: scope = "once", trustHints = false }: TrustVerdict): Promise<void> {
+    const { grants, activity } = this.#with;
+    const { name, digest } = server;
+    // A no that is not remembered would be asked again at once.
+    const kept = scope === "always" ? "always" : "session";
+    await grants.add({ ...trustIn(server), allow, scope: kept });
+    await grants.add({ ...trustIn(server), subject: "hints", allow: allow && trustHints, scope: kept });
+    activity.record({ kind: "trust", server: name, allow, scope: kept, trustHints, digest }, { urgent: true });
+    await this.#settle(server);
+  }
+
+  #askForTrust(server: HostedServer): Promise<void> {
+    const { asking, grants } = this.#with;
+    const { name, entry } = server;
+    if (!asking.answers("trust") || grants.find(trustIn(server))) return Promise.resolve();
+    const asked =
+      this.#asked.get(server) ??
+      asking
+        .ask<"trust">({ kind: "trust", server: name, subject: describeForTrust(entry) })
+        .then((verdict) => this.#decide(server, verdict))
+        .finally(() => this.#asked.delete(server));
+    this.#asked.set(server, asked);
+    return asked;
+  }
+
+  #noteState(server: HostedServer): void {
+    const { status } = server.supervisor;
+    const { name, state, reason } = status;
+    if (this.#lastState.get(server) === state) return;
+    this.#lastState.set(server, state);
+    this.#with.activity.record({ kind: "server", server: name, state, ...(reason !== undefined && { reason }) });
+    this.#with.tell({ kind: "server", server: name, status });
+  }
+}
+
+function trustIn({ name: server, digest }: HostedServer) {
+  return { kind: "trust", server, serverDigest: digest, subject: "", digest } as const;
+}
+
+/** A server that an application names itself, as a host knows it. */
+export function toEntry(name: string, definition: ServerDefinition | ServerEntry): ServerEntry {
+  if (typeof definition !== "object" || definition === null) throw unusable(name, nameOf(definition));
+  if ("way" in definition) return definition.name === name ? definition : { ...definition, name };
+  const way = wayOf(name, definition);
+  const { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager } = definition;
+  const settings = { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager };
+  return {
+    name,
+    way,
+    written: way,
+    source: { kind: "code" },
+    settings: Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
+  };
+}
+
+function wayOf(name: string, definition: Partial<ServerDefinition>): Way {
+  if ("open" in definition && typeof definition.open === "function") return { open: definition.open };
+  if ("command" in definition && typeof definition.command === "string") {
+    const { command, args, cwd, env, graceMs } = definition;
+    const more = Object.entries({ args, cwd, env, graceMs }).filter(([, value]) => value !== undefined);
+    return { command, ...Object.fromEntries(more) };
+  }
+  if ("url" in definition && typeof definition.url === "string") {
+    if (!URL.canParse(definition.url)) throw unusable(name, `the url ${nameOf(definition.url)}`);
+    const { url, headers, auth, legacySse } = definition;
+    return { url, ...(headers && { headers }), ...(auth && { auth }), ...(legacySse !== undefined && { legacySse }) };
+  }
+  throw unusable(name, `an object with ${Object.keys(definition).join(", ") || "nothing"}`);
+}
+
+function unusable(name: string, got: string): PortolanError {
+  return new PortolanError(
+    "invalid-argument",
+    `servers.${name}: expected { command, args }, { url } or { open }, got ${got}`,
+  );
+}
+
+type Named = readonly [name: string, value: string];
+
+/** What an entry says that must not be written down anywhere else: what is called a secret, or looks like a key. */
+export function secretsOf(entry: ServerEntry): string[] {
+  const { way, written } = entry;
+  const said = [way, written].flatMap(settingsOf);
+  const keys = said.filter(([name, value]) => hasSecretName(name) || /^[\w+/=.-]{20,}$/.test(value));
+  const more = [...wordsOf(way), ...wordsOf(written), ...putIn(way, written), ...parametersOf(way)];
+  const { clientSecret } = (isConfigured(entry) && entry.oauth) || {};
+  return [...keys, ...more.filter(([name]) => hasSecretName(name)), ["secret", clientSecret ?? ""] as const]
+    .map(([, value]) => value)
+    .filter((value) => value !== "");
+}
+
+function settingsOf(way: Way): Named[] {
+  if ("command" in way) return Object.entries(way.env ?? {});
+  return "url" in way ? Object.entries(way.headers ?? {}) : [];
+}
+
+/** Arguments behind the flags, or in the settings, that name them. */
+function wordsOf(way: Way): Named[] {
+  const args = "command" in way ? (way.args ?? []) : [];
+  return args.map((word, at) => {
+    const [, name = "", value] = /^-{0,2}([\w.-]+)=([\s\S]*)$/.exec(word) ?? [];
+    if (value !== undefined) return [name, value];
+    return [isSecretFlag(args[at - 1]) ? "secret" : "", word];
+  });
+}
+
+/** Arguments that are nothing but a variable of the user. */
+function putIn(way: Way, written: Way): Named[] {
+  if (!("command" in way && "command" in written)) return [];
+  return (written.args ?? []).map((word, at) => {
+    const [, name = ""] = /^\$\{?(?:env:)?(\w+)(?::-[^}]*)?\}?$/.exec(word) ?? [];
+    return [name, way.args?.[at] ?? ""];
+  });
+}
+
+function parametersOf(way: Way): Named[] {
+  if (!("url" in way) || !URL.canParse(way.url)) return [];
+  const { searchParams, password } = new URL(way.url);
+  return [...searchParams, ["password", password]];
+}

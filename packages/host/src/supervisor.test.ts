@@ -1,0 +1,342 @@
+import { PortolanError } from "portolan";
+import type { Client } from "portolan/client";
+import { createClock } from "portolan/testing";
+import { expect, test } from "vitest";
+import type { Connection } from "./hosted-server.ts";
+import type { ServerEntry } from "./options.ts";
+import { Gate, Supervisor } from "./supervisor.ts";
+
+const entry: ServerEntry = {
+  name: "one",
+  way: { command: "true" },
+  written: { command: "true" },
+  settings: {},
+  source: { kind: "code" },
+};
+
+/** A connection that ends when it is told to. */
+class Line implements Connection {
+  readonly client: Client;
+  lose: (reason?: Error) => void = () => {};
+  isClosed = false;
+
+  constructor() {
+    const closed = new Promise<Error | undefined>((resolve) => {
+      this.lose = resolve;
+    });
+    const close = async () => {
+      this.isClosed = true;
+      this.lose(undefined);
+    };
+    const profile = { version: "1", era: "stateless", capabilities: {} };
+    this.client = { closed, close, server: profile } as unknown as Client;
+  }
+}
+
+function createSupervisor(open: (attempt: number) => Promise<Connection>, gate = new Gate(8)) {
+  const clock = createClock();
+  const states: string[] = [];
+  let attempts = 0;
+  const supervisor: Supervisor = new Supervisor(entry, {
+    clock,
+    gate,
+    random: () => 0.5,
+    connected: () => {},
+    changed: () => states.push(supervisor.status.state),
+    open: () => {
+      attempts += 1;
+      return open(attempts);
+    },
+  });
+  return { supervisor, clock, states, attempts: () => attempts };
+}
+
+test("a server is started when it is first needed, once for all who need it", async () => {
+  const { supervisor, states, attempts } = createSupervisor(async () => new Line());
+  expect(supervisor.status.state).toBe("idle");
+  const [a, b] = await Promise.all([supervisor.use(), supervisor.use()]);
+  expect(a).toBe(b);
+  expect(attempts()).toBe(1);
+  expect(states).toEqual(["starting", "ready"]);
+});
+
+test("a server that cannot be started fails at once until it is tried again", async () => {
+  const { supervisor, clock, attempts } = createSupervisor(async () => {
+    throw new PortolanError("connection-closed", "it exited with code 1");
+  });
+  await expect(supervisor.use()).rejects.toThrow("it exited with code 1");
+  await expect(supervisor.use()).rejects.toThrow("one is down; it is tried again in 1 s: it exited with code 1");
+  expect(attempts()).toBe(1);
+  await clock.advance(1_000);
+  // Nobody needs it: it is not started by itself.
+  expect(attempts()).toBe(1);
+  await expect(supervisor.use()).rejects.toThrow("it exited with code 1");
+  expect(attempts()).toBe(2);
+  expect(supervisor.status.retryInMs).toBe(1_600);
+});
+
+test("a server that is lost comes back by itself, ever later while it keeps crashing, and then not at all", async () => {
+  const lines: Line[] = [];
+  const { supervisor, clock, attempts } = createSupervisor(async () => {
+    const line = new Line();
+    lines.push(line);
+    return line;
+  });
+  await supervisor.use();
+  const pauses: number[] = [];
+  for (let crash = 0; crash < 8; crash += 1) {
+    lines.at(-1)?.lose(new Error("crashed"));
+    await clock.advance(0);
+    pauses.push(supervisor.status.retryInMs ?? 0);
+    await clock.advance(pauses.at(-1) ?? 0);
+  }
+  expect(pauses).toEqual([1_000, 1_600, 2_560, 4_096, 6_554, 10_486, 16_777, 26_844]);
+  expect(attempts()).toBe(9);
+  expect(supervisor.status.restarts).toBe(8);
+  lines.at(-1)?.lose(new Error("crashed"));
+  await clock.advance(600_000);
+  expect(attempts()).toBe(9);
+  await supervisor.use();
+  expect(attempts()).toBe(10);
+});
+
+test("whoever lived long enough is started anew without a long pause", async () => {
+  const lines: Line[] = [];
+  const { supervisor, clock } = createSupervisor(async () => {
+    const line = new Line();
+    lines.push(line);
+    return line;
+  });
+  await supervisor.use();
+  for (let crash = 0; crash < 5; crash += 1) {
+    await clock.advance(11_000);
+    lines.at(-1)?.lose(new Error("crashed"));
+    await clock.advance(0);
+    expect(supervisor.status.retryInMs).toBe(1_000);
+    await clock.advance(1_000);
+  }
+});
+
+test("a server that is stopped while it starts is closed, and starts anew when it is needed", async () => {
+  const line = new Line();
+  let finish: (line: Line) => void = () => {};
+  const { supervisor } = createSupervisor((attempt) =>
+    attempt > 1 ? Promise.resolve(new Line()) : new Promise((resolve) => (finish = resolve)),
+  );
+  const waiting = supervisor.use();
+  waiting.catch(() => {});
+  const stopping = supervisor.stop();
+  finish(line);
+  await stopping;
+  await expect(waiting).rejects.toThrow("one: stopped while it was starting");
+  expect(line.isClosed).toBe(true);
+  expect(supervisor.status.state).toBe("idle");
+  await supervisor.use();
+  expect(supervisor.status.state).toBe("ready");
+});
+
+test("who gives up waiting does not end the start for the others", async () => {
+  let finish: (line: Line) => void = () => {};
+  const { supervisor } = createSupervisor(() => new Promise((resolve) => (finish = resolve)));
+  const impatient = supervisor.use(AbortSignal.abort(new Error("no time")));
+  const patient = supervisor.use();
+  await expect(impatient).rejects.toThrow("no time");
+  finish(new Line());
+  expect(await patient).toBeDefined();
+});
+
+test("what must not be started is not, whoever asks", async () => {
+  const { supervisor, attempts } = createSupervisor(async () => new Line());
+  await supervisor.stop("untrusted");
+  await expect(supervisor.use()).rejects.toThrow("one is not trusted yet, so it is not started");
+  await expect(supervisor.start()).rejects.toMatchObject({ code: "server-unavailable" });
+  supervisor.admit();
+  await supervisor.use();
+  expect(attempts()).toBe(1);
+  await supervisor.stop("closed");
+  supervisor.admit();
+  await expect(supervisor.use()).rejects.toThrow("one was removed, or its host is closed");
+});
+
+test("a server that wants a login is not tried again by itself", async () => {
+  const { supervisor, clock, attempts } = createSupervisor(async () => {
+    throw new PortolanError("login-required", "sign in first");
+  });
+  await expect(supervisor.use()).rejects.toThrow("sign in first");
+  expect(supervisor.status).toMatchObject({ state: "login", reason: "sign in first" });
+  await clock.advance(600_000);
+  expect(attempts()).toBe(1);
+});
+
+test("only so many servers start at once", async () => {
+  const gate = new Gate(2);
+  const finishers: (() => void)[] = [];
+  let running = 0;
+  let most = 0;
+  const supervisors = Array.from({ length: 50 }, () =>
+    createSupervisor(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((resolve) => finishers.push(resolve));
+      running -= 1;
+      return new Line();
+    }, gate),
+  );
+  const started = Promise.all(supervisors.map(({ supervisor }) => supervisor.use()));
+  for (let round = 0; round < 200; round += 1) {
+    finishers.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect((await started).length).toBe(50);
+  expect(most).toBe(2);
+});
+
+test("stopping a server that must not be started does not let it be started", async () => {
+  for (const barrier of ["untrusted", "disabled", "misconfigured"] as const) {
+    const { supervisor, attempts } = createSupervisor(async () => new Line());
+    await supervisor.stop(barrier, "because");
+    await supervisor.stop();
+    expect(supervisor.status).toMatchObject({ state: barrier, reason: "because" });
+    await expect(supervisor.use()).rejects.toMatchObject({ code: "server-unavailable" });
+    expect(attempts()).toBe(0);
+  }
+});
+
+test("a pause never grows beyond a minute, and is not the same for all", async () => {
+  const { supervisor, clock } = createSupervisor(async () => {
+    throw new Error("no");
+  });
+  for (let attempt = 0; attempt < 20; attempt += 1) await supervisor.start().catch(() => {});
+  expect(supervisor.status.retryInMs).toBe(60_000);
+  const early = new Supervisor(entry, {
+    clock,
+    gate: new Gate(1),
+    random: () => 0,
+    connected: () => {},
+    changed: () => {},
+    open: () => Promise.reject(new Error("no")),
+  });
+  await early.start().catch(() => {});
+  expect(early.status.retryInMs).toBe(800);
+});
+
+test("a server that is stopped forgets its failures, and is not brought back by an old timer", async () => {
+  const lines: Line[] = [];
+  const { supervisor, clock, attempts } = createSupervisor(async () => {
+    lines.push(new Line());
+    return lines.at(-1) as Line;
+  });
+  for (let crash = 0; crash < 3; crash += 1) {
+    await supervisor.start();
+    lines.at(-1)?.lose(new Error("crashed"));
+    await clock.advance(0);
+  }
+  expect(supervisor.status.retryInMs).toBe(2_560);
+  await supervisor.stop();
+  await clock.advance(600_000);
+  expect(supervisor.status.state).toBe("idle");
+  expect(attempts()).toBe(3);
+  await supervisor.start();
+  lines.at(-1)?.lose(new Error("crashed"));
+  await clock.advance(0);
+  expect(supervisor.status.retryInMs).toBe(1_000);
+});
+
+test("a connection that ends after its server was started again changes nothing", async () => {
+  const lines: Line[] = [];
+  const { supervisor, clock } = createSupervisor(async () => {
+    lines.push(new Line());
+    return lines.at(-1) as Line;
+  });
+  await supervisor.start();
+  const [first] = lines;
+  await supervisor.stop();
+  expect(first?.isClosed).toBe(true);
+  await supervisor.start();
+  first?.lose(new Error("late"));
+  await clock.advance(0);
+  expect(supervisor.status.state).toBe("ready");
+});
+
+test("what a process last wrote is kept when it is gone", async () => {
+  const line = Object.assign(new Line(), { stderr: "out of memory" });
+  const { supervisor, clock } = createSupervisor(async () => line);
+  await supervisor.start();
+  line.lose(new Error("crashed"));
+  await clock.advance(0);
+  expect(supervisor.status).toMatchObject({ state: "down", stderr: "out of memory" });
+});
+
+test("who waits in line can be stopped at once", async () => {
+  const gate = new Gate(1);
+  let finish: (line: Line) => void = () => {};
+  const slow = createSupervisor(() => new Promise((resolve) => (finish = resolve)), gate);
+  const waiting = createSupervisor(async () => new Line(), gate);
+  const first = slow.supervisor.start();
+  const second = waiting.supervisor.start();
+  // Resolves though the first one still holds the only place.
+  await waiting.supervisor.stop();
+  await expect(second).rejects.toThrow("stopped while it was starting");
+  expect(waiting.attempts()).toBe(0);
+  finish(new Line());
+  await first;
+  await waiting.supervisor.start();
+  expect(waiting.attempts()).toBe(1);
+});
+
+/** Work that goes on until it is told to end. */
+function createWork() {
+  let end: () => void = () => {};
+  const done = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const work = { isRunning: false, end: () => end() };
+  const run = async () => {
+    work.isRunning = true;
+    await done;
+  };
+  return Object.assign(work, { run });
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("places are handed on in order, and nobody gets in beside", async () => {
+  const gate = new Gate(1);
+  const works = [createWork(), createWork(), createWork()];
+  const [first, second, third] = works as [ReturnType<typeof createWork>, ...typeof works];
+  const passing = [gate.pass(first.run), gate.pass(second?.run ?? first.run)];
+  first.end();
+  await passing[0];
+  await turn();
+  passing.push(gate.pass(third?.run ?? first.run));
+  await turn();
+  expect(works.map(({ isRunning }) => isRunning)).toEqual([true, true, false]);
+  second?.end();
+  await turn();
+  expect(third?.isRunning).toBe(true);
+  third?.end();
+  await Promise.all(passing);
+});
+
+test("who gives up leaves the line, and its place goes to the next", async () => {
+  const gate = new Gate(1);
+  const [first, last] = [createWork(), createWork()];
+  const stop = new AbortController();
+  const passing = gate.pass(first.run);
+  const given = gate.pass(() => expect.unreachable(), stop.signal);
+  const waiting = gate.pass(last.run);
+  stop.abort(new Error("never mind"));
+  await expect(given).rejects.toThrow("never mind");
+  first.end();
+  await passing;
+  await turn();
+  expect(last.isRunning).toBe(true);
+  last.end();
+  await waiting;
+});
+
+test("work that fails frees its place", async () => {
+  const gate = new Gate(1);
+  await expect(gate.pass(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect(await gate.pass(async () => "yes")).toBe("yes");
+});

@@ -1,0 +1,254 @@
+import { PortolanError } from "portolan";
+import type { Client, Clock } from "portolan/client";
+import { toError } from "portolan/internal";
+import { type ServerState, type ServerStatus, whyOf } from "./api.ts";
+import { waitFor } from "./consent.ts";
+import type { Connection } from "./hosted-server.ts";
+import { checkBounds, type ServerEntry } from "./options.ts";
+
+const firstPauseMs = 1_000;
+const longestPauseMs = 60_000;
+const growth = 1.6;
+/** Whoever has lived for so long is not taken for one that crashes at every start. */
+const soundAfterMs = 10_000;
+/** After so many failures in a row a server is left alone until somebody needs it. */
+const maxFailures = 8;
+
+/** States in which a server is not started, whoever asks. */
+export type Barrier = Extract<ServerState, "disabled" | "misconfigured" | "untrusted">;
+
+/** What a supervisor works with. */
+export interface Supervision {
+  readonly open: (entry: ServerEntry, signal: AbortSignal) => Promise<Connection>;
+  /** Shared by all servers of a host, so that they do not all start at once. */
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Called in every new state. */
+  readonly changed: () => void;
+  /** Called with every new connection before anybody uses it. */
+  readonly connected: (client: Client) => Promise<void> | void;
+}
+
+/** Keeps one server running: starts it when it is needed, and again, with patience, when it is lost. */
+export class Supervisor {
+  readonly entry: ServerEntry;
+  readonly #with: Supervision;
+  #state: ServerState = "idle";
+  #reason: string | undefined;
+  #connection: Connection | undefined;
+  #starting: Promise<Client> | undefined;
+  #stopStarting: AbortController | undefined;
+  #stopTimer: (() => void) | undefined;
+  #failures = 0;
+  #restarts = 0;
+  #retryAt = 0;
+  #upSince = 0;
+  #startMs: number | undefined;
+  #wasUp = false;
+  /** The end of what the last process wrote, when it is gone. */
+  #lastWords: string | undefined;
+
+  constructor(entry: ServerEntry, supervision: Supervision) {
+    this.entry = entry;
+    this.#with = supervision;
+  }
+
+  /** The way to the server while it runs. */
+  get client(): Client | undefined {
+    return this.#connection?.client;
+  }
+
+  get state(): ServerState {
+    return this.#state;
+  }
+
+  get status(): ServerStatus {
+    const { name, source } = this.entry;
+    const { pid, client } = this.#connection ?? {};
+    const stderr = this.#connection?.stderr ?? this.#lastWords;
+    return {
+      name,
+      source,
+      state: this.#state,
+      restarts: this.#restarts,
+      ...(this.#reason !== undefined && { reason: this.#reason }),
+      ...(client && { profile: client.server }),
+      ...(pid !== undefined && { pid }),
+      ...(stderr && { stderr }),
+      ...(this.#startMs !== undefined && { startMs: this.#startMs }),
+      ...(this.#state === "down" && { retryInMs: Math.max(0, this.#retryAt - this.#with.clock.now()) }),
+    };
+  }
+
+  /** The running server, started if need be; fails at once while it is down or must not be started. */
+  async use(signal?: AbortSignal): Promise<Client> {
+    if (this.#connection) return this.#connection.client;
+    if (this.#starting) return waitFor(this.#starting, signal);
+    const mayStart = this.#state === "idle" || this.#state === "login";
+    if (!mayStart && !(this.#state === "down" && this.#with.clock.now() >= this.#retryAt)) throw this.#unusable();
+    return waitFor(this.start(), signal);
+  }
+
+  /** Starts it now, however often it has failed. */
+  start(): Promise<Client> {
+    if (this.#connection) return Promise.resolve(this.#connection.client);
+    if (this.#starting) return this.#starting;
+    if (this.isBarred) return Promise.reject(this.#unusable());
+    this.#stopTimer?.();
+    const stop = new AbortController();
+    const starting = this.#with.gate.pass(() => this.#open(stop.signal), stop.signal);
+    this.#stopStarting = stop;
+    this.#starting = starting;
+    // The state tells of it; whoever waits hears it, too.
+    starting.catch(() => {});
+    this.#enter("starting");
+    return starting;
+  }
+
+  /** Ends it; it is started again when it is needed, unless it must not be. */
+  async stop(next: Barrier | "idle" | "closed" = "idle", reason?: string): Promise<void> {
+    if (this.#state === "closed" || (next === "idle" && this.isBarred)) return;
+    this.#stopTimer?.();
+    const connection = this.#connection;
+    const starting = this.#starting;
+    this.#connection = undefined;
+    this.#starting = undefined;
+    this.#failures = 0;
+    this.#wasUp = false;
+    this.#enter(next, reason);
+    this.#stopStarting?.abort(new PortolanError("cancelled", `${this.entry.name}: stopped while it was starting`));
+    await connection?.client.close();
+    await starting?.catch(() => {});
+  }
+
+  /** Lets a server that was not to be started be started from now on. */
+  admit(): void {
+    if (this.isBarred && this.#state !== "closed") this.#enter("idle");
+  }
+
+  /** Whether it is not started, whoever asks. */
+  get isBarred(): boolean {
+    return ["disabled", "misconfigured", "untrusted", "closed"].includes(this.#state);
+  }
+
+  async #open(signal: AbortSignal): Promise<Client> {
+    const { clock, connected } = this.#with;
+    const begun = clock.now();
+    try {
+      if (signal.aborted) throw toError(signal.reason);
+      const connection = await this.#with.open(this.entry, signal);
+      const { client } = connection;
+      try {
+        if (signal.aborted) throw toError(signal.reason);
+        // Before it counts as up: what a server offers is looked at before it is used.
+        await connected(client);
+        if (signal.aborted) throw toError(signal.reason);
+      } catch (reason) {
+        await client.close();
+        throw reason;
+      }
+      this.#connection = connection;
+      this.#starting = undefined;
+      this.#startMs = clock.now() - begun;
+      this.#upSince = clock.now();
+      if (this.#wasUp) this.#restarts += 1;
+      this.#wasUp = true;
+      this.#enter("ready");
+      client.closed.then((reason) => this.#lose(connection, reason));
+      return client;
+    } catch (thrown) {
+      const reason = toError(thrown);
+      if (!signal.aborted) this.#fail(reason);
+      throw reason;
+    }
+  }
+
+  #lose(connection: Connection, reason: Error | undefined): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#lastWords = connection.stderr;
+    if (this.#with.clock.now() - this.#upSince >= soundAfterMs) this.#failures = 0;
+    this.#fail(reason ?? new PortolanError("connection-closed", "the connection ended"));
+  }
+
+  #fail(reason: Error): void {
+    this.#starting = undefined;
+    if (reason instanceof PortolanError && (reason.code === "login-required" || reason.code === "unauthorized")) {
+      this.#enter("login", reason.message);
+      return;
+    }
+    const { clock, random } = this.#with;
+    const grown = Math.min(firstPauseMs * growth ** this.#failures, longestPauseMs);
+    // Servers that were lost together do not come back together.
+    const pause = Math.round(grown * (0.8 + 0.4 * random()));
+    this.#failures += 1;
+    this.#retryAt = clock.now() + pause;
+    this.#enter("down", reason.message);
+    // A server that never ran is not likely to run by itself: it waits for somebody who needs it.
+    if (!this.#wasUp || this.#failures > maxFailures) return;
+    this.#stopTimer = clock.after(pause, () => {
+      if (this.#state === "down") this.start();
+    });
+  }
+
+  #enter(state: ServerState, reason?: string): void {
+    this.#state = state;
+    this.#reason = reason;
+    this.#with.changed();
+  }
+
+  #unusable(): PortolanError {
+    const { name } = this.entry;
+    const { retryInMs, ...status } = this.status;
+    const what: { [state in ServerState]?: string } = {
+      disabled: "is switched off",
+      misconfigured: "cannot be started as it is configured",
+      untrusted: "is not trusted yet, so it is not started",
+      down: `is down; it is tried again in ${Math.ceil((retryInMs ?? 0) / 1_000)} s`,
+      closed: "was removed, or its host is closed",
+    };
+    const reason = whyOf(status);
+    const why = reason === undefined ? "" : `: ${reason}`;
+    return new PortolanError("server-unavailable", `${name} ${what[this.#state] ?? this.#state}${why}`);
+  }
+}
+
+/** Lets so many through at a time; the others wait in line. */
+export class Gate {
+  #free: number;
+  #line: (() => void)[] = [];
+
+  constructor(width: number) {
+    checkBounds("", { startsAtOnce: width }, 1);
+    this.#free = width;
+  }
+
+  /** Does the work when it is its turn; who gives up leaves the line. */
+  async pass<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#turn(signal);
+    try {
+      return await work();
+    } finally {
+      const next = this.#line.shift();
+      // Whoever leaves hands its place on, so that nobody slips in between.
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
+    let come: () => void = () => {};
+    const turn = new Promise<void>((resolve) => {
+      come = resolve;
+    });
+    this.#line.push(come);
+    try {
+      await waitFor(turn, signal);
+    } catch (reason) {
+      this.#line = this.#line.filter((other) => other !== come);
+      throw reason;
+    }
+  }
+}

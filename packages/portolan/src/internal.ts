@@ -1,0 +1,14 @@
+// Parts of the library that `portolan-host` needs and that no public entry offers. Only packages of this repository
+// import this entry: its names may change in any version.
+export type { MaybePromise } from "./async.ts";
+export { samplingParams, samplingResult } from "./client/answer.ts";
+export { pauseFor } from "./client/deadlines.ts";
+export { timedOut, toError } from "./client/failures.ts";
+export type { WrittenCallOptions } from "./client/options.ts";
+export { nameOf } from "./errors.ts";
+export { isAddress, isLoopbackAddress } from "./net/address.ts";
+export { isLoopbackHost } from "./net/check.ts";
+export { parseUriTemplate, type UriTemplate, type UriValue } from "./protocol/uri-template.ts";
+export { array, isObject, object, optional, record, string } from "./schema/shape.ts";
+export { partOf } from "./storage/part.ts";
+export { EventReader, encodeEvent, type OutgoingEvent } from "./transport/sse.ts";
