@@ -1,6 +1,6 @@
 import { createMemoryPair } from "portolan";
-import { createHost } from "portolan-host";
 import { createServer, live, serveChannel } from "portolan/server";
+import { createHost } from "portolan-host";
 import { rowOf } from "../driver/row.mjs";
 import { Samples } from "../driver/stats.mjs";
 

@@ -57,7 +57,7 @@ export const accounts = createServer({ name: "accounts", version: "1.0.0" }).too
   async run(_, ctx) {
     if (!ctx.mayAsk("elicitation.url")) return "Open the settings page to connect your account.";
     const url = await ctx.once("link", () => `https://example.com/connect/${crypto.randomUUID()}`);
-    const { action } = await ctx.visit("account", {
+    const { action } = await ctx.openUrl("account", {
       message: "Connect your account",
       url,
       ready: (signal) => connected(url, signal),

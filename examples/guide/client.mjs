@@ -57,7 +57,7 @@ export async function overview(client) {
 // endregion
 
 // region answers
-/** @param {import("portolan/client").Target} target @param {(question: string) => Promise<string>} askUser */
+/** @param {import("portolan/client").ConnectTarget} target @param {(question: string) => Promise<string>} askUser */
 export const connectForUser = (target, askUser) =>
   connect(target, {
     answers: {

@@ -1,5 +1,5 @@
 // The types of a server's tools, in a client that knows its definition.
-import { connect, type Target } from "portolan/client";
+import { type ConnectTarget, connect } from "portolan/client";
 import { createServer } from "portolan/server";
 import { z } from "zod";
 
@@ -12,7 +12,7 @@ export const calculator = createServer({ name: "calculator", version: "1.0.0" })
     run: ({ a, b }) => ({ sum: a + b }),
   });
 
-export async function increment(target: Target, a: number): Promise<number | undefined> {
+export async function increment(target: ConnectTarget, a: number): Promise<number | undefined> {
   const client = await connect<typeof calculator>(target);
   const { structuredContent } = await client.callTool("add", { a });
   await client.close();

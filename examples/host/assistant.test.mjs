@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { scripted } from "portolan-host/models";
+import { scriptedModel } from "portolan-host/models";
 import { createAssistant } from "./assistant.mjs";
 
 const notes = fileURLToPath(new URL("../notes/server.mjs", import.meta.url));
 
 test("a note is written only if the user agrees", async () => {
-  const model = scripted([
+  const model = scriptedModel([
     { when: { user: "milk" }, call: { name: "notes__add_note", input: { title: "shopping", text: "milk" } } },
     { when: { tool: "notes__add_note", result: "was not approved" }, say: "As you wish." },
   ]);

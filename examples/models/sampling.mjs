@@ -3,7 +3,7 @@
 import { connect } from "portolan/client";
 import { answerSampling, chooseModel, needsOf } from "portolan-host/models";
 
-/** @param {import("portolan/client").Target} target @param {readonly import("portolan-host/models").Model[]} models */
+/** @param {import("portolan/client").ConnectTarget} target @param {readonly import("portolan-host/models").Model[]} models */
 export const connectWithModels = (target, models) =>
   connect(target, {
     answers: {

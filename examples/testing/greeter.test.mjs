@@ -28,10 +28,10 @@ for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", 
 // endregion
 
 // region answers
-import { scripted } from "portolan/testing";
+import { scriptedAnswers } from "portolan/testing";
 
 test("forgets nobody without a yes", async () => {
-  const answers = scripted({ action: "decline" }, { action: "accept", content: {} });
+  const answers = scriptedAnswers({ action: "decline" }, { action: "accept", content: {} });
   const client = await connectInMemory(greeter, { answers });
   const declined = await client.callTool("forget", { name: "Ada" });
   assert.equal(declined.isError, true);

@@ -38,7 +38,7 @@ const server = createServer({ name: "asking", version: "1.0.0" })
   .tool("visit", {
     input: { type: "object", properties: { url: { type: "string" } }, required: ["url"] },
     run: async ({ url }, ctx) =>
-      told(await ctx.visit("visit", { message: "Please pay", url: String(url), ready: async () => {} })),
+      told(await ctx.openUrl("visit", { message: "Please pay", url: String(url), ready: async () => {} })),
   })
   .tool("sample", {
     run: async (_, ctx) =>

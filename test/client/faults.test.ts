@@ -1,7 +1,15 @@
 import { type Channel, createMemoryPair, PortolanError, RpcError } from "portolan";
 import { type Client, connect } from "portolan/client";
 import { createServer, serveChannel, ToolError } from "portolan/server";
-import { createBytesPair, createClock, type Faults, faulty, type ManualClock, record, seeded } from "portolan/testing";
+import {
+  type ChannelFaults,
+  createBytesPair,
+  createClock,
+  faulty,
+  type ManualClock,
+  recordChannel,
+  seeded,
+} from "portolan/testing";
 import { beforeAll, describe, expect, test } from "vitest";
 
 const seedsPerTest = 500;
@@ -50,7 +58,7 @@ function planOf(seed: number) {
   const random = seeded(seed);
   const chance = (most: number) => (random() < 0.4 ? random() * most : 0);
   const count = (odds: number, most: number) => (random() < odds ? Math.floor(random() * most) : undefined);
-  const faults = (): Faults => {
+  const faults = (): ChannelFaults => {
     const cutAfter = count(0.15, 25);
     const stopSendingAfter = count(0.1, 15);
     const stopReceivingAfter = count(0.1, 15);
@@ -167,10 +175,10 @@ async function run(seed: number, era: string): Promise<string[]> {
   clock = createClock();
   const plan = planOf(seed);
   const [nearEnd, farEnd] = plan.isBytes ? createBytesPair({ seed }) : createMemoryPair({ serialize: true });
-  const wrap = (channel: Channel, faults: Faults) => faulty(channel, { ...faults, clock });
+  const wrap = (channel: Channel, faults: ChannelFaults) => faulty(channel, { ...faults, clock });
   const near = wrap(nearEnd, plan.near);
   const far = wrap(farEnd, plan.far);
-  const [recorded, transcript] = record(near);
+  const [recorded, transcript] = recordChannel(near);
   try {
     const serving = serveChannel(server, far);
     const answers = { elicit: () => ({ action: "accept" as const, content: {} }) };

@@ -1,6 +1,6 @@
 import { createMemoryPair } from "portolan";
 import { type Client, connect } from "portolan/client";
-import { createServer, type Served, serveChannel } from "portolan/server";
+import { createServer, type Servable, serveChannel } from "portolan/server";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { calculator, increment } from "../../examples/guide/typed-client.ts";
@@ -33,7 +33,7 @@ const server = createServer({ name: "guide", version: "1.0.0" })
   .resource(note, { read: () => "Buy milk", subscribe: true })
   .prompt("plan", { get: () => "Plan my day" });
 
-function channelTo(served: Served) {
+function channelTo(served: Servable) {
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(served, far);
   return near;

@@ -1,4 +1,4 @@
-import type { Served } from "portolan/server";
+import type { Servable } from "portolan/server";
 import { onTestFinished } from "vitest";
 import { pathTo } from "../examples/example.ts";
 import { connectMemory, type RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
@@ -10,7 +10,7 @@ export function importGuide(name: string): Promise<any> {
 }
 
 /** Connects to a server of a guide until the test is over. */
-export async function connect(server: Served, options: RawPeerOptions): Promise<RawPeer> {
+export async function connect(server: Servable, options: RawPeerOptions): Promise<RawPeer> {
   const peer = await connectMemory(server, options);
   onTestFinished(() => peer.close());
   return peer;

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryPair } from "portolan";
-import { createHost } from "portolan-host";
-import { complete, demo, echo, ModelFailure, type ModelRequest, scripted } from "portolan-host/models";
 import { createServer, serveChannel } from "portolan/server";
+import { createHost } from "portolan-host";
+import { complete, demo, echo, ModelFailure, type ModelRequest, scriptedModel } from "portolan-host/models";
 import { expect, onTestFinished, test } from "vitest";
 import { pathTo } from "../examples/example.ts";
 
@@ -30,10 +30,10 @@ test("providers are made without being asked", () => {
 test("a turn is told as it comes, and so is a failure", async () => {
   const shown: string[] = [];
   const show = (text: string) => shown.push(text);
-  await stream.tell(scripted([{ say: "Let us see", call: { name: "roll", input: { dice: 2 } } }]), "roll", show);
+  await stream.tell(scriptedModel([{ say: "Let us see", call: { name: "roll", input: { dice: 2 } } }]), "roll", show);
   expect(shown.join("")).toBe('Let us see[roll {"dice":2}] (toolUse)');
   for (const mayPass of [true, false]) {
-    await stream.tell(scripted([{ fail: new ModelFailure("No credit. Pay.", { mayPass }) }]), "roll", show);
+    await stream.tell(scriptedModel([{ fail: new ModelFailure("No credit. Pay.", { mayPass }) }]), "roll", show);
   }
   expect(shown.slice(-2)).toEqual(["The provider is busy.", "No credit. Pay."]);
 });

@@ -1,5 +1,5 @@
 import { createMemoryPair, type JsonObject } from "portolan";
-import { createServer, type Principal, type Served, serveChannel } from "portolan/server";
+import { createServer, type Principal, type Servable, serveChannel } from "portolan/server";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z as zod325 } from "zod-3-25";
 import { z as zod40 } from "zod-4-0";
@@ -18,7 +18,12 @@ const liveGuide = await importGuide("live");
 const names = (entries: { name: string }[]) => entries.map(({ name }) => name);
 
 /** A client that the transport has found to be somebody. */
-async function connectAs(server: Served, principal: Principal, revision: RevisionDate, capabilities: JsonObject = {}) {
+async function connectAs(
+  server: Servable,
+  principal: Principal,
+  revision: RevisionDate,
+  capabilities: JsonObject = {},
+) {
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(server, far, { principal });
   const peer = await new RawPeer(near, { revision, capabilities }).start();

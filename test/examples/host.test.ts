@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { scripted } from "portolan-host/models";
+import { scriptedModel } from "portolan-host/models";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { makeFolder, pathTo } from "./example.ts";
@@ -81,7 +81,7 @@ test("the web back end streams a run, and goes on when the page answers", async 
 
 test("the web back end says why a run failed", async () => {
   const { serveAssistant } = await import(pathToFileURL(pathTo("examples/host/web.mjs")).href);
-  const { url, close } = await serveAssistant({ model: scripted([{ fail: new Error("out of words") }]) });
+  const { url, close } = await serveAssistant({ model: scriptedModel([{ fail: new Error("out of words") }]) });
   onTestFinished(close);
   const events: object[] = [];
   const response = await fetch(`${url}/runs`, { method: "POST", body: JSON.stringify({ task: "x" }) });

@@ -1,5 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { createServer } from "portolan/server";
+import { createClock } from "portolan/testing";
 import type {
   FormAnswer,
   FormQuestion,
@@ -8,11 +10,9 @@ import type {
   RootsQuestion,
   SamplingQuestion,
   SamplingVerdict,
-  VisitQuestion,
+  UrlQuestion,
 } from "portolan-host";
 import { echo, type Model } from "portolan-host/models";
-import { createServer } from "portolan/server";
-import { createClock } from "portolan/testing";
 import { describe, expect, test, vi } from "vitest";
 import { between, revisions } from "../kit/revisions.ts";
 import { inMemory, makeFolder, makeHost, textOf } from "./kit.ts";
@@ -45,7 +45,7 @@ const asker = createServer({ name: "asker", version: "1.0.0" })
   })
   .tool("send_away", {
     input: { type: "object", properties: { url: { type: "string" } }, required: ["url"] },
-    run: async ({ url }: { url: string }, ctx) => (await ctx.visit("page", { message: "Look here", url })).action,
+    run: async ({ url }: { url: string }, ctx) => (await ctx.openUrl("page", { message: "Look here", url })).action,
   })
   .tool("think", {
     input: { type: "object", properties: { tokens: { type: "integer" }, hint: { type: "string" } } },
@@ -112,8 +112,8 @@ test("an answer that does not fit the form never reaches the server", async () =
 });
 
 describe("addresses", () => {
-  const visited: VisitQuestion[] = [];
-  const visit = (question: VisitQuestion) => {
+  const visited: UrlQuestion[] = [];
+  const visit = (question: UrlQuestion) => {
     visited.push(question);
     return { action: "accept" } as const;
   };

@@ -1,8 +1,8 @@
 import type { Channel } from "portolan";
-import type { Host } from "portolan-host";
-import { createServer, live, type Served } from "portolan/server";
+import { createServer, live, type Servable } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
+import type { Host } from "portolan-host";
 import { expect, test, vi } from "vitest";
 import { allow, eventOf, functionsOf, greeter, hello, inMemory, makeHost, raw, textOf, toldOf } from "./kit.ts";
 
@@ -62,7 +62,7 @@ test("of two changes the later one counts, however long the earlier one takes", 
 });
 
 test("what a server does not offer any more after a restart is gone", async () => {
-  let server: Served = greeter({ instructions: "Say hello." }).prompt("ask", { get: () => "Ask" });
+  let server: Servable = greeter({ instructions: "Say hello." }).prompt("ask", { get: () => "Ask" });
   const open = () => inMemory(server).open();
   const host = await makeHost({ servers: { s: { open } } });
   await host.ready();

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { getEventListeners } from "node:events";
-import type { Host, OpenWay } from "portolan-host";
 import { createServer } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
+import type { CustomTarget, Host } from "portolan-host";
 import { expect, test, vi } from "vitest";
 import { allow, counted, eventOf, functionsOf, greeter, inMemory, makeHost, puppet, textOf, written } from "./kit.ts";
 
@@ -60,7 +60,7 @@ test("a closed host starts nothing, runs nothing and asks nothing", async () => 
 });
 
 test("closing does not wait for a server that is never there, and closes one that comes too late", async () => {
-  let come: (target: Awaited<ReturnType<OpenWay["open"]>>) => void = () => {};
+  let come: (target: Awaited<ReturnType<CustomTarget["open"]>>) => void = () => {};
   const host = await makeHost({ servers: { s: { open: () => new Promise((resolve) => (come = resolve)) } } });
   const starting = host.start("s");
   starting.catch(() => {});

@@ -1,5 +1,5 @@
-import type { ApprovalQuestion, ApprovalVerdict, Rule } from "portolan-host";
 import { createServer, live, ToolError } from "portolan/server";
+import type { ApprovalQuestion, ApprovalVerdict, Rule } from "portolan-host";
 import { expect, test } from "vitest";
 import { eventOf, inMemory, makeHost, textOf } from "./kit.ts";
 

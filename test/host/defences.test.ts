@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
-import { type ApprovalQuestion, type Host, memorySink, openActivity } from "portolan-host";
 import { createServer, live } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
+import { type ApprovalQuestion, type Host, memorySink, openActivity } from "portolan-host";
 import { describe, expect, test } from "vitest";
 import { allow, entriesOf, eventOf, greeter, hello, inMemory, makeHost, puppet, raw, toldOf, written } from "./kit.ts";
 

@@ -1,3 +1,5 @@
+import { createServer } from "portolan/server";
+import { createMemoryStorage } from "portolan/storage";
 import {
   createHost,
   type FormQuestion,
@@ -6,9 +8,7 @@ import {
   type RunApproval,
   type SamplingRequestQuestion,
 } from "portolan-host";
-import { type Model, type ModelEvent, scripted } from "portolan-host/models";
-import { createServer } from "portolan/server";
-import { createMemoryStorage } from "portolan/storage";
+import { type Model, type ModelEvent, scriptedModel } from "portolan-host/models";
 import { expect, test } from "vitest";
 import { allow, entriesOf, eventOf, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
 
@@ -93,7 +93,7 @@ test.each([
   await expect(host.callTool("g", "greet", {}, { answers: own })).rejects.toThrow(message);
 });
 
-const small: Model = scripted([{ say: "small" }], { id: "small", capabilities: { tools: false, images: false } });
+const small: Model = scriptedModel([{ say: "small" }], { id: "small", capabilities: { tools: false, images: false } });
 
 test("a model that is chosen for a server must be one of those that can", async () => {
   const asked: SamplingRequestQuestion[] = [];

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type CommandWay, display, type FormQuestion, type HostEvent, type ServerSettings } from "portolan-host";
+import { type CommandTarget, display, type FormQuestion, type HostEvent, type ServerSettings } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { expect, test, vi } from "vitest";
 import { livingIn } from "../client/processes.ts";
@@ -7,7 +7,7 @@ import { eventOf, makeHost, textOf } from "./kit.ts";
 
 const program = fileURLToPath(new URL("./fixtures/odd.mjs", import.meta.url));
 
-function odd(way: string, settings: ServerSettings = {}): CommandWay & ServerSettings {
+function odd(way: string, settings: ServerSettings = {}): CommandTarget & ServerSettings {
   return { command: process.execPath, args: [program, way], graceMs: 100, ...settings };
 }
 

@@ -2,24 +2,24 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryPair, type JsonObject, type Message } from "portolan";
+import { createServer, type Servable, serveChannel } from "portolan/server";
+import type { KeyValue } from "portolan/storage";
 import {
   type ActivityKind,
+  type CustomTarget,
   createHost,
   type Host,
   type HostEvent,
   type HostOptions,
-  type OpenWay,
   type Rule,
   type ServerEntry,
   type ServerSettings,
 } from "portolan-host";
 import type { Model, ModelEvent, ModelRequest } from "portolan-host/models";
-import { createServer, type Served, serveChannel } from "portolan/server";
-import type { KeyValue } from "portolan/storage";
 import { onTestFinished } from "vitest";
 
 /** A server in this process, spoken to over its JSON text, as often as it is opened. */
-export function inMemory(server: Served, settings: ServerSettings = {}): OpenWay & ServerSettings {
+export function inMemory(server: Servable, settings: ServerSettings = {}): CustomTarget & ServerSettings {
   return {
     ...settings,
     open() {
@@ -105,7 +105,7 @@ export function raw(
     params: JsonObject,
     send: (message: Message) => void,
   ) => JsonObject | undefined | Promise<JsonObject | undefined>,
-): OpenWay & ServerSettings {
+): CustomTarget & ServerSettings {
   return {
     era: "2025-11-25",
     open() {
@@ -146,9 +146,9 @@ export function greeter({
 
 /** A server that counts how often it is opened. */
 export function counted(
-  server: Served = greeter(),
+  server: Servable = greeter(),
   settings: ServerSettings = {},
-): OpenWay & ServerSettings & { starts: number } {
+): CustomTarget & ServerSettings & { starts: number } {
   const way = inMemory(server, settings);
   const made = {
     ...settings,
@@ -162,7 +162,7 @@ export function counted(
 }
 
 /** A server as a file of a project names it. */
-export function written(way: OpenWay, args: readonly string[] = ["server.js"]): ServerEntry {
+export function written(way: CustomTarget, args: readonly string[] = ["server.js"]): ServerEntry {
   return {
     name: "s",
     way,

@@ -1,9 +1,9 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createMemoryPair } from "portolan";
-import type { Host, HostAnswers, ServerDefinition } from "portolan-host";
-import { echo } from "portolan-host/models";
 import { serveChannel } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
+import type { Host, HostAnswers, ServerDefinition } from "portolan-host";
+import { echo } from "portolan-host/models";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import createFullServer from "../kit/full-server.mjs";
 import { between, type RevisionDate, revisions } from "../kit/revisions.ts";

@@ -1,7 +1,7 @@
+import { createServer } from "portolan/server";
 import { createHost } from "portolan-host";
 import { openaiCompatible } from "portolan-host/models";
 import { startFakeProvider } from "portolan-host/models/fake";
-import { createServer } from "portolan/server";
 import { expect, onTestFinished, test } from "vitest";
 import { allow, greeter, inMemory, makeHost, puppet, written } from "./kit.ts";
 

@@ -1,6 +1,6 @@
-import type { Host, TrustQuestion } from "portolan-host";
 import { createServer } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
+import type { Host, TrustQuestion } from "portolan-host";
 import { expect, test } from "vitest";
 import { allow, counted, eventOf, functionsOf, greeter, inMemory, makeHost, textOf, written } from "./kit.ts";
 

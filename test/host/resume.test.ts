@@ -1,7 +1,7 @@
 import { RpcError } from "portolan";
+import { createServer } from "portolan/server";
 import type { ApprovalQuestion, Conversation, RunOptions, RunState } from "portolan-host";
 import type { Model } from "portolan-host/models";
-import { createServer } from "portolan/server";
 import { expect, test, vi } from "vitest";
 import { inMemory, makeHost, puppet } from "./kit.ts";
 

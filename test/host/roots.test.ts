@@ -1,10 +1,10 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Host } from "portolan-host";
-import { findWorkspace } from "portolan-host/node";
 import { createServer } from "portolan/server";
 import { createClock } from "portolan/testing";
+import type { Host } from "portolan-host";
+import { findWorkspace } from "portolan-host/node";
 import { expect, test, vi } from "vitest";
 import { allow, entriesOf, hello, inMemory, makeFolder, makeHost, raw, textOf } from "./kit.ts";
 

@@ -1,6 +1,6 @@
+import { createServer } from "portolan/server";
 import type { ApprovalQuestion, RunEvent, RunOptions } from "portolan-host";
 import { estimateTokens, type Model } from "portolan-host/models";
-import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
 import { inMemory, makeHost, puppet } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
+import { createServer } from "portolan/server";
 import type { HostAnswers, HostOptions, SamplingQuestion, SamplingVerdict } from "portolan-host";
 import { echo, type Model, type ModelRequest } from "portolan-host/models";
-import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
 import { allow, hello, inMemory, makeHost, raw, textOf } from "./kit.ts";
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
-import { describeForTrust, display, type HostEvent, type ServerEntry, trustDigest } from "portolan-host";
 import { createServer } from "portolan/server";
+import { describeForTrust, display, type HostEvent, type ServerEntry, trustDigest } from "portolan-host";
 import { expect, test } from "vitest";
 import { hello, inMemory, makeHost, puppet, raw, textOf } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import { type JsonObject, RpcError } from "portolan";
+import { createServer } from "portolan/server";
 import type { ApprovalQuestion, SamplingQuestion } from "portolan-host";
 import { echo } from "portolan-host/models";
-import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
 import { allow, entriesOf, eventOf, hello, inMemory, makeHost, puppet, raw, textOf } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import { createMemoryPair } from "portolan";
-import type { HostOptions, ServerEntry, TrustQuestion } from "portolan-host";
 import { createServer, live, serveChannel } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
+import type { HostOptions, ServerEntry, TrustQuestion } from "portolan-host";
 import { expect, test, vi } from "vitest";
 import { inMemory, makeHost, puppet, textOf } from "./kit.ts";
 

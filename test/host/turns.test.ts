@@ -1,6 +1,6 @@
+import { createServer } from "portolan/server";
 import type { ApprovalQuestion, RunEvent, RunState } from "portolan-host";
 import type { Model, ModelEvent } from "portolan-host/models";
-import { createServer } from "portolan/server";
 import { expect, test } from "vitest";
 import { allow, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
 

@@ -1,7 +1,7 @@
-import { memorySink, openActivity, type ServerEntry } from "portolan-host";
 import { createServer, live } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
+import { memorySink, openActivity, type ServerEntry } from "portolan-host";
 import { describe, expect, test, vi } from "vitest";
 import { allow, entriesOf, eventOf, greeter, inMemory, makeHost, puppet, textOf, toldOf, written } from "./kit.ts";
 

@@ -1,6 +1,6 @@
-import { createHost } from "portolan-host";
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
+import { createHost } from "portolan-host";
 import { expect, onTestFinished, test } from "vitest";
 
 test("a server that is not reached straight is reached by the fetch for its address", async () => {

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { http } from "portolan/client/http";
+import { serveHttp } from "portolan/server/http";
 import {
   type ApprovalQuestion,
   type FormQuestion,
@@ -9,7 +10,6 @@ import {
   type RunEvent,
   type SamplingQuestion,
 } from "portolan-host";
-import { serveHttp } from "portolan/server/http";
 import { createTime } from "portolan-time";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptOf, serveHttp as serveProgram } from "../servers/kit/programs.ts";

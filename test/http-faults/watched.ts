@@ -1,4 +1,4 @@
-import type { Change, Watch } from "portolan/client";
+import type { Change, ChangeStream } from "portolan/client";
 import { expect } from "vitest";
 import { until } from "../http-client/kit.ts";
 
@@ -8,7 +8,7 @@ export class Watched {
   /** Why it ended; undefined while it goes on. */
   failure: Error | undefined;
 
-  constructor(watch: Watch) {
+  constructor(watch: ChangeStream) {
     this.#read(watch).catch((reason) => {
       this.failure = reason;
     });
@@ -24,7 +24,7 @@ export class Watched {
     expect(this.failure).toBeUndefined();
   }
 
-  async #read(watch: Watch): Promise<void> {
+  async #read(watch: ChangeStream): Promise<void> {
     for await (const change of watch) this.told.push(change);
   }
 }

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest } from "node:http";
 import type { JsonObject, RequestId } from "portolan";
-import type { Served } from "portolan/server";
+import type { Servable } from "portolan/server";
 import { type ServeHttpOptions, serveHttp } from "portolan/server/http";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { RawResponse } from "../kit/raw-peer.ts";
@@ -38,7 +38,7 @@ export function goThroughFetch(): void {
   });
 }
 
-export async function start(server: Served, options: ServeHttpOptions = {}): Promise<Started> {
+export async function start(server: Servable, options: ServeHttpOptions = {}): Promise<Started> {
   const serving = serveHttp(server, options);
   if (door === "fetch") {
     const port = await openListener(toListener(serving.fetch));

@@ -33,7 +33,7 @@ export function withQuestions(server, note) {
       input: label,
       run: async ({ label }, context) => {
         const url = `https://example.com/consent?for=${label}`;
-        const { action } = await context.visit("consent", { message: "Please allow it", url, ready: turn });
+        const { action } = await context.openUrl("consent", { message: "Please allow it", url, ready: turn });
         return `visit: ${action}`;
       },
     })

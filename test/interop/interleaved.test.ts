@@ -1,6 +1,6 @@
 import { createMemoryPair, type JsonObject, type RequestId } from "portolan";
 import { type Context, createServer, form, serveChannel, ToolError } from "portolan/server";
-import { record, type Transcript } from "portolan/testing";
+import { recordChannel, type Transcript } from "portolan/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { passedIn, problemsOf } from "../kit/conversation.ts";
@@ -147,7 +147,7 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
   for (const peer of peers) {
     const [near, far] = createMemoryPair({ serialize: true });
     servings.push(serveChannel(shared, far));
-    const [channel, transcript] = record(near);
+    const [channel, transcript] = recordChannel(near);
     transcripts.push({ transcript, revision: peer.version });
     clients.push(new RawClient(channel, { ...peer, answer: answerAs(peer.name) }));
   }

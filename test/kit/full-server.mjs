@@ -232,7 +232,7 @@ export default function createFullServer(options = {}) {
     .tool("ask_roots", { run: async (_, ctx) => JSON.stringify(await ctx.roots()) })
     .tool("ask_visit", {
       run: async (_, ctx) =>
-        (await ctx.visit("login", { message: "Log in", url: "https://example.com/login?x=1" })).action,
+        (await ctx.openUrl("login", { message: "Log in", url: "https://example.com/login?x=1" })).action,
     })
     .tool("needs_elicitation", { needs: { elicitation: { form: {} } }, run: () => "ran" })
     .resource("note://a", {

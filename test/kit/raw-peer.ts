@@ -12,7 +12,7 @@ import {
   type RpcRequest,
   serialize,
 } from "portolan";
-import { type Served, serveChannel } from "portolan/server";
+import { type Servable, serveChannel } from "portolan/server";
 import { quickServer } from "./quick-servers.mjs";
 import { isStateless, type RevisionDate, type Transport } from "./revisions.ts";
 
@@ -236,7 +236,7 @@ export class RawPeer {
 }
 
 /** A peer of a server value in this process; every message makes a trip through JSON text. */
-export async function connectMemory(server: Served, options: RawPeerOptions): Promise<RawPeer> {
+export async function connectMemory(server: Servable, options: RawPeerOptions): Promise<RawPeer> {
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(server, far);
   return new RawPeer(near, options).start();

@@ -1,4 +1,4 @@
-import { demo, type Model, type Recording, record, replay, scripted } from "portolan-host/models";
+import { demo, type Model, type Recording, recordModel, replay, scriptedModel } from "portolan-host/models";
 import { modelContract } from "./contract.ts";
 import { asking, assistant, gather, result, use, user, weather } from "./conversation.ts";
 import { connected } from "./providers.ts";
@@ -10,7 +10,7 @@ const turns = [
 
 async function recorded(): Promise<Model> {
   const recordings: Recording[] = [];
-  const model = record(scripted(turns), (one) => void recordings.push(one));
+  const model = recordModel(scriptedModel(turns), (one) => void recordings.push(one));
   await gather(model.stream(asking("weather in Oslo", { tools: [weather] })));
   const told = [
     user("weather in Oslo"),
@@ -21,9 +21,9 @@ async function recorded(): Promise<Model> {
   return replay(recordings);
 }
 
-modelContract("scripted", () => scripted(turns));
+modelContract("scripted", () => scriptedModel(turns));
 modelContract("demo", () => demo());
-modelContract("record", () => record(scripted(turns), () => {}));
+modelContract("record", () => recordModel(scriptedModel(turns), () => {}));
 modelContract("replay", recorded);
 modelContract("openaiCompatible", async () => (await connected({ dialect: "openai", turns })).model);
 modelContract("anthropic", async () => (await connected({ dialect: "anthropic", turns })).model);

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
-import { ModelFailure, type Retry } from "portolan-host/models";
-import type { Faults } from "portolan-host/models/fake";
 import { createClock } from "portolan/testing";
+import { ModelFailure, type Retry } from "portolan-host/models";
+import type { FakeModelFaults } from "portolan-host/models/fake";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../kit/free-port.ts";
 import { asking, failing, gather, joined, weather } from "./conversation.ts";
@@ -21,10 +21,10 @@ const whole = [
 ];
 
 describe.each(dialects)("%s", (dialect) => {
-  const open = (faults: readonly Faults[], options: object = {}) =>
+  const open = (faults: readonly FakeModelFaults[], options: object = {}) =>
     connected({ dialect, turns, faults }, { clock: impatient(), ...options });
 
-  test.each<[string, Faults]>([
+  test.each<[string, FakeModelFaults]>([
     ["429 with Retry-After, three times", { status: { code: 429, retryAfter: "2" }, times: 3 }],
     ["500", { status: { code: 500 } }],
     ["503 with a page of a proxy", { status: { code: 503, message: "<html>" } }],
@@ -40,7 +40,7 @@ describe.each(dialects)("%s", (dialect) => {
     expect(new Set(provider.requests.map(({ body }) => JSON.stringify(body))).size).toBe(1);
   });
 
-  test.each<[string, Faults]>([
+  test.each<[string, FakeModelFaults]>([
     ["its bytes come one by one", { pieceBytes: 1 }],
     ["its bytes come in threes", { pieceBytes: 3 }],
     ["its tool calls come character by character", { splitTools: true }],
@@ -125,7 +125,7 @@ describe.each(dialects)("%s", (dialect) => {
     expect(provider.requests).toHaveLength(1);
   });
 
-  test.each<[string, Faults, RegExp]>([
+  test.each<[string, FakeModelFaults, RegExp]>([
     ["is reset", { reset: { afterEvents: 5 } }, /was not reached or broke off/],
     ["holds what is no JSON", { malformed: { afterEvents: 5 } }, /with what is no JSON/],
     [

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import { createServer, type Served, type ServerExtension } from "portolan/server";
+import { createServer, type Servable, type ServerExtension } from "portolan/server";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { connectMemory } from "../kit/raw-peer.ts";
@@ -203,7 +203,7 @@ describe("a feature taken out", () => {
     .tool("b", { run: () => "b" });
 
   test("is gone from the new definition, stays in the old one, and its name is free again", async () => {
-    const names = async (served: Served) => {
+    const names = async (served: Servable) => {
       const { result } = await (await connect(served)).request("tools/list");
       return result.tools.map(({ name }: { name: string }) => name);
     };

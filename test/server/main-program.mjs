@@ -1,6 +1,6 @@
 // A server as a program, for the tests of `runMain`.
 import { createServer } from "portolan/server";
-import { runMain, Usage } from "portolan/server/main";
+import { runMain, UsageError } from "portolan/server/main";
 
 await runMain({
   name: "greeter",
@@ -13,7 +13,7 @@ await runMain({
   },
   create(line) {
     const [name] = line.arguments;
-    if (name === undefined) throw new Usage("expected a name, got none");
+    if (name === undefined) throw new UsageError("expected a name, got none");
     if (name === "nobody") throw new Error("nobody cannot be greeted");
     const times = line.count("times") ?? 1;
     const text = `Hello ${name}`.repeat(times);

@@ -1,5 +1,5 @@
 import { createMemoryPair, PortolanError } from "portolan";
-import { createServer, form, inputRequired, live, type Served, serveChannel } from "portolan/server";
+import { createServer, form, inputRequired, live, type Servable, serveChannel } from "portolan/server";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { connect, info } from "./peers.ts";
@@ -198,7 +198,7 @@ describe("a mistake in a definition is told in one line", () => {
     ],
   ];
 
-  const runtime = (served: Served) => serveChannel(served, createMemoryPair()[1]);
+  const runtime = (served: Servable) => serveChannel(served, createMemoryPair()[1]);
 
   test.each(mistakes)("%s", (_, make, says) => {
     let thrown: unknown;
@@ -214,8 +214,8 @@ describe("a mistake in a definition is told in one line", () => {
   });
 
   test("what is known only after loading is told to the operator, by the first request", async () => {
-    const late: [server: Served, says: RegExp][] = [];
-    const heardBy = (define: (from: typeof server) => Served, says: RegExp) => late.push([define(server), says]);
+    const late: [server: Servable, says: RegExp][] = [];
+    const heardBy = (define: (from: typeof server) => Servable, says: RegExp) => late.push([define(server), says]);
     const errors: Error[] = [];
     const from = createServer(info, { onError: (error) => errors.push(error as Error) });
     heardBy(() => from.template("x:{a", { read }), /^Resource "x:\{a": |x:\{a/);

@@ -1,5 +1,5 @@
 import { createMemoryPair, type JsonObject } from "portolan";
-import { type Served, serveChannel } from "portolan/server";
+import { type Servable, serveChannel } from "portolan/server";
 import { onTestFinished } from "vitest";
 import { connectMemory, RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
 
@@ -8,13 +8,13 @@ export const stateless = { revision: "2026-07-28" } as const;
 export const stateful = { revision: "2025-11-25" } as const;
 export const eras = [stateful, stateless];
 
-export async function connect(server: Served, options: RawPeerOptions = stateless): Promise<RawPeer> {
+export async function connect(server: Servable, options: RawPeerOptions = stateless): Promise<RawPeer> {
   const peer = await connectMemory(server, options);
   onTestFinished(() => peer.close());
   return peer;
 }
 
-export async function connectAs(server: Served, key: string, options: RawPeerOptions = stateless): Promise<RawPeer> {
+export async function connectAs(server: Servable, key: string, options: RawPeerOptions = stateless): Promise<RawPeer> {
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(server, far, { principal: { key } });
   const peer = await new RawPeer(near, options).start();

@@ -1,6 +1,6 @@
 import { createMemoryPair, type Prompt, type Resource, type ResourceTemplate, type Tool } from "portolan";
 import { type Client, connect } from "portolan/client";
-import type { Served } from "portolan/server";
+import type { Servable } from "portolan/server";
 import { diffDefinitions } from "portolan-host";
 import { estimateTokens } from "portolan-host/models";
 
@@ -16,7 +16,7 @@ export interface Catalogue {
 
 /** Asks a server of the given copy of the library what it offers. */
 export async function catalogueOf(
-  server: Served,
+  server: Servable,
   { serveChannel }: Pick<typeof import("portolan/server"), "serveChannel">,
 ): Promise<Catalogue> {
   const [near, far] = createMemoryPair();

@@ -1,4 +1,4 @@
-import type { InputRequest } from "portolan-host";
+import type { ConfigInput } from "portolan-host";
 import type { World } from "./world.ts";
 
 /** The variable that answers what a file asks its user for, such as `${input:api-key}`. */
@@ -7,6 +7,6 @@ export function variableOf(id: string): string {
 }
 
 /** The answer that needs nobody: of the variable, or the one that the file itself proposes. */
-export function knownAnswer({ id, default: proposed }: InputRequest, { env }: World): string | undefined {
+export function knownAnswer({ id, default: proposed }: ConfigInput, { env }: World): string | undefined {
   return env[variableOf(id)] ?? proposed;
 }

@@ -3,7 +3,7 @@ import { createRequire, register } from "node:module";
 import { dirname, extname, join, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { PortolanError } from "portolan";
-import type { Served } from "portolan/server";
+import type { Servable } from "portolan/server";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { importFresh, isModule } from "./fresh-modules.ts";
@@ -57,10 +57,10 @@ function ownFiles(cache: object): string[] {
 }
 
 /** The server that a file has as its default export; nothing where it has none. */
-export async function serverIn({ exports }: LoadedFile, file: string): Promise<Served | undefined> {
+export async function serverIn({ exports }: LoadedFile, file: string): Promise<Servable | undefined> {
   const server = await exports["default"];
   if (server === undefined) return undefined;
-  if (typeof server === "object" && server !== null && "publish" in server) return server as unknown as Served;
+  if (typeof server === "object" && server !== null && "publish" in server) return server as unknown as Servable;
   throw new Failure("usage", `${file}: expected a server of createServer as its default export, got ${typeof server}`);
 }
 

@@ -1,9 +1,9 @@
-import type { ServerEntry, WrittenOAuth } from "portolan-host";
+import type { ConfiguredOAuth, ServerEntry } from "portolan-host";
 import { expect, test } from "vitest";
 import { addressOfReturn, placeOfReturn } from "./signing-in.ts";
 
 const way = { url: "https://example.com/mcp" };
-const entryOf = (product: string, oauth?: WrittenOAuth) =>
+const entryOf = (product: string, oauth?: ConfiguredOAuth) =>
   ({
     ...{ name: "notes", way, written: way, settings: {} },
     source: { kind: "file", file: "f", path: "p", product, scope: "user" },
@@ -11,7 +11,7 @@ const entryOf = (product: string, oauth?: WrittenOAuth) =>
   }) as ServerEntry;
 const clientId = "editor";
 
-test.each<[string, WrittenOAuth | undefined, string | undefined]>([
+test.each<[string, ConfiguredOAuth | undefined, string | undefined]>([
   ["claude-code", { clientId, callbackPort: 8080 }, "http://localhost:8080/callback"],
   ["claude-code", { callbackPort: 8080 }, "http://localhost:8080/callback"],
   ["cursor", { clientId }, "http://localhost:0/callback"],

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { type LoopbackOptions, loopback, type OAuth, type OAuthOptions } from "portolan/auth/client";
-import type { ConfiguredServer, ServerEntry, WrittenOAuth } from "portolan-host";
+import type { ConfiguredOAuth, ConfiguredServer, ServerEntry } from "portolan-host";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { quote } from "./quote.ts";
@@ -52,7 +52,7 @@ export function addressOfReturn(entry: ServerEntry): { redirectUri?: string } {
   return host === undefined ? {} : { redirectUri: `http://${host}:${port}${path}` };
 }
 
-function oauthOf(entry: ServerEntry): WrittenOAuth {
+function oauthOf(entry: ServerEntry): ConfiguredOAuth {
   return (entry as Partial<ConfiguredServer>).oauth ?? {};
 }
 

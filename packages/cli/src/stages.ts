@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { basename } from "node:path";
-import type { LiveServer, Served, Server } from "portolan/server";
-import { type HttpServing, serveHttp } from "portolan/server/http";
+import type { LiveServer, Servable, Server } from "portolan/server";
+import { type HttpEndpoint, serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
 import type { ServerEntry } from "portolan-host";
 import { type Catalogue, catalogueOf, listAll } from "./catalogue.ts";
@@ -51,7 +51,7 @@ class LiveStage implements Stage {
   readonly #file: string;
   readonly #context: Context;
   readonly #library: Library;
-  #serving: HttpServing | undefined;
+  #serving: HttpEndpoint | undefined;
   /** What clients are connected to while definitions come and go. */
   #live: LiveServer | undefined;
 
@@ -78,7 +78,7 @@ class LiveStage implements Stage {
     await this.#serving?.close(0);
   }
 
-  async #serve(server: Served): Promise<void> {
+  async #serve(server: Servable): Promise<void> {
     // What is live by itself changes by itself: it takes the place of the one before.
     const isLive = "update" in server;
     if (!isLive && this.#live) {
@@ -98,7 +98,7 @@ class ProcessStage implements Stage {
   readonly #context: Context;
   readonly #standIn = new StandIn();
   #upstream: Upstream | undefined;
-  #serving: HttpServing | undefined;
+  #serving: HttpEndpoint | undefined;
 
   constructor(entry: ServerEntry, context: Context) {
     this.#entry = entry;

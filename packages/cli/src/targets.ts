@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
-import type { ConfiguredServer, ServerEntry, Way } from "portolan-host";
+import type { ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
@@ -133,7 +133,7 @@ export function typedFor({ name, way, source }: ServerEntry, { self, cwd }: Worl
 }
 
 /** A server that is named on the command line: who types it means it. */
-function toEntry(name: string, way: Way): ServerEntry {
+function toEntry(name: string, way: ServerTarget): ServerEntry {
   return { name, way, written: way, settings: {}, source: { kind: "code" } };
 }
 

@@ -11,19 +11,19 @@ import type {
 import type { CallOptions, Change, Clock, HttpAuth, Progress, ServerProfile } from "portolan/client";
 import type { KeyValue } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
-import type { Run, RunOptions, RunState, Task } from "./agent/run.ts";
+import type { Run, RunInput, RunOptions, RunState } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
 import type { SamplingLimits } from "./answers/sampling.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
-import type { OfferKind, OfferLimits } from "./catalog/load-lists.ts";
+import type { FeatureKind, FeatureLimits } from "./catalog/load-lists.ts";
 import { Feed } from "./feed.ts";
 import type { Model } from "./models/model.ts";
-import type { ServerEntry, ServerSettings, Source, Way } from "./options.ts";
+import type { ServerEntry, ServerSettings, ServerTarget, Source } from "./options.ts";
 import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";
-import type { HostAnswers, Question, TrustVerdict } from "./questions.ts";
+import type { HostAnswers, HostQuestion, TrustVerdict } from "./questions.ts";
 
 /** A server as an application names it: how it is reached, and what is to be known of it. */
-export type ServerDefinition = Way & ServerSettings;
+export type ServerDefinition = ServerTarget & ServerSettings;
 
 /** How servers may use the models. */
 export interface SamplingOptions extends SamplingLimits {
@@ -61,7 +61,7 @@ export interface HostOptions {
   readonly via?: (url: URL) => typeof fetch | undefined;
   /** The least severe message that servers are to log; `info` unless said. */
   readonly logLevel?: LogLevel;
-  readonly limits?: OfferLimits;
+  readonly limits?: FeatureLimits;
   /** How many servers may start at once; 8 unless said. */
   readonly startsAtOnce?: number;
   readonly clock?: Clock;
@@ -106,7 +106,7 @@ export interface Host extends AsyncDisposable {
   readonly catalog: CatalogView;
   readonly activity: ActivityLog;
   /** The questions that wait for `answer`. */
-  readonly questions: readonly Question[];
+  readonly questions: readonly HostQuestion[];
   readonly grants: { list(): readonly Grant[]; revoke(id: string): Promise<boolean> };
   /** Answers a question that waits, with an `AnswerOf` its kind; rejects what is none, and the question goes on waiting. */
   answer(id: string, answer: unknown): Promise<void>;
@@ -132,7 +132,7 @@ export interface Host extends AsyncDisposable {
   follow(server: string, uri: string): Promise<() => Promise<void>>;
 
   /** Has a model work on a prompt, or go on with what it has begun. */
-  run(task: Task | RunState, options?: RunOptions): Run;
+  run(task: RunInput | RunState, options?: RunOptions): Run;
 
   add(name: string, server: ServerDefinition | ServerEntry): Promise<void>;
   remove(server: string): Promise<void>;
@@ -161,7 +161,7 @@ export interface Host extends AsyncDisposable {
 export type HostEvent =
   | { readonly kind: "server"; readonly server: string; readonly status: ServerStatus }
   /** What a server offers is another now. */
-  | { readonly kind: "catalog"; readonly server: string; readonly changed: OfferKind }
+  | { readonly kind: "catalog"; readonly server: string; readonly changed: FeatureKind }
   /** A definition has changed since it was accepted, and cannot be used until it is again. */
   | { readonly kind: "definition"; readonly server: string; readonly change: ChangedDefinition }
   | { readonly kind: "resource"; readonly server: string; readonly uri: string }
@@ -196,9 +196,9 @@ export type HostEvent =
       readonly data: unknown;
     }
   | { readonly kind: "stderr"; readonly server: string; readonly line: string }
-  | { readonly kind: "question"; readonly server: string; readonly question: Question }
+  | { readonly kind: "question"; readonly server: string; readonly question: HostQuestion }
   /** A question needs no answer any more. */
-  | { readonly kind: "answered"; readonly server: string; readonly question: Question }
+  | { readonly kind: "answered"; readonly server: string; readonly question: HostQuestion }
   /** Something odd that failed no call. */
   | { readonly kind: "warning"; readonly server: string; readonly message: string }
   /** So many events were not kept for a reader that was too slow. */
@@ -231,7 +231,7 @@ export function wants({ kinds, server }: EventFilter): (event: HostEvent) => boo
 }
 
 /** The kinds of lists that a change is about. */
-export function offersChangedBy(change: Change): OfferKind | undefined {
+export function offersChangedBy(change: Change): FeatureKind | undefined {
   return change.kind === "resource" ? undefined : change.kind;
 }
 

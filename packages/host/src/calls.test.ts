@@ -1,7 +1,7 @@
 import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 import { memorySink, openActivity } from "./activity/index.ts";
-import { Deed, Diary } from "./calls.ts";
+import { Diary, LoggedCall } from "./calls.ts";
 import type { HostedServer } from "./hosted-server.ts";
 
 const server = { name: "s" } as HostedServer;
@@ -17,8 +17,8 @@ function createDiary() {
   return { clock, entries, diary: new Diary(activity, clock) };
 }
 
-function deed(id: string): Deed {
-  return new Deed("call", id, server, "act", { a: 1 }, { run: "r" });
+function deed(id: string): LoggedCall {
+  return new LoggedCall("call", id, server, "act", { a: 1 }, { run: "r" });
 }
 
 test("what is quick is one entry, what takes longer is two", async () => {
@@ -44,7 +44,7 @@ test("arguments are written down as they were sent, whatever became of them sinc
   const { clock, entries, diary } = createDiary();
   const made = ["quick", "slow", "failed"].map((id) => {
     const args: { a: number } = { a: 1 };
-    const each = new Deed("call", id, server, "act", args, {});
+    const each = new LoggedCall("call", id, server, "act", args, {});
     each.argsText = JSON.stringify(args);
     diary.begin(each);
     args.a = 2;

@@ -43,7 +43,7 @@ export class Calls {
   /** As few promises as can be, for a server that runs and a tool that a rule allows. */
   callTool(server: HostedServer, name: string, args: JsonObject, options: HostCallOptions): Promise<CallToolResult> {
     try {
-      const deed = new Deed("call", this.#begin(), server, name, args, options);
+      const deed = new LoggedCall("call", this.#begin(), server, name, args, options);
       deed.argsText = written(args);
       const { client } = server;
       if (client) return this.#callTool(deed, client, args);
@@ -54,7 +54,7 @@ export class Calls {
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
-    const deed = new Deed("resource", this.#begin(), server, uri, undefined, options);
+    const deed = new LoggedCall("resource", this.#begin(), server, uri, undefined, options);
     const client = server.client ?? (await this.#reach(deed));
     await this.#with.consent.permitResource(deed.id, server, uri, options);
     const act: Act<ReadResourceResult> = (running, call) => running.readResource(uri, call);
@@ -69,7 +69,7 @@ export class Calls {
     args: { [name: string]: string },
     options: HostCallOptions,
   ): Promise<GetPromptResult> {
-    const deed = new Deed("prompt", this.#begin(), server, name, args, options);
+    const deed = new LoggedCall("prompt", this.#begin(), server, name, args, options);
     const client = server.client ?? (await this.#reach(deed));
     const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
     const result = await this.#act(deed, client, act);
@@ -78,7 +78,7 @@ export class Calls {
     return result;
   }
 
-  #callTool(deed: Deed, client: Client, args: JsonObject): Promise<CallToolResult> {
+  #callTool(deed: LoggedCall, client: Client, args: JsonObject): Promise<CallToolResult> {
     const { id, server, name, options } = deed;
     const tool = this.#known(deed);
     const act: Act<CallToolResult> = (running, call) => {
@@ -104,7 +104,7 @@ export class Calls {
   }
 
   /** The running server; that it cannot be reached is written down. */
-  async #reach(deed: Deed): Promise<Client> {
+  async #reach(deed: LoggedCall): Promise<Client> {
     const { server, options } = deed;
     try {
       return await server.use(options.signal);
@@ -116,7 +116,7 @@ export class Calls {
   }
 
   /** The tool that a deed is about, if it may be called and is still what it was; that it is not is written down. */
-  #known(deed: Deed, before?: CatalogTool): CatalogTool {
+  #known(deed: LoggedCall, before?: CatalogTool): CatalogTool {
     try {
       return before ? this.#checkSame(deed.server, before) : this.#find(deed.server, deed.name);
     } catch (reason) {
@@ -143,7 +143,7 @@ export class Calls {
   }
 
   /** Does it and writes down how it went. */
-  async #act<T extends object>(deed: Deed, client: Client, act: Act<T>): Promise<T> {
+  async #act<T extends object>(deed: LoggedCall, client: Client, act: Act<T>): Promise<T> {
     const { diary, feed, clock } = this.#with;
     const { id, server, name, options } = deed;
     const begun = clock.now();
@@ -171,13 +171,13 @@ export class Calls {
   }
 
   /** A call that certainly did not reach its server is made once more. */
-  async #again<T>(thrown: unknown, { server, options }: Deed, act: Act<T>, call: CallOptions): Promise<T> {
+  async #again<T>(thrown: unknown, { server, options }: LoggedCall, act: Act<T>, call: CallOptions): Promise<T> {
     const neverRan = thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
     if (!neverRan) throw thrown;
     return act(await server.use(options.signal), call);
   }
 
-  #callOptions({ id, server, name, argsText: argumentsText, options }: Deed): WrittenCallOptions {
+  #callOptions({ id, server, name, argsText: argumentsText, options }: LoggedCall): WrittenCallOptions {
     const { feed, answersFor } = this.#with;
     if (options === plain && !feed.isHeard) return { argumentsText };
     const { signal, idleMs, totalMs, meta, onProgress, answers, run } = options;
@@ -198,7 +198,7 @@ export class Calls {
     };
   }
 
-  #tellEnd({ id, server, name }: Deed, how: "done" | "failed" | "cancelled", begun: number): void {
+  #tellEnd({ id, server, name }: LoggedCall, how: "done" | "failed" | "cancelled", begun: number): void {
     const { feed, clock } = this.#with;
     feed.tell({ kind: "ended", server: server.name, id, name, how, ms: clock.now() - begun });
   }
@@ -239,7 +239,7 @@ function changed(server: HostedServer, name: string): PortolanError {
 }
 
 /** Something that is asked of a server. */
-export class Deed {
+export class LoggedCall {
   readonly kind: "call" | "resource" | "prompt";
   readonly id: string;
   readonly server: HostedServer;
@@ -249,12 +249,12 @@ export class Deed {
   /** The arguments as JSON, as they were sent. */
   argsText: string | undefined = undefined;
   /** Those that are open, in the order in which they began; a set would cost more than all else that a diary does. */
-  before: Deed | undefined = undefined;
-  after: Deed | undefined = undefined;
+  before: LoggedCall | undefined = undefined;
+  after: LoggedCall | undefined = undefined;
   isOpen = false;
 
   constructor(
-    kind: Deed["kind"],
+    kind: LoggedCall["kind"],
     id: string,
     server: HostedServer,
     name: string,
@@ -284,8 +284,8 @@ export class Diary {
   readonly #activity: ActivityLog;
   readonly #clock: Clock;
   /** What has begun and is not written down yet. */
-  #first: Deed | undefined;
-  #last: Deed | undefined;
+  #first: LoggedCall | undefined;
+  #last: LoggedCall | undefined;
   #isWatching = false;
 
   constructor(activity: ActivityLog, clock: Clock) {
@@ -298,7 +298,7 @@ export class Diary {
     this.#activity.ready();
   }
 
-  begin(deed: Deed): void {
+  begin(deed: LoggedCall): void {
     deed.isOpen = true;
     deed.before = this.#last;
     if (this.#last) this.#last.after = deed;
@@ -310,7 +310,7 @@ export class Diary {
   }
 
   /** It came to an end: with a result, or because of something that was thrown. */
-  end(deed: Deed, ms: number, result: object | undefined, failure?: Failure): void {
+  end(deed: LoggedCall, ms: number, result: object | undefined, failure?: Failure): void {
     const { kind, id, server, name, args, options } = deed;
     const said = result && saidBy(result);
     if (!this.#take(deed)) {
@@ -324,7 +324,7 @@ export class Diary {
   }
 
   /** It never began. */
-  fail(deed: Deed, failure: Failure): void {
+  fail(deed: LoggedCall, failure: Failure): void {
     this.#activity.record({ ...entryOf(deed), ...failure });
   }
 
@@ -337,7 +337,7 @@ export class Diary {
   }
 
   /** Whether it was not written down yet. */
-  #take(deed: Deed): boolean {
+  #take(deed: LoggedCall): boolean {
     if (!deed.isOpen) return false;
     const { before, after } = deed;
     if (before) before.after = after;
@@ -351,7 +351,7 @@ export class Diary {
   }
 }
 
-function entryOf({ kind, id, server, name, args, argsText, options }: Deed): Activity {
+function entryOf({ kind, id, server, name, args, argsText, options }: LoggedCall): Activity {
   // As they were sent: their owner may have changed them since.
   const sent: unknown = argsText === undefined ? args : JSON.parse(argsText);
   // Members without a value are not written.

@@ -5,7 +5,7 @@ import type { CatalogTool } from "./catalog/catalog.ts";
 import { Asking, Consent, type Draft } from "./consent.ts";
 import type { HostedServer } from "./hosted-server.ts";
 import { compilePolicy, createGrants, type Rule } from "./policy/index.ts";
-import type { HostAnswers, Question } from "./questions.ts";
+import type { HostAnswers, HostQuestion } from "./questions.ts";
 
 const definition = { name: "read", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } } as const;
 const tool = { server: "s", name: "read", definition, digest: "d" } as unknown as CatalogTool;
@@ -43,7 +43,7 @@ test("what is allowed with some arguments is looked at each time", async () => {
 
 function createAsking(answers: HostAnswers) {
   const settled: string[] = [];
-  const asked: Question[] = [];
+  const asked: HostQuestion[] = [];
   const asking = new Asking(answers, {
     asked: (question) => asked.push(question),
     settled: ({ id }) => settled.push(id),

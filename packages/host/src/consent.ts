@@ -13,7 +13,7 @@ import type {
   AnswerOf,
   ApprovalVerdict,
   HostAnswers,
-  Question,
+  HostQuestion,
   QuestionKind,
   SamplingQuestion,
 } from "./questions.ts";
@@ -215,8 +215,8 @@ const maxWaiting = 200;
 const ofServers: readonly QuestionKind[] = ["elicit", "visit", "sample", "roots"];
 
 /** A question of some kind before it has a name. */
-export type Draft<K extends QuestionKind> = DraftOf<Extract<Question, { kind: K }>>;
-type DraftOf<Q> = Q extends Question ? Omit<Q, "id" | "signal"> : never;
+export type Draft<K extends QuestionKind> = DraftOf<Extract<HostQuestion, { kind: K }>>;
+type DraftOf<Q> = Q extends HostQuestion ? Omit<Q, "id" | "signal"> : never;
 
 /** For whom a question is asked. */
 export interface AskOptions {
@@ -227,7 +227,7 @@ export interface AskOptions {
 }
 
 interface Open {
-  readonly question: Question;
+  readonly question: HostQuestion;
   readonly taken: AbortController;
   /** Whether it takes one of the places that there are. */
   readonly isCounted: boolean;
@@ -238,8 +238,8 @@ interface Open {
 /** Puts questions to the application, and keeps those that it answers later. */
 export class Asking {
   readonly #answers: HostAnswers;
-  readonly #asked: (question: Question) => void;
-  readonly #settled: (question: Question) => void;
+  readonly #asked: (question: HostQuestion) => void;
+  readonly #settled: (question: HostQuestion) => void;
   readonly #open = new Map<string, Open>();
   #count = 0;
   #isClosed = false;
@@ -247,7 +247,7 @@ export class Asking {
   /** `asked` hears of each question, `settled` when one needs no answer any more. */
   constructor(
     answers: HostAnswers,
-    { asked, settled }: { asked: (question: Question) => void; settled: (question: Question) => void },
+    { asked, settled }: { asked: (question: HostQuestion) => void; settled: (question: HostQuestion) => void },
   ) {
     this.#answers = answers;
     this.#asked = asked;
@@ -260,7 +260,7 @@ export class Asking {
   }
 
   /** The questions that wait for `answer`. */
-  get waiting(): readonly Question[] {
+  get waiting(): readonly HostQuestion[] {
     return [...this.#open.values()].filter(isWaiting).map(({ question }) => question);
   }
 
@@ -276,7 +276,7 @@ export class Asking {
     if (isCounted) this.#checkRoom(kind, draft.server);
     this.#count += 1;
     const taken = new AbortController();
-    const question = { ...draft, id: `q${this.#count}`, signal: taken.signal } as Question;
+    const question = { ...draft, id: `q${this.#count}`, signal: taken.signal } as HostQuestion;
     const takeBack = () => taken.abort(signal?.reason);
     signal?.addEventListener("abort", takeBack, { once: true });
     const open: Open = { question, taken, isCounted };
@@ -336,13 +336,13 @@ export class Asking {
     });
   }
 
-  async #call(answerer: Answer, question: Question): Promise<unknown> {
+  async #call(answerer: Answer, question: HostQuestion): Promise<unknown> {
     this.#asked(question);
     return answerer(question);
   }
 }
 
-type Answer = (question: Question) => unknown;
+type Answer = (question: HostQuestion) => unknown;
 
 function isWaiting(open: Open | undefined): open is Required<Open> {
   return open?.settle !== undefined && !open.taken.signal.aborted;
@@ -372,13 +372,13 @@ export function checkAnswerers(answers: HostAnswers): void {
 }
 
 /** Rejects what is no answer to a question, also what does not fit its form. */
-export async function checkAnswer(question: Question, given: unknown): Promise<void> {
+export async function checkAnswer(question: HostQuestion, given: unknown): Promise<void> {
   const answer = toAnswer(question, given);
   if (question.kind === "elicit") await checkFormAnswer(question.params, answer as ElicitResult);
 }
 
 /** The answer in full; throws for what is none. */
-export function toAnswer<K extends QuestionKind>(question: Question, given: unknown): AnswerOf[K] {
+export function toAnswer<K extends QuestionKind>(question: HostQuestion, given: unknown): AnswerOf[K] {
   const { kind } = question;
   const isVerdict = kind !== "elicit" && kind !== "visit";
   if (isVerdict && typeof given === "boolean") return { allow: given } as AnswerOf[K];

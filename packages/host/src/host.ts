@@ -17,11 +17,11 @@ import { checkTask, isState } from "./agent/prompt.ts";
 import {
   type Run,
   type RunApproval,
+  type RunInput,
   type RunOptions,
   type RunState,
   type StartedRun,
   startRun,
-  type Task,
 } from "./agent/run.ts";
 import { createRates, type RootDefinition } from "./answers/forms.ts";
 import { type AnswersRoom, answersFor, createBudgets } from "./answers/sampling.ts";
@@ -53,9 +53,9 @@ import {
   type Grants,
   hintsOf,
 } from "./policy/index.ts";
-import type { Question, TrustVerdict } from "./questions.ts";
+import type { HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
-import { Gate } from "./supervisor.ts";
+import { Semaphore } from "./supervisor.ts";
 
 const defaultReadyMs = 10_000;
 
@@ -103,7 +103,7 @@ export class LocalHost implements Host {
     this.#servers = new Servers({
       clock,
       limits,
-      gate: new Gate(options.startsAtOnce ?? 8),
+      gate: new Semaphore(options.startsAtOnce ?? 8),
       info: options.info ?? { name: "portolan", version: "0.1.0" },
       logLevel: options.logLevel ?? "info",
       catalog: this.#catalog,
@@ -135,7 +135,7 @@ export class LocalHost implements Host {
     return this.#catalog;
   }
 
-  get questions(): readonly Question[] {
+  get questions(): readonly HostQuestion[] {
     return this.#asking.waiting;
   }
 
@@ -200,7 +200,7 @@ export class LocalHost implements Host {
     return (await this.#servers.admitted(server)).follow(uri);
   }
 
-  run(task: Task | RunState, options: RunOptions = {}): Run {
+  run(task: RunInput | RunState, options: RunOptions = {}): Run {
     if (this.#closing) throw new PortolanError("cancelled", "The host is closed");
     checkRunOptions(options);
     checkTask(task, options);
@@ -301,7 +301,7 @@ export class LocalHost implements Host {
   }
 
   /** An application hears of a question in the run it belongs to, and of all of them in the events. */
-  #noteQuestion(question: Question): void {
+  #noteQuestion(question: HostQuestion): void {
     this.#feed.tell({ kind: "question", server: question.server, question });
     const run = question.run === undefined ? undefined : this.#runs.get(question.run);
     if (isOfRun(question)) void run?.tell({ type: "approval", question });
@@ -309,7 +309,7 @@ export class LocalHost implements Host {
   }
 }
 
-function isOfRun(question: Question): question is RunApproval {
+function isOfRun(question: HostQuestion): question is RunApproval {
   return question.kind === "approve" && question.callId !== undefined;
 }
 

@@ -1,13 +1,20 @@
 import type { Channel, Implementation, LogLevel, LogMessageParams } from "portolan";
 import { logLevels, PortolanError } from "portolan";
-import type { Answers, Client, Clock, ConnectOptions, HttpAuth, Link, Watch } from "portolan/client";
+import type { Answers, ChangeStream, Client, Clock, ConnectOptions, HttpAuth, Link } from "portolan/client";
 import { connect } from "portolan/client";
 import { timedOut, toError } from "portolan/internal";
 import { type HostEvent, offersChangedBy } from "./api.ts";
-import { nothing, type OfferKind, type OfferLimits, type Offers, Pace, readOffers } from "./catalog/load-lists.ts";
+import {
+  type FeatureKind,
+  type FeatureLimits,
+  type ListedFeatures,
+  nothing,
+  readOffers,
+  Throttle,
+} from "./catalog/load-lists.ts";
 import { waitFor } from "./consent.ts";
-import type { HttpWay, OpenWay, ServerEntry } from "./options.ts";
-import { type Gate, Supervisor } from "./supervisor.ts";
+import type { CustomTarget, HttpTarget, ServerEntry } from "./options.ts";
+import { type Semaphore, Supervisor } from "./supervisor.ts";
 
 /** How long a server may take to say what it will tell, before its lists are read all the same. */
 const patienceMs = 1_000;
@@ -16,22 +23,22 @@ const maxLogChars = 64 * 1024;
 /** It is gone, or tells of no changes. */
 const isGone: readonly string[] = ["connection-closed", "cancelled"];
 const isQuiet: readonly string[] = [...isGone, "capability-missing"];
-const kinds: readonly OfferKind[] = ["tools", "prompts", "resources"];
+const kinds: readonly FeatureKind[] = ["tools", "prompts", "resources"];
 
 /** What a host lends to each of its servers. */
 export interface Household {
   readonly clock: Clock;
-  readonly gate: Gate;
+  readonly gate: Semaphore;
   readonly info: Implementation;
   readonly logLevel: LogLevel;
-  readonly limits: OfferLimits;
+  readonly limits: FeatureLimits;
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
   readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly tell: (event: HostEvent) => void;
   /** How the server's questions are answered. */
   readonly answersFor: (server: HostedServer) => Answers;
   /** Takes in what a server offers now. */
-  readonly takeIn: (server: HostedServer, offers: Offers) => Promise<void>;
+  readonly takeIn: (server: HostedServer, offers: ListedFeatures) => Promise<void>;
   readonly noteState: (server: HostedServer) => void;
 }
 
@@ -46,9 +53,9 @@ export class HostedServer {
   /** Switched off, by its entry or by the user. */
   isOff: boolean;
   readonly #house: Household;
-  readonly #paces: { readonly [kind in OfferKind]: Pace };
+  readonly #paces: { readonly [kind in FeatureKind]: Throttle };
   /** What it offered when it was last looked at. */
-  offers: Offers = nothing;
+  offers: ListedFeatures = nothing;
   /** The connection whose lists were read. */
   #introduced: Client | undefined;
   #turn: Promise<void> = Promise.resolve();
@@ -75,7 +82,7 @@ export class HostedServer {
       connected: (client) => this.#connected(client),
       changed: () => house.noteState(this),
     });
-    const paceOf = (kind: OfferKind) => new Pace(clock, () => this.#refresh(kind));
+    const paceOf = (kind: FeatureKind) => new Throttle(clock, () => this.#refresh(kind));
     this.#paces = { tools: paceOf("tools"), prompts: paceOf("prompts"), resources: paceOf("resources") };
   }
 
@@ -103,7 +110,7 @@ export class HostedServer {
   }
 
   /** Has one list read again, though never faster than is good for anybody. */
-  refresh(kind: OfferKind): void {
+  refresh(kind: FeatureKind): void {
     this.#paces[kind].want();
   }
 
@@ -179,7 +186,7 @@ export class HostedServer {
     return isInTime;
   }
 
-  async #refresh(kind: OfferKind): Promise<void> {
+  async #refresh(kind: FeatureKind): Promise<void> {
     const client = this.#introduced;
     if (!client) return;
     const part = await this.#read(client, kind);
@@ -196,7 +203,7 @@ export class HostedServer {
   }
 
   /** A list that cannot be read leaves the one that is known. */
-  async #read(client: Client, kind: OfferKind): Promise<Partial<Offers>> {
+  async #read(client: Client, kind: FeatureKind): Promise<Partial<ListedFeatures>> {
     try {
       return await readOffers(client, kind, this.#house.limits, (what) => this.#warn(what));
     } catch (thrown) {
@@ -206,13 +213,13 @@ export class HostedServer {
   }
 
   /** The changes that a connection tells of, if it does. */
-  #watch(client: Client): Promise<Watch | undefined> {
+  #watch(client: Client): Promise<ChangeStream | undefined> {
     return client
       .watch({ tools: true, prompts: true, resources: true })
       .catch((thrown) => this.#unheard(thrown, isQuiet));
   }
 
-  async #hear(watch: Watch): Promise<void> {
+  async #hear(watch: ChangeStream): Promise<void> {
     try {
       for await (const change of watch) {
         const kind = offersChangedBy(change);
@@ -249,7 +256,7 @@ function shorten(data: unknown): unknown {
 /** A resource whose changes somebody wants to hear of. */
 interface Following {
   readonly uri: string;
-  watch?: Watch;
+  watch?: ChangeStream;
 }
 
 /** The resources of one server that are followed, from one connection to the next. */
@@ -297,7 +304,7 @@ export class Followed {
     this.#hear(watch).catch((thrown) => this.#failed(uri, thrown));
   }
 
-  async #hear(watch: Watch): Promise<void> {
+  async #hear(watch: ChangeStream): Promise<void> {
     for await (const change of watch) if (change.kind === "resource") this.#heard(change.uri);
   }
 }
@@ -329,7 +336,7 @@ export async function openConnection({ way, settings }: ServerEntry, opening: Op
   const { era, connectMs, idleMs } = settings;
   const process = "command" in way ? (await import("portolan/client/stdio")).stdio({ ...way, onStderr }) : undefined;
   const target =
-    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpWay, opening));
+    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpTarget, opening));
   const client = await connect(target, {
     ...options,
     ...(era !== undefined && { era }),
@@ -349,7 +356,11 @@ export async function openConnection({ way, settings }: ServerEntry, opening: Op
 }
 
 /** What the application opens; it is not waited for longer than for any other server, and closed if it comes too late. */
-async function inTime(way: OpenWay, connectMs = defaultConnectMs, { signal, clock }: Opening): Promise<Link | Channel> {
+async function inTime(
+  way: CustomTarget,
+  connectMs = defaultConnectMs,
+  { signal, clock }: Opening,
+): Promise<Link | Channel> {
   const late = new AbortController();
   const giveUp = () => late.abort(signal.reason);
   const stopTimer = clock.after(connectMs, () => late.abort(timedOut(`open: nothing in ${connectMs} ms`)));
@@ -366,7 +377,7 @@ async function inTime(way: OpenWay, connectMs = defaultConnectMs, { signal, cloc
   }
 }
 
-async function httpLink({ url, headers, legacySse, ...way }: HttpWay, opening: Opening): Promise<Link> {
+async function httpLink({ url, headers, legacySse, ...way }: HttpTarget, opening: Opening): Promise<Link> {
   const { http } = await import("portolan/client/http");
   const authorized = way.auth ?? opening.auth;
   const fetch = URL.canParse(url) ? opening.via?.(new URL(url)) : undefined;

@@ -31,9 +31,9 @@ export type {
   RunDone,
   RunEnd,
   RunEvent,
+  RunInput,
   RunOptions,
   RunState,
-  Task,
   WantedCall,
 } from "./agent/run.ts";
 export type { RootDefinition } from "./answers/forms.ts";
@@ -53,19 +53,23 @@ export type {
   ServerState,
   ServerStatus,
 } from "./api.ts";
-export type { CatalogTool, CatalogView, Of } from "./catalog/catalog.ts";
-export type { OfferKind, OfferLimits } from "./catalog/load-lists.ts";
+export type { CatalogTool, CatalogView, ServerFeature } from "./catalog/catalog.ts";
+export type { FeatureKind, FeatureLimits } from "./catalog/load-lists.ts";
 export {
   type ConfigFormat,
+  type ConfigInput,
   type ConfigLevel,
   type ConfigScope,
+  type ConfiguredCommand,
+  type ConfiguredHttp,
+  type ConfiguredOAuth,
   type ConfiguredServer,
+  type ConfiguredTarget,
   describeForTrust,
   type EditOptions,
   type ExpandOptions,
   editConfig,
   expandEntry,
-  type InputRequest,
   type Merged,
   mergeEntries,
   type ParsedConfig,
@@ -77,27 +81,31 @@ export {
   type TrustLine,
   type TrustSubject,
   trustDigest,
-  type WrittenCommand,
-  type WrittenHttp,
-  type WrittenOAuth,
-  type WrittenWay,
 } from "./config/index.ts";
 export {
   type DisplayOptions,
   type DisplayValueOptions,
   display,
   displayValue,
-  type Finding,
-  type FindingKind,
   findSuspicious,
   type HostInspection,
   inspectHost,
   lookalike,
+  type SuspicionKind,
   type SuspicionOptions,
+  type SuspiciousText,
   skeletonOf,
 } from "./display/index.ts";
 export { createHost } from "./host.ts";
-export type { CommandWay, HttpWay, OpenWay, ServerEntry, ServerSettings, Source, Way } from "./options.ts";
+export type {
+  CommandTarget,
+  CustomTarget,
+  HttpTarget,
+  ServerEntry,
+  ServerSettings,
+  ServerTarget,
+  Source,
+} from "./options.ts";
 export {
   type ArgumentTest,
   argumentsDigest,
@@ -136,12 +144,12 @@ export type {
   AnswerScope,
   ApprovalQuestion,
   ApprovalVerdict,
-  Asked,
   FormAnswer,
   FormQuestion,
   HostAnswers,
+  HostQuestion,
   ModelChoice,
-  Question,
+  QuestionBase,
   QuestionKind,
   RootsQuestion,
   RootsVerdict,
@@ -151,6 +159,6 @@ export type {
   SamplingVerdict,
   TrustQuestion,
   TrustVerdict,
+  UrlQuestion,
   Verdict,
-  VisitQuestion,
 } from "./questions.ts";

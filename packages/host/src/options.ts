@@ -137,7 +137,7 @@ export function checkBounds(of: string, bounds: { readonly [name: string]: unkno
 }
 
 /** A server to start as a child process. */
-export interface CommandWay {
+export interface CommandTarget {
   readonly command: string;
   readonly args?: readonly string[];
   readonly cwd?: string;
@@ -148,7 +148,7 @@ export interface CommandWay {
 }
 
 /** A server to reach over the network. */
-export interface HttpWay {
+export interface HttpTarget {
   readonly url: string;
   readonly headers?: HttpHeaders;
   readonly auth?: HttpAuth;
@@ -157,12 +157,12 @@ export interface HttpWay {
 }
 
 /** A server that the application reaches in its own way; called again when the connection was lost. */
-export interface OpenWay {
+export interface CustomTarget {
   readonly open: () => Link | Channel | Promise<Link | Channel>;
 }
 
 /** How a server is reached. */
-export type Way = CommandWay | HttpWay | OpenWay;
+export type ServerTarget = CommandTarget | HttpTarget | CustomTarget;
 
 /** What a host may say about a server, however it is reached. */
 export interface ServerSettings {
@@ -204,11 +204,11 @@ export type Source =
 export interface ServerEntry {
   /** What the user calls it; once in a host. */
   readonly name: string;
-  readonly way: Way;
+  readonly way: ServerTarget;
   readonly settings: ServerSettings;
   readonly source: Source;
   /** What exactly was written, before variables were put in: what a trust decision is bound to. */
-  readonly written: Way;
+  readonly written: ServerTarget;
   /** Why it cannot be started as it is; such an entry is shown, never started. */
   readonly problem?: string;
 }

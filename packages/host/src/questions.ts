@@ -10,12 +10,12 @@ import type {
 } from "portolan";
 import type { MaybePromise } from "portolan/internal";
 import type { TrustSubject } from "./config/index.ts";
-import type { Finding, HostInspection } from "./display/index.ts";
+import type { HostInspection, SuspiciousText } from "./display/index.ts";
 import type { ModelCapabilities } from "./models/model.ts";
 import type { Caution } from "./policy/index.ts";
 
 /** What every question of a host has. */
-export interface Asked {
+export interface QuestionBase {
   readonly id: string;
   /** The server that it is about. */
   readonly server: string;
@@ -26,7 +26,7 @@ export interface Asked {
 }
 
 /** May this server be started, or reached, at all? */
-export interface TrustQuestion extends Asked {
+export interface TrustQuestion extends QuestionBase {
   readonly kind: "trust";
   /** Exactly what would be started or reached, and who wrote it. */
   readonly subject: TrustSubject;
@@ -39,7 +39,7 @@ export type Action =
   | { readonly kind: "resource"; readonly uri: string };
 
 /** May this be done? */
-export interface ApprovalQuestion extends Asked {
+export interface ApprovalQuestion extends QuestionBase {
   readonly kind: "approve";
   /** The call as the model names it. */
   readonly callId?: string;
@@ -49,13 +49,13 @@ export interface ApprovalQuestion extends Asked {
   /** What makes it riskier than it looks. */
   readonly cautions: readonly Caution[];
   /** What in the definition looks like an attack; nothing found proves nothing. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly SuspiciousText[];
   /** A tool of another name or server that it could be taken for. */
   readonly resembles?: string;
 }
 
 /** Will the user fill in this form? */
-export interface FormQuestion extends Asked {
+export interface FormQuestion extends QuestionBase {
   readonly kind: "elicit";
   readonly params: ElicitFormParams;
   /** Fields that look as if they ask for something secret, which no form may: they are sent only if the answer says so. */
@@ -63,7 +63,7 @@ export interface FormQuestion extends Asked {
 }
 
 /** Will the user open this address? It was not and will not be fetched. */
-export interface VisitQuestion extends Asked {
+export interface UrlQuestion extends QuestionBase {
   readonly kind: "visit";
   readonly params: ElicitUrlParams;
   /** The whole address and where it really leads. */
@@ -73,7 +73,7 @@ export interface VisitQuestion extends Asked {
 /** May a server's words go to a model, and a model's words to the server? */
 export type SamplingQuestion = SamplingRequestQuestion | SamplingResponseQuestion;
 
-export interface SamplingRequestQuestion extends Asked {
+export interface SamplingRequestQuestion extends QuestionBase {
   readonly kind: "sample";
   readonly stage: "request";
   readonly params: CreateMessageParams;
@@ -86,7 +86,7 @@ export interface SamplingRequestQuestion extends Asked {
   readonly left: { readonly tokens: number; readonly requests: number };
 }
 
-export interface SamplingResponseQuestion extends Asked {
+export interface SamplingResponseQuestion extends QuestionBase {
   readonly kind: "sample";
   readonly stage: "response";
   readonly params: CreateMessageParams;
@@ -100,16 +100,16 @@ export interface ModelChoice {
 }
 
 /** May the server know of these directories? */
-export interface RootsQuestion extends Asked {
+export interface RootsQuestion extends QuestionBase {
   readonly kind: "roots";
   readonly roots: readonly Root[];
 }
 
-export type Question =
+export type HostQuestion =
   | TrustQuestion
   | ApprovalQuestion
   | FormQuestion
-  | VisitQuestion
+  | UrlQuestion
   | SamplingQuestion
   | RootsQuestion;
 
@@ -162,12 +162,12 @@ export interface HostAnswers {
   readonly trust?: Answerer<TrustQuestion, TrustVerdict | boolean>;
   readonly approve?: Answerer<ApprovalQuestion, ApprovalVerdict | boolean>;
   readonly elicit?: Answerer<FormQuestion, FormAnswer>;
-  readonly visit?: Answerer<VisitQuestion, ElicitResult>;
+  readonly visit?: Answerer<UrlQuestion, ElicitResult>;
   readonly sample?: Answerer<SamplingQuestion, SamplingVerdict | boolean>;
   readonly roots?: Answerer<RootsQuestion, RootsVerdict | boolean>;
 }
 
-export type QuestionKind = Question["kind"];
+export type QuestionKind = HostQuestion["kind"];
 
 /** What a question of some kind is answered with, in full. */
 export interface AnswerOf {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { ServerEntry, Way } from "./options.ts";
+import type { ServerEntry, ServerTarget } from "./options.ts";
 import { secretsOf } from "./servers.ts";
 
-function secretsIn(way: Way, written: Way = way): string[] {
+function secretsIn(way: ServerTarget, written: ServerTarget = way): string[] {
   const entry: ServerEntry = { name: "s", way, written, settings: {}, source: { kind: "code" } };
   return [...new Set(secretsOf(entry))];
 }

@@ -6,12 +6,12 @@ import type { ActivityLog } from "./activity/index.ts";
 import { hasSecretName, isSecretFlag } from "./activity/redact.ts";
 import { absence, type HostEvent, type ServerDefinition, type ServerState, type ServerStatus } from "./api.ts";
 import { type Catalog, createFilter, OfferMemory } from "./catalog/catalog.ts";
-import { nothing, type Offers } from "./catalog/load-lists.ts";
+import { type ListedFeatures, nothing } from "./catalog/load-lists.ts";
 import { describeForTrust, trustDigest } from "./config/index.ts";
 import { isConfigured } from "./config/written.ts";
 import { type Asking, waitFor } from "./consent.ts";
 import { HostedServer, type Household } from "./hosted-server.ts";
-import type { ServerEntry, Way } from "./options.ts";
+import type { ServerEntry, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
 import type { Barrier } from "./supervisor.ts";
@@ -187,7 +187,7 @@ export class Servers {
   }
 
   /** Takes what a server offers as what counts from now on. */
-  #takeIn(server: HostedServer, offers: Offers): Promise<void> {
+  #takeIn(server: HostedServer, offers: ListedFeatures): Promise<void> {
     server.offers = offers;
     return server.inTurn(() => this.#compare(server));
   }
@@ -308,7 +308,7 @@ export function toEntry(name: string, definition: ServerDefinition | ServerEntry
   };
 }
 
-function wayOf(name: string, definition: Partial<ServerDefinition>): Way {
+function wayOf(name: string, definition: Partial<ServerDefinition>): ServerTarget {
   if ("open" in definition && typeof definition.open === "function") return { open: definition.open };
   if ("command" in definition && typeof definition.command === "string") {
     const { command, args, cwd, env, graceMs } = definition;
@@ -344,13 +344,13 @@ export function secretsOf(entry: ServerEntry): string[] {
     .filter((value) => value !== "");
 }
 
-function settingsOf(way: Way): Named[] {
+function settingsOf(way: ServerTarget): Named[] {
   if ("command" in way) return Object.entries(way.env ?? {});
   return "url" in way ? Object.entries(way.headers ?? {}) : [];
 }
 
 /** Arguments behind the flags, or in the settings, that name them. */
-function wordsOf(way: Way): Named[] {
+function wordsOf(way: ServerTarget): Named[] {
   const args = "command" in way ? (way.args ?? []) : [];
   return args.map((word, at) => {
     const [, name = "", value] = /^-{0,2}([\w.-]+)=([\s\S]*)$/.exec(word) ?? [];
@@ -360,7 +360,7 @@ function wordsOf(way: Way): Named[] {
 }
 
 /** Arguments that are nothing but a variable of the user. */
-function putIn(way: Way, written: Way): Named[] {
+function putIn(way: ServerTarget, written: ServerTarget): Named[] {
   if (!("command" in way && "command" in written)) return [];
   return (written.args ?? []).map((word, at) => {
     const [, name = ""] = /^\$\{?(?:env:)?(\w+)(?::-[^}]*)?\}?$/.exec(word) ?? [];
@@ -368,7 +368,7 @@ function putIn(way: Way, written: Way): Named[] {
   });
 }
 
-function parametersOf(way: Way): Named[] {
+function parametersOf(way: ServerTarget): Named[] {
   if (!("url" in way) || !URL.canParse(way.url)) return [];
   const { searchParams, password } = new URL(way.url);
   return [...searchParams, ["password", password]];

@@ -4,7 +4,7 @@ import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 import type { Connection } from "./hosted-server.ts";
 import type { ServerEntry } from "./options.ts";
-import { Gate, Supervisor } from "./supervisor.ts";
+import { Semaphore, Supervisor } from "./supervisor.ts";
 
 const entry: ServerEntry = {
   name: "one",
@@ -33,7 +33,7 @@ class Line implements Connection {
   }
 }
 
-function createSupervisor(open: (attempt: number) => Promise<Connection>, gate = new Gate(8)) {
+function createSupervisor(open: (attempt: number) => Promise<Connection>, gate = new Semaphore(8)) {
   const clock = createClock();
   const states: string[] = [];
   let attempts = 0;
@@ -169,7 +169,7 @@ test("a server that wants a login is not tried again by itself", async () => {
 });
 
 test("only so many servers start at once", async () => {
-  const gate = new Gate(2);
+  const gate = new Semaphore(2);
   const finishers: (() => void)[] = [];
   let running = 0;
   let most = 0;
@@ -210,7 +210,7 @@ test("a pause never grows beyond a minute, and is not the same for all", async (
   expect(supervisor.status.retryInMs).toBe(60_000);
   const early = new Supervisor(entry, {
     clock,
-    gate: new Gate(1),
+    gate: new Semaphore(1),
     random: () => 0,
     connected: () => {},
     changed: () => {},
@@ -268,7 +268,7 @@ test("what a process last wrote is kept when it is gone", async () => {
 });
 
 test("who waits in line can be stopped at once", async () => {
-  const gate = new Gate(1);
+  const gate = new Semaphore(1);
   let finish: (line: Line) => void = () => {};
   const slow = createSupervisor(() => new Promise((resolve) => (finish = resolve)), gate);
   const waiting = createSupervisor(async () => new Line(), gate);
@@ -301,7 +301,7 @@ function createWork() {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test("places are handed on in order, and nobody gets in beside", async () => {
-  const gate = new Gate(1);
+  const gate = new Semaphore(1);
   const works = [createWork(), createWork(), createWork()];
   const [first, second, third] = works as [ReturnType<typeof createWork>, ...typeof works];
   const passing = [gate.pass(first.run), gate.pass(second?.run ?? first.run)];
@@ -319,7 +319,7 @@ test("places are handed on in order, and nobody gets in beside", async () => {
 });
 
 test("who gives up leaves the line, and its place goes to the next", async () => {
-  const gate = new Gate(1);
+  const gate = new Semaphore(1);
   const [first, last] = [createWork(), createWork()];
   const stop = new AbortController();
   const passing = gate.pass(first.run);
@@ -336,7 +336,7 @@ test("who gives up leaves the line, and its place goes to the next", async () =>
 });
 
 test("work that fails frees its place", async () => {
-  const gate = new Gate(1);
+  const gate = new Semaphore(1);
   await expect(gate.pass(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
   expect(await gate.pass(async () => "yes")).toBe("yes");
 });

@@ -21,7 +21,7 @@ export type Barrier = Extract<ServerState, "disabled" | "misconfigured" | "untru
 export interface Supervision {
   readonly open: (entry: ServerEntry, signal: AbortSignal) => Promise<Connection>;
   /** Shared by all servers of a host, so that they do not all start at once. */
-  readonly gate: Gate;
+  readonly gate: Semaphore;
   readonly clock: Clock;
   readonly random: () => number;
   /** Called in every new state. */
@@ -215,7 +215,7 @@ export class Supervisor {
 }
 
 /** Lets so many through at a time; the others wait in line. */
-export class Gate {
+export class Semaphore {
   #free: number;
   #line: (() => void)[] = [];
 

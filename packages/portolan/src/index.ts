@@ -1,5 +1,5 @@
 export type { Client } from "./client/api.ts";
-export { connect, type Target } from "./client/connect.ts";
+export { type ConnectTarget, connect } from "./client/connect.ts";
 export { PortolanError, type PortolanErrorCode } from "./errors.ts";
 export type { Channel, Incoming, Prepared, PreparedMessage, Sendable } from "./jsonrpc/channel.ts";
 export { LineReader, type LineReaderOptions } from "./jsonrpc/framing.ts";

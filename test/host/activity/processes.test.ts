@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { verifyActivityFile } from "portolan-host";
 import { seeded } from "portolan/testing";
+import { verifyActivityFile } from "portolan-host";
 import { expect, test } from "vitest";
 import { entriesOf, freshFile, namesIn, writeBlocks } from "./kit.ts";
 

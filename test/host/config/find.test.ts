@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { describeForTrust } from "../../../packages/host/src/config/trust.ts";
-import type { ServerEntry } from "../../../packages/host/src/options.ts";
 import { type FindOptions, findConfigs, readConfigs } from "../../../packages/host/src/node/config/index.ts";
+import type { ServerEntry } from "../../../packages/host/src/options.ts";
 
 function folderWith(files: { readonly [path: string]: string }): string {
   const root = mkdtempSync(join(tmpdir(), "portolan-config-"));

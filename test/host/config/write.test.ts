@@ -17,8 +17,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "rolldown";
 import { expect, onTestFinished, test } from "vitest";
-import type { ServerEntry } from "../../../packages/host/src/options.ts";
 import { readConfigs, writeServer } from "../../../packages/host/src/node/config/index.ts";
+import type { ServerEntry } from "../../../packages/host/src/options.ts";
 
 function emptyFolder(): string {
   const root = mkdtempSync(join(tmpdir(), "portolan-write-"));

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { connect } from "portolan/client";
+import { createMemoryStorage } from "portolan/storage";
 import {
   compilePolicy,
   createGrants,
@@ -10,7 +11,6 @@ import {
   type PolicyCall,
   renderChanges,
 } from "portolan-host";
-import { createMemoryStorage } from "portolan/storage";
 import { expect, onTestFinished, test } from "vitest";
 
 const program = fileURLToPath(new URL("./turncoat.mjs", import.meta.url));

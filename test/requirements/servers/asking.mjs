@@ -60,7 +60,7 @@ export default function createAskingServer(options = {}) {
                   events.push("ready");
                 })
             : undefined;
-          const { action } = await ctx.visit("v", { message: "Log in", url, ...(ready && { ready }) });
+          const { action } = await ctx.openUrl("v", { message: "Log in", url, ...(ready && { ready }) });
           events.push(action);
           return action;
         },

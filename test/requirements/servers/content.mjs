@@ -106,7 +106,7 @@ export default function createContentServer() {
         run: async ({ message, schema }, ctx) => JSON.stringify(await ctx.elicit("e", { message, form: schema })),
       })
       .tool("visit", {
-        run: async (_, ctx) => (await ctx.visit("v", { message: "Log in", url: "https://example.com/login" })).action,
+        run: async (_, ctx) => (await ctx.openUrl("v", { message: "Log in", url: "https://example.com/login" })).action,
       })
       .tool("sample", { run: async ({ params }, ctx) => JSON.stringify((await ctx.sample("s", params)).content) })
       .resource("note:a", {

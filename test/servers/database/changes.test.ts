@@ -1,4 +1,4 @@
-import { scripted } from "portolan/testing";
+import { scriptedAnswers } from "portolan/testing";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { between, revisions } from "../../kit/revisions.ts";
 import { call, failureOf } from "../kit/tools.ts";
@@ -47,7 +47,7 @@ describe.each(Object.keys(places))("on %s", (name) => {
     "the user is asked, and shown what is run, on %s",
     async (revision) => {
       const place = await make();
-      const answers = scripted({ action: "decline" }, { action: "cancel" }, yes);
+      const answers = scriptedAnswers({ action: "decline" }, { action: "cancel" }, yes);
       const client = await openServer(place.url, { write: true }, { revision, answers });
       expect(await failureOf(client, "execute", add)).toContain("The user said no");
       expect(await failureOf(client, "execute", add)).toContain("The user said no");
@@ -121,7 +121,7 @@ describe.each(Object.keys(places))("on %s", (name) => {
 });
 
 test("what hides or turns around text is written out before the user says yes", async () => {
-  const answers = scripted({ action: "decline" });
+  const answers = scriptedAnswers({ action: "decline" });
   const client = await openServer(freshFile(), { write: true }, { answers });
   await failureOf(client, "execute", {
     sql: "DELETE FROM orders -- \u202Eharmless\u200B\u0007",
@@ -135,7 +135,7 @@ test("what hides or turns around text is written out before the user says yes", 
 });
 
 test("a statement that is too long to be read is not put before the user", async () => {
-  const answers = scripted();
+  const answers = scriptedAnswers();
   const client = await openServer(freshFile(), { write: true }, { answers });
   const sql = `DELETE FROM orders WHERE id = 1 ${" ".repeat(9_000)} OR 1 = 1`;
   expect(await failureOf(client, "execute", { sql })).toContain("too long for the user to read");

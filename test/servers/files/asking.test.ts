@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { scripted } from "portolan/testing";
+import { scriptedAnswers } from "portolan/testing";
 import { describe, expect, test } from "vitest";
 import { between } from "../../kit/revisions.ts";
 import { ask, makeFolder, refused, serve } from "./kit.ts";
@@ -17,13 +17,13 @@ async function makeNotes(): Promise<string> {
   return folder;
 }
 
-const questions = ({ asked }: ReturnType<typeof scripted>) =>
+const questions = ({ asked }: ReturnType<typeof scriptedAnswers>) =>
   asked.map((question) => (question as { params: { message: string } }).params.message);
 
 describe.each(between("2025-06-18", "2026-07-28"))("on %s", (revision) => {
   test("with a yes things are replaced and removed", async () => {
     const folder = await makeNotes();
-    const answers = scripted(yes, yes, yes, yes, yes);
+    const answers = scriptedAnswers(yes, yes, yes, yes, yes);
     const client = await serve({ folders: [folder], clientRoots: "ignore" }, { revision, answers });
     await ask(client, "write", { path: "note.txt", text: "newer", overwrite: true });
     await ask(client, "move", { from: "other.txt", to: "note.txt", overwrite: true });
@@ -57,7 +57,7 @@ describe.each(between("2025-06-18", "2026-07-28"))("on %s", (revision) => {
 
   test("nobody is asked about what replaces nothing, or where the server was told not to ask", async () => {
     const folder = await makeNotes();
-    const none = scripted();
+    const none = scriptedAnswers();
     const client = await serve({ folders: [folder], clientRoots: "ignore" }, { revision, answers: none });
     await ask(client, "write", { path: "new.txt", text: "x" });
     await ask(client, "edit", { path: "new.txt", edits: [{ old: "x", new: "y" }] });

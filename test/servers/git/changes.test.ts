@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { scripted } from "portolan/testing";
+import { scriptedAnswers } from "portolan/testing";
 import { describe, expect, test } from "vitest";
 import { revisions } from "../../kit/revisions.ts";
 import { call, connectTo, refusal } from "./client.ts";
@@ -119,7 +119,7 @@ describe("branches", () => {
     const work = makeRepository();
     const first = work.commit("begin", { a: "a" });
     const second = work.commit("more", { a: "b" });
-    const answers = scripted(no, yes);
+    const answers = scriptedAnswers(no, yes);
     const client = await connectTo(work.root, { answers });
     expect(await call(client, "branch_create", { name: "fix/typo", from: "HEAD~1", switch: true })).toEqual({
       branch: "fix/typo",
@@ -141,7 +141,7 @@ describe("branches", () => {
     "ask with a warning what would be lost on %s",
     async (revision) => {
       const work = makeConflict();
-      const answers = scripted(yes);
+      const answers = scriptedAnswers(yes);
       const client = await connectTo(work.root, { revision, answers });
       await call(client, "branch_delete", { name: "other" });
       expect(JSON.stringify(answers.asked)).toContain("commits that the current branch has not");
@@ -305,7 +305,7 @@ describe("merging", () => {
   test.each(["2025-06-18", "2025-11-25", "2026-07-28"] as const)("goes back after a yes on %s", async (revision) => {
     const work = makeConflict();
     const before = work.git("rev-parse", "HEAD");
-    const answers = scripted(no, yes);
+    const answers = scriptedAnswers(no, yes);
     const client = await connectTo(work.root, { revision, answers });
     await call(client, "merge", { ref: "other" });
     expect(await refusal(client, "merge_abort")).toContain("goes on");

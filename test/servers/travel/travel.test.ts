@@ -1,4 +1,4 @@
-import { connectInMemory, type ScriptedAnswer, scripted, type TestClient } from "portolan/testing";
+import { connectInMemory, type ScriptedAnswer, scriptedAnswers, type TestClient } from "portolan/testing";
 import { createTravel } from "portolan-travel";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { between, revisions } from "../../kit/revisions.ts";
@@ -85,7 +85,7 @@ describe.each(revisions)("on %s", (revision) => {
   });
 
   test("the model chooses a flight, or says why the price did", async () => {
-    const answers = scripted(says("PT523."), says("whatever you like"), says("PT521 or PT522"));
+    const answers = scriptedAnswers(says("PT523."), says("whatever you like"), says("PT521 or PT522"));
     const client = await open({ revision, answers });
     const wish = { ...journey, wish: "late in the day" };
     expect(textOf(await call(client, "choose-flight", wish))).toMatch(/^PT523 .*\nThe model chose it/);
@@ -116,7 +116,7 @@ describe.each(revisions)("on %s", (revision) => {
 
 describe.each(between("2025-06-18", "2026-07-28"))("with forms, on %s", (revision) => {
   test("a booking is confirmed by a form, charged once, and tells how far it is", async () => {
-    const answers = scripted(accept());
+    const answers = scriptedAnswers(accept());
     const client = await open({ revision, answers });
     const steps: string[] = [];
     const result = await call(client, "book", flight, { onProgress: ({ message }: Data) => steps.push(message) });
@@ -127,7 +127,7 @@ describe.each(between("2025-06-18", "2026-07-28"))("with forms, on %s", (revisio
   });
 
   test("who declines or closes the form books nothing", async () => {
-    const client = await open({ revision, answers: scripted({ action: "decline" }, { action: "cancel" }) });
+    const client = await open({ revision, answers: scriptedAnswers({ action: "decline" }, { action: "cancel" }) });
     expect(await call(client, "book", flight)).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("declined") }],
@@ -138,7 +138,7 @@ describe.each(between("2025-06-18", "2026-07-28"))("with forms, on %s", (revisio
 
   test("wrong data are asked for again, with the reason, at most three times", async () => {
     const child = accept({ ...ada, born: "2015-01-01" });
-    const answers = scripted(child, accept(), child, child, child);
+    const answers = scriptedAnswers(child, accept(), child, child, child);
     const client = await open({ revision, answers });
     expect((await call(client, "book", flight)).structuredContent).toMatchObject({ status: "booked" });
     expect(answers.asked[1]).toMatchObject({
@@ -153,7 +153,7 @@ describe.each(between("2025-06-18", "2026-07-28"))("with forms, on %s", (revisio
     const server = createTravel({ now: () => now, stepMs: 0 });
     const offered = textOf(await call(await open({ revision }, server), "book", flight));
     const confirmation = /confirmation (\S+)\.$/.exec(offered)?.[1];
-    const answers = scripted({ action: "decline" });
+    const answers = scriptedAnswers({ action: "decline" });
     const client = await open({ revision, answers }, server);
     expect((await call(client, "book", { ...flight, confirmation, passenger: ada })).isError).toBe(true);
     answers.done();
@@ -212,7 +212,7 @@ test("a last round that is sent twice is charged once", async () => {
 
 test("nobody sees or hears of the bookings of others", async () => {
   const server = createTravel({ now: () => now, stepMs: 0 });
-  const mine = await open({ answers: scripted(accept()), serve: { principal: { key: "ada" } } }, server);
+  const mine = await open({ answers: scriptedAnswers(accept()), serve: { principal: { key: "ada" } } }, server);
   const theirs = await open({ serve: { principal: { key: "bob" } } }, server);
   const watch = await mine.watch({ uris: ["travel://calendar"] });
   const wrong = await theirs.watch({ uris: ["travel://calendar"] });
@@ -234,7 +234,7 @@ test("nobody sees or hears of the bookings of others", async () => {
 test("bookings and offers are bounded", async () => {
   let time = now;
   const server = createTravel({ now: () => time, stepMs: 0, maxBookings: 1, maxKept: 1, quoteMs: 1_000 });
-  const client = await open({ answers: scripted(accept()) }, server);
+  const client = await open({ answers: scriptedAnswers(accept()) }, server);
   await call(client, "book", flight);
   expect(textOf(await call(client, "book", flight))).toContain("No more bookings");
   const other = await open({ serve: { principal: { key: "bob" } } }, server);
@@ -254,7 +254,7 @@ test("bookings at the same time do not exceed what is kept", async () => {
 });
 
 test("what only looks leaves the calendar as it is", async () => {
-  const client = await open({ answers: scripted(says("PT521")) });
+  const client = await open({ answers: scriptedAnswers(says("PT521")) });
   const before = await eventsOf(client);
   const inputs: { [tool: string]: object } = {
     forecast: { city: "Oslo", date: "2026-12-01" },

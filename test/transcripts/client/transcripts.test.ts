@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createMemoryPair, type Message, type RequestId } from "portolan";
 import { connect } from "portolan/client";
 import { serveChannel } from "portolan/server";
-import { record } from "portolan/testing";
+import { recordChannel } from "portolan/testing";
 import { describe, expect, test } from "vitest";
 import createFullServer from "../../kit/full-server.mjs";
 import { OfficialSchema, schemasMissing } from "../../kit/official-schema.ts";
@@ -18,7 +18,7 @@ const goldenFile = (revision: RevisionDate) => join(import.meta.dirname, `${revi
 async function transcribe(revision: RevisionDate): Promise<string> {
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(createFullServer(), far);
-  const [channel, transcript] = record(near);
+  const [channel, transcript] = recordChannel(near);
   const client = await connect(channel, connecting(revision));
   await playScenario(client, revision);
   await client.close();

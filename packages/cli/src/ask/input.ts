@@ -1,10 +1,10 @@
-import type { InputRequest } from "portolan-host";
+import type { ConfigInput } from "portolan-host";
 import type { Context } from "../command.ts";
 import { askField } from "./field.ts";
 import { inTurn } from "./in-turn.ts";
 
 /** Asks the person at the terminal what a file wants to know for a server. */
-export function askInput(context: Context, server: string, request: InputRequest): Promise<string> {
+export function askInput(context: Context, server: string, request: ConfigInput): Promise<string> {
   const { terminal, screen } = context;
   const { id, description, options, password = false } = request;
   const schema = {

@@ -1,11 +1,11 @@
 import type { ElicitResult } from "portolan";
 import { openBrowser } from "portolan/auth/client";
-import type { VisitQuestion } from "portolan-host";
+import type { UrlQuestion } from "portolan-host";
 import type { Context } from "../command.ts";
 import { heading, warn } from "./heading.ts";
 
 /** Asks whether an address is to be opened: all of it is shown, and where it leads. */
-export async function visit(context: Context, { server, params, address }: VisitQuestion): Promise<ElicitResult> {
+export async function visit(context: Context, { server, params, address }: UrlQuestion): Promise<ElicitResult> {
   const { screen, terminal } = context;
   heading(context, server, "wants you to open an address:");
   terminal.quote(params.message);

@@ -1,4 +1,4 @@
-import type { Host, RunState, Task } from "portolan-host";
+import type { Host, RunInput, RunState } from "portolan-host";
 import { Left } from "../ask/left.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import { Typed } from "../ask/typed.ts";
@@ -108,7 +108,7 @@ export class Chat {
     return false;
   }
 
-  async #run(task: Task, attach: readonly Attached[]): Promise<void> {
+  async #run(task: RunInput, attach: readonly Attached[]): Promise<void> {
     const { signal, onInterrupt, terminal, screen } = this.#context;
     const history = this.#state;
     const run = this.#host.run(task, {

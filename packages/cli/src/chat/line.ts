@@ -1,11 +1,11 @@
 import type { Prompt } from "portolan";
-import type { CatalogView, Host, Of } from "portolan-host";
+import type { CatalogView, Host, ServerFeature } from "portolan-host";
 import { Failure } from "../failure.ts";
 
 /** What was typed: a command of the chat, a prompt of a server, a search for a resource, or words for the model. */
 export type Said =
   | { readonly kind: "command"; readonly name: string; readonly rest: string }
-  | { readonly kind: "prompt"; readonly prompt: Of<Prompt>; readonly args: { [name: string]: string } }
+  | { readonly kind: "prompt"; readonly prompt: ServerFeature<Prompt>; readonly args: { [name: string]: string } }
   | { readonly kind: "pick"; readonly query: string }
   | { readonly kind: "words"; readonly text: string; readonly attach: readonly Attached[] };
 
@@ -39,7 +39,7 @@ export function parseLine(line: string, catalog: CatalogView): Said {
 }
 
 /** A prompt by its name, or by its server's and its own where several servers have it. */
-export function findPrompt(name: string, { prompts }: CatalogView): Of<Prompt> | undefined {
+export function findPrompt(name: string, { prompts }: CatalogView): ServerFeature<Prompt> | undefined {
   // First, since a server may call its own prompt like the whole name of another's.
   const whole = prompts.find((it) => wholeName(it) === name);
   if (whole) return whole;
@@ -49,7 +49,7 @@ export function findPrompt(name: string, { prompts }: CatalogView): Of<Prompt> |
   throw new Failure("usage", `several servers have /${name}: ${known}`, { next: "name the server, too" });
 }
 
-function wholeName({ server, name }: Of<Prompt>): string {
+function wholeName({ server, name }: ServerFeature<Prompt>): string {
   return `${server}.${name}`;
 }
 
@@ -97,7 +97,8 @@ export async function completeLine(
   if (!line.startsWith("/")) return [[], line];
   const [, name = "", space] = /^\/(\S*)(\s)?/.exec(line) ?? [];
   if (space === undefined) {
-    const isShared = ({ name: own }: Of<Prompt>) => catalog.prompts.filter((it) => it.name === own).length > 1;
+    const isShared = ({ name: own }: ServerFeature<Prompt>) =>
+      catalog.prompts.filter((it) => it.name === own).length > 1;
     const prompts = catalog.prompts.map((it) => (isShared(it) ? wholeName(it) : it.name));
     const names = [...Object.keys(chatCommands), ...prompts];
     return [names.filter((it) => it.startsWith(name)).map((it) => `/${it} `), line];

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import type { ServerEntry, Way } from "portolan-host";
+import type { ServerEntry, ServerTarget } from "portolan-host";
 import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
@@ -76,7 +76,7 @@ function typed({ command }: Context, name: string, url: string | undefined, flag
   return toEntry(name, { command: program, args, ...(Object.keys(env).length > 0 && { env }) });
 }
 
-function toEntry(name: string, way: Way): ServerEntry {
+function toEntry(name: string, way: ServerTarget): ServerEntry {
   return { name, way, written: way, settings: {}, source: { kind: "code" } };
 }
 
@@ -129,7 +129,7 @@ async function findWritten(context: Context, name: string, file: string) {
 }
 
 /** What was written, without values that may be secrets. */
-function namesOnly(written: Way): object {
+function namesOnly(written: ServerTarget): object {
   if ("command" in written) {
     const { command, args = [], cwd, env = {} } = written;
     return { command, args, ...(cwd !== undefined && { cwd }), env: Object.keys(env) };

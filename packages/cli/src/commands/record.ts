@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
-import type { CommandWay, ConfiguredServer, ServerEntry } from "portolan-host";
+import type { CommandTarget, ConfiguredServer, ServerEntry } from "portolan-host";
 import { passOn } from "../child-words.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
@@ -56,7 +56,7 @@ function environmentOf({ way, source }: ServerEntry, { world: { env } }: Context
 
 /** A server in a child process: every byte goes on as it came. */
 async function passBytes(
-  { command, args = [], cwd }: CommandWay,
+  { command, args = [], cwd }: CommandTarget,
   env: NodeJS.ProcessEnv,
   context: Context,
   recorder: Recorder,

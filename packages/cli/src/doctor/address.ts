@@ -1,4 +1,4 @@
-import type { HttpWay, ServerEntry } from "portolan-host";
+import type { HttpTarget, ServerEntry } from "portolan-host";
 import { quote } from "../quote.ts";
 import type { World } from "../world.ts";
 import { placeOf, type Told } from "./finding.ts";
@@ -8,7 +8,7 @@ import { explainProxy, explainSpared, orProxy } from "./proxy.ts";
 /** Why a server at an address cannot be used. */
 export async function explainAddress(
   entry: ServerEntry,
-  way: HttpWay,
+  way: HttpTarget,
   message: string,
   { world, hasToken }: { readonly world: World; readonly hasToken: boolean },
 ): Promise<Told[]> {
@@ -62,7 +62,7 @@ function isPage({ type = "", body = "" }: Knocked): boolean {
 const selfSigned = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
 const unknownIssuer = ["UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"];
 
-function explainFailure(way: HttpWay, failure: string, world: World): Told {
+function explainFailure(way: HttpTarget, failure: string, world: World): Told {
   const { host, hostname, port, protocol } = new URL(way.url);
   const tls = (what: string, why: string, next: string): Told => ({ id: "tls", level: "error", what, why, next });
   if ([...selfSigned, ...unknownIssuer].includes(failure)) {
@@ -94,7 +94,7 @@ function explainFailure(way: HttpWay, failure: string, world: World): Told {
   return { id: "unreachable", level: "error", what, why: failure, next };
 }
 
-function page(way: HttpWay, status: number, world: World): Told {
+function page(way: HttpTarget, status: number, world: World): Told {
   return {
     id: "web-page",
     level: "error",
@@ -110,7 +110,7 @@ interface Refusal {
   readonly hasToken: boolean;
 }
 
-function explainToken(entry: ServerEntry, { headers = {} }: HttpWay, { status, body, hasToken }: Refusal): Told {
+function explainToken(entry: ServerEntry, { headers = {} }: HttpTarget, { status, body, hasToken }: Refusal): Told {
   const { name } = entry;
   const login = `portolan login ${entry.source.kind === "file" ? quote(name) : "<address>"}`;
   const [, written] = Object.entries(headers).find(([header]) => header.toLowerCase() === "authorization") ?? [];
@@ -149,7 +149,7 @@ function endOf(header: string): Date | undefined {
 const usualPaths = ["/mcp", "/sse", "/api/mcp", "/"];
 
 /** An address on the same machine where something answers as a server would. */
-async function findPath({ url, headers }: HttpWay, world: World): Promise<string | undefined> {
+async function findPath({ url, headers }: HttpTarget, world: World): Promise<string | undefined> {
   const given = new URL(url).pathname;
   for (const path of usualPaths) {
     if (path === given) continue;

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type CommandWay, redact, type ServerEntry } from "portolan-host";
+import { type CommandTarget, redact, type ServerEntry } from "portolan-host";
 import { quote } from "../quote.ts";
 import type { World } from "../world.ts";
 import { placeOf, type Told } from "./finding.ts";
 
 /** Why a server that is started by a command does not run. */
-export function explainCommand(entry: ServerEntry, way: CommandWay, message: string, world: World): Told {
+export function explainCommand(entry: ServerEntry, way: CommandTarget, message: string, world: World): Told {
   const notStarted = /could not be started: ([\s\S]*)$/.exec(message)?.[1];
   if (notStarted !== undefined) {
     return {
@@ -52,11 +52,11 @@ function whoHas(port: string | undefined, { platform }: World): string {
 }
 
 /** As a shell takes it, and without secrets: what is told here is shown to others. */
-function typed({ command, args = [] }: CommandWay): string {
+function typed({ command, args = [] }: CommandTarget): string {
   return (redact([command, ...args]) as string[]).map(quote).join(" ");
 }
 
-function nextAfter(words: string, way: CommandWay): string {
+function nextAfter(words: string, way: CommandTarget): string {
   if (/cannot find (module|package)|ModuleNotFoundError|No module named/i.test(words)) {
     return "install its packages, or correct the path in its arguments";
   }
@@ -69,7 +69,7 @@ function nextAfter(words: string, way: CommandWay): string {
 /** Programs that are scripts on Windows, which only a shell finds without their ending. */
 const scripts = new Set(["npx", "npm", "pnpm", "yarn", "bunx", "tsx"]);
 
-function suggest(entry: ServerEntry, { command }: CommandWay, world: World): string {
+function suggest(entry: ServerEntry, { command }: CommandTarget, world: World): string {
   const at = placeOf(entry);
   if (world.platform === "win32" && scripts.has(command)) return `write ${command}.cmd as the command, at ${at}`;
   if (/\s/.test(command.trim()) && !existsSync(command)) {

@@ -1,6 +1,6 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import type { HttpWay } from "portolan-host";
+import type { HttpTarget } from "portolan-host";
 import type { ProxyFailure } from "../proxy/failure.ts";
 import { fetchOption } from "../proxy/via.ts";
 import type { World } from "../world.ts";
@@ -23,12 +23,12 @@ const maxBody = 2_000;
 const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 
 /** Sends one harmless request, as any other goes but without a token, and looks at what comes back. */
-export function knock(way: HttpWay, { env }: World, timeoutMs = 5_000): Promise<Knocked> {
+export function knock(way: HttpTarget, { env }: World, timeoutMs = 5_000): Promise<Knocked> {
   const proxied = fetchOption(env, way.url);
   return proxied ? knockBy(proxied.fetch, way, timeoutMs) : knockStraight(way, timeoutMs);
 }
 
-async function knockBy(send: typeof fetch, { url, headers = {} }: HttpWay, timeoutMs: number): Promise<Knocked> {
+async function knockBy(send: typeof fetch, { url, headers = {} }: HttpTarget, timeoutMs: number): Promise<Knocked> {
   const { ProxyFailure } = await import("../proxy/failure.ts");
   const ended = new AbortController();
   const timer = setTimeout(() => ended.abort(Object.assign(new Error("timeout"), { code: "ETIMEDOUT" })), timeoutMs);
@@ -66,7 +66,7 @@ async function beginningOf({ body }: Response): Promise<string> {
   return text.slice(0, maxBody);
 }
 
-function knockStraight({ url, headers = {} }: HttpWay, timeoutMs: number): Promise<Knocked> {
+function knockStraight({ url, headers = {} }: HttpTarget, timeoutMs: number): Promise<Knocked> {
   const request = url.startsWith("https:") ? requestHttps : requestHttp;
   return new Promise((resolve) => {
     const sent = request(

@@ -1,4 +1,4 @@
-import type { HttpWay } from "portolan-host";
+import type { HttpTarget } from "portolan-host";
 import { proxyFor, proxyNamed } from "../proxy/choose.ts";
 import type { ProxyFailure } from "../proxy/failure.ts";
 import type { World } from "../world.ts";
@@ -10,7 +10,7 @@ export function explainProxy({ what, why, next }: ProxyFailure): Told {
 }
 
 /** A server that was not reached straight may be reached by the proxy that it is spared from. */
-export function explainSpared({ url }: HttpWay, { env }: World): Told[] {
+export function explainSpared({ url }: HttpTarget, { env }: World): Told[] {
   const address = new URL(url);
   const proxy = proxyNamed(address, env);
   const list = ["no_proxy", "NO_PROXY"].find((name) => env[name]);
@@ -27,7 +27,7 @@ export function explainSpared({ url }: HttpWay, { env }: World): Told[] {
 }
 
 /** The proxy that could have answered in place of a server, for the end of a sentence; nothing where there is none. */
-export function orProxy({ url }: HttpWay, { env }: World, does = ""): string {
+export function orProxy({ url }: HttpTarget, { env }: World, does = ""): string {
   const proxy = proxyFor(new URL(url), env);
   return proxy ? `, or the proxy in ${proxy.variable}${does}` : "";
 }

@@ -7,7 +7,7 @@ import { waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
 import { readCall, turnOf, unended } from "../models/complete.ts";
 import { createCallIds } from "../models/content.ts";
-import type { EndEvent, Model, ModelRequest, UnreadableToolEvent, Usage } from "../models/model.ts";
+import type { EndEvent, Model, ModelRequest, TokenUsage, UnreadableToolEvent } from "../models/model.ts";
 import {
   Aside,
   fit,
@@ -21,7 +21,7 @@ import {
   toMessages,
   toToolResult,
 } from "./prompt.ts";
-import type { RunDone, RunEnd, RunEvent, RunOptions, RunState, Task, WantedCall } from "./run.ts";
+import type { RunDone, RunEnd, RunEvent, RunInput, RunOptions, RunState, WantedCall } from "./run.ts";
 import { Toolbox } from "./toolbox.ts";
 
 /** Of what the model can take, so much at most goes to the tools it is shown. */
@@ -33,7 +33,7 @@ export interface LoopOptions {
   readonly id: string;
   readonly host: Pick<Host, "callTool" | "readResource" | "getPrompt" | "catalog" | "servers">;
   readonly model: Model;
-  readonly task: Task | RunState;
+  readonly task: RunInput | RunState;
   readonly options: RunOptions;
   readonly signal: AbortSignal;
   readonly tell: (event: RunEvent) => Promise<void>;
@@ -134,7 +134,7 @@ export class Loop {
   }
 
   /** What the user says: the task, a server's prompt, and the resources that go with it. */
-  async #begin(task: Task): Promise<SamplingMessage[]> {
+  async #begin(task: RunInput): Promise<SamplingMessage[]> {
     const { host, model, options, signal, id: run } = this.#with;
     const call = { by: "user", run, conversation: this.#conversation, signal } as const;
     const messages: SamplingMessage[] = [];
@@ -154,7 +154,7 @@ export class Loop {
   }
 
   /** Has the model speak once; undefined when there is no room for what it would have to read. */
-  async #speak(): Promise<Turn | undefined> {
+  async #speak(): Promise<ModelTurn | undefined> {
     const { model, options, host, signal, tell } = this.#with;
     const { maxTokens = 4_096 } = options;
     if (!this.#aside.isEmpty) this.#toolbox.offerMore();
@@ -259,7 +259,7 @@ function pick({ servers, only, except }: RunOptions): Pick<RunOptions, "servers"
 const maxCalls = 1_000;
 
 /** What a model said in one turn. */
-export interface Turn {
+export interface ModelTurn {
   readonly text: string;
   /** Everything, as it belongs into the conversation. */
   readonly content: readonly SamplingContent[];
@@ -268,7 +268,7 @@ export interface Turn {
   readonly unreadable: readonly UnreadableToolEvent[];
   readonly stopReason: string;
   readonly model: string;
-  readonly usage?: Usage | undefined;
+  readonly usage?: TokenUsage | undefined;
 }
 
 /** Has a model speak once, and tells what it says while it does. */
@@ -276,7 +276,7 @@ export async function readTurn(
   model: Model,
   request: ModelRequest & { readonly signal: AbortSignal },
   tell: (event: RunEvent) => Promise<void>,
-): Promise<Turn> {
+): Promise<ModelTurn> {
   const calls: WantedCall[] = [];
   const unreadable: UnreadableToolEvent[] = [];
   const content: SamplingContent[] = [];

@@ -15,7 +15,7 @@ import { withoutTags } from "../display/escape.ts";
 import { display } from "../display/index.ts";
 import type { Model, ModelTool } from "../models/model.ts";
 import { estimateTokens } from "../models/tokens.ts";
-import type { RunOptions, RunState, Task } from "./run.ts";
+import type { RunInput, RunOptions, RunState } from "./run.ts";
 
 /** What a block takes beside its text. */
 const perBlock = 20;
@@ -276,10 +276,10 @@ export function systemPrompt(own: string | undefined, catalog: CatalogView, serv
 }
 
 /** Whether it is the state of a run; throws for what is neither that nor a task. */
-export function isState(task: Task | RunState): task is RunState {
+export function isState(task: RunInput | RunState): task is RunState {
   if (typeof task === "string") return false;
   if (!isObject(task)) throw unusable("words, a prompt of a server or the state of a run", nameOf(task));
-  const { messages, server, prompt } = task as Partial<RunState & Exclude<Task, string>>;
+  const { messages, server, prompt } = task as Partial<RunState & Exclude<RunInput, string>>;
   if (messages === undefined) {
     if (typeof server === "string" && typeof prompt === "string") return false;
     throw unusable("{ server, prompt }", `an object with ${Object.keys(task).join(", ") || "nothing"}`);
@@ -301,7 +301,7 @@ function isWhole(state: object): state is RunState {
 }
 
 /** Throws for options that do not go with what is worked on. */
-export function checkTask(task: Task | RunState, { history, attach, decisions = {} }: RunOptions): void {
+export function checkTask(task: RunInput | RunState, { history, attach, decisions = {} }: RunOptions): void {
   const state = isState(task) ? task : undefined;
   if (history !== undefined && !Array.isArray(history)) {
     if (!isObject(history)) throw unusable("messages or the state of a run", nameOf(history), "history");

@@ -1,8 +1,8 @@
 import type { CallToolResult, JsonObject, SamplingMessage } from "portolan";
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
-import type { Model, Usage } from "../models/model.ts";
-import type { ApprovalQuestion, HostAnswers, Question } from "../questions.ts";
+import type { Model, TokenUsage } from "../models/model.ts";
+import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
 import { Loop, type LoopOptions } from "./loop.ts";
 
 /** How a model works on something. */
@@ -43,7 +43,7 @@ export interface RunOptions {
 }
 
 /** What a run works on: words, or a prompt of a server. */
-export type Task =
+export type RunInput =
   | string
   | {
       readonly server: string;
@@ -122,8 +122,8 @@ export type RunEvent =
   /** Something must be approved: by `answers.approve`, by `host.answer`, or, if the run pauses, by `decisions`. */
   | { readonly type: "approval"; readonly question: RunApproval }
   /** A server asks something; it is answered by `answers` or by `host.answer`. */
-  | { readonly type: "question"; readonly question: Question }
-  | { readonly type: "usage"; readonly model: string; readonly usage: Usage }
+  | { readonly type: "question"; readonly question: HostQuestion }
+  | { readonly type: "usage"; readonly model: string; readonly usage: TokenUsage }
   /** Something that the user should know. */
   | { readonly type: "notice"; readonly text: string }
   | RunDone;
@@ -137,7 +137,7 @@ export interface RunDone {
   /** Why it failed. */
   readonly error?: Error;
   /** Of all turns together since it began, or went on. */
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
   readonly state: RunState;
 }
 

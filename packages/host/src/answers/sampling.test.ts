@@ -4,12 +4,12 @@ import { expect, test } from "vitest";
 import { memorySink, openActivity } from "../activity/index.ts";
 import { Asking } from "../consent.ts";
 import type { HostedServer } from "../hosted-server.ts";
-import type { VisitQuestion } from "../questions.ts";
+import type { UrlQuestion } from "../questions.ts";
 import { createRates } from "./forms.ts";
 import { type AnswersRoom, answersFor, Budget, createBudgets } from "./sampling.ts";
 
 function createAnswers() {
-  const visited: VisitQuestion[] = [];
+  const visited: UrlQuestion[] = [];
   const asking = new Asking(
     {
       visit(question) {

@@ -15,7 +15,7 @@ import type { Asking, AskOptions } from "../consent.ts";
 import { inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import { chooseModel } from "../models/choose.ts";
-import type { Model, Usage } from "../models/model.ts";
+import type { Model, TokenUsage } from "../models/model.ts";
 import { lacksOf, needsOf } from "../models/needs.ts";
 import { answerSampling } from "../models/sampling.ts";
 import { estimateTokens } from "../models/tokens.ts";
@@ -116,7 +116,7 @@ async function review(
   }
   note("asked", { model: model.id, params });
 
-  let usage: Usage = {};
+  let usage: TokenUsage = {};
   let result = await answerSampling(model, params, {
     signal,
     onUsage: (used) => {

@@ -3,7 +3,7 @@ import type { Tool } from "portolan";
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";
 import { Catalog, modelNameOf, OfferMemory } from "./catalog.ts";
-import { nothing, type Offers } from "./load-lists.ts";
+import { type ListedFeatures, nothing } from "./load-lists.ts";
 import { wordsOf } from "./search.ts";
 
 function tool(name: string, description = ""): Tool {
@@ -112,7 +112,7 @@ test("what is not wanted any more when it is ready is not put in", async () => {
 
 const server = { name: "s", digest: "d" };
 
-function offersOf(description: string): Offers {
+function offersOf(description: string): ListedFeatures {
   return { ...nothing, tools: [{ name: "t", description, inputSchema: { type: "object" } }], instructions: "first" };
 }
 

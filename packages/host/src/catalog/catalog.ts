@@ -3,7 +3,7 @@ import { array, object, optional, record, string } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { sha256 } from "portolan/storage";
 import { compileGlob } from "../policy/policy.ts";
-import type { Offers } from "./load-lists.ts";
+import type { ListedFeatures } from "./load-lists.ts";
 import { type Found, Index, search } from "./search.ts";
 
 /** A tool of one of the servers. */
@@ -24,7 +24,7 @@ export interface CatalogTool {
 }
 
 /** A feature of one of the servers. */
-export type Of<T> = T & { readonly server: string };
+export type ServerFeature<T> = T & { readonly server: string };
 
 /** What a definition was found to be. */
 export interface Judged {
@@ -45,9 +45,9 @@ export interface PutOptions {
 export interface CatalogView {
   /** Every tool, also those that models do not see. */
   readonly tools: readonly CatalogTool[];
-  readonly prompts: readonly Of<Prompt>[];
-  readonly resources: readonly Of<Resource>[];
-  readonly templates: readonly Of<ResourceTemplate>[];
+  readonly prompts: readonly ServerFeature<Prompt>[];
+  readonly resources: readonly ServerFeature<Resource>[];
+  readonly templates: readonly ServerFeature<ResourceTemplate>[];
   tool(server: string, name: string): CatalogTool | undefined;
   /** The tool that a model means. */
   byModelName(name: string): CatalogTool | undefined;
@@ -58,7 +58,7 @@ export interface CatalogView {
 }
 
 interface Part {
-  readonly offers: Offers;
+  readonly offers: ListedFeatures;
   readonly tools: ReadonlyMap<string, CatalogTool>;
   readonly instructions?: string;
   /** Made with the part, so that no search has to wait for all parts at once. */
@@ -75,9 +75,9 @@ export class Catalog implements CatalogView {
   /** The parts put together; made anew when somebody looks after a change. */
   #merged: {
     tools?: CatalogTool[];
-    prompts?: Of<Prompt>[];
-    resources?: Of<Resource>[];
-    templates?: Of<ResourceTemplate>[];
+    prompts?: ServerFeature<Prompt>[];
+    resources?: ServerFeature<Resource>[];
+    templates?: ServerFeature<ResourceTemplate>[];
   } = {};
 
   /** `lookOf` gives names that look alike the same text. */
@@ -90,17 +90,17 @@ export class Catalog implements CatalogView {
     return this.#merged.tools;
   }
 
-  get prompts(): readonly Of<Prompt>[] {
+  get prompts(): readonly ServerFeature<Prompt>[] {
     this.#merged.prompts ??= this.#all(({ prompts }) => prompts);
     return this.#merged.prompts;
   }
 
-  get resources(): readonly Of<Resource>[] {
+  get resources(): readonly ServerFeature<Resource>[] {
     this.#merged.resources ??= this.#all(({ resources }) => resources);
     return this.#merged.resources;
   }
 
-  get templates(): readonly Of<ResourceTemplate>[] {
+  get templates(): readonly ServerFeature<ResourceTemplate>[] {
     this.#merged.templates ??= this.#all(({ templates }) => templates);
     return this.#merged.templates;
   }
@@ -131,7 +131,7 @@ export class Catalog implements CatalogView {
   /** Puts in what a server offers now, in place of what it offered before. */
   async put(
     server: string,
-    offers: Offers,
+    offers: ListedFeatures,
     judge: (tool: Tool) => Judged,
     { acceptsInstructions, isShown, isWanted = () => true }: PutOptions,
   ): Promise<void> {
@@ -192,7 +192,7 @@ export class Catalog implements CatalogView {
     return undefined;
   }
 
-  #all<T>(of: (offers: Offers) => readonly T[]): Of<T>[] {
+  #all<T>(of: (offers: ListedFeatures) => readonly T[]): ServerFeature<T>[] {
     return [...this.#parts].flatMap(([server, { offers }]) => of(offers).map((item) => ({ ...item, server })));
   }
 }
@@ -259,18 +259,18 @@ export class OfferMemory {
     this.#kv = kv;
   }
 
-  async read(server: { readonly name: string; readonly digest: string }): Promise<Offers | undefined> {
+  async read(server: { readonly name: string; readonly digest: string }): Promise<ListedFeatures | undefined> {
     const text = await this.#kv.get(keyOf(server));
     if (text === undefined) return undefined;
     try {
       const offers: unknown = JSON.parse(text);
-      return shape(offers, "offers") === undefined ? (offers as Offers) : undefined;
+      return shape(offers, "offers") === undefined ? (offers as ListedFeatures) : undefined;
     } catch {
       return undefined;
     }
   }
 
-  async keep(server: { readonly name: string; readonly digest: string }, offers: Offers): Promise<void> {
+  async keep(server: { readonly name: string; readonly digest: string }, offers: ListedFeatures): Promise<void> {
     const text = JSON.stringify(offers);
     if (text.length <= maxStoredChars) await this.#kv.set(keyOf(server), text);
   }

@@ -1,11 +1,11 @@
 import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
-import { Pace } from "./load-lists.ts";
+import { Throttle } from "./load-lists.ts";
 
 test("however often work is wanted, it is done one at a time, with pauses, and once more after the last wish", async () => {
   const clock = createClock();
   const begun: number[] = [];
-  const pace = new Pace(clock, async () => {
+  const pace = new Throttle(clock, async () => {
     begun.push(clock.now());
     await new Promise<void>((resolve) => clock.after(100, resolve));
   });
@@ -24,7 +24,7 @@ test("however often work is wanted, it is done one at a time, with pauses, and o
 test("after the end nothing is done any more", async () => {
   const clock = createClock();
   let count = 0;
-  const pace = new Pace(clock, async () => {
+  const pace = new Throttle(clock, async () => {
     count += 1;
   });
   pace.want();
@@ -38,7 +38,7 @@ test("after the end nothing is done any more", async () => {
 test("what is wanted while work is done is done once more, after a pause", async () => {
   const clock = createClock();
   const begun: number[] = [];
-  const pace = new Pace(clock, async () => {
+  const pace = new Throttle(clock, async () => {
     begun.push(clock.now());
     await new Promise<void>((resolve) => clock.after(10, resolve));
   });

@@ -3,7 +3,7 @@ import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
 
 /** What one server offers, as it says. */
-export interface Offers {
+export interface ListedFeatures {
   readonly tools: readonly Tool[];
   readonly prompts: readonly Prompt[];
   readonly resources: readonly Resource[];
@@ -12,10 +12,10 @@ export interface Offers {
 }
 
 /** The lists that change together. */
-export type OfferKind = "tools" | "prompts" | "resources";
+export type FeatureKind = "tools" | "prompts" | "resources";
 
 /** How much of what a server offers is looked at. */
-export interface OfferLimits {
+export interface FeatureLimits {
   /** Of each list; 2,000 unless said. */
   readonly maxItems?: number;
   /** Characters of JSON of each list; 4 Mi unless said. */
@@ -25,15 +25,15 @@ export interface OfferLimits {
 const noResources = { resources: [], templates: [] };
 
 /** What is known of a server before anything is. */
-export const nothing: Offers = { tools: [], prompts: [], ...noResources };
+export const nothing: ListedFeatures = { tools: [], prompts: [], ...noResources };
 
 /** Reads the lists of one kind. `warn` hears what was left out, and why. */
 export async function readOffers(
   client: Client,
-  kind: OfferKind,
-  limits: OfferLimits,
+  kind: FeatureKind,
+  limits: FeatureLimits,
   warn: (what: string) => void,
-): Promise<Partial<Offers>> {
+): Promise<Partial<ListedFeatures>> {
   if (client.server.capabilities[kind] === undefined) return kind === "resources" ? noResources : { [kind]: [] };
   const read = <T>(what: string, items: AsyncIterable<T>, keyOf: (item: T) => string) =>
     readList(items, keyOf, limits, (why) => warn(`${what}: ${why}`));
@@ -51,7 +51,7 @@ export async function readOffers(
 async function readList<T>(
   items: AsyncIterable<T>,
   keyOf: (item: T) => string,
-  { maxItems = 2_000, maxChars = 4 * 1024 * 1024 }: OfferLimits,
+  { maxItems = 2_000, maxChars = 4 * 1024 * 1024 }: FeatureLimits,
   warn: (why: string) => void,
 ): Promise<T[]> {
   const list = new Map<string, T>();
@@ -82,7 +82,7 @@ async function readList<T>(
 const shortestPauseMs = 250;
 
 /** Does some work again whenever it is wanted, one at a time and with pauses between: however often it is wanted. */
-export class Pace {
+export class Throttle {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
   #isBusy = false;

@@ -1,7 +1,7 @@
-import type { RawEntry, WrittenWay } from "./written.ts";
+import type { ConfiguredTarget, RawEntry } from "./written.ts";
 
 /** What no system would take, seen before anything is started; without the values, which may be secrets. */
-export function checkWay(way: WrittenWay, { source }: RawEntry): string | undefined {
+export function checkWay(way: ConfiguredTarget, { source }: RawEntry): string | undefined {
   const reason = "command" in way ? checkCommand(way) : (checkAddress(way.url) ?? checkHeaders(way.headers ?? {}));
   return reason === undefined ? undefined : `${source.path} in ${source.file}: ${reason}`;
 }
@@ -11,7 +11,7 @@ function checkCommand({
   args = [],
   cwd = "",
   env = {},
-}: Extract<WrittenWay, { command: string }>): string | undefined {
+}: Extract<ConfiguredTarget, { command: string }>): string | undefined {
   if (command.trim() === "") return "expected a command, got an empty one";
   if ([command, cwd, ...args, ...Object.values(env)].some((text) => text.includes("\0"))) {
     return "expected texts without the character 0";

@@ -11,7 +11,7 @@ import type { ConfigFormat } from "./written.ts";
 export type PlaceFolder = "project" | "home" | "appData" | "xdg" | "system";
 
 /** Where a product keeps a file. */
-export interface Place {
+export interface ConfigLocation {
   readonly folder: PlaceFolder;
   /** With `/` between names, on every system. */
   readonly path: string;
@@ -22,7 +22,7 @@ export interface Place {
 export interface Convention {
   readonly product: string;
   readonly format: ConfigFormat;
-  readonly places: readonly Place[];
+  readonly places: readonly ConfigLocation[];
   /** Where the servers are; the first is where they are written. */
   readonly at: readonly Path[];
   /** The servers are a list whose items have names. */
@@ -43,10 +43,10 @@ export interface Convention {
 
 const mcpServers: Path = ["mcpServers"];
 const has = (path: Path) => (content: Table) => isTable(valueAt(content, path));
-const project = (path: string): Place => ({ folder: "project", path });
-const home = (path: string): Place => ({ folder: "home", path });
-const appData = (path: string): Place => ({ folder: "appData", path });
-const system = (path: string, platforms: readonly string[]): Place => ({ folder: "system", path, platforms });
+const project = (path: string): ConfigLocation => ({ folder: "project", path });
+const home = (path: string): ConfigLocation => ({ folder: "home", path });
+const appData = (path: string): ConfigLocation => ({ folder: "appData", path });
+const system = (path: string, platforms: readonly string[]): ConfigLocation => ({ folder: "system", path, platforms });
 const notWindows: readonly string[] = ["linux", "darwin"];
 
 /** Every convention that is read; where contents could be of several, the first counts. */
@@ -269,13 +269,13 @@ export function conventionOf(product: string): Convention | undefined {
 interface Recognised {
   readonly convention: Convention;
   /** Absent where only the file's own name is that of a product. */
-  readonly place?: Place;
+  readonly place?: ConfigLocation;
 }
 
 /** Whose file this is by its name: the longest place that fits, or a name that only one product uses. */
 export function recognise(file: string): Recognised | undefined {
   const path = `/${file.replaceAll("\\", "/")}`;
-  let best: { readonly convention: Convention; readonly place: Place } | undefined;
+  let best: { readonly convention: Convention; readonly place: ConfigLocation } | undefined;
   const byName = new Set<Convention>();
   for (const convention of conventions) {
     for (const place of convention.places) {

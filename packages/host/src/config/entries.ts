@@ -6,7 +6,7 @@ import { Members } from "./members.ts";
 import { readHeaders, readOAuth, readRoots } from "./network-members.ts";
 import type { Names, Shape, TypeNames } from "./shapes.ts";
 import { isTable, kindOf, type Path, printPath } from "./value.ts";
-import type { ConfigLevel, RawEntry, WrittenWay } from "./written.ts";
+import type { ConfigLevel, ConfiguredTarget, RawEntry } from "./written.ts";
 
 /** Whose entry it is, and where it was found. */
 export interface EntryOrigin {
@@ -61,7 +61,7 @@ export function checkName(name: string, path: Path, members: Members): void {
   if (name.length > limits.nameChars) members.fail(path, `expected a name of at most ${limits.nameChars} characters`);
 }
 
-function readWay(members: Members, shape: Shape, path: Path): WrittenWay {
+function readWay(members: Members, shape: Shape, path: Path): ConfiguredTarget {
   const command = readCommand(members, shape);
   const url = members.text(shape.url);
   const kind = kindOfWay(members, shape, path, command !== undefined, url !== undefined);

@@ -5,13 +5,13 @@ import { parseEnvFile } from "./env-file.ts";
 import { Expansion } from "./expansion.ts";
 import { shapes } from "./shapes.ts";
 import type {
+  ConfigInput,
+  ConfiguredCommand,
+  ConfiguredHttp,
+  ConfiguredOAuth,
   ConfiguredServer,
-  InputRequest,
   RawEntry,
   ReadEnvFile,
-  WrittenCommand,
-  WrittenHttp,
-  WrittenOAuth,
 } from "./written.ts";
 
 /** What is put in for placeholders. */
@@ -20,7 +20,7 @@ export interface ExpandOptions {
   /** Answers that are known already, by id. */
   readonly inputs?: { readonly [id: string]: string };
   /** Asks the user for a value; undefined when there is none. */
-  readonly input?: (request: InputRequest, entry: RawEntry) => Promise<string | undefined>;
+  readonly input?: (request: ConfigInput, entry: RawEntry) => Promise<string | undefined>;
   readonly userHome?: string;
   /** The folder of the project; servers of a project's file run in it unless they say where. */
   readonly workspaceFolder?: string;
@@ -54,11 +54,11 @@ export async function expandEntry(raw: RawEntry, options: ExpandOptions): Promis
 
 async function expandCommand(
   { source }: RawEntry,
-  written: WrittenCommand,
+  written: ConfiguredCommand,
   expansion: Expansion,
   more: ReadonlyMap<string, string> | undefined,
   { workspaceFolder }: ExpandOptions,
-): Promise<WrittenCommand> {
+): Promise<ConfiguredCommand> {
   const shape = conventionOf(source.product)?.shape ?? shapes.portable;
   const argsAt = shape.args[0];
   const env = new Map(more);
@@ -81,7 +81,11 @@ async function expandCommand(
   };
 }
 
-async function expandHttp({ source }: RawEntry, written: WrittenHttp, expansion: Expansion): Promise<WrittenHttp> {
+async function expandHttp(
+  { source }: RawEntry,
+  written: ConfiguredHttp,
+  expansion: Expansion,
+): Promise<ConfiguredHttp> {
   const shape = conventionOf(source.product)?.shape ?? shapes.portable;
   const url = await expansion.expand(written.url, [shape.url[0] ?? ""]);
   const headers = new Map<string, string>();
@@ -91,7 +95,7 @@ async function expandHttp({ source }: RawEntry, written: WrittenHttp, expansion:
   return { ...written, url, ...(headers.size > 0 ? { headers: Object.fromEntries(headers) } : {}) };
 }
 
-async function expandOAuth(oauth: WrittenOAuth, expansion: Expansion): Promise<WrittenOAuth> {
+async function expandOAuth(oauth: ConfiguredOAuth, expansion: Expansion): Promise<ConfiguredOAuth> {
   const { clientId, clientSecret } = oauth;
   return {
     ...oauth,

@@ -5,15 +5,15 @@ export { type ParseOptions, parseConfig } from "./parse.ts";
 export { describeForTrust, type TrustLine, type TrustSubject, trustDigest } from "./trust.ts";
 export type {
   ConfigFormat,
+  ConfigInput,
   ConfigLevel,
   ConfigScope,
+  ConfiguredCommand,
+  ConfiguredHttp,
+  ConfiguredOAuth,
   ConfiguredServer,
-  InputRequest,
+  ConfiguredTarget,
   ParsedConfig,
   RawEntry,
   ReadEnvFile,
-  WrittenCommand,
-  WrittenHttp,
-  WrittenOAuth,
-  WrittenWay,
 } from "./written.ts";

@@ -3,14 +3,14 @@ import { Members } from "./members.ts";
 import { readParts, type Syntax } from "./placeholders.ts";
 import type { Shape } from "./shapes.ts";
 import { isTable, type Path, valueAt } from "./value.ts";
-import type { InputRequest, RawEntry } from "./written.ts";
+import type { ConfigInput, RawEntry } from "./written.ts";
 
 /** What a file asks its user for, by id; `undefined` where the answer would come from a command. */
-export type FileInputs = ReadonlyMap<string, InputRequest | undefined>;
+export type FileInputs = ReadonlyMap<string, ConfigInput | undefined>;
 
 /** The questions at this place of a file. */
 export function readInputs(content: unknown, path: Path | undefined, file: string): FileInputs {
-  const inputs = new Map<string, InputRequest | undefined>();
+  const inputs = new Map<string, ConfigInput | undefined>();
   const list = path && valueAt(content, path);
   if (!path || !Array.isArray(list)) return inputs;
   for (const [index, item] of list.slice(0, 1_000).entries()) {
@@ -24,7 +24,7 @@ export function readInputs(content: unknown, path: Path | undefined, file: strin
 }
 
 /** A question of any product: they agree on most names. */
-export function toRequest(id: string, members: Members): InputRequest {
+export function toRequest(id: string, members: Members): ConfigInput {
   const description = members.text(["description"]) ?? members.text(["title"]);
   const isSecret = members.flag(["password", "isSecret", "sensitive"]) === true;
   const options = members.find(["options", "choices"])?.value;
@@ -49,10 +49,10 @@ export function collectInputs(
   { convention, inputs, path }: EntryOrigin,
   members: Members,
   shape: Shape,
-): readonly InputRequest[] {
+): readonly ConfigInput[] {
   const own = ownQuestions(members, shape);
   const mayBeUnknown = !convention.inputsAt && !shape.questions;
-  const used = new Map<string, InputRequest>();
+  const used = new Map<string, ConfigInput>();
   for (const text of stringsOf(entry)) {
     for (const part of readParts(text, convention.syntax)) {
       if ("text" in part || part.placeholder?.kind !== "input") continue;
@@ -68,7 +68,7 @@ export function collectInputs(
 }
 
 function ownQuestions(members: Members, shape: Shape): FileInputs {
-  const own = new Map<string, InputRequest>();
+  const own = new Map<string, ConfigInput>();
   const found = members.find(shape.questions);
   if (!isTable(found?.value)) return own;
   for (const [id, question] of Object.entries(found.value)) {

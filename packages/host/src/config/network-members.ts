@@ -1,7 +1,7 @@
 import type { Members } from "./members.ts";
 import type { Shape } from "./shapes.ts";
 import { isTable } from "./value.ts";
-import type { WrittenOAuth } from "./written.ts";
+import type { ConfiguredOAuth } from "./written.ts";
 
 /** The headers of an entry, those that come from variables included. */
 export function readHeaders(members: Members, shape: Shape): Map<string, string> {
@@ -31,7 +31,7 @@ const oauthNames = {
 } as const;
 
 /** A client that the user has registered by hand. */
-export function readOAuth(members: Members, shape: Shape): WrittenOAuth | undefined {
+export function readOAuth(members: Members, shape: Shape): ConfiguredOAuth | undefined {
   const found = members.find(shape.oauth);
   if (!found || typeof found.value === "boolean") return undefined;
   const inner = members.below(found);

@@ -2,7 +2,7 @@ import { type EntryOrigin, toRaw } from "./entries.ts";
 import { toRequest } from "./inputs.ts";
 import { Members } from "./members.ts";
 import { isTable, kindOf, type Path, type Table } from "./value.ts";
-import type { InputRequest, RawEntry, WrittenWay } from "./written.ts";
+import type { ConfigInput, ConfiguredTarget, RawEntry } from "./written.ts";
 
 /** How a package of each registry is run, before and after its name and version. */
 const runners: { readonly [registryType: string]: Runner } = {
@@ -39,7 +39,7 @@ class Description {
   readonly #origin: EntryOrigin;
   readonly #table: Table;
   readonly #members: Members;
-  readonly #inputs = new Map<string, InputRequest>();
+  readonly #inputs = new Map<string, ConfigInput>();
 
   constructor(value: unknown, origin: EntryOrigin) {
     this.#origin = origin;
@@ -64,7 +64,7 @@ class Description {
     return toRaw(this.#origin, { written, settings: {}, inputs: [...this.#inputs.values()] }, this.#members);
   }
 
-  #command(): WrittenWay {
+  #command(): ConfiguredTarget {
     const type = this.#members.text(["registryType", "registry_type", "registry_name"]) ?? "";
     const runner = Object.hasOwn(runners, type) ? runners[type] : undefined;
     if (!runner) {
@@ -99,7 +99,7 @@ class Description {
     return { command: runner.command, args, ...(env.length > 0 ? { env: Object.fromEntries(env) } : {}) };
   }
 
-  #address(table: Table): WrittenWay {
+  #address(table: Table): ConfiguredTarget {
     const headers = this.#named("headers");
     const url = typeof table["url"] === "string" ? this.#template(table["url"], table["variables"]) : "";
     if (url === "") this.#members.fail([...this.#origin.path, "url"], "expected an address, got none");

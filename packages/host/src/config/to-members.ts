@@ -4,7 +4,7 @@ import { type Convention, conventionOf } from "./conventions.ts";
 import { printParts, readParts, type Syntax } from "./placeholders.ts";
 import type { Names, Shape } from "./shapes.ts";
 import { type Table, toTable } from "./value.ts";
-import { isConfigured, type WrittenOAuth } from "./written.ts";
+import { type ConfiguredOAuth, isConfigured } from "./written.ts";
 
 /** What a file of this convention says of an entry; members of the old one that mean nothing to us are kept. */
 export function toMembers(entry: ServerEntry, convention: Convention, old: Table | undefined): Table {
@@ -98,7 +98,7 @@ function switchMember({ disabled = false }: ServerSettings, shape: Shape): [stri
   return shape.disabled?.length ? named(shape.disabled, true) : named(shape.enabled, false);
 }
 
-function oauthMembers(oauth: WrittenOAuth, { oauthNames }: Shape, print: Translator["print"]): Table {
+function oauthMembers(oauth: ConfiguredOAuth, { oauthNames }: Shape, print: Translator["print"]): Table {
   const members = Object.entries(oauth);
   return toTable(
     members.map(([name, value]) => [oauthNames?.[name] ?? name, typeof value === "string" ? print(value) : value]),

@@ -10,7 +10,7 @@ export type ConfigScope = "managed" | "project" | "user";
 export type ConfigLevel = ConfigScope | "local";
 
 /** A value that a user has to give, as a file describes it. */
-export interface InputRequest {
+export interface ConfigInput {
   readonly id: string;
   readonly description?: string;
   /** Not to be shown while it is typed, nor kept in the clear. */
@@ -21,7 +21,7 @@ export interface InputRequest {
 }
 
 /** A client that is registered with the authorization server of an HTTP server. */
-export interface WrittenOAuth {
+export interface ConfiguredOAuth {
   readonly clientId?: string;
   readonly clientSecret?: string;
   /** The port of this machine that it is registered to be sent back to. */
@@ -32,7 +32,7 @@ export interface WrittenOAuth {
 }
 
 /** A command as it is written, with its placeholders. */
-export interface WrittenCommand {
+export interface ConfiguredCommand {
   readonly command: string;
   readonly args?: readonly string[];
   readonly cwd?: string;
@@ -40,27 +40,27 @@ export interface WrittenCommand {
 }
 
 /** An address as it is written, with its placeholders. */
-export interface WrittenHttp {
+export interface ConfiguredHttp {
   readonly url: string;
   readonly headers?: { readonly [name: string]: string };
   readonly legacySse?: boolean;
 }
 
-export type WrittenWay = WrittenCommand | WrittenHttp;
+export type ConfiguredTarget = ConfiguredCommand | ConfiguredHttp;
 
 /** One server of a file before its variables are put in. */
 export interface RawEntry {
   readonly name: string;
-  readonly written: WrittenWay;
+  readonly written: ConfiguredTarget;
   readonly settings: ServerSettings;
   readonly source: Extract<Source, { kind: "file" }>;
   readonly level: ConfigLevel;
   /** A file with more environment variables, as it is written. */
   readonly envFile?: string;
-  readonly oauth?: WrittenOAuth;
+  readonly oauth?: ConfiguredOAuth;
   readonly roots?: readonly string[];
   /** What the placeholders of this entry ask a user for. */
-  readonly inputs: readonly InputRequest[];
+  readonly inputs: readonly ConfigInput[];
   /** What the file says that is not done, each a sentence. */
   readonly notes: readonly string[];
   /** What is wrong with it as it is written. */
@@ -79,13 +79,13 @@ export interface ReadEnvFile {
 
 /** An entry that came from a file, ready for a host. */
 export interface ConfiguredServer extends ServerEntry {
-  readonly written: WrittenWay;
+  readonly written: ConfiguredTarget;
   readonly source: Extract<Source, { kind: "file" }>;
   /** As it was read; `expandEntry` takes it again when there is more to put in, such as answers. */
   readonly raw: RawEntry;
   readonly envFile?: ReadEnvFile;
   /** With its variables put in. */
-  readonly oauth?: WrittenOAuth;
+  readonly oauth?: ConfiguredOAuth;
   /** Entries of the same name in other files, which it takes the place of. */
   readonly hides?: readonly Source[];
   /** Another server whose name could be taken for this one. */

@@ -1,10 +1,10 @@
 export { type HostInspection, inspectHost } from "./address.ts";
 export { type DisplayOptions, type DisplayValueOptions, display, displayValue } from "./escape.ts";
 export {
-  type Finding,
-  type FindingKind,
   findSuspicious,
   lookalike,
+  type SuspicionKind,
   type SuspicionOptions,
+  type SuspiciousText,
   skeletonOf,
 } from "./suspicious.ts";

@@ -1,7 +1,7 @@
 import { display } from "./escape.ts";
 
 /** What a text is suspected of. */
-export type FindingKind =
+export type SuspicionKind =
   | "hidden-characters"
   | "secrecy"
   | "override"
@@ -13,8 +13,8 @@ export type FindingKind =
   | "padding";
 
 /** A place in a text that a person should read before trusting it. */
-export interface Finding {
-  readonly kind: FindingKind;
+export interface SuspiciousText {
+  readonly kind: SuspicionKind;
   /** Where it begins, in characters. */
   readonly at: number;
   /** What stands there, escaped. */
@@ -32,7 +32,7 @@ export interface SuspicionOptions {
  * Looks for the usual shapes of instructions that are meant for a model and not for its user. It only warns: a text
  * without findings may still be hostile, and one with findings may be honest.
  */
-export function findSuspicious(text: string, options: SuspicionOptions = {}): Finding[] {
+export function findSuspicious(text: string, options: SuspicionOptions = {}): SuspiciousText[] {
   // Beyond this nobody describes a tool; what follows is shown to the user all the same.
   const looked = text.slice(0, maxLooked);
   const plain = looked
@@ -40,7 +40,7 @@ export function findSuspicious(text: string, options: SuspicionOptions = {}): Fi
     .replace(/[\p{DI}\p{Cf}]/gu, "")
     // Two patterns of blanks that meet would try every place of a long gap against every other.
     .replace(longGap, (gap) => gap.slice(0, maxGap));
-  const findings: Finding[] = [];
+  const findings: SuspiciousText[] = [];
   for (const { kind, why, pattern, raw } of shapes) {
     const place = (raw === true ? looked : plain).match(pattern);
     if (place) findings.push(toFinding(kind, why, place.index ?? 0, place[0]));
@@ -57,7 +57,7 @@ const maxGap = 32;
 const longGap = new RegExp(String.raw`\s{${maxGap + 1},}`, "g");
 
 interface Shape {
-  readonly kind: FindingKind;
+  readonly kind: SuspicionKind;
   readonly why: string;
   /** Without nested repetition, so that a long text takes no longer than its length. */
   readonly pattern: RegExp;
@@ -136,7 +136,7 @@ const shapes: readonly Shape[] = [
   },
 ];
 
-function toFinding(kind: FindingKind, why: string, at: number, found: string): Finding {
+function toFinding(kind: SuspicionKind, why: string, at: number, found: string): SuspiciousText {
   return { kind, at, excerpt: display(found, { maxChars: 120 }), why };
 }
 

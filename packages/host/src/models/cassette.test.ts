@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { parseRecordings, type Recording, record, replay } from "./cassette.ts";
+import { parseRecordings, type Recording, recordModel, replay } from "./cassette.ts";
 import { complete } from "./complete.ts";
-import { scripted } from "./scripted.ts";
+import { scriptedModel } from "./scripted.ts";
 
 const asking = (text: string, more: object = {}) => ({
   messages: [{ role: "user" as const, content: { type: "text" as const, text } }],
@@ -11,8 +11,8 @@ const asking = (text: string, more: object = {}) => ({
 
 async function recorded(...texts: string[]): Promise<Recording[]> {
   const kept: Recording[] = [];
-  const model = record(
-    scripted(texts.map((text, index) => ({ say: `${text} ${index}` }))),
+  const model = recordModel(
+    scriptedModel(texts.map((text, index) => ({ say: `${text} ${index}` }))),
     (one) => void kept.push(one),
   );
   for (const text of texts) await complete(model, asking(text, { signal: new AbortController().signal }));
@@ -52,7 +52,7 @@ test("a request that was not recorded fails and names what differs from the clos
 
 test("the request is kept as it was when it was asked, and only once the turn is over", async () => {
   const kept: Recording[] = [];
-  const model = record(scripted([{ say: "one two" }, { say: "one two" }]), (one) => void kept.push(one));
+  const model = recordModel(scriptedModel([{ say: "one two" }, { say: "one two" }]), (one) => void kept.push(one));
   const request = asking("a");
   for await (const event of model.stream(request)) {
     request.messages.push(...asking("later").messages);

@@ -15,7 +15,7 @@ export interface Recording {
 }
 
 /** The same model, of which each turn that ends is kept: `record(model, (turn) => appendFile(file, …))`. */
-export function record(model: Model, keep: (recording: Recording) => void | Promise<void>): Model {
+export function recordModel(model: Model, keep: (recording: Recording) => void | Promise<void>): Model {
   return {
     id: model.id,
     capabilities: model.capabilities,

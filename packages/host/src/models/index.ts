@@ -1,5 +1,5 @@
 export { type AnthropicOptions, anthropic } from "./anthropic/anthropic.ts";
-export { parseRecordings, type Recording, type ReplayOptions, record, replay } from "./cassette.ts";
+export { parseRecordings, type Recording, type ReplayOptions, recordModel, replay } from "./cassette.ts";
 export { chooseModel } from "./choose.ts";
 export { complete } from "./complete.ts";
 export { demo } from "./demo/demo.ts";
@@ -17,9 +17,9 @@ export type {
   ModelTraits,
   TextEvent,
   ThinkingEvent,
+  TokenUsage,
   ToolEvent,
   UnreadableToolEvent,
-  Usage,
 } from "./model.ts";
 export { type ModelNeeds, needsOf } from "./needs.ts";
 export { type OpenAiOptions, openaiCompatible } from "./openai/openai.ts";
@@ -29,8 +29,8 @@ export {
   type ScriptedCall,
   type ScriptedModel,
   type ScriptedOptions,
-  scripted,
-  type Turn,
+  type ScriptedTurn,
+  scriptedModel,
   type TurnMatch,
 } from "./scripted.ts";
 export { type CountTokens, type Estimable, estimateTokens } from "./tokens.ts";

@@ -82,7 +82,7 @@ export interface EndEvent {
   readonly type: "end";
   /** `endTurn`, `toolUse`, `maxTokens`, `stopSequence`, or a word of the provider such as `refusal`. */
   readonly stopReason: string;
-  readonly usage?: Usage;
+  readonly usage?: TokenUsage;
   /** Which model it was, in the words of its provider. */
   readonly model: string;
 }
@@ -91,7 +91,7 @@ export interface EndEvent {
 export type ModelEvent = TextEvent | ThinkingEvent | ToolEvent | UnreadableToolEvent | EndEvent;
 
 /** What a turn has cost. */
-export interface Usage {
+export interface TokenUsage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
 }
@@ -103,6 +103,6 @@ export interface ModelReply {
   /** Calls that cannot be made, because their arguments are no JSON object. */
   readonly unreadable: readonly UnreadableToolEvent[];
   readonly stopReason: string;
-  readonly usage?: Usage;
+  readonly usage?: TokenUsage;
   readonly model: string;
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { demo } from "./demo/demo.ts";
 import { echo } from "./echo.ts";
 import { answerSampling } from "./sampling.ts";
-import { scripted } from "./scripted.ts";
+import { scriptedModel } from "./scripted.ts";
 
 const params = (more: Partial<CreateMessageParams> = {}): CreateMessageParams => ({
   messages: [{ role: "user", content: { type: "text", text: "Hello there" } }],
@@ -27,12 +27,12 @@ test("one block is an answer that every revision takes", async () => {
 });
 
 test("a model that says nothing answers with empty text", async () => {
-  const { content } = await answerSampling(scripted([{}]), params());
+  const { content } = await answerSampling(scriptedModel([{}]), params());
   expect(content).toEqual({ type: "text", text: "" });
 });
 
 test("text and calls are a list", async () => {
-  const model = scripted([{ say: "Let me look", call: { name: "look" } }]);
+  const model = scriptedModel([{ say: "Let me look", call: { name: "look" } }]);
   const { content, stopReason } = await answerSampling(model, params({ tools: [tool] }));
   expect(content).toEqual([
     { type: "text", text: "Let me look" },
@@ -42,7 +42,7 @@ test("text and calls are a list", async () => {
 });
 
 test("the model is asked for all that the server says, and nothing else", async () => {
-  const model = scripted([{ say: "ok" }]);
+  const model = scriptedModel([{ say: "ok" }]);
   const { signal } = new AbortController();
   const asked = params({
     systemPrompt: "Be brief",
@@ -78,7 +78,7 @@ test("bounds and stop sequences hold for models that speak by rule", async () =>
 });
 
 test("a model that lacks what is asked for is not asked", async () => {
-  const model = scripted([], { capabilities: { tools: false, images: false } });
+  const model = scriptedModel([], { capabilities: { tools: false, images: false } });
   await expect(answerSampling(model, params({ tools: [tool] }))).rejects.toMatchObject({
     code: "capability-missing",
     message: expect.stringContaining("without tools"),
@@ -87,7 +87,7 @@ test("a model that lacks what is asked for is not asked", async () => {
 });
 
 test("a call that cannot be read is a failure, not an answer", async () => {
-  const model = scripted([{ call: { name: "look", unreadable: "{oops" } }]);
+  const model = scriptedModel([{ call: { name: "look", unreadable: "{oops" } }]);
   await expect(answerSampling(model, params({ tools: [tool] }))).rejects.toMatchObject({
     code: "model-failed",
     message: expect.stringContaining("called look with arguments that are no JSON object"),

@@ -1,13 +1,13 @@
 import type { CreateMessageParams, CreateMessageResult } from "portolan";
 import { PortolanError } from "portolan";
 import { complete } from "./complete.ts";
-import type { Model, ModelRequest, Usage } from "./model.ts";
+import type { Model, ModelRequest, TokenUsage } from "./model.ts";
 import { checkNeeds, needsOf } from "./needs.ts";
 
 export interface AnswerSamplingOptions {
   readonly signal?: AbortSignal | undefined;
   /** Hears what the answer has cost, where the model says. */
-  readonly onUsage?: ((usage: Usage) => void) | undefined;
+  readonly onUsage?: ((usage: TokenUsage) => void) | undefined;
 }
 
 /** Answers a server's `sampling/createMessage` with a model; nothing but what the params say reaches it. */

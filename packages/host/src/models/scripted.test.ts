@@ -2,7 +2,7 @@ import type { SamplingMessage } from "portolan";
 import { expect, test } from "vitest";
 import { complete } from "./complete.ts";
 import type { ModelEvent } from "./model.ts";
-import { scripted } from "./scripted.ts";
+import { scriptedModel } from "./scripted.ts";
 
 const user = (text: string): SamplingMessage => ({ role: "user", content: { type: "text", text } });
 const answered = (text: string): SamplingMessage[] => [
@@ -13,7 +13,7 @@ const answered = (text: string): SamplingMessage[] => [
 const ask = (...messages: SamplingMessage[]) => ({ messages, maxTokens: 100 });
 
 test("turns are taken in order, each when it fits", async () => {
-  const model = scripted([
+  const model = scriptedModel([
     { when: { user: /^hi$/g }, call: { name: "read", input: { path: "a" } } },
     { when: { tool: "read", result: "milk" }, say: "You need milk." },
     { say: "Bye" },
@@ -31,7 +31,7 @@ test("turns are taken in order, each when it fits", async () => {
 });
 
 test("a request that does not fit fails, and names the turn and what came", async () => {
-  const model = scripted([{ when: { user: "weather", system: /brief/ }, call: { name: "forecast" } }]);
+  const model = scriptedModel([{ when: { user: "weather", system: /brief/ }, call: { name: "forecast" } }]);
   const message =
     'The script of scripted expects turn 1, which is to call forecast on user "weather" and system /brief/; what came: the user said "hello"';
   await expect(complete(model, ask(user("hello")))).rejects.toMatchObject({ code: "model-failed", message });
@@ -39,7 +39,7 @@ test("a request that does not fit fails, and names the turn and what came", asyn
 });
 
 test("a request after the last turn fails, and says so", async () => {
-  const model = scripted([]);
+  const model = scriptedModel([]);
   await expect(complete(model, ask(...answered("Buy milk")))).rejects.toThrow(
     'has no turn left after 0; what came: read answered "Buy milk"',
   );
@@ -47,7 +47,7 @@ test("a request after the last turn fails, and says so", async () => {
 });
 
 test("a turn that repeats serves whatever the next one does not fit", async () => {
-  const model = scripted([
+  const model = scriptedModel([
     { when: { user: "first" }, say: "1" },
     { when: { user: "sum up" }, say: "In short", repeat: true },
     { when: { user: "second" }, say: "2" },
@@ -68,7 +68,7 @@ test("a turn that repeats serves whatever the next one does not fit", async () =
 
 test("a turn thinks, speaks, calls several tools and fails as it is told", async () => {
   const fail = new Error("the line is dead");
-  const model = scripted([
+  const model = scriptedModel([
     {
       think: "hm",
       say: "a b",
@@ -94,7 +94,10 @@ test("a turn thinks, speaks, calls several tools and fails as it is told", async
 });
 
 test("usage is what the turn would cost, or what the script says", async () => {
-  const model = scripted([{ say: "x".repeat(36) }, { say: "a", usage: { outputTokens: 99 }, stopReason: "maxTokens" }]);
+  const model = scriptedModel([
+    { say: "x".repeat(36) },
+    { say: "a", usage: { outputTokens: 99 }, stopReason: "maxTokens" },
+  ]);
   const first = await complete(model, ask(user("y".repeat(36))));
   expect(first.usage).toEqual({ inputTokens: 14, outputTokens: 10 });
   expect(await complete(model, ask(user("y")))).toMatchObject({ usage: { outputTokens: 99 }, stopReason: "maxTokens" });

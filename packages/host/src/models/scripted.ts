@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
 import { PortolanError } from "portolan";
 import { createCallIds, lastResults, lastUserText, resultText, toolOf } from "./content.ts";
-import type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelTraits, Usage } from "./model.ts";
+import type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelTraits, TokenUsage } from "./model.ts";
 import { inPieces, usageOf } from "./speech.ts";
 
 /** When a turn is meant: everything that is given must hold. Strings are parts of the text. */
@@ -25,7 +25,7 @@ export interface ScriptedCall {
 }
 
 /** One turn of a script. */
-export interface Turn {
+export interface ScriptedTurn {
   /** Whatever comes, unless given. */
   readonly when?: TurnMatch;
   readonly think?: string;
@@ -34,7 +34,7 @@ export interface Turn {
   /** `toolUse` for calls and `endTurn` otherwise, unless given. */
   readonly stopReason?: string;
   /** Estimated unless given. */
-  readonly usage?: Usage;
+  readonly usage?: TokenUsage;
   /** Thrown after what it says and calls. */
   readonly fail?: Error;
   /** Outside the order: used, as often as it fits, where the next turn does not. */
@@ -55,7 +55,7 @@ export interface ScriptedModel extends Model {
 }
 
 /** A model that takes its turns from a list, each once and in order; a request that does not fit fails and says why. */
-export function scripted(turns: readonly Turn[], options: ScriptedOptions = {}): ScriptedModel {
+export function scriptedModel(turns: readonly ScriptedTurn[], options: ScriptedOptions = {}): ScriptedModel {
   return new Script(turns, options);
 }
 
@@ -65,12 +65,12 @@ class Script implements ScriptedModel {
   readonly traits: ModelTraits;
   readonly notice = "scripted, not a language model";
   readonly requests: ModelRequest[] = [];
-  readonly #turns: readonly Turn[];
-  readonly #repeated: readonly Turn[];
+  readonly #turns: readonly ScriptedTurn[];
+  readonly #repeated: readonly ScriptedTurn[];
   #used = 0;
   #problem: Error | undefined;
 
-  constructor(turns: readonly Turn[], options: ScriptedOptions) {
+  constructor(turns: readonly ScriptedTurn[], options: ScriptedOptions) {
     this.id = options.id ?? "scripted";
     this.capabilities = options.capabilities ?? { tools: true, images: true, audio: true };
     this.traits = options.traits ?? {};
@@ -115,7 +115,7 @@ class Script implements ScriptedModel {
     yield { type: "end", stopReason, usage: turn.usage ?? usageOf(request, events), model: this.id };
   }
 
-  #next(request: ModelRequest): Turn {
+  #next(request: ModelRequest): ScriptedTurn {
     const next = this.#turns[this.#used];
     if (next !== undefined && fits(next, request)) {
       this.#used += 1;
@@ -132,12 +132,12 @@ class Script implements ScriptedModel {
   }
 }
 
-function listOf(call: Turn["call"]): readonly ScriptedCall[] {
+function listOf(call: ScriptedTurn["call"]): readonly ScriptedCall[] {
   if (call === undefined) return [];
   return "name" in call ? [call] : call;
 }
 
-function fits({ when = {} }: Turn, { messages, system }: ModelRequest): boolean {
+function fits({ when = {} }: ScriptedTurn, { messages, system }: ModelRequest): boolean {
   if (when.user !== undefined && !holds(when.user, lastUserText(messages))) return false;
   if (when.system !== undefined && !holds(when.system, system)) return false;
   if (when.tool === undefined && when.result === undefined) return true;
@@ -153,7 +153,7 @@ function holds(expected: string | RegExp, text = ""): boolean {
   return typeof expected === "string" ? text.includes(expected) : text.search(expected) !== -1;
 }
 
-function describe({ when = {}, say, call }: Turn): string {
+function describe({ when = {}, say, call }: ScriptedTurn): string {
   const conditions = Object.entries(when).map(
     ([name, value]) => `${name} ${value instanceof RegExp ? value : quote(value)}`,
   );

@@ -1,4 +1,4 @@
-import type { ModelEvent, ModelRequest, Usage } from "./model.ts";
+import type { ModelEvent, ModelRequest, TokenUsage } from "./model.ts";
 import { cutToTokens, estimateTokens } from "./tokens.ts";
 
 /** A text as a stream of words, as language models have it. */
@@ -7,7 +7,7 @@ export function inPieces(text: string): string[] {
 }
 
 /** What a turn would have cost. */
-export function usageOf(request: ModelRequest, events: readonly ModelEvent[]): Usage {
+export function usageOf(request: ModelRequest, events: readonly ModelEvent[]): TokenUsage {
   const { system = "", messages, tools = [] } = request;
   const said = events.map((event) => {
     switch (event.type) {

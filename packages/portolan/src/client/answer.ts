@@ -14,10 +14,10 @@ import type {
   InputResponse,
   InputResponses,
 } from "../protocol/types/index.ts";
-import { array, type Check, isObject, number, object, oneOf, optional, record, string } from "../schema/shape.ts";
+import { array, isObject, number, object, oneOf, optional, record, type ShapeCheck, string } from "../schema/shape.ts";
 import type { Call } from "./call.ts";
 import { declaredBy } from "./client.ts";
-import type { Wire } from "./connection.ts";
+import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { checkFormAnswer } from "./form-answer.ts";
 import type { Answers, QuestionContext } from "./options.ts";
@@ -26,14 +26,14 @@ import type { Answers, QuestionContext } from "./options.ts";
 const maxOpenQuestions = 100;
 
 /** Answers the server's questions, whether they come as requests or inside results. */
-export class Answering {
-  readonly #wire: Wire;
+export class QuestionAnswerer {
+  readonly #wire: ClientConnection;
   readonly #answers: Answers;
   readonly #open = new Map<RequestId, AbortController>();
   /** Questions that the server no longer wants answered. */
   readonly #unwanted = new WeakSet<AbortController>();
 
-  constructor(wire: Wire, answers: Answers) {
+  constructor(wire: ClientConnection, answers: Answers) {
     this.#wire = wire;
     this.#answers = answers;
   }
@@ -161,7 +161,7 @@ const form = object({
   requestedSchema: object({ type: oneOf("object"), properties: record(record()) }),
 });
 const visit = object({ mode: oneOf("url"), message: string, url: webAddress });
-const blocks: Check = (value, path) => (Array.isArray(value) ? array(block)(value, path) : block(value, path));
+const blocks: ShapeCheck = (value, path) => (Array.isArray(value) ? array(block)(value, path) : block(value, path));
 const media = object({ data: string, mimeType: string });
 /** What is shown to people and counted must be what it says it is. */
 const plainBlocks: Kinds = { text: object({ text: string }), image: media, audio: media };
@@ -171,7 +171,7 @@ const kinds: Kinds = {
   tool_result: object({ toolUseId: string, content: array(resultBlock) }),
 };
 /** Accepts what a server may ask of a model, as far as it is looked at. */
-export const samplingParams: Check = object({
+export const samplingParams: ShapeCheck = object({
   messages: array(object({ role: oneOf("user", "assistant"), content: blocks })),
   maxTokens: number,
   systemPrompt: optional(string),
@@ -179,7 +179,7 @@ export const samplingParams: Check = object({
   tools: optional(array(object({ name: string, description: optional(string), inputSchema: record() }))),
 });
 /** Accepts what a model may say to a server, as far as it is looked at. */
-export const samplingResult: Check = object({ role: oneOf("user", "assistant"), model: string, content: blocks });
+export const samplingResult: ShapeCheck = object({ role: oneOf("user", "assistant"), model: string, content: blocks });
 const methods = ["roots/list", "sampling/createMessage", "elicitation/create"];
 
 /** Refuses a question that is malformed or that the client never said it answers. */
@@ -254,7 +254,7 @@ function danglingTool({ messages }: CreateMessageParams): string | undefined {
   return undefined;
 }
 
-type Kinds = { readonly [type: string]: Check };
+type Kinds = { readonly [type: string]: ShapeCheck };
 
 function block(value: unknown, path: string): string | undefined {
   return object({ type: string })(value, path) ?? checkKind(value, path, kinds);

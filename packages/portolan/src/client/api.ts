@@ -16,7 +16,7 @@ import type {
   ServerCapabilities,
   Tool,
 } from "../protocol/types/index.ts";
-import type { AskingCallOptions, CallOptions } from "./options.ts";
+import type { CallOptions, InteractiveCallOptions } from "./options.ts";
 
 /** The tools of a server's definition, by name; any tool where the definition is not known. */
 export type ToolsOf<S> = S extends { readonly "~tools"?: infer Tools }
@@ -42,7 +42,7 @@ export interface TypedResult<O> extends Omit<CallToolResult, "structuredContent"
 }
 
 /** How much of a list is read before it is taken for endless. */
-export interface ListOptions extends CallOptions {
+export interface ListAllOptions extends CallOptions {
   /** 100,000 unless said otherwise. */
   readonly maxItems?: number;
   /** 10,000 unless said otherwise. */
@@ -50,7 +50,7 @@ export interface ListOptions extends CallOptions {
 }
 
 /** Which changes to hear of. */
-export interface WatchFilter {
+export interface ChangeFilter {
   readonly tools?: boolean;
   readonly prompts?: boolean;
   readonly resources?: boolean;
@@ -65,9 +65,9 @@ export type Change =
   | { readonly kind: "resource"; readonly uri: string };
 
 /** Changes as they come, each kind and each address at most once while nobody looks. */
-export interface Watch extends AsyncIterable<Change>, AsyncDisposable {
+export interface ChangeStream extends AsyncIterable<Change>, AsyncDisposable {
   /** What the server agreed to tell; the rest will not be heard of. */
-  readonly honoured: WatchFilter;
+  readonly honoured: ChangeFilter;
   /** Ends the watch and the iteration. */
   close(): Promise<void>;
 }
@@ -82,24 +82,27 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
   callTool<N extends Names>(
     name: N,
     args?: ArgumentsOf<Tools[N]>,
-    options?: AskingCallOptions & { readonly autoAnswer?: true },
+    options?: InteractiveCallOptions & { readonly autoAnswer?: true },
   ): Promise<TypedResult<OutputOf<Tools[N]>>>;
   callTool<N extends Names>(
     name: N,
     args: ArgumentsOf<Tools[N]> | undefined,
-    options: AskingCallOptions,
+    options: InteractiveCallOptions,
   ): Promise<TypedResult<OutputOf<Tools[N]>> | InputRequiredResult>;
-  readResource(uri: string, options?: AskingCallOptions & { readonly autoAnswer?: true }): Promise<ReadResourceResult>;
-  readResource(uri: string, options: AskingCallOptions): Promise<ReadResourceResult | InputRequiredResult>;
+  readResource(
+    uri: string,
+    options?: InteractiveCallOptions & { readonly autoAnswer?: true },
+  ): Promise<ReadResourceResult>;
+  readResource(uri: string, options: InteractiveCallOptions): Promise<ReadResourceResult | InputRequiredResult>;
   getPrompt(
     name: string,
     args?: { [name: string]: string },
-    options?: AskingCallOptions & { readonly autoAnswer?: true },
+    options?: InteractiveCallOptions & { readonly autoAnswer?: true },
   ): Promise<GetPromptResult>;
   getPrompt(
     name: string,
     args: { [name: string]: string } | undefined,
-    options: AskingCallOptions,
+    options: InteractiveCallOptions,
   ): Promise<GetPromptResult | InputRequiredResult>;
   complete(
     ref: CompletionReference,
@@ -107,17 +110,17 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
     options?: CallOptions & { readonly known?: { [name: string]: string } },
   ): Promise<Completion>;
   /** All pages, one item after the other. */
-  tools(options?: ListOptions): AsyncIterable<Tool>;
-  resources(options?: ListOptions): AsyncIterable<Resource>;
-  templates(options?: ListOptions): AsyncIterable<ResourceTemplate>;
-  prompts(options?: ListOptions): AsyncIterable<Prompt>;
+  tools(options?: ListAllOptions): AsyncIterable<Tool>;
+  resources(options?: ListAllOptions): AsyncIterable<Resource>;
+  templates(options?: ListAllOptions): AsyncIterable<ResourceTemplate>;
+  prompts(options?: ListAllOptions): AsyncIterable<Prompt>;
   /** All pages in one array. */
-  listTools(options?: ListOptions): Promise<Tool[]>;
-  listResources(options?: ListOptions): Promise<Resource[]>;
-  listTemplates(options?: ListOptions): Promise<ResourceTemplate[]>;
-  listPrompts(options?: ListOptions): Promise<Prompt[]>;
+  listTools(options?: ListAllOptions): Promise<Tool[]>;
+  listResources(options?: ListAllOptions): Promise<Resource[]>;
+  listTemplates(options?: ListAllOptions): Promise<ResourceTemplate[]>;
+  listPrompts(options?: ListAllOptions): Promise<Prompt[]>;
   /** Resolves when the server has said what it will tell. */
-  watch(filter: WatchFilter, options?: { readonly signal?: AbortSignal }): Promise<Watch>;
+  watch(filter: ChangeFilter, options?: { readonly signal?: AbortSignal }): Promise<ChangeStream>;
   /** The least severe log message to be sent from now on. */
   setLogLevel(level: LogLevel, options?: CallOptions): Promise<void>;
   /** Tells a stateful server that the roots are others now; a stateless one asks each time. */

@@ -24,7 +24,7 @@ export interface ResponseCacheOptions {
   readonly maxChars?: number;
 }
 
-interface Entry extends CacheKey {
+interface CacheEntry extends CacheKey {
   readonly text: string;
   readonly until: number;
 }
@@ -37,7 +37,7 @@ export function createResponseCache(options: ResponseCacheOptions = {}): Respons
 class MemoryCache implements ResponseCache {
   readonly #maxEntries: number;
   readonly #maxChars: number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, CacheEntry>();
   #chars = 0;
 
   constructor(maxEntries: number, maxChars: number) {
@@ -77,12 +77,12 @@ class MemoryCache implements ResponseCache {
     }
   }
 
-  #add(id: string, entry: Entry): void {
+  #add(id: string, entry: CacheEntry): void {
     this.#entries.set(id, entry);
     this.#chars += entry.text.length;
   }
 
-  #delete(id: string, entry: Entry): void {
+  #delete(id: string, entry: CacheEntry): void {
     this.#entries.delete(id);
     this.#chars -= entry.text.length;
   }

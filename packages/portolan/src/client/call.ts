@@ -2,9 +2,9 @@ import { PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../jsonrpc/message.ts";
 import type { InputRequired } from "../protocol/revision.ts";
 import type { InputResponses } from "../protocol/types/index.ts";
-import { array, type Check, integer, object, optional, record, string } from "../schema/shape.ts";
-import type { Sink } from "./channel-link.ts";
-import type { Wire } from "./connection.ts";
+import { array, integer, object, optional, record, type ShapeCheck, string } from "../schema/shape.ts";
+import type { ResponseSink } from "./channel-link.ts";
+import type { ClientConnection } from "./connection.ts";
 import { pauseFor, type Timed } from "./deadlines.ts";
 import { aborted, cutOff, timedOut, toError } from "./failures.ts";
 import type { WrittenCallOptions } from "./options.ts";
@@ -18,7 +18,7 @@ type Resolve = (result: JsonObject) => void;
 type Reject = (reason: Error) => void;
 
 /** One call from its first request to its result, through any number of rounds of questions. */
-export class Call implements Sink, Timed {
+export class Call implements ResponseSink, Timed {
   readonly method: string;
   /** Its own: `_meta` is written into them. */
   readonly params: JsonObject;
@@ -29,7 +29,7 @@ export class Call implements Sink, Timed {
   inspect: ((result: JsonObject) => void) | undefined;
   /** How often it was sent. */
   rounds = 0;
-  readonly #wire: Wire;
+  readonly #wire: ClientConnection;
   readonly #resolve: Resolve;
   readonly #reject: Reject;
   #totalAt = 0;
@@ -41,7 +41,7 @@ export class Call implements Sink, Timed {
   #questions: AbortController | undefined;
 
   constructor(
-    wire: Wire,
+    wire: ClientConnection,
     method: string,
     params: JsonObject,
     options: WrittenCallOptions,
@@ -227,7 +227,8 @@ function pauseAfter(rounds: number): number {
   return rounds === 1 ? 0 : Math.min(pauseBetweenEmptyRoundsMs * 2 ** (rounds - 2), longestPauseMs);
 }
 
-const page = (member: string, item: Check): Check => object({ [member]: array(item), nextCursor: optional(string) });
+const page = (member: string, item: ShapeCheck): ShapeCheck =>
+  object({ [member]: array(item), nextCursor: optional(string) });
 const named = object({ name: string });
 const typed = object({ type: string });
 
@@ -242,7 +243,7 @@ function toolResult(value: unknown, path: string): string | undefined {
 const anyContent = object({ content: array(typed) });
 
 /** What a result must have for its reader not to fall over; everything else in it is passed on as it came. */
-const shapes: ReadonlyMap<string, Check> = new Map([
+const shapes: ReadonlyMap<string, ShapeCheck> = new Map([
   ["tools/call", toolResult],
   ["tools/list", page("tools", object({ name: string, inputSchema: record() }))],
   ["resources/list", page("resources", object({ uri: string }))],

@@ -16,7 +16,7 @@ class ChannelLink implements Link {
   #wasOpened = false;
   #isClosing = false;
   #events: LinkEvents | undefined;
-  readonly #waiting = new IdTable<Sink>();
+  readonly #waiting = new IdTable<ResponseSink>();
 
   constructor(source: Channel | (() => Channel)) {
     this.#source = source;
@@ -43,11 +43,11 @@ class ChannelLink implements Link {
     });
   }
 
-  exchange(request: RpcRequest, sink: Sink): void {
+  exchange(request: RpcRequest, sink: ResponseSink): void {
     this.#exchange(request.id, request, sink);
   }
 
-  #exchange(id: RequestId, request: RpcRequest | PreparedMessage, sink: Sink): void {
+  #exchange(id: RequestId, request: RpcRequest | PreparedMessage, sink: ResponseSink): void {
     const channel = this.#channel;
     if (!channel) {
       sink.failed(new PortolanError("connection-closed", "The connection is closed"));
@@ -155,7 +155,7 @@ export interface LinkEvents {
 }
 
 /** Hears what becomes of one request; exactly one of both, once, unless the request is cancelled. */
-export interface Sink {
+export interface ResponseSink {
   response(response: RpcResponse): void;
   failed(reason: Error): void;
 }
@@ -170,9 +170,9 @@ export interface Link {
   /** Connects, or connects again after `lost` where that is possible; a link that cannot rejects and says so. */
   open(events: LinkEvents): Promise<void>;
   /** Sends a request. Throws a PortolanError "unserializable" before anything is sent. */
-  exchange(request: RpcRequest, sink: Sink): void;
+  exchange(request: RpcRequest, sink: ResponseSink): void;
   /** Sends a request whose JSON text is known; there where text is what is sent. */
-  exchangeText?: ((id: RequestId, text: string, sink: Sink) => void) | undefined;
+  exchangeText?: ((id: RequestId, text: string, sink: ResponseSink) => void) | undefined;
   /** Gives a request up: its sink hears nothing more, and the server is told where there is a way to. */
   cancel(id: RequestId, reason: string): void;
   notify(notification: RpcNotification): void;

@@ -14,26 +14,26 @@ import type {
   Tool,
 } from "../protocol/types/index.ts";
 import type { compileJsonSchema, JsonSchemaCheck } from "../schema/json-schema.ts";
-import type { Client, ListOptions, ServerProfile, Watch, WatchFilter } from "./api.ts";
+import type { ChangeFilter, ChangeStream, Client, ListAllOptions, ServerProfile } from "./api.ts";
 import type { Call } from "./call.ts";
-import type { Wire } from "./connection.ts";
+import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
 import type { Caching } from "./lists.ts";
-import type { Answers, AskingCallOptions, CallOptions } from "./options.ts";
+import type { Answers, CallOptions, InteractiveCallOptions } from "./options.ts";
 import type { StatefulWatches } from "./watch.ts";
 
-const noOptions: AskingCallOptions = {};
+const noOptions: InteractiveCallOptions = {};
 
 /** A client whose connection is settled. The public face is typed by `Client`; here names and arguments are any. */
 export class ConnectedClient implements AsyncDisposable {
   readonly server: ServerProfile;
   readonly closed: Promise<Error | undefined>;
-  readonly #wire: Wire;
+  readonly #wire: ClientConnection;
   readonly #outputs: Outputs;
   #caching: Promise<Caching> | undefined;
   #watches: StatefulWatches | undefined;
 
-  constructor(wire: Wire, server: ServerProfile) {
+  constructor(wire: ClientConnection, server: ServerProfile) {
     this.#wire = wire;
     this.server = server;
     this.#outputs = new Outputs((warning) => wire.report(warning));
@@ -47,7 +47,7 @@ export class ConnectedClient implements AsyncDisposable {
     });
   }
 
-  callTool(name: string, args: JsonObject = {}, options: AskingCallOptions = noOptions): Promise<JsonObject> {
+  callTool(name: string, args: JsonObject = {}, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
     if (typeof name !== "string") return refuse("callTool", "the name of a tool", name);
     if (typeof args !== "object" || args === null) return refuse(`callTool "${name}"`, "an object of arguments", args);
     const params = { name, arguments: args, _meta: undefined };
@@ -56,7 +56,7 @@ export class ConnectedClient implements AsyncDisposable {
     return check ? this.#callChecked(check, params, options) : this.#callFirst(name, params, options);
   }
 
-  readResource(uri: string, options: AskingCallOptions = noOptions): Promise<JsonObject> {
+  readResource(uri: string, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
     if (typeof uri !== "string") return refuse("readResource", "an address", uri);
     return this.#call("resources/read", { uri, _meta: undefined }, options);
   }
@@ -64,7 +64,7 @@ export class ConnectedClient implements AsyncDisposable {
   getPrompt(
     name: string,
     args: { [name: string]: string } = {},
-    options: AskingCallOptions = noOptions,
+    options: InteractiveCallOptions = noOptions,
   ): Promise<JsonObject> {
     if (typeof name !== "string") return refuse("getPrompt", "the name of a prompt", name);
     return this.#call("prompts/get", { name, arguments: args, _meta: undefined }, options);
@@ -81,39 +81,39 @@ export class ConnectedClient implements AsyncDisposable {
     return completion as Completion;
   }
 
-  tools(options?: ListOptions): AsyncIterable<Tool> {
+  tools(options?: ListAllOptions): AsyncIterable<Tool> {
     return this.#walk("tools/list", "tools", options);
   }
 
-  resources(options?: ListOptions): AsyncIterable<Resource> {
+  resources(options?: ListAllOptions): AsyncIterable<Resource> {
     return this.#walk("resources/list", "resources", options);
   }
 
-  templates(options?: ListOptions): AsyncIterable<ResourceTemplate> {
+  templates(options?: ListAllOptions): AsyncIterable<ResourceTemplate> {
     return this.#walk("resources/templates/list", "resourceTemplates", options);
   }
 
-  prompts(options?: ListOptions): AsyncIterable<Prompt> {
+  prompts(options?: ListAllOptions): AsyncIterable<Prompt> {
     return this.#walk("prompts/list", "prompts", options);
   }
 
-  listTools(options?: ListOptions): Promise<Tool[]> {
+  listTools(options?: ListAllOptions): Promise<Tool[]> {
     return this.#collect("tools/list", "tools", options);
   }
 
-  listResources(options?: ListOptions): Promise<Resource[]> {
+  listResources(options?: ListAllOptions): Promise<Resource[]> {
     return this.#collect("resources/list", "resources", options);
   }
 
-  listTemplates(options?: ListOptions): Promise<ResourceTemplate[]> {
+  listTemplates(options?: ListAllOptions): Promise<ResourceTemplate[]> {
     return this.#collect("resources/templates/list", "resourceTemplates", options);
   }
 
-  listPrompts(options?: ListOptions): Promise<Prompt[]> {
+  listPrompts(options?: ListAllOptions): Promise<Prompt[]> {
     return this.#collect("prompts/list", "prompts", options);
   }
 
-  async watch(filter: WatchFilter, options: { signal?: AbortSignal } = {}): Promise<Watch> {
+  async watch(filter: ChangeFilter, options: { signal?: AbortSignal } = {}): Promise<ChangeStream> {
     const { promised } = await import("./watch.ts");
     const wanted = promised(filter, this.server.capabilities);
     const { revision } = this.#wire;
@@ -144,7 +144,7 @@ export class ConnectedClient implements AsyncDisposable {
     await this.#wire.call(isRequest ? "ping" : "server/discover", {}, options);
   }
 
-  request(method: string, params: JsonObject = {}, options: AskingCallOptions = noOptions): Promise<JsonObject> {
+  request(method: string, params: JsonObject = {}, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
     if (typeof method !== "string") return refuse("request", "the name of a method", method);
     return this.#call(method, { ...params }, options);
   }
@@ -164,7 +164,7 @@ export class ConnectedClient implements AsyncDisposable {
   }
 
   // Hot path: what is neither kept nor learnt from goes straight out.
-  #call(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+  #call(method: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
     if (method === "tools/call") {
       return this.server.capabilities.tools
         ? this.#wire.call(method, params, options)
@@ -184,29 +184,29 @@ export class ConnectedClient implements AsyncDisposable {
     return offers(this.server.capabilities, method, this.#wire.revision);
   }
 
-  async #callFirst(name: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+  async #callFirst(name: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
     const check = await this.#outputs.make(name);
     return check ? this.#callChecked(check, params, options) : this.#call("tools/call", params, options);
   }
 
-  #callChecked(check: OutputCheck, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+  #callChecked(check: OutputCheck, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
     if (check.unusable) return Promise.reject(check.unusable);
     return this.#wire.call("tools/call", params, options, check.attach);
   }
 
-  async #callCached(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+  async #callCached(method: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
     this.#caching ??= import("./lists.ts").then(({ Caching }) => new Caching(this.#wire));
     return (await this.#caching).call(method, params, options);
   }
 
   /** A server without a feature has none of it. */
-  async *#walk<T>(method: string, member: string, options: ListOptions = {}): AsyncGenerator<T> {
+  async *#walk<T>(method: string, member: string, options: ListAllOptions = {}): AsyncGenerator<T> {
     if (!this.#offers(method)) return;
     const { walk } = await import("./lists.ts");
     yield* walk<T>((params) => this.#call(method, params, options), method, member, options);
   }
 
-  async #collect<T>(method: string, member: string, options: ListOptions = {}): Promise<T[]> {
+  async #collect<T>(method: string, member: string, options: ListAllOptions = {}): Promise<T[]> {
     if (!this.#offers(method)) return [];
     const { collect } = await import("./lists.ts");
     const ask = (params: JsonObject, isFresh = false) =>

@@ -4,14 +4,14 @@ import { revisions } from "../protocol/revisions/index.ts";
 import type { Client, ServerProfile } from "./api.ts";
 import { channelLink, type Link } from "./channel-link.ts";
 import { ConnectedClient, faceOf } from "./client.ts";
-import { Wire } from "./connection.ts";
-import type { Verdicts } from "./era-cache.ts";
+import { ClientConnection } from "./connection.ts";
+import type { EraCache } from "./era-cache.ts";
 import { aborted, timedOut, toError } from "./failures.ts";
 import { negotiate } from "./negotiate.ts";
 import type { CommandTarget, ConnectOptions } from "./options.ts";
 
 /** What can be connected to: an http address, a command to start, a link, or a channel to a server that runs already. */
-export type Target = string | URL | CommandTarget | Link | Channel;
+export type ConnectTarget = string | URL | CommandTarget | Link | Channel;
 
 const defaultConnectMs = 60_000;
 
@@ -19,11 +19,11 @@ const defaultConnectMs = 60_000;
  * Connects to a server and finds out which revision it speaks. `S` is the type of its definition, if there is one:
  * `connect<typeof server>(…)` knows the tools, their arguments and their results.
  */
-export async function connect<S = unknown>(target: Target, options: ConnectOptions = {}): Promise<Client<S>> {
+export async function connect<S = unknown>(target: ConnectTarget, options: ConnectOptions = {}): Promise<Client<S>> {
   const { signal } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
   const link = await toLink(target, options);
-  const wire = new Wire(link, options);
+  const wire = new ClientConnection(link, options);
   const verdicts = await verdictsFor(wire, target);
   try {
     const server = await inTime(wire, settle(wire, verdicts));
@@ -40,7 +40,7 @@ export async function connect<S = unknown>(target: Target, options: ConnectOptio
   }
 }
 
-async function toLink(target: Target, { auth }: ConnectOptions): Promise<Link> {
+async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<Link> {
   if (typeof target === "string" || target instanceof URL) {
     return (await import("./http/index.ts")).http(target, auth && { auth });
   }
@@ -55,7 +55,7 @@ async function toLink(target: Target, { auth }: ConnectOptions): Promise<Link> {
 }
 
 /** Opens the link and agrees on a revision, from memory where there is one. */
-async function settle(wire: Wire, verdicts: Verdicts | undefined): Promise<ServerProfile> {
+async function settle(wire: ClientConnection, verdicts: EraCache | undefined): Promise<ServerProfile> {
   const { era = "auto" } = wire.options;
   const remembered = era === "auto" ? await verdicts?.read() : undefined;
   await wire.open();
@@ -81,7 +81,7 @@ async function settle(wire: Wire, verdicts: Verdicts | undefined): Promise<Serve
 }
 
 /** What a server said the last time needs no question. */
-function remember(wire: Wire, profile: ServerProfile): ServerProfile {
+function remember(wire: ClientConnection, profile: ServerProfile): ServerProfile {
   const revision = revisions.find(({ version }) => version === profile.version);
   if (!revision) throw new Error("a verdict names a known version");
   wire.settle(revision);
@@ -89,22 +89,22 @@ function remember(wire: Wire, profile: ServerProfile): ServerProfile {
   return profile;
 }
 
-async function verdictsFor(wire: Wire, target: Target): Promise<Verdicts | undefined> {
+async function verdictsFor(wire: ClientConnection, target: ConnectTarget): Promise<EraCache | undefined> {
   const { verdicts, verdictKey } = wire.options;
   const key = verdictKey ?? nameOfTarget(target);
   if (!verdicts || key === undefined) return undefined;
-  const { Verdicts } = await import("./era-cache.ts");
-  return new Verdicts(verdicts, key, (error) => wire.report(error));
+  const { EraCache } = await import("./era-cache.ts");
+  return new EraCache(verdicts, key, (error) => wire.report(error));
 }
 
 /** What a target is called among the verdicts; links and channels have no name of their own. */
-function nameOfTarget(target: Target): string | undefined {
+function nameOfTarget(target: ConnectTarget): string | undefined {
   if (typeof target === "string" || target instanceof URL) return String(target);
   return "command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined;
 }
 
 /** Ends an attempt that takes too long or that the caller gives up. */
-function inTime<T>(wire: Wire, attempt: Promise<T>): Promise<T> {
+function inTime<T>(wire: ClientConnection, attempt: Promise<T>): Promise<T> {
   const { connectMs = defaultConnectMs, signal } = wire.options;
   return new Promise((resolve, reject) => {
     const fail = (reason: Error) => {

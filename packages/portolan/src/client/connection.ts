@@ -4,14 +4,14 @@ import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } 
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { MethodRow, Revision } from "../protocol/revision.ts";
 import type { LogLevel, LogMessageParams } from "../protocol/types/index.ts";
-import type { Answering } from "./answer.ts";
+import type { QuestionAnswerer } from "./answer.ts";
 import type { ServerProfile } from "./api.ts";
 import { Call } from "./call.ts";
 import type { Link, LinkEvents } from "./channel-link.ts";
 import { declaredBy } from "./client.ts";
 import { type Clock, Deadlines, systemClock } from "./deadlines.ts";
 import { cutOff, toError } from "./failures.ts";
-import type { AskingCallOptions, ConnectOptions } from "./options.ts";
+import type { ConnectOptions, InteractiveCallOptions } from "./options.ts";
 
 const defaultInfo = { name: "portolan", version: "0.1.0" };
 const defaultIdleMs = 60_000;
@@ -19,7 +19,7 @@ const defaultTotalMs = 30 * 60_000;
 type Listener = (notification: RpcNotification) => void;
 
 /** Everything that goes over one link, from the first probe to the end: ids, calls, and what the server says. */
-export class Wire implements LinkEvents {
+export class ClientConnection implements LinkEvents {
   readonly link: Link;
   readonly options: ConnectOptions;
   readonly self: ClientSelf;
@@ -46,7 +46,7 @@ export class Wire implements LinkEvents {
   #toolText = "";
   #lastMethod: string | undefined;
   #lastRow: MethodRow | undefined;
-  #answering: Promise<Answering> | undefined;
+  #answering: Promise<QuestionAnswerer> | undefined;
   readonly #listeners = new Set<Listener>();
   readonly #lostListeners = new Set<(reason: Error) => void>();
   readonly #renewedListeners = new Set<() => void>();
@@ -90,8 +90,10 @@ export class Wire implements LinkEvents {
   }
 
   /** What answers questions; loaded when the first one comes, because most connections have none. */
-  answering(): Promise<Answering> {
-    this.#answering ??= import("./answer.ts").then(({ Answering }) => new Answering(this, this.options.answers ?? {}));
+  answering(): Promise<QuestionAnswerer> {
+    this.#answering ??= import("./answer.ts").then(
+      ({ QuestionAnswerer }) => new QuestionAnswerer(this, this.options.answers ?? {}),
+    );
     return this.#answering;
   }
 
@@ -104,7 +106,7 @@ export class Wire implements LinkEvents {
   call(
     method: string,
     params: JsonObject,
-    options: AskingCallOptions,
+    options: InteractiveCallOptions,
     begun?: (call: Call) => void,
   ): Promise<JsonObject> {
     const instead = this.#rowOf(method) ? undefined : replacementOf(method, this.revision);
@@ -122,7 +124,7 @@ export class Wire implements LinkEvents {
   }
 
   // Hot path: `_meta` is written into params that are the call's own, nothing is copied.
-  encode(id: RequestId, method: string, params: JsonObject, options: AskingCallOptions): RpcRequest {
+  encode(id: RequestId, method: string, params: JsonObject, options: InteractiveCallOptions): RpcRequest {
     const known = this.codec.encodeParams(method, params);
     const meta = this.#metaFor(options);
     const isHeard = this.#rowOf(method)?.mayAsk;
@@ -256,7 +258,7 @@ export class Wire implements LinkEvents {
     this.#metaText = this.#meta === undefined ? "" : `,${JSON.stringify(this.#meta).slice(1, -1)}`;
   }
 
-  #metaFor({ answers, capabilities, logLevel }: AskingCallOptions): JsonObject | undefined {
+  #metaFor({ answers, capabilities, logLevel }: InteractiveCallOptions): JsonObject | undefined {
     if (answers === undefined && capabilities === undefined && logLevel === undefined) return this.#meta;
     const { self, options } = this;
     const declared =

@@ -15,7 +15,7 @@ const shape = object({
 });
 
 /** Remembers what servers speak. Nothing here ever fails a connection: what cannot be read or kept is forgotten. */
-export class Verdicts {
+export class EraCache {
   readonly #kv: KeyValue;
   readonly #key: string;
   readonly #report: (error: Error) => void;

@@ -5,12 +5,12 @@ import type { Revision } from "../protocol/revision.ts";
 import { handshakes } from "../protocol/revisions/index.ts";
 import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
-import type { Wire } from "./connection.ts";
+import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
-import { ask, type Evidence, type Finding, follow, orSilence, read, readInfo, unreadable } from "./negotiate.ts";
+import { ask, type Evidence, follow, orSilence, type ProbeResult, read, readInfo, unreadable } from "./negotiate.ts";
 
 /** The handshake of stateful servers. Never cancelled: the protocol forbids it. */
-export async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
+export async function shakeHands(wire: ClientConnection, revision: Revision, isPinned: boolean): Promise<void> {
   const response = await ask(wire, "initialize", clientCodec(revision).handshake(wire.self));
   if ("error" in response) {
     const { code, message, data } = response.error;
@@ -46,7 +46,7 @@ export async function shakeHands(wire: Wire, revision: Revision, isPinned: boole
  * probe stays open; a handshake that succeeds is the answer, and one that is refused leaves the word to the probe.
  */
 export async function bothAtOnce(
-  wire: Wire,
+  wire: ClientConnection,
   probe: Promise<RpcResponse>,
   probed: Revision,
   handshake: Revision,
@@ -56,7 +56,7 @@ export async function bothAtOnce(
     () => undefined,
     (reason) => toError(reason),
   );
-  const discovered: Promise<Finding> = late.then((finding) =>
+  const discovered: Promise<ProbeResult> = late.then((finding) =>
     finding.kind === "stateless" ? finding : shaken.then(() => finding),
   );
   for (const left of [late, discovered]) left.catch(() => {});

@@ -4,30 +4,30 @@ export type {
   AnyTools,
   ArgumentsOf,
   Change,
+  ChangeFilter,
+  ChangeStream,
   Client,
-  ListOptions,
+  ListAllOptions,
   OutputOf,
   ServerProfile,
   ToolsOf,
   TypedResult,
-  Watch,
-  WatchFilter,
 } from "./api.ts";
 export { createResponseCache, type ResponseCache, type ResponseCacheOptions } from "./cache.ts";
-export type { Link, LinkEvents, Sink } from "./channel-link.ts";
+export type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 export { channelLink } from "./channel-link.ts";
-export { connect, type Target } from "./connect.ts";
+export { type ConnectTarget, connect } from "./connect.ts";
 export { type Clock, systemClock } from "./deadlines.ts";
 export { CallFailure } from "./failures.ts";
 export { checkFormAnswer } from "./form-answer.ts";
 export type { AuthRequest, Challenge, HttpAuth, HttpHeaders } from "./http/options.ts";
 export type {
   Answers,
-  AskingCallOptions,
   CallOptions,
   CommandTarget,
   ConnectOptions,
   EraPolicy,
+  InteractiveCallOptions,
   Progress,
   QuestionContext,
   Timeouts,

@@ -1,10 +1,10 @@
 import { PortolanError } from "../errors.ts";
 import { type JsonObject, RpcError, type RpcNotification } from "../jsonrpc/message.ts";
-import type { ListOptions } from "./api.ts";
+import type { ListAllOptions } from "./api.ts";
 import { type CacheKey, createResponseCache, type ResponseCache } from "./cache.ts";
 import type { Call } from "./call.ts";
-import type { Wire } from "./connection.ts";
-import type { AskingCallOptions } from "./options.ts";
+import type { ClientConnection } from "./connection.ts";
+import type { InteractiveCallOptions } from "./options.ts";
 
 const defaultMaxItems = 100_000;
 const defaultMaxPages = 10_000;
@@ -13,7 +13,7 @@ const defaultMaxPages = 10_000;
 type Ask = (params: JsonObject, isFresh?: boolean) => Promise<JsonObject>;
 
 /** The items of all pages of a list. A list that does not end, or goes in circles, is given up. */
-export async function* walk<T>(ask: Ask, method: string, member: string, options: ListOptions): AsyncGenerator<T> {
+export async function* walk<T>(ask: Ask, method: string, member: string, options: ListAllOptions): AsyncGenerator<T> {
   const { maxItems = defaultMaxItems, maxPages = defaultMaxPages } = options;
   const seen = new Set<string>();
   let cursor: string | undefined;
@@ -36,7 +36,7 @@ export async function* walk<T>(ask: Ask, method: string, member: string, options
 }
 
 /** All items in one array. A list that changed under its reader is read once more from the start. */
-export async function collect<T>(ask: Ask, method: string, member: string, options: ListOptions): Promise<T[]> {
+export async function collect<T>(ask: Ask, method: string, member: string, options: ListAllOptions): Promise<T[]> {
   let isBehindFirst = false;
   const noting: Ask = (params) => {
     isBehindFirst = "cursor" in params;
@@ -77,13 +77,13 @@ let clients = 0;
 
 /** The cache as one client uses it. */
 export class Caching {
-  readonly #wire: Wire;
+  readonly #wire: ClientConnection;
   readonly #cache: ResponseCache;
   readonly #owner: { readonly server: string; readonly principal: string };
   /** Counts changes, so that what was asked for before one is not kept after it. */
   #changes = 0;
 
-  constructor(wire: Wire) {
+  constructor(wire: ClientConnection) {
     const { cache, principal = "", verdictKey } = wire.options;
     this.#wire = wire;
     this.#cache = cache || createResponseCache();
@@ -95,7 +95,7 @@ export class Caching {
   }
 
   /** Makes a call whose result may be kept, or gives the one that was. */
-  async call(method: string, params: JsonObject, options: AskingCallOptions): Promise<JsonObject> {
+  async call(method: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
     const cache = this.#cache;
     if (isOwn(options)) return this.#wire.call(method, params, options);
     const key: CacheKey = { ...this.#owner, method, params };
@@ -129,6 +129,6 @@ export class Caching {
 }
 
 /** A call that says something of its own is not like the others, and an answer to questions least of all. */
-function isOwn({ meta, capabilities, answers, inputResponses, requestState }: AskingCallOptions): boolean {
+function isOwn({ meta, capabilities, answers, inputResponses, requestState }: InteractiveCallOptions): boolean {
   return [meta, capabilities, answers, inputResponses, requestState].some((own) => own !== undefined);
 }

@@ -9,7 +9,7 @@ import type { Implementation, ServerCapabilities } from "../protocol/types/index
 import { object, optional, record, string } from "../schema/shape.ts";
 import type { ServerProfile } from "./api.ts";
 import { HandshakeWanted } from "./channel-link.ts";
-import type { Wire } from "./connection.ts";
+import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
 
 const defaultProbeMs = 4_000;
@@ -21,7 +21,7 @@ interface Discovered {
 }
 
 /** What the answer to a probe says about its server. */
-export type Finding =
+export type ProbeResult =
   | ({ readonly kind: "stateless" } & Discovered)
   | { readonly kind: "try-version"; readonly revision: Revision }
   | { readonly kind: "stateful"; readonly revision: Revision; readonly why: string }
@@ -31,7 +31,7 @@ export type Finding =
 export type Evidence = "answer" | "silence";
 
 /** Finds out what the server speaks, agrees on a revision with it, and says whether it may be remembered. */
-export async function negotiate(wire: Wire, era: string): Promise<Evidence> {
+export async function negotiate(wire: ClientConnection, era: string): Promise<Evidence> {
   if (era === "auto") return negotiateAuto(wire);
   const revision = revisionFor(era);
   if (revision.lifecycle === "handshake") {
@@ -60,7 +60,7 @@ function revisionFor(era: string): Revision {
   );
 }
 
-async function negotiateAuto(wire: Wire): Promise<Evidence> {
+async function negotiateAuto(wire: ClientConnection): Promise<Evidence> {
   const [newest] = perRequest;
   const [handshake] = handshakes;
   if (!newest || !handshake) throw new Error("both eras have revisions");
@@ -93,7 +93,7 @@ async function negotiateAuto(wire: Wire): Promise<Evidence> {
   }
 }
 
-export async function follow(wire: Wire, finding: Finding, probed: Revision): Promise<void> {
+export async function follow(wire: ClientConnection, finding: ProbeResult, probed: Revision): Promise<void> {
   switch (finding.kind) {
     case "stateless":
       become(wire, finding);
@@ -113,11 +113,11 @@ export async function follow(wire: Wire, finding: Finding, probed: Revision): Pr
 }
 
 /** The handshake of stateful servers; loaded when there is one, because a stateless server needs none. */
-async function shakeHands(wire: Wire, revision: Revision, isPinned: boolean): Promise<void> {
+async function shakeHands(wire: ClientConnection, revision: Revision, isPinned: boolean): Promise<void> {
   return (await import("./handshake.ts")).shakeHands(wire, revision, isPinned);
 }
 
-function become(wire: Wire, { revision, result }: Discovered): void {
+function become(wire: ClientConnection, { revision, result }: Discovered): void {
   wire.settle(revision);
   wire.profile = profileOf(revision, result);
 }
@@ -139,11 +139,11 @@ export function readInfo(info: unknown): Implementation | undefined {
   return isInfo ? (info as Implementation) : undefined;
 }
 
-async function discover(wire: Wire, revision: Revision): Promise<Finding> {
+async function discover(wire: ClientConnection, revision: Revision): Promise<ProbeResult> {
   return read(await ask(wire, "server/discover", discoverParams(wire, revision)), revision);
 }
 
-function discoverParams(wire: Wire, revision: Revision): JsonObject {
+function discoverParams(wire: ClientConnection, revision: Revision): JsonObject {
   return { _meta: clientCodec(revision).requestMeta(wire.self) };
 }
 
@@ -151,9 +151,9 @@ function discoverParams(wire: Wire, revision: Revision): JsonObject {
 const unsupportedVersionCode = -32022;
 const statelessCodes = [-32020, -32021];
 
-export function read(response: RpcResponse, probed: Revision): Finding {
+export function read(response: RpcResponse, probed: Revision): ProbeResult {
   const [newestHandshake] = handshakes;
-  const stateful = (why: string): Finding =>
+  const stateful = (why: string): ProbeResult =>
     newestHandshake
       ? { kind: "stateful", revision: newestHandshake, why }
       : { kind: "unusable", reason: new Error("no handshake revisions") };
@@ -179,7 +179,7 @@ export function read(response: RpcResponse, probed: Revision): Finding {
 }
 
 /** An answer that cannot be read is one of those that old servers give. */
-export function unreadable(reason: unknown): Finding {
+export function unreadable(reason: unknown): ProbeResult {
   const [revision] = handshakes;
   const isUnreadable = reason instanceof PortolanError && reason.code === "answer-invalid";
   if (!isUnreadable || !revision) throw reason;
@@ -187,7 +187,7 @@ export function unreadable(reason: unknown): Finding {
 }
 
 /** The best version of a list, whichever era it is of. */
-function choose(offered: readonly unknown[]): Finding {
+function choose(offered: readonly unknown[]): ProbeResult {
   const revision = perRequest.find(({ version }) => offered.includes(version));
   if (revision) return { kind: "try-version", revision };
   const old = handshakes.find(({ version }) => offered.includes(version));
@@ -197,14 +197,14 @@ function choose(offered: readonly unknown[]): Finding {
   return { kind: "unusable", reason: new PortolanError("version-mismatch", why) };
 }
 
-function notSpoken(era: string, finding: Finding): PortolanError {
+function notSpoken(era: string, finding: ProbeResult): PortolanError {
   const isOlder = finding.kind === "stateful";
   const why = isOlder ? `${finding.why}; era: "auto" would take what it speaks` : "it refuses that version";
   return new PortolanError("version-mismatch", `The server does not speak ${era}: ${why}`);
 }
 
 /** One request before there are calls; rejects when the link fails. */
-export function ask(wire: Wire, method: string, params: JsonObject): Promise<RpcResponse> {
+export function ask(wire: ClientConnection, method: string, params: JsonObject): Promise<RpcResponse> {
   const response = new Promise<RpcResponse>((resolve, reject) => {
     wire.link.exchange({ jsonrpc: "2.0", id: wire.nextId(), method, params }, { response: resolve, failed: reject });
   });
@@ -214,14 +214,14 @@ export function ask(wire: Wire, method: string, params: JsonObject): Promise<Rpc
 }
 
 /** What is answered, or that nothing was for as long as a probe may take. */
-export function orSilence<T>(wire: Wire, answered: Promise<T>): Promise<T | "silence"> {
+export function orSilence<T>(wire: ClientConnection, answered: Promise<T>): Promise<T | "silence"> {
   return new Promise((resolve, reject) => {
     const stopWaiting = wire.clock.after(wire.options.probeMs ?? defaultProbeMs, () => resolve("silence"));
     answered.finally(stopWaiting).then(resolve, reject);
   });
 }
 
-async function reopen(wire: Wire, reason: Error): Promise<void> {
+async function reopen(wire: ClientConnection, reason: Error): Promise<void> {
   try {
     await wire.open();
   } catch {

@@ -88,7 +88,7 @@ export interface CallOptions extends Timeouts {
 }
 
 /** Options of the calls that a server may answer with questions. */
-export interface AskingCallOptions extends CallOptions {
+export interface InteractiveCallOptions extends CallOptions {
   /** `false` hands a round of questions to the caller, who calls again with the answers. */
   readonly autoAnswer?: boolean;
   /** The answers to a round that was handed over, and its state. */
@@ -97,7 +97,7 @@ export interface AskingCallOptions extends CallOptions {
 }
 
 /** Options of a call whose arguments are written already. */
-export interface WrittenCallOptions extends AskingCallOptions {
+export interface WrittenCallOptions extends InteractiveCallOptions {
   /** The arguments as `JSON.stringify` writes them, so that it need not be done twice. */
   readonly argumentsText?: string | undefined;
 }

@@ -4,7 +4,7 @@ import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
-import type { Link, LinkEvents, Sink } from "./channel-link.ts";
+import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
 import { launch, ProcessGroup } from "./node/process.ts";
 import { endOf, failedStart, StderrTail } from "./node/stderr.ts";
@@ -227,11 +227,11 @@ class ProcessLink implements StdioLink {
     await this.#link.open(events);
   }
 
-  exchange(request: RpcRequest, sink: Sink): void {
+  exchange(request: RpcRequest, sink: ResponseSink): void {
     this.#link.exchange(request, sink);
   }
 
-  exchangeText(id: RequestId, text: string, sink: Sink): void {
+  exchangeText(id: RequestId, text: string, sink: ResponseSink): void {
     this.#link.exchangeText?.(id, text, sink);
   }
 

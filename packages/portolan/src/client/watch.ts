@@ -2,8 +2,8 @@ import { PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcNotification } from "../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.ts";
-import type { Change, Watch, WatchFilter } from "./api.ts";
-import type { Wire } from "./connection.ts";
+import type { Change, ChangeFilter, ChangeStream } from "./api.ts";
+import type { ClientConnection } from "./connection.ts";
 import { aborted, cutOff, isPassing, timedOut, toError } from "./failures.ts";
 import type { CallOptions } from "./options.ts";
 
@@ -13,8 +13,8 @@ const maxPending = 10_000;
 const listKinds = ["tools", "prompts", "resources"] as const;
 
 /** Changes that wait for a reader: a kind or an address that changed twice is told once. */
-export class Changes implements Watch {
-  honoured: WatchFilter = {};
+export class Changes implements ChangeStream {
+  honoured: ChangeFilter = {};
   readonly #stop: () => Promise<void>;
   readonly #pending = new Map<string, Change>();
   #wake: () => void = () => {};
@@ -89,17 +89,17 @@ export class Changes implements Watch {
 }
 
 /** The part of a filter that a server's capabilities promise; throws when nothing is left. */
-export function promised(filter: WatchFilter, capabilities: ServerCapabilities): WatchFilter {
+export function promised(filter: ChangeFilter, capabilities: ServerCapabilities): ChangeFilter {
   const { tools, prompts, resources } = capabilities;
   const uris = filter.uris && resources?.subscribe ? [...new Set(filter.uris)] : [];
-  const left: WatchFilter = {
+  const left: ChangeFilter = {
     ...(filter.tools && tools?.listChanged && { tools: true }),
     ...(filter.prompts && prompts?.listChanged && { prompts: true }),
     ...(filter.resources && resources?.listChanged && { resources: true }),
     ...(uris.length > 0 && { uris }),
   };
   if (Object.keys(left).length > 0) return left;
-  const asked = Object.keys(filter).filter((name) => filter[name as keyof WatchFilter]);
+  const asked = Object.keys(filter).filter((name) => filter[name as keyof ChangeFilter]);
   throw new PortolanError(
     "capability-missing",
     asked.length === 0
@@ -117,7 +117,7 @@ export function changeIn({ method, params }: RpcNotification): Change | undefine
 }
 
 /** Whether a change is one that was asked for; an address also stands for what lies below it. */
-export function isWatched(change: Change, { uris = [], ...lists }: WatchFilter): boolean {
+export function isWatched(change: Change, { uris = [], ...lists }: ChangeFilter): boolean {
   if (change.kind !== "resource") return lists[change.kind] === true;
   const { uri } = change;
   return uris.some((watched) => uri === watched || uri.startsWith(watched.endsWith("/") ? watched : `${watched}/`));
@@ -125,15 +125,15 @@ export function isWatched(change: Change, { uris = [], ...lists }: WatchFilter):
 
 /** Watches over a stateful connection share its subscriptions: the last one to leave ends them. */
 export class StatefulWatches {
-  readonly #wire: Wire;
+  readonly #wire: ClientConnection;
   readonly #watchers = new Map<string, { count: number; begun: Promise<unknown> }>();
 
-  constructor(wire: Wire) {
+  constructor(wire: ClientConnection) {
     this.#wire = wire;
     wire.onRenewed(() => this.#subscribeAgain());
   }
 
-  async open(filter: WatchFilter, options: CallOptions): Promise<Changes> {
+  async open(filter: ChangeFilter, options: CallOptions): Promise<Changes> {
     const { uris = [] } = filter;
     const changes = new Changes(async () => {
       stopListening();
@@ -195,8 +195,8 @@ const longestDelayMs = 30_000;
 
 /** Watches over a stateless server by one request that stays open, and opens another when that one ends. */
 export async function openStatelessWatch(
-  wire: Wire,
-  filter: WatchFilter,
+  wire: ClientConnection,
+  filter: ChangeFilter,
   signal: AbortSignal | undefined,
   interrupted: () => void,
 ): Promise<Changes> {
@@ -214,8 +214,8 @@ export async function openStatelessWatch(
 
 class Listening {
   readonly changes: Changes;
-  readonly #wire: Wire;
-  readonly #filter: WatchFilter;
+  readonly #wire: ClientConnection;
+  readonly #filter: ChangeFilter;
   readonly #interrupted: () => void;
   readonly #stopListening: () => void;
   readonly #stopWaiting: () => void;
@@ -225,7 +225,7 @@ class Listening {
   #attempts = 0;
   #stopTimer: (() => void) | undefined;
 
-  constructor(wire: Wire, filter: WatchFilter, interrupted: () => void) {
+  constructor(wire: ClientConnection, filter: ChangeFilter, interrupted: () => void) {
     this.#wire = wire;
     this.#filter = filter;
     this.#interrupted = interrupted;
@@ -363,7 +363,7 @@ function ended(why: string): PortolanError {
   return new PortolanError("connection-closed", `watch: ${why}`);
 }
 
-function toWire({ tools, prompts, resources, uris }: WatchFilter): SubscriptionFilter {
+function toWire({ tools, prompts, resources, uris }: ChangeFilter): SubscriptionFilter {
   return {
     ...(tools && { toolsListChanged: true }),
     ...(prompts && { promptsListChanged: true }),
@@ -373,7 +373,7 @@ function toWire({ tools, prompts, resources, uris }: WatchFilter): SubscriptionF
 }
 
 /** What was asked for and is granted; a server cannot grant more than that. */
-function common(asked: WatchFilter, granted: SubscriptionFilter): WatchFilter {
+function common(asked: ChangeFilter, granted: SubscriptionFilter): ChangeFilter {
   const list = Array.isArray(granted.resourceSubscriptions) ? granted.resourceSubscriptions : [];
   const uris = asked.uris?.filter((uri) => list.includes(uri)) ?? [];
   return {

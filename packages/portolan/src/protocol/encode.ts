@@ -1,9 +1,9 @@
 import { type JsonObject, type RpcError, serializeResult } from "../jsonrpc/message.ts";
 import type {
   Complete,
+  DataKind,
   EffectiveTraits,
   Fallback,
-  Kind,
   MethodTable,
   Outcome,
   Revision,
@@ -16,7 +16,7 @@ export interface EncoderParts {
   readonly requests: MethodTable;
   readonly tells: ReadonlySet<string>;
   readonly asks: ReadonlySet<string>;
-  readonly hidden: ReadonlyMap<Kind, readonly string[]>;
+  readonly hidden: ReadonlyMap<DataKind, readonly string[]>;
   /** The changelogs up to the revision's own, and those of all later ones. */
   readonly upTo: readonly RevisionChanges[];
   readonly after: readonly RevisionChanges[];
@@ -82,7 +82,7 @@ function textOf(result: JsonObject, { result: original, mirror }: Complete): str
 }
 
 /** A function that leaves out the members of a kind that must not be seen; undefined when there are none. */
-export function hide(parts: EncoderParts, kind: Kind): Encode | undefined {
+export function hide(parts: EncoderParts, kind: DataKind): Encode | undefined {
   const names = parts.hidden.get(kind);
   if (!names) return undefined;
   const without = (value: JsonObject) =>

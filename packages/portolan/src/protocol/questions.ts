@@ -1,6 +1,6 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { all, contentEncoder, type Encode, type EncoderParts, hide, listMember, member } from "./encode.ts";
-import type { Peer, Question, Revision } from "./revision.ts";
+import type { AskableCapability, Peer, Revision } from "./revision.ts";
 import type { ClientCapabilities, InputRequest, SamplingMessage } from "./types/index.ts";
 
 type Encoders = ReadonlyMap<string, Encode | undefined>;
@@ -66,12 +66,12 @@ function samplingEncoder(parts: EncoderParts): Encode | undefined {
   return all(messages, hide(parts, "sampling"), listMember("messages", message));
 }
 
-function needsOf(question: InputRequest, asks: ReadonlySet<string>): Question[] {
+function needsOf(question: InputRequest, asks: ReadonlySet<string>): AskableCapability[] {
   if (question.method === "roots/list") return ["roots"];
   if (question.method === "elicitation/create") {
     return [question.params.mode === "url" ? "elicitation.url" : "elicitation.form"];
   }
-  const needs: Question[] = ["sampling"];
+  const needs: AskableCapability[] = ["sampling"];
   const { tools, toolChoice, includeContext, messages } = question.params;
   if (tools !== undefined || toolChoice !== undefined || messages.some(usesTools)) needs.push("sampling.tools");
   // Before it became a capability, every client that samples could be asked for context.
@@ -86,7 +86,7 @@ function usesTools({ content }: SamplingMessage): boolean {
   return blocks.some(({ type }) => type === "tool_use" || type === "tool_result");
 }
 
-const required: { [Q in Question]: ClientCapabilities } = {
+const required: { [Q in AskableCapability]: ClientCapabilities } = {
   roots: { roots: {} },
   sampling: { sampling: {} },
   "sampling.tools": { sampling: { tools: {} } },
@@ -96,11 +96,11 @@ const required: { [Q in Question]: ClientCapabilities } = {
 };
 
 /** Whether a client may be asked this: its revision has the question, and it declared that it answers. */
-export function mayAsk({ revision, capabilities }: Peer, question: Question): boolean {
+export function mayAsk({ revision, capabilities }: Peer, question: AskableCapability): boolean {
   return revision.asking.asks.has(question) && declares[question](capabilities);
 }
 
-const declares: { [Q in Question]: (capabilities: ClientCapabilities) => boolean } = {
+const declares: { [Q in AskableCapability]: (capabilities: ClientCapabilities) => boolean } = {
   roots: (c) => c.roots !== undefined,
   sampling: (c) => c.sampling !== undefined,
   "sampling.tools": (c) => c.sampling?.tools !== undefined,
@@ -112,6 +112,6 @@ const declares: { [Q in Question]: (capabilities: ClientCapabilities) => boolean
 };
 
 /** Whether a name is that of a question. */
-export function isQuestion(name: string): name is Question {
+export function isQuestion(name: string): name is AskableCapability {
   return Object.hasOwn(declares, name);
 }

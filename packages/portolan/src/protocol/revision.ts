@@ -1,5 +1,5 @@
 import type { ErrorObject, JsonObject, RpcError } from "../jsonrpc/message.ts";
-import type { Check } from "../schema/shape.ts";
+import type { ShapeCheck } from "../schema/shape.ts";
 import { createEncoder, type EncoderParts } from "./encode.ts";
 import type { ErrorKind } from "./errors.ts";
 import type { ClientCapabilities, Implementation, InputRequests, LogLevel, ProgressToken } from "./types/index.ts";
@@ -20,7 +20,7 @@ export interface Self {
 
 /** Every fact about one method, so that no other file keeps a list of methods. */
 export interface MethodRow {
-  readonly params: Check;
+  readonly params: ShapeCheck;
   /** The handler may ask the client before it answers. */
   readonly mayAsk?: boolean;
   /** Stays open until either side ends it; nobody waits for its result. */
@@ -65,7 +65,7 @@ export interface Revision {
 }
 
 /** The kinds of object whose members differ between revisions. */
-export type Kind =
+export type DataKind =
   | "implementation"
   | "serverCapabilities"
   | "tool"
@@ -92,13 +92,13 @@ export type Kind =
   | "root"
   | "answer";
 
-export type Members = { readonly [K in Kind]?: readonly string[] };
+export type KindMembers = { readonly [K in DataKind]?: readonly string[] };
 
 /** Turns a value that an older peer does not know into one that it does. */
 export type Fallback = (value: JsonObject) => JsonObject;
 
 /** A thing a server can ask for, as far as revisions tell them apart. */
-export type Question =
+export type AskableCapability =
   | "roots"
   | "sampling"
   | "sampling.tools"
@@ -141,14 +141,14 @@ export interface RevisionChanges extends Partial<Traits> {
   /** Requests of the client; a text removes one and says what to use instead. */
   readonly requests?: { readonly [method: string]: MethodRow | string };
   /** Notifications of the client; `null` removes one. */
-  readonly notifications?: { readonly [method: string]: Check | null };
+  readonly notifications?: { readonly [method: string]: ShapeCheck | null };
   /** Notifications of the server. */
   readonly tells?: { readonly [method: string]: boolean };
-  readonly asks?: { readonly [Q in Question]?: boolean };
+  readonly asks?: { readonly [Q in AskableCapability]?: boolean };
   /** Members first allowed here: older peers never see them. */
-  readonly adds?: Members;
+  readonly adds?: KindMembers;
   /** Members no longer allowed here. */
-  readonly removes?: Members;
+  readonly removes?: KindMembers;
   /** Content blocks first allowed here, and what an older peer gets instead. */
   readonly content?: { readonly [type: string]: Fallback };
   /** How older peers are told what this revision says in a new way. */
@@ -231,11 +231,11 @@ function allowed(layers: { readonly [name: string]: boolean }[]): Set<string> {
   return names;
 }
 
-function hiddenMembers(upTo: RevisionChanges[], after: RevisionChanges[]): Map<Kind, string[]> {
-  const hidden = new Map<Kind, string[]>();
+function hiddenMembers(upTo: RevisionChanges[], after: RevisionChanges[]): Map<DataKind, string[]> {
+  const hidden = new Map<DataKind, string[]>();
   for (const members of [...upTo.map((c) => c.removes), ...after.map((c) => c.adds)]) {
     for (const [kind, names] of Object.entries(members ?? {})) {
-      hidden.set(kind as Kind, [...(hidden.get(kind as Kind) ?? []), ...(names ?? [])]);
+      hidden.set(kind as DataKind, [...(hidden.get(kind as DataKind) ?? []), ...(names ?? [])]);
     }
   }
   return hidden;

@@ -4,7 +4,7 @@ import {
   maxUriLength,
   normalizeUri,
   type Operator,
-  type Part,
+  type TemplatePart,
   type Variable,
 } from "./uri-template-syntax.ts";
 
@@ -12,7 +12,7 @@ import {
 export type Matched = Record<string, string | string[]>;
 
 /** Reads a URI by the parts of a template, in at most parts × length steps: each part looks at each place once. */
-export function matchParts(parts: readonly Part[], given: string): Matched | undefined {
+export function matchParts(parts: readonly TemplatePart[], given: string): Matched | undefined {
   if (given.length > maxUriLength) return undefined;
   const uri = normalizeUri(given);
   if (uri === undefined || uri.length > maxUriLength) return undefined;
@@ -23,7 +23,7 @@ export function matchParts(parts: readonly Part[], given: string): Matched | und
   return read(parts, uri);
 }
 
-function read(parts: readonly Part[], uri: string): Matched | undefined {
+function read(parts: readonly TemplatePart[], uri: string): Matched | undefined {
   const plan = planEnds(parts, uri);
   const bindings: Binding[] = [];
   let at = 0;
@@ -49,7 +49,7 @@ function endOf({ width, ends }: Plan, row: number, at: number): number {
 }
 
 // From the last part to the first, so that each choice is known to lead to the end and none is ever taken back.
-function planEnds(parts: readonly Part[], uri: string): Plan {
+function planEnds(parts: readonly TemplatePart[], uri: string): Plan {
   const width = uri.length + 1;
   const plan = { width, ends: new Int16Array((parts.length + 1) * width).fill(nowhere) };
   plan.ends[plan.ends.length - 1] = uri.length;

@@ -36,7 +36,7 @@ export interface Expression {
   readonly variables: readonly Variable[];
 }
 
-export type Part = Literal | Expression;
+export type TemplatePart = Literal | Expression;
 
 /** The longest template and the longest URI that are read, in characters. */
 export const maxUriLength = 8_192;
@@ -62,11 +62,11 @@ const operators: ReadonlyMap<string, Operator> = new Map([
 ]);
 
 /** The parts of a template, in order. */
-export function parseParts(template: string): Part[] {
+export function parseParts(template: string): TemplatePart[] {
   if (template.length > maxUriLength) {
     throw refusal(template, `expected at most ${maxUriLength} characters, got more`, maxUriLength);
   }
-  const parts: Part[] = [];
+  const parts: TemplatePart[] = [];
   let expressions = 0;
   let at = 0;
   while (at < template.length) {

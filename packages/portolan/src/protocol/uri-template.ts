@@ -4,8 +4,8 @@ import {
   type Expression,
   isEscape,
   type Operator,
-  type Part,
   parseParts,
+  type TemplatePart,
   type Variable,
 } from "./uri-template-syntax.ts";
 
@@ -41,7 +41,7 @@ export function parseUriTemplate(template: string): UriTemplate {
 
 type Values = Readonly<Record<string, UriValue | undefined>>;
 
-function expandPart(part: Part, values: Values): string {
+function expandPart(part: TemplatePart, values: Values): string {
   return part.kind === "literal" ? part.text : expandExpression(part, values);
 }
 

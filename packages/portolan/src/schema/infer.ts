@@ -155,8 +155,9 @@ function invalid(message: string, cause?: unknown): PortolanError {
   return new PortolanError("invalid-definition", message, cause === undefined ? undefined : { cause });
 }
 
-/** A JSON Schema as plain data; keywords nobody here knows survive untouched. */
+/** A JSON Schema as plain data, of the 2020-12 dialect if `$schema` names no other. Unknown keywords are kept. */
 export interface JsonSchema {
+  $schema?: string;
   [keyword: string]: unknown;
 }
 

@@ -5,11 +5,10 @@ import { isPattern, longestText, riskOf } from "./pattern.ts";
 import {
   all,
   anything,
-  type Check,
   compileAll,
-  type Finding,
   invalid,
   type Keyword,
+  type KeywordCheck,
   keepTime,
   keyword,
   MAYBE,
@@ -18,12 +17,13 @@ import {
   measure,
   NO,
   nothing,
-  type Run,
+  type SchemaIssue,
   type Scope,
   type Site,
   short,
   spend,
   text,
+  type ValidationRun,
   YES,
 } from "./run.ts";
 import { isObject } from "./shape.ts";
@@ -63,7 +63,7 @@ const none: readonly Issue[] = Object.freeze([]);
 export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSchemaOptions = {}): JsonSchemaCheck {
   const { maxDepth = DEFAULT_MAX_DEPTH, maxSubschemas = DEFAULT_MAX_SUBSCHEMAS, trusted = false } = options;
   const compiled = compile(schema, { maxDepth, maxSubschemas, trusted });
-  const run: Run = {
+  const run: ValidationRun = {
     steps: 0,
     deadline: 0,
     findings: undefined,
@@ -73,7 +73,7 @@ export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSch
     scope: undefined,
   };
 
-  const passes = (value: unknown, size: number, findings: Finding[] | undefined): boolean => {
+  const passes = (value: unknown, size: number, findings: SchemaIssue[] | undefined): boolean => {
     run.steps = MIN_STEPS + size * (trusted ? STEPS_PER_NODE : STEPS_PER_NODE_UNTRUSTED);
     run.deadline = 0;
     run.findings = findings;
@@ -84,7 +84,7 @@ export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSch
   };
 
   const explain = (value: unknown, size: number): readonly Issue[] => {
-    const findings: Finding[] = [];
+    const findings: SchemaIssue[] = [];
     run.keys = [];
     try {
       passes(value, size, findings);
@@ -138,7 +138,7 @@ export interface CompileOptions {
 
 /** A schema turned into functions. */
 export interface Compiled {
-  readonly check: Check;
+  readonly check: KeywordCheck;
   /** The outermost document, where a run starts. */
   readonly scope: Scope;
   /** Patterns that are not run, one line each. */
@@ -213,7 +213,7 @@ class Compiler {
     return { check, scope: { dynamic: root.dynamic, outer: undefined }, warnings: this.#warnings };
   }
 
-  #visit(schema: unknown, outer: Resource, path: string, depth: number): Check {
+  #visit(schema: unknown, outer: SchemaResource, path: string, depth: number): KeywordCheck {
     const { maxDepth, maxSubschemas } = this.#options;
     this.#count += 1;
     if (this.#count > maxSubschemas) throw invalid(`the schema has more than ${maxSubschemas} subschemas`);
@@ -240,9 +240,9 @@ class Compiler {
     return resource === outer ? check : inScope(resource, check);
   }
 
-  #combine(schema: JsonSchema, site: Site): Check {
-    const checks: Check[] = [];
-    const unevaluated: Check[] = [];
+  #combine(schema: JsonSchema, site: Site): KeywordCheck {
+    const checks: KeywordCheck[] = [];
+    const unevaluated: KeywordCheck[] = [];
     // In draft-07 a reference hides what stands beside it; only the definitions can still be referred to.
     const isHidden = this.#isDraft07 && schema["$ref"] !== undefined;
     for (const [name, value] of Object.entries(schema)) {
@@ -288,7 +288,7 @@ class Compiler {
     };
   }
 
-  #refer(reference: string, from: Resource, path: string, name: string): Check {
+  #refer(reference: string, from: SchemaResource, path: string, name: string): KeywordCheck {
     let target = nothing;
     this.#links.push(() => {
       const found = this.#resources.find(reference, from);
@@ -306,7 +306,7 @@ class Compiler {
 }
 
 /** Follows an anchor to the outermost document that has it. */
-function dynamic(anchor: string, target: Check): Check {
+function dynamic(anchor: string, target: KeywordCheck): KeywordCheck {
   return (value, run) => {
     let check = target;
     for (let scope = run.scope; scope !== undefined; scope = scope.outer) check = scope.dynamic.get(anchor) ?? check;
@@ -314,7 +314,7 @@ function dynamic(anchor: string, target: Check): Check {
   };
 }
 
-function inScope({ dynamic }: Resource, check: Check): Check {
+function inScope({ dynamic }: SchemaResource, check: KeywordCheck): KeywordCheck {
   return (value, run) => {
     const outer = run.scope;
     run.scope = { dynamic, outer };
@@ -325,7 +325,7 @@ function inScope({ dynamic }: Resource, check: Check): Check {
 }
 
 /** Keeps note of what the checks are applied to, and then applies the rest to what is left. */
-function tracking(checks: readonly Check[], rest: readonly Check[]): Check {
+function tracking(checks: readonly KeywordCheck[], rest: readonly KeywordCheck[]): KeywordCheck {
   return (value, run) => {
     spend(run, 1);
     const outer = run.seen;
@@ -347,20 +347,20 @@ function at(path: string): string {
 }
 
 /** A schema with an identifier of its own, or the root: what references inside it are relative to. */
-export interface Resource {
+export interface SchemaResource {
   readonly uri: string;
   readonly root: unknown;
   readonly anchors: Map<string, JsonSchema>;
   /** Checks behind the dynamic anchors. */
-  readonly dynamic: Map<string, Check>;
+  readonly dynamic: Map<string, KeywordCheck>;
   /** The check of each schema inside. */
-  readonly checks: Map<unknown, Check>;
+  readonly checks: Map<unknown, KeywordCheck>;
 }
 
 /** The target of a reference, and the resource it lies in. */
-export interface Target {
+export interface ReferenceTarget {
   readonly schema: unknown;
-  readonly resource: Resource;
+  readonly resource: SchemaResource;
 }
 
 /** Only there to resolve relative references; nothing is ever fetched. */
@@ -368,10 +368,10 @@ const BASE = "schema:///";
 
 /** All resources of one schema. */
 export class Resources {
-  readonly #byUri = new Map<string, Resource>();
+  readonly #byUri = new Map<string, SchemaResource>();
 
   /** The resource a subschema belongs to, which is a new one when it has an identifier. */
-  enter(schema: JsonSchema | boolean, outer: Resource | undefined, isDraft07: boolean): Resource {
+  enter(schema: JsonSchema | boolean, outer: SchemaResource | undefined, isDraft07: boolean): SchemaResource {
     const { $id, $ref, $anchor, $dynamicAnchor } = isObject(schema) ? schema : {};
     // In draft-07 a reference hides what stands beside it.
     const id = typeof $id === "string" && !(isDraft07 && $ref !== undefined) ? $id : "";
@@ -384,7 +384,7 @@ export class Resources {
     return resource;
   }
 
-  #open(path: string, root: unknown, outer: Resource | undefined): Resource {
+  #open(path: string, root: unknown, outer: SchemaResource | undefined): SchemaResource {
     const uri = resolve(path, outer);
     const resource = { uri, root, anchors: new Map(), dynamic: new Map(), checks: new Map() };
     if (!this.#byUri.has(uri)) this.#byUri.set(uri, resource);
@@ -392,7 +392,7 @@ export class Resources {
   }
 
   /** Looks a reference up; `undefined` when its target is not inside the schema. */
-  find(reference: string, from: Resource): Target | undefined {
+  find(reference: string, from: SchemaResource): ReferenceTarget | undefined {
     const resource = reference.startsWith("#") ? from : this.#byUri.get(resolve(reference, from));
     const fragment = fragmentOf(reference);
     if (resource === undefined) return undefined;
@@ -403,15 +403,16 @@ export class Resources {
   }
 
   /** A pointer may lead into keywords nobody knows, and through other resources. */
-  #follow(pointer: string, from: Resource): Target | undefined {
+  #follow(pointer: string, from: SchemaResource): ReferenceTarget | undefined {
     let schema = from.root;
-    let resource: Resource = from;
+    let resource: SchemaResource = from;
     for (const token of pointer.slice(1).split("/")) {
       const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
       schema = (schema as { [key: string]: unknown })[key];
       const id = isObject(schema) ? schema["$id"] : undefined;
-      const entered: Resource | undefined = typeof id === "string" ? this.#byUri.get(resolve(id, resource)) : undefined;
+      const entered: SchemaResource | undefined =
+        typeof id === "string" ? this.#byUri.get(resolve(id, resource)) : undefined;
       if (entered !== undefined && entered.root === schema) resource = entered;
     }
     return { schema, resource };
@@ -428,7 +429,7 @@ export function fragmentOf(reference: string): string {
 }
 
 /** Makes a reference absolute, without the part after the `#`. */
-function resolve(reference: string, from: Resource | undefined): string {
+function resolve(reference: string, from: SchemaResource | undefined): string {
   const base = from?.uri ?? BASE;
   const [path = ""] = reference.split("#");
   try {

@@ -1,16 +1,15 @@
 import {
   anything,
   attempt,
-  type Check,
   compileAll,
   count,
   data,
   dataList,
-  type Finding,
   fail,
   flag,
   type Keyword,
-  type Kind,
+  type KeywordCheck,
+  type KeywordKind,
   keyword,
   list,
   listed,
@@ -23,14 +22,15 @@ import {
   partOf,
   positive,
   quantity,
-  type Run,
   report,
+  type SchemaIssue,
   type Site,
   short,
   spend,
   stops,
+  type Tristate,
   text,
-  type Verdict,
+  type ValidationRun,
   within,
   YES,
 } from "./run.ts";
@@ -45,7 +45,7 @@ const properties: Keyword = keyword(map, (schemas, site, keywordName) => {
     let passes = true;
     for (let index = 0; index < keys.length; index++) {
       const key = keys[index] as string;
-      if (!Object.hasOwn(value, key) || within(run, key, checks[index] as Check, value[key])) continue;
+      if (!Object.hasOwn(value, key) || within(run, key, checks[index] as KeywordCheck, value[key])) continue;
       if (stops(run)) return false;
       passes = false;
     }
@@ -54,12 +54,12 @@ const properties: Keyword = keyword(map, (schemas, site, keywordName) => {
 });
 
 /** Applies a check to objects that have a certain member. */
-function having(name: string, check: Check): Check {
+function having(name: string, check: KeywordCheck): KeywordCheck {
   return (value, run) => !isObject(value) || !Object.hasOwn(value, name) || check(value, run);
 }
 
 /** Applies a check to all members that are not left out. */
-function eachMember(check: Check, isLeftOut: (name: string, run: Run) => boolean): Check {
+function eachMember(check: KeywordCheck, isLeftOut: (name: string, run: ValidationRun) => boolean): KeywordCheck {
   return (value, run) => {
     if (!isObject(value) || (check === anything && run.seen === undefined)) return true;
     let passes = true;
@@ -74,7 +74,7 @@ function eachMember(check: Check, isLeftOut: (name: string, run: Run) => boolean
 }
 
 /** Whether a pattern claims a member; what it may claim counts as seen. */
-function claims(match: Matcher, key: string, run: Run): Verdict {
+function claims(match: Matcher, key: string, run: ValidationRun): Tristate {
   const verdict = match(key, run);
   if (verdict === MAYBE) {
     run.isUnsure = true;
@@ -129,12 +129,12 @@ const dependencies: Keyword = keyword(map, (entries, site, name) =>
 );
 
 /** Applies a check to one item. */
-function item(index: number, check: Check): Check {
+function item(index: number, check: KeywordCheck): KeywordCheck {
   return (value, run) => !Array.isArray(value) || index >= value.length || within(run, index, check, value[index]);
 }
 
 /** Applies a check to all items from one on, except those left out. */
-function eachItem(check: Check, start: number, leftOut?: ReadonlySet<unknown>): Check {
+function eachItem(check: KeywordCheck, start: number, leftOut?: ReadonlySet<unknown>): KeywordCheck {
   return (value, run) => {
     if (!Array.isArray(value) || (check === anything && run.seen === undefined)) return true;
     spend(run, value.length >> 3);
@@ -148,7 +148,7 @@ function eachItem(check: Check, start: number, leftOut?: ReadonlySet<unknown>): 
   };
 }
 
-const first = (schemas: readonly unknown[], site: Site, name: string): Check[] =>
+const first = (schemas: readonly unknown[], site: Site, name: string): KeywordCheck[] =>
   schemas.map((schema, index) => item(index, site.compile(schema, name, index)));
 
 const items: Keyword = (schema, site, name) => {
@@ -202,7 +202,7 @@ const choice = (isExclusive: boolean): Keyword =>
       let isPossible = false;
       let sure = 0;
       for (let index = 0; index < checks.length; index++) {
-        const verdict = attempt(checks[index] as Check, value, run);
+        const verdict = attempt(checks[index] as KeywordCheck, value, run);
         if (verdict === NO) continue;
         // Where members are noted, later alternatives may apply to others.
         if (!isExclusive && run.seen === undefined) return true;
@@ -233,13 +233,18 @@ const condition: Keyword = (schema, site, name) => {
 };
 
 /** Reports that no alternative matches: by what is wrong with the one that was meant, if that can be told. */
-function explain(schemas: readonly unknown[], checks: readonly Check[], value: unknown, run: Run): false {
+function explain(
+  schemas: readonly unknown[],
+  checks: readonly KeywordCheck[],
+  value: unknown,
+  run: ValidationRun,
+): false {
   const { findings, seen } = run;
   if (findings === undefined) return false;
-  let best: Finding[] = [];
+  let best: SchemaIssue[] = [];
   let bestDepth = run.keys.length;
   for (const check of checks) {
-    const trial: Finding[] = [];
+    const trial: SchemaIssue[] = [];
     run.findings = trial;
     run.seen = undefined;
     check(value, run);
@@ -303,13 +308,13 @@ const types = new Map<unknown, (value: unknown) => boolean>([
   ["object", isObject],
 ]);
 
-const typeNames: Kind<string | string[]> = {
+const typeNames: KeywordKind<string | string[]> = {
   expected: `a type name or an array of them (${[...types.keys()].join(", ")})`,
   is: (value): value is string | string[] =>
     Array.isArray(value) ? value.length > 0 && value.every((name) => types.has(name)) : types.has(value),
 };
 
-function ofType(wanted: string | string[]): Check {
+function ofType(wanted: string | string[]): KeywordCheck {
   const list = [wanted].flat();
   const tests = list.flatMap((name) => types.get(name) ?? []);
   const expected = list.join(" or ");
@@ -318,14 +323,14 @@ function ofType(wanted: string | string[]): Check {
   return (value, run) => tests.some((passes) => passes(value)) || fail(run, value, expected);
 }
 
-function oneOfValues(values: readonly unknown[], expected: string): Check {
+function oneOfValues(values: readonly unknown[], expected: string): KeywordCheck {
   const set = new ValueSet();
   for (const value of values) set.add(value);
   return (value, run) => set.has(value, run) || fail(run, value, expected, values);
 }
 
 /** What a limit is about: a number, or NaN for values it does not concern. */
-type Subject = (value: unknown, run: Run) => number;
+type Subject = (value: unknown, run: ValidationRun) => number;
 
 const amount: Subject = (value) => (typeof value === "number" ? value : NaN);
 const itemCount: Subject = (value) => (Array.isArray(value) ? value.length : NaN);
@@ -346,7 +351,7 @@ const isAbove = (size: number, limit: number): boolean => size > limit;
 const isUpTo = (size: number, limit: number): boolean => size <= limit;
 const isFrom = (size: number, limit: number): boolean => size >= limit;
 
-function limited(kind: Kind<number>, subject: Subject, isWrong: typeof isBelow, expected: string): Keyword {
+function limited(kind: KeywordKind<number>, subject: Subject, isWrong: typeof isBelow, expected: string): Keyword {
   return keyword(kind, (limit) => (value, run) => {
     const size = subject(value, run);
     if (!isWrong(size, limit)) return true;
@@ -355,10 +360,10 @@ function limited(kind: Kind<number>, subject: Subject, isWrong: typeof isBelow, 
   });
 }
 
-const missing: Check = (_value, run) => report(run, "required, got nothing");
+const missing: KeywordCheck = (_value, run) => report(run, "required, got nothing");
 
 /** Passes objects that have all of the members. */
-export function required(wanted: readonly string[]): Check {
+export function required(wanted: readonly string[]): KeywordCheck {
   return (value, run) => {
     if (!isObject(value)) return true;
     spend(run, wanted.length >> 2);
@@ -374,7 +379,7 @@ export function required(wanted: readonly string[]): Check {
   };
 }
 
-function unique(value: unknown, run: Run): boolean {
+function unique(value: unknown, run: ValidationRun): boolean {
   if (!Array.isArray(value) || value.length < 2) return true;
   spend(run, value.length);
   const set = new ValueSet();
@@ -389,21 +394,21 @@ class ValueSet {
   readonly #composed = new Set<string>();
 
   /** False when the value was there already. */
-  add(value: unknown, run?: Run): boolean {
+  add(value: unknown, run?: ValidationRun): boolean {
     const isPlain = typeof value !== "object" || value === null;
     const set: Set<unknown> = isPlain ? this.#plain : this.#composed;
     const { size } = set;
     return set.add(isPlain ? value : canonical(value, run)).size > size;
   }
 
-  has(value: unknown, run: Run): boolean {
+  has(value: unknown, run: ValidationRun): boolean {
     if (typeof value !== "object" || value === null) return this.#plain.has(value);
     return this.#composed.size > 0 && this.#composed.has(canonical(value, run));
   }
 }
 
 /** Writes a value such that equal values are written alike. */
-function canonical(value: unknown, run: Run | undefined): string {
+function canonical(value: unknown, run: ValidationRun | undefined): string {
   const text = typeof value === "object" && value !== null ? "" : JSON.stringify(value);
   if (run !== undefined) spend(run, 1 + (text.length >> 6));
   if (typeof value !== "object" || value === null) return text;

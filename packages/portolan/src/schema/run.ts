@@ -3,16 +3,16 @@ import { type Issue, type JsonSchema, toPath } from "./infer.ts";
 import { isObject } from "./shape.ts";
 
 /** Tests a value: true when it passes, which allocates nothing. What is wrong is told to the run, if it asks. */
-export type Check = (value: unknown, run: Run) => boolean;
+export type KeywordCheck = (value: unknown, run: ValidationRun) => boolean;
 
 /** The state of one validation. */
-export interface Run {
+export interface ValidationRun {
   /** How much work is left to spend. */
   steps: number;
   /** When a stranger's pattern may no longer be tried; 0 until the first one is met. */
   deadline: number;
   /** What is wrong; absent while nobody asks, and then a check stops at the first failure. */
-  findings: Finding[] | undefined;
+  findings: SchemaIssue[] | undefined;
   /** The way to the value at hand; only kept while someone asks. */
   keys: PropertyKey[];
   /** Members and items that a schema was applied to; absent while no `unevaluated…` keyword asks. */
@@ -24,13 +24,13 @@ export interface Run {
 }
 
 /** An issue that remembers how deep in the value it lies. */
-export interface Finding extends Issue {
+export interface SchemaIssue extends Issue {
   readonly depth: number;
 }
 
 /** A document on the way through the schema, with the checks behind its dynamic anchors. */
 export interface Scope {
-  readonly dynamic: ReadonlyMap<string, Check>;
+  readonly dynamic: ReadonlyMap<string, KeywordCheck>;
   readonly outer: Scope | undefined;
 }
 
@@ -38,13 +38,13 @@ const MAX_FINDINGS = 10;
 const MAX_PATTERN_MS = 1_000;
 
 /** Pays for work from the budget of the run; ends the run when nothing is left. */
-export function spend(run: Run, steps: number): void {
+export function spend(run: ValidationRun, steps: number): void {
   run.steps -= steps;
   if (run.steps < 0) throw tooLong();
 }
 
 /** Ends the run when a stranger's patterns have taken too long. */
-export function keepTime(run: Run): void {
+export function keepTime(run: ValidationRun): void {
   const now = performance.now();
   if (run.deadline === 0) run.deadline = now + MAX_PATTERN_MS;
   if (now > run.deadline) throw tooLong();
@@ -55,12 +55,12 @@ function tooLong(): PortolanError {
 }
 
 /** True when a failure is all there is to know: looking further would find nothing that is told. */
-export function stops(run: Run): boolean {
+export function stops(run: ValidationRun): boolean {
   return run.findings === undefined || run.findings.length >= MAX_FINDINGS;
 }
 
 /** Notes what is wrong with the value at hand, and is false. */
-export function report(run: Run, message: string): false {
+export function report(run: ValidationRun, message: string): false {
   if (run.findings === undefined || stops(run)) return false;
   const path = toPath(run.keys);
   if (!run.findings.some((known) => known.path === path && known.message === message)) {
@@ -70,23 +70,23 @@ export function report(run: Run, message: string): false {
 }
 
 /** Reports what was expected, where `$` stands for the limits, and what came; words nothing when nobody asks. */
-export function fail(run: Run, value: unknown, expected: string, limits?: readonly unknown[]): false {
+export function fail(run: ValidationRun, value: unknown, expected: string, limits?: readonly unknown[]): false {
   if (run.findings === undefined) return false;
   const wanted = limits === undefined ? expected : expected.replace("$", () => listed(limits));
   return report(run, `expected ${wanted}, got ${nameOf(value)}`);
 }
 
 /** Passes everything. */
-export const anything: Check = () => true;
+export const anything: KeywordCheck = () => true;
 
 /** Passes nothing. */
-export const nothing: Check = (_value, run) => report(run, "not allowed here");
+export const nothing: KeywordCheck = (_value, run) => report(run, "not allowed here");
 
 /** Passes what passes all checks; goes on after a failure while someone asks. */
-export function all(checks: readonly Check[], value: unknown, run: Run): boolean {
+export function all(checks: readonly KeywordCheck[], value: unknown, run: ValidationRun): boolean {
   let passes = true;
   for (let index = 0; index < checks.length; index++) {
-    if ((checks[index] as Check)(value, run)) continue;
+    if ((checks[index] as KeywordCheck)(value, run)) continue;
     if (stops(run)) return false;
     passes = false;
   }
@@ -94,7 +94,7 @@ export function all(checks: readonly Check[], value: unknown, run: Run): boolean
 }
 
 /** Checks a member or an item. */
-export function within(run: Run, key: PropertyKey, check: Check, value: unknown): boolean {
+export function within(run: ValidationRun, key: PropertyKey, check: KeywordCheck, value: unknown): boolean {
   const { seen } = run;
   if (seen === undefined && run.findings === undefined) return check(value, run);
   seen?.push(key);
@@ -110,10 +110,10 @@ export const NO = 0;
 /** Passes as far as it was checked. */
 export const MAYBE = 1;
 export const YES = 2;
-export type Verdict = typeof NO | typeof MAYBE | typeof YES;
+export type Tristate = typeof NO | typeof MAYBE | typeof YES;
 
 /** Tries a check whose failure is not the failure of the value: nothing is reported, and what it saw is forgotten. */
-export function attempt(check: Check, value: unknown, run: Run): Verdict {
+export function attempt(check: KeywordCheck, value: unknown, run: ValidationRun): Tristate {
   const { findings, seen, isUnsure } = run;
   const seenBefore = seen?.length ?? 0;
   run.findings = undefined;
@@ -171,7 +171,7 @@ export function measure(value: unknown, depthLeft: number): number {
 /** Turns the value of a keyword into what it checks: nothing for keywords that only hold something. */
 export type Keyword = (value: unknown, site: Site, name: string) => Built;
 
-type Built = Check | readonly Check[] | undefined;
+type Built = KeywordCheck | readonly KeywordCheck[] | undefined;
 
 /** The schema a keyword stands in. */
 export interface Site {
@@ -180,22 +180,22 @@ export interface Site {
   /** Where the schema is, below a further key. */
   pathOf(key: string): string;
   /** Compiles a subschema, given the way to it from here. */
-  compile(schema: unknown, ...keys: readonly (string | number)[]): Check;
+  compile(schema: unknown, ...keys: readonly (string | number)[]): KeywordCheck;
   match(pattern: string, keyword: string): Matcher;
-  refer(reference: string, keyword: string): Check;
+  refer(reference: string, keyword: string): KeywordCheck;
 }
 
 /** Tries a text against a pattern; "maybe" when the pattern must not be run. */
-export type Matcher = (text: string, run: Run) => Verdict;
+export type Matcher = (text: string, run: ValidationRun) => Tristate;
 
 /** What the value of a keyword must be. */
-export interface Kind<T> {
+export interface KeywordKind<T> {
   readonly expected: string;
   readonly is: (value: unknown) => value is T;
 }
 
 /** Makes a keyword that refuses values of another kind. */
-export function keyword<T>(kind: Kind<T>, build: (value: T, site: Site, name: string) => Built): Keyword {
+export function keyword<T>(kind: KeywordKind<T>, build: (value: T, site: Site, name: string) => Built): Keyword {
   return (value, site, name) => {
     if (!kind.is(value)) throw invalid(`${site.pathOf(name)}: expected ${kind.expected}, got ${nameOf(value)}`);
     return build(value, site, name);
@@ -211,12 +211,12 @@ export function partOf(isRead: (schema: JsonSchema) => boolean): Keyword {
 }
 
 /** Compiles the subschemas of an object or array of them. */
-export function compileAll(schemas: object, site: Site, name: string): Check[] {
+export function compileAll(schemas: object, site: Site, name: string): KeywordCheck[] {
   return Object.entries(schemas).map(([key, schema]) => site.compile(schema, name, key));
 }
 
-function kind<T>(expected: string, is: (value: unknown) => boolean): Kind<T> {
-  return { expected, is: is as Kind<T>["is"] };
+function kind<T>(expected: string, is: (value: unknown) => boolean): KeywordKind<T> {
+  return { expected, is: is as KeywordKind<T>["is"] };
 }
 
 const isNames = (value: unknown): boolean => Array.isArray(value) && value.every((name) => typeof name === "string");
@@ -225,23 +225,26 @@ const isNames = (value: unknown): boolean => Array.isArray(value) && value.every
 const MAX_DATA_DEPTH = 512;
 const isData = (value: unknown): boolean => measure(value, MAX_DATA_DEPTH) > 0;
 
-export const data: Kind<unknown> = kind("JSON data", isData);
-export const dataList: Kind<unknown[]> = kind("an array", (value) => Array.isArray(value) && isData(value));
-export const text: Kind<string> = kind("a string", (value) => typeof value === "string");
-export const flag: Kind<boolean> = kind("a boolean", (value) => typeof value === "boolean");
-export const quantity: Kind<number> = kind("a number", Number.isFinite);
-export const positive: Kind<number> = kind("a number above 0", (value) => Number.isFinite(value) && Number(value) > 0);
-export const count: Kind<number> = kind(
+export const data: KeywordKind<unknown> = kind("JSON data", isData);
+export const dataList: KeywordKind<unknown[]> = kind("an array", (value) => Array.isArray(value) && isData(value));
+export const text: KeywordKind<string> = kind("a string", (value) => typeof value === "string");
+export const flag: KeywordKind<boolean> = kind("a boolean", (value) => typeof value === "boolean");
+export const quantity: KeywordKind<number> = kind("a number", Number.isFinite);
+export const positive: KeywordKind<number> = kind(
+  "a number above 0",
+  (value) => Number.isFinite(value) && Number(value) > 0,
+);
+export const count: KeywordKind<number> = kind(
   "an integer from 0 on",
   (value) => Number.isInteger(value) && Number(value) >= 0,
 );
-export const names: Kind<string[]> = kind("an array of strings", isNames);
-export const namesByName: Kind<{ [name: string]: string[] }> = kind(
+export const names: KeywordKind<string[]> = kind("an array of strings", isNames);
+export const namesByName: KeywordKind<{ [name: string]: string[] }> = kind(
   "an object of arrays of strings",
   (value) => isObject(value) && Object.values(value).every(isNames),
 );
-export const list: Kind<unknown[]> = kind("an array of schemas", Array.isArray);
-export const map: Kind<{ [name: string]: unknown }> = kind("an object of schemas", isObject);
+export const list: KeywordKind<unknown[]> = kind("an array of schemas", Array.isArray);
+export const map: KeywordKind<{ [name: string]: unknown }> = kind("an object of schemas", isObject);
 
 /** A mistake in the schema. */
 export function invalid(message: string, cause?: unknown): PortolanError {

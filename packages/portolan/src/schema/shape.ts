@@ -4,34 +4,34 @@ import { nameOf } from "../errors.ts";
  * Checks one value: `undefined` when it is fine, otherwise one line that starts with the path and says what was
  * expected and what came. Nothing is allocated for a value that is fine.
  */
-export type Check = (value: unknown, path: string) => string | undefined;
+export type ShapeCheck = (value: unknown, path: string) => string | undefined;
 
 /** Accepts everything, also nothing at all. */
-export const any: Check = () => undefined;
+export const any: ShapeCheck = () => undefined;
 
 /** Accepts a string. */
-export const string: Check = (value, path) =>
+export const string: ShapeCheck = (value, path) =>
   typeof value === "string" ? undefined : mismatch(path, "a string", value);
 
 /** Accepts a finite number. */
-export const number: Check = (value, path) =>
+export const number: ShapeCheck = (value, path) =>
   typeof value === "number" && Number.isFinite(value) ? undefined : mismatch(path, "a number", value);
 
 /** Accepts a number without a fraction. */
-export const integer: Check = (value, path) =>
+export const integer: ShapeCheck = (value, path) =>
   Number.isInteger(value) ? undefined : mismatch(path, "an integer", value);
 
 /** Accepts `true` and `false`. */
-export const boolean: Check = (value, path) =>
+export const boolean: ShapeCheck = (value, path) =>
   typeof value === "boolean" ? undefined : mismatch(path, "a boolean", value);
 
 /** Accepts an absent value besides what `check` accepts. */
-export function optional(check: Check): Check {
+export function optional(check: ShapeCheck): ShapeCheck {
   return (value, path) => (value === undefined ? undefined : check(value, path));
 }
 
 /** Accepts one of the literals. */
-export function oneOf(...literals: readonly (string | number | boolean | null)[]): Check {
+export function oneOf(...literals: readonly (string | number | boolean | null)[]): ShapeCheck {
   const expected =
     literals.length === 1 ? nameOf(literals[0]) : `one of ${literals.map((literal) => nameOf(literal)).join(", ")}`;
   return (value, path) => {
@@ -41,7 +41,7 @@ export function oneOf(...literals: readonly (string | number | boolean | null)[]
 }
 
 /** Accepts an array whose items all pass. */
-export function array(item: Check): Check {
+export function array(item: ShapeCheck): ShapeCheck {
   return (value, path) => {
     if (!Array.isArray(value)) return mismatch(path, "an array", value);
     for (let index = 0; index < value.length; index++) {
@@ -53,7 +53,7 @@ export function array(item: Check): Check {
 }
 
 /** Accepts an object used as a map; without `member` its members may be anything. */
-export function record(member?: Check): Check {
+export function record(member?: ShapeCheck): ShapeCheck {
   return (value, path) => {
     if (!isObject(value)) return mismatch(path, "an object", value);
     if (member === undefined) return undefined;
@@ -66,14 +66,14 @@ export function record(member?: Check): Check {
 }
 
 /** Accepts an object whose named members pass; members it does not name are allowed. */
-export function object(fields: { readonly [name: string]: Check }): Check {
+export function object(fields: { readonly [name: string]: ShapeCheck }): ShapeCheck {
   const names = Object.keys(fields);
   const checks = Object.values(fields);
   return (value, path) => {
     if (!isObject(value)) return mismatch(path, "an object", value);
     for (let index = 0; index < names.length; index++) {
       const name = names[index] as string;
-      const problem = (checks[index] as Check)(value[name], name);
+      const problem = (checks[index] as ShapeCheck)(value[name], name);
       if (problem !== undefined) return within(path, problem);
     }
     return undefined;

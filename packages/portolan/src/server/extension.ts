@@ -2,7 +2,7 @@ import { type MaybePromise, whenDone } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome, type Peer, type Revision } from "../protocol/revision.ts";
-import type { Check } from "../schema/shape.ts";
+import type { ShapeCheck } from "../schema/shape.ts";
 import { type Exchange, ServedExchange } from "./call/exchange.ts";
 
 /** Stands around a handler: looks, changes, answers instead, or calls `next`. */
@@ -16,7 +16,7 @@ export type FeatureKind = "tool" | "resource" | "template" | "prompt";
 
 /** A request that a server answers beyond those of the protocol. */
 export interface ExtraMethod {
-  params?: Check;
+  params?: ShapeCheck;
   handle(exchange: Exchange): MaybePromise<JsonObject | Outcome>;
 }
 

@@ -1,12 +1,12 @@
 export { RpcError } from "../jsonrpc/message.ts";
 export type {
+  AskableCapability,
   Complete,
   Extended,
   InputRequired,
   Outcome,
   Peer,
   PreparedResult,
-  Question,
   Revision,
 } from "../protocol/revision.ts";
 export type { AddTool, NoTools, ToolTypes } from "../protocol/typed-tools.ts";
@@ -14,10 +14,10 @@ export type { JsonSchema, Schema, StandardSchema } from "../schema/infer.ts";
 export { withJsonSchema } from "../schema/infer.ts";
 export { type Form, form } from "./ask/form.ts";
 export { ToolError } from "./call/call-tool.ts";
-export type { Context, ElicitAnswer, FormQuestion, RequestContext, Visit } from "./call/context.ts";
+export type { Context, ElicitAnswer, ElicitForm, OpenUrl, RequestContext } from "./call/context.ts";
 export type { Exchange, Principal } from "./call/exchange.ts";
 export { type ExplicitQuestions, inputRequired } from "./call/exchange.ts";
-export { type ServeChannelOptions, type Serving, serveChannel } from "./channel/serve-channel.ts";
+export { type ServeChannelOptions, type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
 export type {
   ArgumentDefinition,
   Completer,
@@ -28,14 +28,14 @@ export type {
   PromptReturn,
   ReadReturn,
   ResourceDefinition,
+  ResourceWatcher,
   ServerInfo,
   ServerOptions,
   TemplateDefinition,
   TemplateValues,
   ToolDefinition,
   ToolReturn,
-  Watch,
 } from "./define/definition.ts";
-export { createServer, type LiveServer, live, type Served, type Server } from "./define/server.ts";
+export { createServer, type LiveServer, live, type Servable, type Server } from "./define/server.ts";
 export type { ExtensionParts, ExtraMethod, FeatureKind, Middleware, ServerExtension } from "./extension.ts";
 export type { Audience, Topics } from "./subscribe/hub.ts";

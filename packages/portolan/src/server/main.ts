@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { parseArgs } from "node:util";
-import type { Served } from "./define/server.ts";
+import type { Servable } from "./define/server.ts";
 import type { ServeHttpOptions } from "./http/options.ts";
 import { serveStdio } from "./stdio.ts";
 
@@ -36,11 +36,11 @@ export interface MainOptions {
   readonly arguments?: string;
   readonly flags?: { readonly [name: string]: Flag };
   /** Makes the server; a Usage that it throws is shown as a mistake of whoever typed the command. */
-  readonly create: (line: CommandLine) => Served | Promise<Served>;
+  readonly create: (line: CommandLine) => Servable | Promise<Servable>;
 }
 
 /** A mistake in a command line: what was expected, what came. */
-export class Usage extends Error {
+export class UsageError extends Error {
   override readonly name = "Usage";
 }
 
@@ -72,14 +72,14 @@ export async function runMain(options: MainOptions, args: readonly string[] = pr
     else if (line.isSet("version")) console.log(`${options.name} ${options.version}`);
     else await serve(await options.create(line), line);
   } catch (reason) {
-    const isMistake = reason instanceof Usage;
+    const isMistake = reason instanceof UsageError;
     const why = reason instanceof Error ? reason.message : String(reason);
     console.error(`${options.name}: ${why}${isMistake ? `; see ${options.name} --help` : ""}`);
     process.exitCode = isMistake ? 2 : 1;
   }
 }
 
-async function serve(server: Served, line: CommandLine): Promise<void> {
+async function serve(server: Servable, line: CommandLine): Promise<void> {
   const port = line.count("http");
   if (port === undefined) {
     serveStdio(server);
@@ -119,7 +119,7 @@ function read({ flags = {}, arguments: positional }: MainOptions, args: readonly
       const given = text(flag);
       if (given === undefined) return undefined;
       if (/^\d{1,15}$/.test(given)) return Number(given);
-      throw new Usage(`--${flag}: expected a whole number, got ${JSON.stringify(given)}`);
+      throw new UsageError(`--${flag}: expected a whole number, got ${JSON.stringify(given)}`);
     },
     isSet: (flag) => values[flag] === true,
   };
@@ -135,7 +135,7 @@ function parse(flags: { readonly [name: string]: Flag }, args: readonly string[]
   try {
     return parseArgs({ args: [...args], options, allowPositionals });
   } catch (reason) {
-    throw new Usage((reason as Error).message.split(/\.\s/, 1)[0]);
+    throw new UsageError((reason as Error).message.split(/\.\s/, 1)[0]);
   }
 }
 

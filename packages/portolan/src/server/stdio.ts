@@ -2,8 +2,8 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
-import { type Serving, serveChannel } from "./channel/serve-channel.ts";
-import { runtimeOf, type Served } from "./define/server.ts";
+import { type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
+import { runtimeOf, type Servable } from "./define/server.ts";
 
 export interface ServeStdioOptions {
   /** The longest line that is read; 16 MiB unless said otherwise. Longer ones are refused, and the connection stays. */
@@ -21,7 +21,7 @@ const cleanupMs = 300;
  * Serves the process's standard input and output. From here on standard output belongs to the protocol: what others
  * write there, `console.log` included, goes to standard error.
  */
-export function serveStdio(server: Served, options: ServeStdioOptions = {}): Serving {
+export function serveStdio(server: Servable, options: ServeStdioOptions = {}): ServedChannel {
   const channel = new StdioChannel(takeStdout(), options.maxMessageBytes);
   const serving = serveChannel(server, channel);
   const { exit = true, graceMs = defaultGraceMs } = options;
@@ -137,7 +137,7 @@ class StdioChannel implements Channel {
  * Lets running calls end within the grace; the rest is cancelled and gets a moment to clean up. Clients that lose
  * patience kill after two seconds, so all of it takes less.
  */
-async function windDown(serving: Serving, graceMs: number): Promise<void> {
+async function windDown(serving: ServedChannel, graceMs: number): Promise<void> {
   const deadline = after(graceMs);
   const isIdle = await Promise.race([serving.idle().then(() => true), deadline]);
   // Closing waits for a client that still reads, and not for ever for one that does not.
@@ -146,7 +146,7 @@ async function windDown(serving: Serving, graceMs: number): Promise<void> {
 }
 
 /** The second signal does not wait. */
-function exitOnSignals(serving: Serving, graceMs: number): void {
+function exitOnSignals(serving: ServedChannel, graceMs: number): void {
   let isLeaving = false;
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     process.on(signal, () => {

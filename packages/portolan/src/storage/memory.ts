@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import { Expiring } from "./expiring.ts";
 import { createMemoryLog } from "./memory-log.ts";
-import type { Bus, KeyValue, KeyValueEntry, ListOptions, SetOptions, Storage } from "./storage.ts";
+import type { Bus, KeyListOptions, KeyValue, KeyValueEntry, SetOptions, Storage } from "./storage.ts";
 
 /** The bounds and the clock of a memory storage. */
 export interface MemoryStorageOptions {
@@ -48,7 +48,7 @@ class MemoryKeyValue implements KeyValue {
     this.#rows.delete(key);
   }
 
-  async list(prefix: string, options: ListOptions = {}): Promise<KeyValueEntry[]> {
+  async list(prefix: string, options: KeyListOptions = {}): Promise<KeyValueEntry[]> {
     const { after, limit = 100 } = options;
     this.#rows.purge();
     const keys: string[] = [];

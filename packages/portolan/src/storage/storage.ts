@@ -14,7 +14,7 @@ export interface KeyValue {
   /** Afterwards the key is absent, whether or not it was there. */
   delete(key: string): Promise<void>;
   /** Live entries whose key starts with `prefix`, in one fixed order of keys: paging skips and repeats no key that stays. */
-  list(prefix: string, options?: ListOptions): Promise<KeyValueEntry[]>;
+  list(prefix: string, options?: KeyListOptions): Promise<KeyValueEntry[]>;
 }
 
 /** How `KeyValue.set` writes. */
@@ -26,7 +26,7 @@ export interface SetOptions {
 }
 
 /** Which page `KeyValue.list` gives. */
-export interface ListOptions {
+export interface KeyListOptions {
   /** Only keys behind this one, which need not exist any more. */
   readonly after?: string;
   /** At most so many; 100 unless given. */

@@ -1,7 +1,7 @@
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { Message, RpcResponse } from "../jsonrpc/message.ts";
 import { same } from "../storage/contract-check.ts";
-import { type Check, type ChecksOf, codeOf, Heard, quiet, toChecks } from "./contract.ts";
+import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, toChecks } from "./contract.ts";
 
 /** Two channels that are linked, neither of them open yet, as the contract needs them. */
 export interface ChannelsUnderTest {
@@ -13,7 +13,7 @@ export interface ChannelsUnderTest {
 }
 
 /** Every promise of the Channel interface, for whichever test runner; each check makes its own channels. */
-export function channelContract(make: () => ChannelsUnderTest | Promise<ChannelsUnderTest>): Check[] {
+export function channelContract(make: () => ChannelsUnderTest | Promise<ChannelsUnderTest>): ContractCheck[] {
   return toChecks(checks, make);
 }
 

@@ -4,7 +4,7 @@ import { revisions } from "../protocol/revisions/index.ts";
 import { createServer } from "../server/define/server.ts";
 import { connectInMemory } from "./connect-in-memory.ts";
 import { faulty } from "./faulty-channel.ts";
-import { scripted } from "./scripted.ts";
+import { scriptedAnswers } from "./scripted.ts";
 
 const nameForm = { type: "object", properties: { name: { type: "string" } }, required: ["name"] } as const;
 
@@ -35,7 +35,7 @@ test("without a revision the newest is spoken", async () => {
 
 describe.each(asking)("on %s", (revision) => {
   test("questions are answered from a script", async () => {
-    const answers = scripted({ action: "accept", content: { name: "Ada" } }, { action: "decline" });
+    const answers = scriptedAnswers({ action: "accept", content: { name: "Ada" } }, { action: "decline" });
     const client = await connectInMemory(greeter, { revision, answers });
     expect((await client.callTool("greet")).content).toEqual([{ type: "text", text: "Hello Ada" }]);
     expect((await client.callTool("greet")).content).toEqual([{ type: "text", text: "Hello stranger" }]);

@@ -3,10 +3,10 @@ import { connect } from "../client/connect.ts";
 import type { Answers, ConnectOptions } from "../client/options.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
-import { type ServeChannelOptions, type Serving, serveChannel } from "../server/channel/serve-channel.ts";
-import type { Served } from "../server/define/server.ts";
-import { type ScriptedAnswer, scripted } from "./scripted.ts";
-import { record, type Transcript } from "./transcript.ts";
+import { type ServeChannelOptions, type ServedChannel, serveChannel } from "../server/channel/serve-channel.ts";
+import type { Servable } from "../server/define/server.ts";
+import { type ScriptedAnswer, scriptedAnswers } from "./scripted.ts";
+import { recordChannel, type Transcript } from "./transcript.ts";
 
 export interface ConnectInMemoryOptions extends Omit<ConnectOptions, "answers"> {
   /** The protocol version to speak; the newest that the server knows unless said otherwise. */
@@ -23,23 +23,23 @@ export interface ConnectInMemoryOptions extends Omit<ConnectOptions, "answers"> 
 export interface TestClient<S = unknown> extends Client<S> {
   /** Everything that the client sent and received. */
   readonly transcript: Transcript;
-  readonly serving: Serving;
+  readonly serving: ServedChannel;
 }
 
 /** Serves a server to a client in this process; every message makes the trip through its JSON text. */
-export async function connectInMemory<S extends Served>(
+export async function connectInMemory<S extends Servable>(
   server: S,
   options: ConnectInMemoryOptions = {},
 ): Promise<TestClient<S>> {
   const { revision, answers, serve, through = (channel) => channel, ...rest } = options;
   const [near, far] = createMemoryPair({ serialize: true });
   const serving = serveChannel(server, far, serve);
-  const [recorded, transcript] = record(through(near));
+  const [recorded, transcript] = recordChannel(through(near));
   try {
     const client = await connect<S>(recorded, {
       ...rest,
       ...(revision !== undefined && { era: revision }),
-      ...(answers && { answers: isScript(answers) ? scripted(...answers) : answers }),
+      ...(answers && { answers: isScript(answers) ? scriptedAnswers(...answers) : answers }),
     });
     return withServer(client, transcript, serving);
   } catch (reason) {
@@ -52,7 +52,7 @@ function isScript(answers: Answers | readonly ScriptedAnswer[]): answers is read
   return Array.isArray(answers);
 }
 
-function withServer<S>(client: Client<S>, transcript: Transcript, serving: Serving): TestClient<S> {
+function withServer<S>(client: Client<S>, transcript: Transcript, serving: ServedChannel): TestClient<S> {
   const closeClient = client.close.bind(client);
   const close = async () => {
     await closeClient();

@@ -1,7 +1,7 @@
 import { turn } from "./turn.ts";
 
 /** One promise of an interface: `run` rejects when it is broken. */
-export interface Check {
+export interface ContractCheck {
   readonly name: string;
   run(): Promise<void>;
 }
@@ -13,7 +13,7 @@ export type ChecksOf<T> = { readonly [sentence: string]: (subject: T) => Promise
 export function toChecks<T extends { release?(): Promise<void> }>(
   checks: ChecksOf<T>,
   make: () => T | Promise<T>,
-): Check[] {
+): ContractCheck[] {
   return Object.entries(checks).map(([name, check]) => {
     const run = async () => {
       const subject = await make();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Link, Sink } from "../client/channel-link.ts";
+import type { Link, ResponseSink } from "../client/channel-link.ts";
 import { channelLink } from "../client/channel-link.ts";
 import type { Channel, Incoming } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
@@ -7,7 +7,7 @@ import { createBytesPair } from "./bytes-pair.ts";
 import { type ChannelsUnderTest, channelContract } from "./channel-contract.ts";
 import { faulty } from "./faulty-channel.ts";
 import { farEndOf, type LinkUnderTest, linkContract } from "./link-contract.ts";
-import { record } from "./transcript.ts";
+import { recordChannel } from "./transcript.ts";
 
 const toSubject = ([near, far]: [Channel, Channel]): ChannelsUnderTest => ({ near, far });
 
@@ -16,7 +16,7 @@ const channels: { [name: string]: () => ChannelsUnderTest } = {
   "memory through JSON": () => toSubject(createMemoryPair({ serialize: true })),
   "a recorded channel": () => {
     const [near, far] = createMemoryPair({ serialize: true });
-    return { near: record(near)[0], far: record(far)[0] };
+    return { near: recordChannel(near)[0], far: recordChannel(far)[0] };
   },
   "a faulty channel without faults": () => {
     const [near, far] = createMemoryPair({ serialize: true });
@@ -154,7 +154,7 @@ describe("the contract of links finds", () => {
   test("an answer that is told twice", async () => {
     const change = doing((link) => ({
       exchange: (request, sink) => {
-        const response: Sink["response"] = (answer) => {
+        const response: ResponseSink["response"] = (answer) => {
           sink.response(answer);
           sink.response(answer);
         };

@@ -3,7 +3,7 @@ import type { Channel } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import type { Message } from "../jsonrpc/message.ts";
 import { createClock } from "./clock.ts";
-import { type Faults, faulty } from "./faulty-channel.ts";
+import { type ChannelFaults, faulty } from "./faulty-channel.ts";
 import { turn } from "./turn.ts";
 
 const note = (step: number): Message => ({ jsonrpc: "2.0", method: "note", params: { step } });
@@ -20,7 +20,7 @@ function listen(channel: Channel): unknown[] {
   return heard;
 }
 
-function createFaultyPair(faults: Omit<Faults, "seed"> & { seed?: number }) {
+function createFaultyPair(faults: Omit<ChannelFaults, "seed"> & { seed?: number }) {
   const [channel, far] = createMemoryPair({ serialize: true });
   const clock = createClock();
   const near = faulty(channel, { seed: 1, clock, ...faults });

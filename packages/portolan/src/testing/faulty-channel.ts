@@ -7,7 +7,7 @@ import { FaultyLane, type LaneFaults } from "./faulty-lane.ts";
 import { type Random, seeded } from "./random.ts";
 
 /** What goes wrong, and how often; chances are numbers from 0, never, to 1, always. */
-export interface Faults extends LaneFaults {
+export interface ChannelFaults extends LaneFaults {
   /** Decides everything that is left to chance: the same seed, the same faults. */
   readonly seed: number;
   /** The chance that a message is lost. */
@@ -45,7 +45,7 @@ export interface FaultyChannel extends Channel {
 }
 
 /** The same channel with faults, in what is sent and in what is received. */
-export function faulty(channel: Channel, faults: Faults): FaultyChannel {
+export function faulty(channel: Channel, faults: ChannelFaults): FaultyChannel {
   return new FaultInjector(channel, faults);
 }
 
@@ -53,7 +53,7 @@ class FaultInjector implements FaultyChannel {
   readonly writesText: boolean;
   readonly injected: string[] = [];
   readonly #channel: Channel;
-  readonly #faults: Faults;
+  readonly #faults: ChannelFaults;
   readonly #random: Random;
   readonly #sending: FaultyLane;
   readonly #receiving: FaultyLane;
@@ -62,7 +62,7 @@ class FaultInjector implements FaultyChannel {
   #cutBecause: Error | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(channel: Channel, faults: Faults) {
+  constructor(channel: Channel, faults: ChannelFaults) {
     const { seed, stopSendingAfter, stopReceivingAfter, clock = systemClock } = faults;
     this.#channel = channel;
     this.#faults = faults;

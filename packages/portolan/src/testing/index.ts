@@ -1,13 +1,13 @@
-export type { Link, LinkEvents, Sink } from "../client/channel-link.ts";
+export type { Link, LinkEvents, ResponseSink } from "../client/channel-link.ts";
 export type { Clock } from "../client/deadlines.ts";
 export { type StorageCheck, type StorageUnderTest, storageContract } from "../storage/contract-suite.ts";
 export { type BytesPairOptions, createBytesPair } from "./bytes-pair.ts";
 export { type ChannelsUnderTest, channelContract } from "./channel-contract.ts";
 export { createClock, type ManualClock } from "./clock.ts";
 export { type ConnectInMemoryOptions, connectInMemory, type TestClient } from "./connect-in-memory.ts";
-export type { Check } from "./contract.ts";
-export { type Faults, type FaultyChannel, faulty } from "./faulty-channel.ts";
+export type { ContractCheck } from "./contract.ts";
+export { type ChannelFaults, type FaultyChannel, faulty } from "./faulty-channel.ts";
 export { type FarEnd, farEndOf, type LinkUnderTest, linkContract } from "./link-contract.ts";
 export { type Random, seeded, splitRandomly } from "./random.ts";
-export { type Asked, type ScriptedAnswer, type ScriptedAnswers, scripted } from "./scripted.ts";
-export { record, type Transcript } from "./transcript.ts";
+export { type ReceivedQuestion, type ScriptedAnswer, type ScriptedAnswers, scriptedAnswers } from "./scripted.ts";
+export { recordChannel, type Transcript } from "./transcript.ts";

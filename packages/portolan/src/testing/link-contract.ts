@@ -1,8 +1,8 @@
-import type { Link, LinkEvents, Sink } from "../client/channel-link.ts";
+import type { Link, LinkEvents, ResponseSink } from "../client/channel-link.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { Message, RequestId, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import { same } from "../storage/contract-check.ts";
-import { type Check, type ChecksOf, codeOf, Heard, quiet, toChecks } from "./contract.ts";
+import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, toChecks } from "./contract.ts";
 
 /** The server's end of a link, as a script moves it. */
 export interface FarEnd {
@@ -24,7 +24,7 @@ export interface LinkUnderTest {
 }
 
 /** Every promise of the Link interface, for whichever test runner; each check makes its own link. */
-export function linkContract(make: () => LinkUnderTest | Promise<LinkUnderTest>): Check[] {
+export function linkContract(make: () => LinkUnderTest | Promise<LinkUnderTest>): ContractCheck[] {
   return toChecks(checks, make);
 }
 
@@ -73,7 +73,7 @@ class Listener {
     lost: ({ message }) => this.told.add({ lost: message }),
   };
 
-  sink(id: RequestId): Sink {
+  sink(id: RequestId): ResponseSink {
     return {
       response: (response) => this.told.add({ id, response }),
       failed: ({ message }) => this.told.add({ id, failed: message }),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { QuestionContext } from "../client/options.ts";
 import type { CreateMessageParams, ElicitFormParams } from "../protocol/types/index.ts";
-import { scripted } from "./scripted.ts";
+import { scriptedAnswers } from "./scripted.ts";
 
 const context: QuestionContext = { server: undefined, signal: new AbortController().signal };
 const form: ElicitFormParams = { message: "Your name?", requestedSchema: { type: "object", properties: {} } };
@@ -9,7 +9,7 @@ const prompt: CreateMessageParams = { messages: [], maxTokens: 10 };
 
 test("answers are given in order, whatever is asked", async () => {
   const said = { role: "assistant", content: { type: "text", text: "hi" }, model: "m" } as const;
-  const script = scripted({ action: "accept", content: { name: "Ada" } }, said, [{ uri: "file:///a" }]);
+  const script = scriptedAnswers({ action: "accept", content: { name: "Ada" } }, said, [{ uri: "file:///a" }]);
   expect(await script.elicit?.(form, context)).toEqual({ action: "accept", content: { name: "Ada" } });
   expect(await script.sample?.(prompt, context)).toEqual(said);
   expect(await (script.roots as () => unknown)()).toEqual([{ uri: "file:///a" }]);
@@ -22,21 +22,21 @@ test("answers are given in order, whatever is asked", async () => {
 });
 
 test("a question too many fails and is named, then and at the end", () => {
-  const script = scripted();
+  const script = scriptedAnswers();
   const why = "The script cannot answer question 1, elicitation/create (Your name?): it has 0 answers only";
   expect(() => script.elicit?.(form, context)).toThrow(why);
   expect(() => script.done()).toThrow(why);
 });
 
 test("an answer to another kind of question fails and is named", () => {
-  const script = scripted({ action: "decline" });
+  const script = scriptedAnswers({ action: "decline" });
   const why = 'sampling/createMessage: it expects { role, content, model }, got {"action":"decline"}';
   expect(() => script.sample?.(prompt, context)).toThrow(why);
   expect(() => script.done()).toThrow(why);
 });
 
 test("an answer that nobody asked for is told at the end", () => {
-  const script = scripted({ action: "decline" }, { action: "cancel" });
+  const script = scriptedAnswers({ action: "decline" }, { action: "cancel" });
   script.elicit?.(form, context);
   expect(() => script.done()).toThrow(
     'The script has 1 more answers than there were questions (1); the next one is {"action":"cancel"}',
@@ -44,7 +44,7 @@ test("an answer that nobody asked for is told at the end", () => {
 });
 
 test("an error refuses to answer, and is no mistake of the script", () => {
-  const script = scripted(new Error("the user is away"));
+  const script = scriptedAnswers(new Error("the user is away"));
   expect(() => script.elicit?.(form, context)).toThrow("the user is away");
   script.done();
 });

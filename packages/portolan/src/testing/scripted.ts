@@ -13,7 +13,7 @@ import type {
 export type ScriptedAnswer = ElicitResult | CreateMessageResult | readonly Root[] | Error;
 
 /** A question that was put to the script. */
-export type Asked =
+export type ReceivedQuestion =
   | { readonly method: "elicitation/create"; readonly params: ElicitFormParams | ElicitUrlParams }
   | { readonly method: "sampling/createMessage"; readonly params: CreateMessageParams }
   | { readonly method: "roots/list" };
@@ -21,18 +21,18 @@ export type Asked =
 /** Answers from a script, which knows what it was asked. */
 export interface ScriptedAnswers extends Answers {
   /** The questions so far, in order. */
-  readonly asked: readonly Asked[];
+  readonly asked: readonly ReceivedQuestion[];
   /** Throws when an answer was not asked for, or a question had no answer that fits. */
   done(): void;
 }
 
 /** Answers that are given in this order, whatever is asked; a question too many fails its call and says so. */
-export function scripted(...answers: readonly ScriptedAnswer[]): ScriptedAnswers {
+export function scriptedAnswers(...answers: readonly ScriptedAnswer[]): ScriptedAnswers {
   return new Script(answers);
 }
 
 class Script implements ScriptedAnswers {
-  readonly asked: Asked[] = [];
+  readonly asked: ReceivedQuestion[] = [];
   readonly #answers: readonly ScriptedAnswer[];
   #given = 0;
   #problem: Error | undefined;
@@ -61,7 +61,11 @@ class Script implements ScriptedAnswers {
     );
   }
 
-  #next<T extends ScriptedAnswer>(asked: Asked, fits: (answer: ScriptedAnswer) => answer is T, expected: string): T {
+  #next<T extends ScriptedAnswer>(
+    asked: ReceivedQuestion,
+    fits: (answer: ScriptedAnswer) => answer is T,
+    expected: string,
+  ): T {
     this.asked.push(asked);
     const answer = this.#answers[this.#given];
     if (answer === undefined) throw this.#fail(asked, `it has ${this.#answers.length} answers only`);
@@ -72,7 +76,7 @@ class Script implements ScriptedAnswers {
   }
 
   /** An error that crosses the wire, so that the call fails with its text on every revision. */
-  #fail(asked: Asked, why: string): RpcError {
+  #fail(asked: ReceivedQuestion, why: string): RpcError {
     const question = `question ${this.asked.length}, ${asked.method}${wordsOf(asked)}`;
     const problem = new RpcError(-32603, `The script cannot answer ${question}: ${why}`);
     this.#problem ??= problem;
@@ -80,7 +84,7 @@ class Script implements ScriptedAnswers {
   }
 }
 
-function wordsOf(asked: Asked): string {
+function wordsOf(asked: ReceivedQuestion): string {
   return asked.method === "elicitation/create" ? ` (${asked.params.message})` : "";
 }
 

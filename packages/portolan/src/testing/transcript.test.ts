@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import type { Channel, Incoming } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import type { Message } from "../jsonrpc/message.ts";
-import { record, type Transcript } from "./transcript.ts";
+import { recordChannel, type Transcript } from "./transcript.ts";
 
 const deaf: Incoming = { message() {}, batch() {}, unreadable() {}, closed() {} };
 
 function createRecordedPair(): { near: Channel; far: Channel; transcript: Transcript } {
   const [channel, far] = createMemoryPair({ serialize: true });
-  const [near, transcript] = record(channel);
+  const [near, transcript] = recordChannel(channel);
   near.open(deaf);
   far.open(deaf);
   return { near, far, transcript };

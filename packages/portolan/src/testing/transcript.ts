@@ -20,7 +20,7 @@ export interface Transcript {
 }
 
 /** The channel that it is given, and what is said over it from now on. */
-export function record(channel: Channel): [Channel, Transcript] {
+export function recordChannel(channel: Channel): [Channel, Transcript] {
   const recorder = new Recorder();
   let isClosed = false;
   const recorded: Channel = {

@@ -1,6 +1,9 @@
 import type { JsonObject, RpcRequest } from "../jsonrpc/message.ts";
 import type { MethodRow } from "../protocol/revision.ts";
 
+/** Header fields by name. Names are case-insensitive on the wire. */
+export type HttpHeaders = { readonly [name: string]: string };
+
 /** The headers of the protocol as they are sent. */
 export const headerNames = {
   version: "MCP-Protocol-Version",

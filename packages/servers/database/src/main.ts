@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { type CommandLine, runMain, Usage } from "portolan/server/main";
+import { type CommandLine, runMain, UsageError } from "portolan/server/main";
 import { BadAddress, checkHeader, readAddress } from "./address.ts";
 import type { DatabaseLimits } from "./options.ts";
 import { createDatabase, version } from "./server.ts";
@@ -28,7 +28,7 @@ await runMain({
   async create(line) {
     const [url = process.env[variable], ...more] = line.arguments;
     if (url === undefined || url === "" || more.length > 0) {
-      throw new Usage(`expected one database: sqlite:<path>, a path or postgres://…, here or in ${variable}`);
+      throw new UsageError(`expected one database: sqlite:<path>, a path or postgres://…, here or in ${variable}`);
     }
     const schemas = line.texts("schema");
     const limits = limitsOf(line);
@@ -47,7 +47,7 @@ await runMain({
       });
     } catch (reason) {
       const isMistake = reason instanceof BadAddress || reason instanceof RangeError;
-      throw isMistake ? new Usage(reason.message) : reason;
+      throw isMistake ? new UsageError(reason.message) : reason;
     }
   },
 });

@@ -1,4 +1,4 @@
-import { type Context, form, inputRequired, type Question, type Server, ToolError } from "portolan/server";
+import { type AskableCapability, type Context, form, inputRequired, type Server, ToolError } from "portolan/server";
 import { choices, fields } from "./fields.ts";
 import { looks, object, text, whole } from "./schemas.ts";
 
@@ -68,7 +68,7 @@ export function withQuestions(server: Server): Server {
         // The address must be the same in each round; one with a random part would come from `ctx.once`.
         const url = "https://example.com/everything";
         // `ready` resolves when the user is done on the page; here that is at once.
-        return ctx.visit("page", { message: "Please visit this page", url, ready: () => {} });
+        return ctx.openUrl("page", { message: "Please visit this page", url, ready: () => {} });
       },
     })
     .tool("ask-steps", {
@@ -159,7 +159,7 @@ export function withQuestions(server: Server): Server {
 }
 
 /** Refuses in words for the model where the client cannot be asked. */
-export function need(ctx: Context, question: Question): void {
+export function need(ctx: Context, question: AskableCapability): void {
   if (ctx.mayAsk(question)) return;
   throw new ToolError(`This client cannot be asked (${question}, on ${ctx.protocolVersion}); go on without this tool`);
 }

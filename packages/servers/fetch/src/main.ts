@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runMain, Usage } from "portolan/server/main";
+import { runMain, UsageError } from "portolan/server/main";
 import { createFetch } from "./server.ts";
 
 await runMain({
@@ -30,7 +30,7 @@ await runMain({
       });
     } catch (reason) {
       if ((reason as { code?: unknown }).code !== "invalid-argument") throw reason;
-      throw new Usage(`--allow-private: ${(reason as Error).message}`);
+      throw new UsageError(`--allow-private: ${(reason as Error).message}`);
     }
   },
 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { type CommandLine, runMain, Usage } from "portolan/server/main";
+import { type CommandLine, runMain, UsageError } from "portolan/server/main";
 import { createFiles, info } from "./files.ts";
 import type { FilesOptions, Limits } from "./options.ts";
 
@@ -34,9 +34,9 @@ await runMain({
 
 function optionsOf(line: CommandLine): FilesOptions {
   const clientRoots = uses.find((use) => use === (line.text("client-roots") ?? "narrow"));
-  if (!clientRoots) throw new Usage(`--client-roots: expected one of ${uses.join(", ")}`);
+  if (!clientRoots) throw new UsageError(`--client-roots: expected one of ${uses.join(", ")}`);
   if (line.arguments.length === 0 && clientRoots !== "provide")
-    throw new Usage("expected at least one folder to serve");
+    throw new UsageError("expected at least one folder to serve");
   const limits: { -readonly [L in keyof Limits]?: Limits[L] } = {};
   const [readBytes, results, searchMs] = [line.count("max-bytes"), line.count("max-results"), line.count("search-ms")];
   if (readBytes !== undefined) limits.readBytes = readBytes;

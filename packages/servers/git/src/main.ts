@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runMain, Usage } from "portolan/server/main";
+import { runMain, UsageError } from "portolan/server/main";
 import type { GitLimits } from "./options.ts";
 import { createGit, version } from "./server.ts";
 
@@ -24,7 +24,7 @@ await runMain({
     timeout: { type: "string", value: "<seconds>", says: "how long one run of git may take, 30 unless given" },
   },
   create(line) {
-    if (line.arguments.length === 0) throw new Usage("expected the folder of at least one repository, got none");
+    if (line.arguments.length === 0) throw new UsageError("expected the folder of at least one repository, got none");
     const maxBytes = line.count("max-bytes");
     const maxEntries = line.count("max-entries");
     const seconds = line.count("timeout");

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
-import { runMain, Usage } from "portolan/server/main";
+import { runMain, UsageError } from "portolan/server/main";
 import { merge, readExport } from "./interchange.ts";
 import { defaultFile } from "./options.ts";
 import { namespacePattern } from "./schemas.ts";
@@ -30,7 +30,7 @@ await runMain({
   async create(line) {
     const namespace = line.text("namespace") ?? "default";
     if (!new RegExp(namespacePattern).test(namespace)) {
-      throw new Usage(
+      throw new UsageError(
         `--namespace: expected small letters, digits, ".", "_" and "-", got ${JSON.stringify(namespace)}`,
       );
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runMain, Usage } from "portolan/server/main";
+import { runMain, UsageError } from "portolan/server/main";
 import { findZone } from "./names.ts";
 import { createTime } from "./server.ts";
 
@@ -18,7 +18,7 @@ await runMain({
     const zone = line.text("zone");
     if (zone === undefined) return createTime();
     if (findZone(zone) === undefined)
-      throw new Usage(`--zone: expected an IANA name such as Europe/Berlin, got ${zone}`);
+      throw new UsageError(`--zone: expected an IANA name such as Europe/Berlin, got ${zone}`);
     return createTime({ zone });
   },
 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runMain, Usage } from "portolan/server/main";
+import { runMain, UsageError } from "portolan/server/main";
 import { createTravel } from "./server.ts";
 
 const maxStepMs = 600_000;
@@ -18,7 +18,7 @@ await runMain({
   create(line) {
     const stepMs = line.count("step-ms");
     if (stepMs === undefined) return createTravel();
-    if (stepMs > maxStepMs) throw new Usage(`--step-ms: expected at most ${maxStepMs}, got ${stepMs}`);
+    if (stepMs > maxStepMs) throw new UsageError(`--step-ms: expected at most ${maxStepMs}, got ${stepMs}`);
     return createTravel({ stepMs });
   },
 });

@@ -1,5 +1,5 @@
 import { RpcError } from "portolan";
-import type { Change, Watch } from "portolan/client";
+import type { Change, ChangeStream } from "portolan/client";
 import { expect } from "vitest";
 import type { Data } from "../../../peers/clients/peer.d.mts";
 import { type ServerFeature, textOf } from "../feature.ts";
@@ -149,7 +149,7 @@ function updatesOf({ heard }: Peer): number {
   return heard.filter(({ method, params }) => method.endsWith("resources/updated") && params.uri === ticks).length;
 }
 
-async function take(watch: Watch, count: number): Promise<Change[]> {
+async function take(watch: ChangeStream, count: number): Promise<Change[]> {
   const taken: Change[] = [];
   for await (const change of watch) {
     taken.push(change);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { type Channel, createMemoryPair, LineReader, type Message } from "portolan";
-import type { CommandTarget, Target } from "portolan/client";
+import type { CommandTarget, ConnectTarget } from "portolan/client";
 import { openHttp } from "./http-door.ts";
 import type { ClientTransport } from "./transports.ts";
 
@@ -32,7 +32,7 @@ export interface End {
 
 /** Where a client connects to, and how to take it all down. */
 export interface Door {
-  readonly target: Target;
+  readonly target: ConnectTarget;
   close(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import type { Client, Watch } from "portolan/client";
+import type { ChangeStream, Client } from "portolan/client";
 import { expect } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless } from "../../../kit/revisions.ts";
@@ -33,7 +33,7 @@ function tell({ server, client }: Scene, uri: string): void {
 }
 
 /** What a watch has been told so far. */
-async function toldTo(watch: Watch, client: Client): Promise<unknown[]> {
+async function toldTo(watch: ChangeStream, client: Client): Promise<unknown[]> {
   await client.ping();
   const told: unknown[] = [];
   const reading = (async () => {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import type { Change, Watch } from "portolan/client";
+import type { Change, ChangeStream } from "portolan/client";
 import { createClock } from "portolan/testing";
 import { expect } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
@@ -15,7 +15,7 @@ const changed = (server: ScriptedServer, kind: string, id: unknown) =>
   server.notify(`notifications/${kind}/list_changed`, tagged(id));
 
 /** Reads along, so that a test can look at what was told. */
-function read(watch: Watch): { changes: Change[]; end: Promise<unknown> } {
+function read(watch: ChangeStream): { changes: Change[]; end: Promise<unknown> } {
   const changes: Change[] = [];
   const end = (async () => {
     for await (const change of watch) changes.push(change);

@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { createCallIds } from "../content.ts";
-import type { ModelEvent, ModelRequest, Usage } from "../model.ts";
+import type { ModelEvent, ModelRequest, TokenUsage } from "../model.ts";
 import { tooMuch } from "./failures.ts";
 import type { Provider } from "./provider.ts";
 
@@ -87,7 +87,7 @@ export class Gathering {
   }
 
   end(stopReason: string): void {
-    const usage: Usage = {
+    const usage: TokenUsage = {
       ...(this.inputTokens !== undefined && { inputTokens: this.inputTokens }),
       ...(this.outputTokens !== undefined && { outputTokens: this.outputTokens }),
     };

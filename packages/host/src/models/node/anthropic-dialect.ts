@@ -2,7 +2,7 @@ import type { ContentBlock, JsonObject, SamplingContent, SamplingMessage, ToolCh
 import type { OutgoingEvent } from "portolan/internal";
 import type { EndEvent, ModelEvent } from "../model.ts";
 import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./dialect.ts";
-import type { Faults } from "./faults.ts";
+import type { FakeModelFaults } from "./faults.ts";
 
 const stopReasons: { readonly [reason: string]: string } = {
   endTurn: "end_turn",
@@ -93,12 +93,12 @@ function toBlock(block: JsonObject): SamplingContent {
 }
 
 class Writer implements DialectWriter {
-  readonly #faults: Faults;
+  readonly #faults: FakeModelFaults;
   readonly #model: string;
   #index = -1;
   #kind = "";
 
-  constructor(body: JsonObject, faults: Faults) {
+  constructor(body: JsonObject, faults: FakeModelFaults) {
     this.#faults = faults;
     this.#model = textIn(body, "model");
   }

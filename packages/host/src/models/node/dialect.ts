@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
 import type { OutgoingEvent } from "portolan/internal";
 import type { ModelEvent, ModelRequest } from "../model.ts";
-import type { Faults } from "./faults.ts";
+import type { FakeModelFaults } from "./faults.ts";
 
 /** What the fake provider has to know of a dialect. */
 export interface Dialect {
@@ -11,7 +11,7 @@ export interface Dialect {
   /** What a provider would refuse in a request; undefined when nothing. */
   problemOf(body: JsonObject, headers: { readonly [name: string]: string | undefined }): string | undefined;
   toRequest(body: JsonObject): Omit<ModelRequest, "signal">;
-  createWriter(body: JsonObject, faults: Faults): DialectWriter;
+  createWriter(body: JsonObject, faults: FakeModelFaults): DialectWriter;
   toError(type: string, message: string): JsonObject;
   toErrorEvent(type: string, message: string): OutgoingEvent;
 }
@@ -40,6 +40,6 @@ export function textIn(value: JsonObject, member: string): string {
 }
 
 /** A text as it is sent: whole, or in single characters. */
-export function piecesOf(text: string, { splitTools }: Faults): string[] {
+export function piecesOf(text: string, { splitTools }: FakeModelFaults): string[] {
   return splitTools === true ? [...text] : [text];
 }

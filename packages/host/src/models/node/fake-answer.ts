@@ -3,13 +3,13 @@ import type { JsonObject } from "portolan";
 import { encodeEvent, type OutgoingEvent } from "portolan/internal";
 import type { Model, ModelEvent } from "../model.ts";
 import type { Dialect, DialectWriter } from "./dialect.ts";
-import type { Faults } from "./faults.ts";
+import type { FakeModelFaults } from "./faults.ts";
 
 /** One request to the fake provider, and all that decides its answer. */
-export interface Asked {
+export interface FakeRequest {
   readonly dialect: Dialect;
   readonly model: Model;
-  readonly fault: Faults;
+  readonly fault: FakeModelFaults;
   readonly apiKey: string | undefined;
   readonly path: string;
   readonly headers: { readonly [name: string]: string | undefined };
@@ -19,7 +19,7 @@ export interface Asked {
 }
 
 /** Answers a request, or fails in the way that was asked for. */
-export async function answer(asked: Asked, response: ServerResponse): Promise<void> {
+export async function answer(asked: FakeRequest, response: ServerResponse): Promise<void> {
   const { dialect, fault, body } = asked;
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -62,7 +62,7 @@ export async function answer(asked: Asked, response: ServerResponse): Promise<vo
 }
 
 async function* eventsOf(
-  { dialect, model, fault, body, broken }: Asked,
+  { dialect, model, fault, body, broken }: FakeRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   const key = JSON.stringify(body);
@@ -86,7 +86,7 @@ interface Refusal {
   readonly headers?: { readonly [name: string]: string };
 }
 
-function refusalOf({ dialect, fault, apiKey, path, headers, body }: Asked): Refusal | undefined {
+function refusalOf({ dialect, fault, apiKey, path, headers, body }: FakeRequest): Refusal | undefined {
   const { status, redirectTo } = fault;
   if (redirectTo !== undefined) return { code: 307, type: "", message: "", headers: { location: redirectTo } };
   if (status !== undefined) {
@@ -112,13 +112,13 @@ function sendError(response: ServerResponse, dialect: Dialect, { code, type, mes
 /** A stream of events, up to where it goes wrong. */
 class Stream {
   readonly #response: ServerResponse;
-  readonly #fault: Faults;
+  readonly #fault: FakeModelFaults;
   readonly #dialect: Dialect;
   readonly #gone: AbortSignal;
   #sent = 0;
   goesOn = true;
 
-  constructor(response: ServerResponse, fault: Faults, dialect: Dialect, gone: AbortSignal) {
+  constructor(response: ServerResponse, fault: FakeModelFaults, dialect: Dialect, gone: AbortSignal) {
     this.#response = response;
     this.#fault = fault;
     this.#dialect = dialect;

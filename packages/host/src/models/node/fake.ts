@@ -2,14 +2,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { JsonObject } from "portolan";
 import type { Model, ModelEvent } from "../model.ts";
-import { scripted, type Turn } from "../scripted.ts";
+import { type ScriptedTurn, scriptedModel } from "../scripted.ts";
 import { anthropicDialect } from "./anthropic-dialect.ts";
 import { isObject } from "./dialect.ts";
 import { answer } from "./fake-answer.ts";
-import type { Faults } from "./faults.ts";
+import type { FakeModelFaults } from "./faults.ts";
 import { openaiDialect } from "./openai-dialect.ts";
 
-export type { Faults } from "./faults.ts";
+export type { FakeModelFaults } from "./faults.ts";
 
 const dialects = { openai: openaiDialect, anthropic: anthropicDialect };
 const maxBodyBytes = 64 * 1024 * 1024;
@@ -17,12 +17,12 @@ const maxBodyBytes = 64 * 1024 * 1024;
 export interface FakeProviderOptions {
   readonly dialect: "openai" | "anthropic";
   /** What it says; either these turns, each once and in order, or a model. */
-  readonly turns?: readonly Turn[];
+  readonly turns?: readonly ScriptedTurn[];
   readonly model?: Model;
   /** Refuses requests with another key. */
   readonly apiKey?: string;
   /** What goes wrong with the first requests, in order; with the ones after them nothing does. */
-  readonly faults?: readonly Faults[];
+  readonly faults?: readonly FakeModelFaults[];
   /** A free one unless given. */
   readonly port?: number;
 }
@@ -52,7 +52,7 @@ export interface FakeProvider {
 /** Starts a real HTTP server on the loopback address that speaks a provider's dialect, with whatever faults are asked for. */
 export async function startFakeProvider(options: FakeProviderOptions): Promise<FakeProvider> {
   const dialect = dialects[options.dialect];
-  const model = options.model ?? scripted(options.turns ?? []);
+  const model = options.model ?? scriptedModel(options.turns ?? []);
   const faults = (options.faults ?? []).flatMap((one) => Array.from({ length: one.times ?? 1 }, () => one));
   const requests: SeenRequest[] = [];
   const broken = new Map<string, readonly ModelEvent[]>();

@@ -1,5 +1,5 @@
 /** What goes wrong with an answer of the fake provider. Numbers of events count what was sent before. */
-export interface Faults {
+export interface FakeModelFaults {
   /** How many requests in a row have these faults; one unless given. */
   readonly times?: number;
   /** An error instead of an answer. */

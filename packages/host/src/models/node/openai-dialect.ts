@@ -2,7 +2,7 @@ import type { JsonObject, SamplingContent, SamplingMessage, ToolChoice } from "p
 import type { OutgoingEvent } from "portolan/internal";
 import type { EndEvent, ModelEvent } from "../model.ts";
 import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./dialect.ts";
-import type { Faults } from "./faults.ts";
+import type { FakeModelFaults } from "./faults.ts";
 
 const finishReasons: { readonly [reason: string]: string } = {
   endTurn: "stop",
@@ -93,12 +93,12 @@ function toBlock(part: JsonObject): SamplingContent {
 }
 
 class Writer implements DialectWriter {
-  readonly #faults: Faults;
+  readonly #faults: FakeModelFaults;
   readonly #model: string;
   readonly #wantsUsage: boolean;
   #calls = 0;
 
-  constructor(body: JsonObject, faults: Faults) {
+  constructor(body: JsonObject, faults: FakeModelFaults) {
     const options = isObject(body["stream_options"]) ? body["stream_options"] : {};
     this.#faults = faults;
     this.#model = textIn(body, "model");

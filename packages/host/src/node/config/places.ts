@@ -1,5 +1,5 @@
 import { posix, win32 } from "node:path";
-import { type Convention, conventions, type Place, type PlaceFolder } from "../../config/conventions.ts";
+import { type ConfigLocation, type Convention, conventions, type PlaceFolder } from "../../config/conventions.ts";
 
 /** The machine that files are looked for on. */
 export interface Machine {
@@ -38,7 +38,7 @@ export function projectFiles(folder: string, platform: string): readonly KnownFi
   return knownFiles(platform, (place) => (place.folder === "project" ? folder : undefined));
 }
 
-function knownFiles(platform: string, rootOf: (place: Place) => string | undefined): readonly KnownFile[] {
+function knownFiles(platform: string, rootOf: (place: ConfigLocation) => string | undefined): readonly KnownFile[] {
   const { join } = pathsOf(platform);
   return conventions.flatMap((convention) =>
     convention.places.flatMap((place) => {

@@ -4,7 +4,7 @@ import { recognise } from "../../config/conventions.ts";
 import { type ExpandOptions, expandEntry } from "../../config/expand.ts";
 import { mergeEntries, type Shadowed } from "../../config/merge.ts";
 import { parseConfig } from "../../config/parse.ts";
-import type { ConfiguredServer, InputRequest, RawEntry } from "../../config/written.ts";
+import type { ConfigInput, ConfiguredServer, RawEntry } from "../../config/written.ts";
 import { skeletonOf } from "../../display/suspicious.ts";
 import { type ConfigFile, machineOf } from "./find.ts";
 import { type Machine, managedFiles, userFiles } from "./places.ts";
@@ -14,7 +14,7 @@ import { readTextFile } from "./text-file.ts";
 export interface ReadOptions extends Partial<Machine> {
   readonly inputs?: ExpandOptions["inputs"];
   /** Asks the user for a value, once for each file and id; without it the entries that need one have a problem. */
-  readonly input?: (request: InputRequest, entry: RawEntry) => Promise<string | undefined>;
+  readonly input?: (request: ConfigInput, entry: RawEntry) => Promise<string | undefined>;
   /** The folder of the project; that of each file unless said. */
   readonly workspaceFolder?: string;
 }
@@ -96,7 +96,7 @@ function expander(
   { env, home }: Machine,
 ): (raw: RawEntry, workspaceFolder: string) => Promise<ConfiguredServer> {
   const answers = new Map<string, string | undefined>();
-  const askOnce = async (request: InputRequest, raw: RawEntry) => {
+  const askOnce = async (request: ConfigInput, raw: RawEntry) => {
     const key = JSON.stringify([raw.source.file, request.id]);
     if (!answers.has(key)) answers.set(key, await input?.(request, raw));
     return answers.get(key);

@@ -2,11 +2,11 @@ import { PortolanError } from "../../errors.ts";
 import type { RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/message.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
-import { HandshakeWanted, type Sink } from "../channel-link.ts";
+import { HandshakeWanted, type ResponseSink } from "../channel-link.ts";
 import { HttpFailure, mediaTypeOf, refused, unusable } from "./failure.ts";
 import type { Head } from "./options.ts";
-import { Reply, type ReplyEvents } from "./reply.ts";
-import { isMessage, parseJson, type Traffic, versionOf, type Waiting } from "./requests.ts";
+import { HttpResponseReader, type ReplyEvents } from "./reply.ts";
+import { type HttpRequests, isMessage, parseJson, versionOf, type Waiting } from "./requests.ts";
 import type { Sending } from "./send.ts";
 import type { GetStream } from "./session.ts";
 
@@ -20,15 +20,15 @@ const statelessCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
 /** What an exchange leaves to its link. */
 export interface ExchangeOwner {
   /** A response came, before anybody hears of it. `true` keeps it back, until `settle` or another answer. */
-  answered(exchange: Exchange, response: RpcResponse, head: Head): boolean;
+  answered(exchange: HttpExchange, response: RpcResponse, head: Head): boolean;
   /** The server does not know the session any more; unless it was resumed, the request has not run. */
-  sessionLost(exchange: Exchange, failure: Error): void;
+  sessionLost(exchange: HttpExchange, failure: Error): void;
   /** The handshake was refused as servers of HTTP+SSE refuse it; `answer` is the body, if it was a message after all. */
-  handshakeRefused(exchange: Exchange, failure: HttpFailure, answer: unknown): void;
+  handshakeRefused(exchange: HttpExchange, failure: HttpFailure, answer: unknown): void;
 }
 
 /** One request, from its POST to its response, on whichever stream that comes. */
-export class Exchange implements ReplyEvents, Waiting {
+export class HttpExchange implements ReplyEvents, Waiting {
   readonly request: RpcRequest;
   /** Whether the request describes itself, and so belongs to no session. */
   readonly isStateless: boolean;
@@ -40,19 +40,19 @@ export class Exchange implements ReplyEvents, Waiting {
   wasMoved = false;
   /** It was sent again with other headers. */
   wasMended = false;
-  readonly #traffic: Traffic;
+  readonly #traffic: HttpRequests;
   readonly #owner: ExchangeOwner;
-  readonly #sink: Sink;
+  readonly #sink: ResponseSink;
   readonly #text: string;
   #sending: Sending | undefined;
-  #reply: Reply | undefined;
+  #reply: HttpResponseReader | undefined;
   #head: Head | undefined;
   #stream: GetStream | undefined;
   #isAnswered = false;
   #isOver = false;
 
   /** Throws a PortolanError "unserializable" for a request that has no JSON form. */
-  constructor(traffic: Traffic, owner: ExchangeOwner, request: RpcRequest, sink: Sink) {
+  constructor(traffic: HttpRequests, owner: ExchangeOwner, request: RpcRequest, sink: ResponseSink) {
     this.#traffic = traffic;
     this.#owner = owner;
     this.request = request;
@@ -69,7 +69,7 @@ export class Exchange implements ReplyEvents, Waiting {
     return this.#reply !== undefined;
   }
 
-  get sink(): Sink {
+  get sink(): ResponseSink {
     return this.#sink;
   }
 
@@ -79,7 +79,7 @@ export class Exchange implements ReplyEvents, Waiting {
     this.#isAnswered = false;
     this.sessionId = this.isStateless || this.request.method === "initialize" ? undefined : this.#session;
     this.#sending = this.#traffic.toPost(this.request, this.#text);
-    this.#reply = new Reply(this.#traffic, this.#sending, this);
+    this.#reply = new HttpResponseReader(this.#traffic, this.#sending, this);
     this.#reply.send();
   }
 
@@ -124,7 +124,7 @@ export class Exchange implements ReplyEvents, Waiting {
   }
 
   over(reason: Error | undefined): void {
-    const reply = this.#reply as Reply;
+    const reply = this.#reply as HttpResponseReader;
     if (this.#isAnswered) this.#traffic.lingered(reply);
     else if (this.#isOver) return;
     else if (!this.isStateless && reply.lastEventId !== "") this.#resume(reply).catch((reason) => this.fail(reason));
@@ -182,7 +182,7 @@ export class Exchange implements ReplyEvents, Waiting {
   }
 
   /** The connection is gone, but not the stream: the server keeps it for whoever names its last event. */
-  async #resume({ lastEventId, retryMs }: Reply): Promise<void> {
+  async #resume({ lastEventId, retryMs }: HttpResponseReader): Promise<void> {
     this.wasResumed = true;
     const { GetStream } = await import("./session.ts");
     if (this.#isOver) return;

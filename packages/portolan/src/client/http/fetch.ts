@@ -1,5 +1,5 @@
 import { toError } from "../failures.ts";
-import type { HttpRequest, Receiver, Transport } from "./options.ts";
+import type { Receiver, Transport, TransportRequest } from "./options.ts";
 
 /** HTTP over a fetch function, for every runtime that has one. */
 export function createFetchTransport(fetch: typeof globalThis.fetch): Transport {
@@ -28,7 +28,7 @@ class FetchExchange {
     this.#receiver = receiver;
   }
 
-  async run(fetch: typeof globalThis.fetch, { url, method, headers, body }: HttpRequest): Promise<void> {
+  async run(fetch: typeof globalThis.fetch, { url, method, headers, body }: TransportRequest): Promise<void> {
     try {
       // Nothing is told before `send` has returned, even by a function that throws.
       await undefined;

@@ -10,12 +10,12 @@ import {
   serialize,
 } from "../../jsonrpc/message.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
-import { channelLink, type Link, type LinkEvents, type Sink } from "../channel-link.ts";
+import { channelLink, type Link, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { isPassing, toError } from "../failures.ts";
 import { addressOf, HttpFailure, refused, unusable } from "./failure.ts";
 import type { Head } from "./options.ts";
-import { Reply, type ReplyEvents, sendOneWay } from "./reply.ts";
-import { isCancellation, parseJson, type Traffic } from "./requests.ts";
+import { HttpResponseReader, type ReplyEvents, sendOneWay } from "./reply.ts";
+import { type HttpRequests, isCancellation, parseJson } from "./requests.ts";
 import type { Sending } from "./send.ts";
 import { Backoff } from "./session.ts";
 
@@ -23,9 +23,9 @@ const postHeaders = { "Content-Type": "application/json", Accept: "application/j
 
 /** The two endpoints of HTTP+SSE as a channel: one stream in, and a POST for every message out. */
 export class SseChannel implements Channel, ReplyEvents {
-  readonly #traffic: Traffic;
+  readonly #traffic: HttpRequests;
   readonly #request: Sending;
-  readonly #reply: Reply;
+  readonly #reply: HttpResponseReader;
   #endpoint: URL | undefined;
   #connected: (() => void) | undefined;
   #refused: ((reason: Error) => void) | undefined;
@@ -38,11 +38,11 @@ export class SseChannel implements Channel, ReplyEvents {
   readonly #posting = new Map<unknown, () => void>();
   #isOver = false;
 
-  constructor(traffic: Traffic) {
+  constructor(traffic: HttpRequests) {
     this.#traffic = traffic;
     const headers = { Accept: "text/event-stream" };
     this.#request = { method: "GET", url: traffic.url, headers, body: undefined, mayRepeat: () => true };
-    this.#reply = new Reply(traffic, this.#request, this);
+    this.#reply = new HttpResponseReader(traffic, this.#request, this);
   }
 
   /** How long the server wants the client to wait before it connects again. */
@@ -173,7 +173,7 @@ const attemptMs = 30_000;
 /** A request that waits for a stream. */
 interface Held {
   readonly request: RpcRequest;
-  readonly sink: Sink;
+  readonly sink: ResponseSink;
 }
 
 /**
@@ -181,7 +181,7 @@ interface Held {
  * client introduces itself anew on another.
  */
 export class SseLink {
-  readonly #traffic: Traffic;
+  readonly #traffic: HttpRequests;
   readonly #lost: (reason: Error) => void;
   readonly #backoff: Backoff;
   #channel: SseChannel;
@@ -198,7 +198,7 @@ export class SseLink {
   #isClosed = false;
 
   /** `lost` hears that there is no stream and will be none. */
-  constructor(traffic: Traffic, lost: (reason: Error) => void) {
+  constructor(traffic: HttpRequests, lost: (reason: Error) => void) {
     this.#traffic = traffic;
     this.#lost = lost;
     this.#backoff = new Backoff(traffic);
@@ -227,7 +227,7 @@ export class SseLink {
     this.#isOpen = true;
   }
 
-  exchange(request: RpcRequest, sink: Sink): void {
+  exchange(request: RpcRequest, sink: ResponseSink): void {
     if (request.method === "initialize") {
       this.#greeting = request;
       this.#initialized = undefined;
@@ -255,7 +255,7 @@ export class SseLink {
     this.#refuseHeld(new PortolanError("connection-closed", "The connection was closed"));
   }
 
-  #hearGreeting(sink: Sink): Sink {
+  #hearGreeting(sink: ResponseSink): ResponseSink {
     return {
       failed: (reason) => sink.failed(reason),
       response: (response) => {

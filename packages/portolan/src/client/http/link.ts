@@ -1,14 +1,14 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { HandshakeWanted, type LinkEvents, type Sink } from "../channel-link.ts";
+import { HandshakeWanted, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { systemClock } from "../deadlines.ts";
-import { Exchange, type ExchangeOwner } from "./exchange.ts";
+import { type ExchangeOwner, HttpExchange } from "./exchange.ts";
 import type { HttpFailure } from "./failure.ts";
 import type { SseLink } from "./http-sse.ts";
 import type { Head, HttpLink, HttpLinkOptions, Transport } from "./options.ts";
-import { Traffic, versionOf } from "./requests.ts";
-import { Sender } from "./send.ts";
-import type { Session } from "./session.ts";
+import { HttpRequests, versionOf } from "./requests.ts";
+import { HttpSender } from "./send.ts";
+import type { HttpSession } from "./session.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
 
 const defaultMaxBytes = 64 * 1024 * 1024;
@@ -44,9 +44,9 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   readonly silenceMeans = "outage";
   readonly #url: URL;
   readonly #options: HttpLinkOptions;
-  #traffic: Traffic | undefined;
+  #traffic: HttpRequests | undefined;
   /** There since the first handshake. */
-  #session: Session | undefined;
+  #session: HttpSession | undefined;
   /** There while the server is spoken to over HTTP+SSE. */
   #older: SseLink | undefined;
   #closings = 0;
@@ -73,8 +73,8 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
     const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
     const held = (isHeld: boolean) => events.held?.(isHeld);
-    const sender = new Sender(transport, { ...this.#options, server: this.#url, held });
-    const traffic = new Traffic(this.#url, sender, events, clock, limits);
+    const sender = new HttpSender(transport, { ...this.#options, server: this.#url, held });
+    const traffic = new HttpRequests(this.#url, sender, events, clock, limits);
     this.#traffic = traffic;
     if (this.#options.legacySse !== true) return;
     try {
@@ -86,7 +86,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     }
   }
 
-  exchange(request: RpcRequest, sink: Sink): void {
+  exchange(request: RpcRequest, sink: ResponseSink): void {
     const traffic = this.#traffic;
     if (!traffic) {
       sink.failed(new PortolanError("connection-closed", "The connection is closed"));
@@ -98,7 +98,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
         sink.failed(new HandshakeWanted("http-status", "A server that is spoken to over HTTP+SSE wants a handshake"));
       return;
     }
-    const exchange = new Exchange(traffic, this, request, sink);
+    const exchange = new HttpExchange(traffic, this, request, sink);
     traffic.waiting.set(request.id, exchange);
     if (exchange.isStateless) exchange.send();
     else if (request.method === "initialize") this.#greet(traffic, exchange).catch((reason) => exchange.fail(reason));
@@ -112,7 +112,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
       return;
     }
     const exchange = this.#traffic?.waiting.get(id);
-    if (!(exchange instanceof Exchange)) return;
+    if (!(exchange instanceof HttpExchange)) return;
     if (exchange.isStateless || !exchange.isSent || exchange.request.method === "initialize") {
       exchange.disconnect();
       return;
@@ -144,7 +144,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     return this.#closing ?? Promise.resolve();
   }
 
-  answered(exchange: Exchange, response: RpcResponse, head: Head): boolean {
+  answered(exchange: HttpExchange, response: RpcResponse, head: Head): boolean {
     const { request, isStateless } = exchange;
     const traffic = this.#traffic;
     if (!traffic) return false;
@@ -170,7 +170,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     return true;
   }
 
-  sessionLost(exchange: Exchange, failure: Error): void {
+  sessionLost(exchange: HttpExchange, failure: Error): void {
     const session = this.#session;
     if (!session || exchange.wasMoved) {
       exchange.fail(failure);
@@ -189,7 +189,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     );
   }
 
-  handshakeRefused(exchange: Exchange, failure: HttpFailure, answer: unknown): void {
+  handshakeRefused(exchange: HttpExchange, failure: HttpFailure, answer: unknown): void {
     const traffic = this.#traffic;
     if (!traffic || this.#options.legacySse === false) {
       if (answer === undefined) exchange.fail(failure);
@@ -214,22 +214,22 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   }
 
   /** A handshake goes out when what keeps its session is there. */
-  async #greet(traffic: Traffic, exchange: Exchange): Promise<void> {
-    const { Session } = await import("./session.ts");
+  async #greet(traffic: HttpRequests, exchange: HttpExchange): Promise<void> {
+    const { HttpSession } = await import("./session.ts");
     if (traffic.isClosed) return;
-    this.#session ??= new Session(traffic, (request) => this.#ask(traffic, request));
+    this.#session ??= new HttpSession(traffic, (request) => this.#ask(traffic, request));
     this.#session.reset();
     exchange.send();
   }
 
-  async #toolHeaders(traffic: Traffic): Promise<ToolHeaders> {
+  async #toolHeaders(traffic: HttpRequests): Promise<ToolHeaders> {
     const { ToolHeaders } = await import("./tool-headers.ts");
     traffic.tools ??= new ToolHeaders(traffic, (request) => this.#ask(traffic, request));
     return traffic.tools;
   }
 
   /** From here on everything goes over the two endpoints of HTTP+SSE. */
-  async #speakSse(traffic: Traffic): Promise<void> {
+  async #speakSse(traffic: HttpRequests): Promise<void> {
     const { SseLink } = await import("./http-sse.ts");
     if (traffic.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
     this.#older = new SseLink(traffic, (reason) => {
@@ -239,7 +239,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   }
 
   /** Everybody who waits hears why, then the client does; what is left is released. */
-  async #lose(traffic: Traffic, reason: Error): Promise<void> {
+  async #lose(traffic: HttpRequests, reason: Error): Promise<void> {
     if (this.#traffic !== traffic) return this.#closing;
     const session = this.#session;
     const older = this.#older;
@@ -255,9 +255,9 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     traffic.sender.transport.close();
   }
 
-  #ask(traffic: Traffic, request: RpcRequest): Promise<RpcResponse> {
+  #ask(traffic: HttpRequests, request: RpcRequest): Promise<RpcResponse> {
     return new Promise((response, failed) => {
-      const exchange = new Exchange(traffic, this, request, { response, failed });
+      const exchange = new HttpExchange(traffic, this, request, { response, failed });
       traffic.waiting.set(request.id, exchange);
       exchange.send();
     });

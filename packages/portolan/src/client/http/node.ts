@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import * as http from "node:http";
 import * as https from "node:https";
-import type { Head, HttpRequest, Receiver, Transport } from "./options.ts";
+import type { Head, Receiver, Transport, TransportRequest } from "./options.ts";
 
 /** Idle connections are closed after this time, or a second before the server said it would close them. */
 const idleConnectionMs = 30_000;
@@ -28,7 +28,7 @@ class NodeTransport implements Transport {
   #https: https.Agent | undefined;
   readonly #routes = new WeakMap<URL, Route>();
 
-  send(request: HttpRequest, receiver: Receiver): () => void {
+  send(request: TransportRequest, receiver: Receiver): () => void {
     const exchange = new NodeExchange(receiver);
     exchange.start(request, this.#routeTo(request.url));
     return () => exchange.cancel();
@@ -76,7 +76,7 @@ class NodeExchange {
     this.#receiver = receiver;
   }
 
-  start({ method, headers, body }: HttpRequest, { request, agent, hostname, port, path }: Route): void {
+  start({ method, headers, body }: TransportRequest, { request, agent, hostname, port, path }: Route): void {
     const all = { ...headers, "accept-encoding": "identity" };
     const options: http.RequestOptions = { method, agent, hostname, port, path, headers: all };
     try {

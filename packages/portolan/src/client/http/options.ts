@@ -1,14 +1,15 @@
 import type { MaybePromise } from "../../async.ts";
+import type { HttpHeaders } from "../../transport/headers.ts";
 import type { Link } from "../channel-link.ts";
 import type { Clock } from "../deadlines.ts";
+
+export type { HttpHeaders };
 
 /** A link over Streamable HTTP of either era, or over HTTP+SSE where that is all a server speaks. */
 export interface HttpLink extends Link {
   /** The session that the server opened; undefined while there is none, and where there are none. */
   readonly sessionId: string | undefined;
 }
-
-export type HttpHeaders = { readonly [name: string]: string };
 
 /** A request before it is sent, as the hooks see it. */
 export interface OutgoingRequest {
@@ -65,7 +66,7 @@ export interface HttpLinkOptions {
 }
 
 /** A request with everything that is sent. */
-export interface HttpRequest extends OutgoingRequest {
+export interface TransportRequest extends OutgoingRequest {
   readonly headers: HttpHeaders;
 }
 
@@ -91,7 +92,7 @@ export interface Transport {
   /** Whether a server's refusal may look like a network failure, as in browsers, which hide what CORS does not allow. */
   readonly hidesRefusals: boolean;
   /** Sends a request; returns how to give it up, after which its receiver hears nothing more. Never throws. */
-  send(request: HttpRequest, receiver: Receiver): () => void;
+  send(request: TransportRequest, receiver: Receiver): () => void;
   /** Keeps the process alive until it is called back: a pause between two connections has no socket that would. */
   hold(): () => void;
   /** Ends every connection, in use or kept for later. */

@@ -4,15 +4,15 @@ import { TextList } from "../../transport/text-list.ts";
 import type { Clock } from "../deadlines.ts";
 import { HttpFailure, mediaTypeOf, refused, tooLarge } from "./failure.ts";
 import type { Head, Receiver } from "./options.ts";
-import type { Traffic } from "./requests.ts";
-import type { Sender, Sending } from "./send.ts";
+import type { HttpRequests } from "./requests.ts";
+import type { HttpSender, Sending } from "./send.ts";
 
 /** What can be sent back in a header. */
 const sendable = /^[ -~]+$/;
 
 /** What every answer of one link is read with. */
 export interface ReadingRules {
-  readonly sender: Sender;
+  readonly sender: HttpSender;
   readonly clock: Clock;
   readonly maxResponseBytes: number;
   readonly maxEventChars: number;
@@ -34,7 +34,7 @@ export interface ReplyEvents {
 }
 
 /** One answer on its way: a whole body or a stream of events, within limits. */
-export class Reply implements Receiver {
+export class HttpResponseReader implements Receiver {
   readonly #rules: ReadingRules;
   readonly #request: Sending;
   readonly #events: ReplyEvents;
@@ -192,7 +192,11 @@ export class Reply implements Receiver {
 }
 
 /** Sends a request whose answer says no more than whether it was accepted; returns how to give it up. */
-export function sendOneWay(traffic: Traffic, request: Sending, done: (failure: Error | undefined) => void): () => void {
+export function sendOneWay(
+  traffic: HttpRequests,
+  request: Sending,
+  done: (failure: Error | undefined) => void,
+): () => void {
   const events: ReplyEvents = {
     body(head: Head, text: string) {
       done(head.status < 300 ? undefined : refused(request, head, text));
@@ -201,7 +205,7 @@ export function sendOneWay(traffic: Traffic, request: Sending, done: (failure: E
     over: () => done(undefined),
     failed: done,
   };
-  const reply = new Reply(traffic, request, events);
+  const reply = new HttpResponseReader(traffic, request, events);
   reply.send();
   return () => reply.cancel();
 }

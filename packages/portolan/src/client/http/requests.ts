@@ -16,9 +16,9 @@ import type { IncomingEvent } from "../../transport/sse.ts";
 import type { LinkEvents } from "../channel-link.ts";
 import type { Clock } from "../deadlines.ts";
 import type { HttpHeaders } from "./options.ts";
-import type { ReadingRules, Reply } from "./reply.ts";
+import type { HttpResponseReader, ReadingRules } from "./reply.ts";
 import { sendOneWay } from "./reply.ts";
-import type { Sender, Sending } from "./send.ts";
+import type { HttpSender, Sending } from "./send.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
 
 const json = "application/json";
@@ -50,9 +50,9 @@ export interface TrafficLimits {
 }
 
 /** What all requests of an open link share: where they go, what they carry, and who waits for what. */
-export class Traffic implements ReadingRules {
+export class HttpRequests implements ReadingRules {
   readonly url: URL;
-  readonly sender: Sender;
+  readonly sender: HttpSender;
   readonly events: LinkEvents;
   readonly clock: Clock;
   readonly maxResponseBytes: number;
@@ -72,10 +72,10 @@ export class Traffic implements ReadingRules {
   /** What follows from a method in this version. */
   readonly #known = new Map<string, { readonly nameIn: string | undefined; readonly text: string }>();
   #ownIds = 0;
-  readonly #lingering = new Set<Reply>();
+  readonly #lingering = new Set<HttpResponseReader>();
   #isSweeping = false;
 
-  constructor(url: URL, sender: Sender, events: LinkEvents, clock: Clock, limits: TrafficLimits) {
+  constructor(url: URL, sender: HttpSender, events: LinkEvents, clock: Clock, limits: TrafficLimits) {
     this.url = url;
     this.sender = sender;
     this.events = events;
@@ -133,12 +133,12 @@ export class Traffic implements ReadingRules {
   }
 
   /** The response is here; the server ends the stream by itself, or else it is ended. */
-  linger(reply: Reply): void {
+  linger(reply: HttpResponseReader): void {
     this.#lingering.add(reply);
     if (!this.#isSweeping) this.#sweepLater(new Set());
   }
 
-  lingered(reply: Reply): void {
+  lingered(reply: HttpResponseReader): void {
     this.#lingering.delete(reply);
   }
 
@@ -231,7 +231,7 @@ export class Traffic implements ReadingRules {
   }
 
   // One timer for all: whoever was there at the last look and still is has lingered long enough.
-  #sweepLater(seen: ReadonlySet<Reply>): void {
+  #sweepLater(seen: ReadonlySet<HttpResponseReader>): void {
     this.#isSweeping = true;
     this.clock.after(lingerMs, () => {
       for (const reply of seen) if (this.#lingering.delete(reply)) reply.cancel();

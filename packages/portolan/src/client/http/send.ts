@@ -1,6 +1,14 @@
 import { toError } from "../failures.ts";
 import { unreachable } from "./failure.ts";
-import type { AuthRequest, Head, HttpHeaders, HttpLinkOptions, HttpRequest, Receiver, Transport } from "./options.ts";
+import type {
+  AuthRequest,
+  Head,
+  HttpHeaders,
+  HttpLinkOptions,
+  Receiver,
+  Transport,
+  TransportRequest,
+} from "./options.ts";
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const noHeaders: HttpHeaders = {};
@@ -12,7 +20,7 @@ const maxMoved = 10;
 const maxChallengeChars = 65_536;
 
 /** A request of the protocol, before the headers of the user are added. */
-export interface Sending extends HttpRequest {
+export interface Sending extends TransportRequest {
   /** Whether it does no harm to send it twice: then it is, when the connection it was sent on turns out to be closed. */
   readonly mayRepeat?: () => boolean;
   /** Only takes leave: nobody is asked who they are for it. */
@@ -28,7 +36,7 @@ export interface SenderOptions extends Pick<HttpLinkOptions, "headers" | "auth">
 }
 
 /** Sends requests with the headers of the user, follows redirects within one host, and lets a hook answer challenges. */
-export class Sender {
+export class HttpSender {
   readonly transport: Transport;
   readonly options: SenderOptions;
   /** What waits for somebody to say who they are. */
@@ -82,13 +90,13 @@ export class Sender {
 }
 
 /** The beginning of an answer that is not for the receiver. */
-interface Kept {
+interface BufferedResponse {
   readonly head: Head;
   body: string;
 }
 
 class Delivery implements Receiver {
-  readonly #sender: Sender;
+  readonly #sender: HttpSender;
   readonly #sending: Sending;
   readonly #receiver: Receiver;
   #url: URL;
@@ -102,9 +110,9 @@ class Delivery implements Receiver {
   /** There when a challenge is being answered. */
   #answering: AbortController | undefined;
   /** Set while an answer is read that does not go to the receiver. */
-  #kept: Kept | undefined;
+  #kept: BufferedResponse | undefined;
 
-  constructor(sender: Sender, sending: Sending, receiver: Receiver) {
+  constructor(sender: HttpSender, sending: Sending, receiver: Receiver) {
     this.#sender = sender;
     this.#sending = sending;
     this.#receiver = receiver;
@@ -185,7 +193,7 @@ class Delivery implements Receiver {
   }
 
   /** The answer leads elsewhere, or asks who is there: the request is sent again, or that is why it fails. */
-  async #detour({ head, body }: Kept): Promise<void> {
+  async #detour({ head, body }: BufferedResponse): Promise<void> {
     try {
       if (head.status < 400) {
         const { followRedirect } = await import("./redirect.ts");

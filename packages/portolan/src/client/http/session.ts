@@ -5,8 +5,8 @@ import type { IncomingEvent } from "../../transport/sse.ts";
 import { isPassing } from "../failures.ts";
 import { HttpFailure, refused, unusable } from "./failure.ts";
 import type { Head } from "./options.ts";
-import { Reply, type ReplyEvents, sendOneWay } from "./reply.ts";
-import type { Traffic } from "./requests.ts";
+import { HttpResponseReader, type ReplyEvents, sendOneWay } from "./reply.ts";
+import type { HttpRequests } from "./requests.ts";
 import type { Sending } from "./send.ts";
 
 /** How long the server may take to forget a session that ends. */
@@ -16,8 +16,8 @@ const openingMs = 500;
 const visible = /^[!-~]+$/;
 
 /** The handshake of a link, what followed from it, and what is done when the server has forgotten it. */
-export class Session {
-  readonly #traffic: Traffic;
+export class HttpSession {
+  readonly #traffic: HttpRequests;
   /** Sends a request past all that waits. */
   readonly #ask: (request: RpcRequest) => Promise<RpcResponse>;
   #greeting: RpcRequest | undefined;
@@ -31,7 +31,7 @@ export class Session {
   /** Whether the server has opened a stream in this session: a 404 to another one then means that the session is lost. */
   #hadStream = false;
 
-  constructor(traffic: Traffic, ask: (request: RpcRequest) => Promise<RpcResponse>) {
+  constructor(traffic: HttpRequests, ask: (request: RpcRequest) => Promise<RpcResponse>) {
     this.#traffic = traffic;
     this.#ask = ask;
   }
@@ -211,21 +211,21 @@ export interface GetStreamOptions {
 
 /** A stream that is opened by GET, and opened again where it ended, after a while, as often as it must be. */
 export class GetStream implements ReplyEvents {
-  readonly #traffic: Traffic;
+  readonly #traffic: HttpRequests;
   readonly #events: GetStreamEvents;
   readonly #maxFailures: number;
   readonly #backoff: Backoff;
   /** A stream belongs to its session and ends with it. */
   readonly #sessionId: string | undefined;
   #request: Sending | undefined;
-  #reply: Reply | undefined;
+  #reply: HttpResponseReader | undefined;
   #lastEventId: string;
   #begunAt = 0;
   #hasHeard = false;
   #isStopped = false;
   #stopExpecting: (() => void) | undefined;
 
-  constructor(traffic: Traffic, events: GetStreamEvents, options: GetStreamOptions = {}) {
+  constructor(traffic: HttpRequests, events: GetStreamEvents, options: GetStreamOptions = {}) {
     this.#traffic = traffic;
     this.#events = events;
     this.#sessionId = traffic.identity.sessionId;
@@ -239,7 +239,7 @@ export class GetStream implements ReplyEvents {
     this.#hasHeard = false;
     this.#begunAt = this.#traffic.clock.now();
     this.#request = this.#traffic.toGet(this.#lastEventId);
-    this.#reply = new Reply(this.#traffic, this.#request, this);
+    this.#reply = new HttpResponseReader(this.#traffic, this.#request, this);
     this.#reply.send();
     // Who keeps streams alive opens them at once; the others may wait until there is something to say.
     if (this.#traffic.keepsAlive) this.#expectHead(this.#request);
@@ -324,14 +324,14 @@ const growth = 1.6;
 
 /** The pauses between attempts to reach a server: as long as it asks for, and ever longer while they fail. */
 export class Backoff {
-  readonly #traffic: Traffic;
+  readonly #traffic: HttpRequests;
   /** How many attempts have failed in a row. */
   failures: number;
   /** The pause that the server's stream asked for. */
   retryMs: number | undefined;
   #stop: (() => void) | undefined;
 
-  constructor(traffic: Traffic, failures = 0, retryMs?: number) {
+  constructor(traffic: HttpRequests, failures = 0, retryMs?: number) {
     this.#traffic = traffic;
     this.failures = failures;
     this.retryMs = retryMs;

@@ -3,7 +3,7 @@ import { metaOf } from "../../protocol/revision.ts";
 import { isObject } from "../../schema/shape.ts";
 import { type ParamPlan, paramHeaders, planParamHeaders } from "../../transport/param-headers.ts";
 import type { HttpHeaders } from "./options.ts";
-import type { Traffic } from "./requests.ts";
+import type { HttpRequests } from "./requests.ts";
 
 /** More than any list has; what is forgotten is learned again when the server misses a header. */
 const maxPlans = 10_000;
@@ -11,14 +11,14 @@ const maxPages = 100;
 
 /** Which arguments of which tools are repeated in headers, learned from the lists that pass by. */
 export class ToolHeaders {
-  readonly #traffic: Traffic;
+  readonly #traffic: HttpRequests;
   /** Sends a request of the link's own. */
   readonly #ask: (request: RpcRequest) => Promise<RpcResponse>;
   /** Only tools that want headers. */
   readonly #plans = new Map<string, ParamPlan>();
   #lookingUp: Promise<void> | undefined;
 
-  constructor(traffic: Traffic, ask: (request: RpcRequest) => Promise<RpcResponse>) {
+  constructor(traffic: HttpRequests, ask: (request: RpcRequest) => Promise<RpcResponse>) {
     this.#traffic = traffic;
     this.#ask = ask;
   }

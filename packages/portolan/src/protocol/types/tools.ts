@@ -1,14 +1,11 @@
 import type { JsonObject } from "../../jsonrpc/message.ts";
+import type { JsonSchema } from "../../schema/infer.ts";
 import type { CacheHints, Icon, Meta, PaginatedResult, Result } from "./base.ts";
 import type { ContentBlock } from "./content.ts";
 import type { RetryParams } from "./questions.ts";
 import type { TaskAugmentedParams } from "./tasks.ts";
 
-/** A JSON Schema as it travels, of the 2020-12 dialect unless `$schema` says otherwise. */
-export interface JsonSchema {
-  $schema?: string;
-  [keyword: string]: unknown;
-}
+export type { JsonSchema };
 
 /** A JSON Schema whose root describes an object. */
 export interface ObjectSchema extends JsonSchema {

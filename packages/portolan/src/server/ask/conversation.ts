@@ -4,10 +4,10 @@ import { invalidParams, missingCapability } from "../../protocol/errors.ts";
 import { encodeQuestion, lackedBy } from "../../protocol/questions.ts";
 import type { InputRequired, Outcome } from "../../protocol/revision.ts";
 import type { CreateMessageParams, InputRequest, InputRequests, SamplingContent } from "../../protocol/types/index.ts";
-import { array, type Check, object, oneOf, optional, record, string } from "../../schema/shape.ts";
+import { array, object, oneOf, optional, record, type ShapeCheck, string } from "../../schema/shape.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { ServedExchange } from "../call/exchange.ts";
-import { type Kept, nothingKept, type StateKeeper, sealState } from "./round-state.ts";
+import { nothingKept, type SealedState, type StateSealer, sealState } from "./round-state.ts";
 
 /** Thrown through a handler whose answer is a question; it runs again when the client has answered. */
 export class Stop extends Error {
@@ -37,9 +37,9 @@ export class Conversation {
   current: ServedExchange;
   readonly #exchange: ServedExchange;
   readonly #strategy: Strategy;
-  readonly #keeper: StateKeeper;
+  readonly #keeper: StateSealer;
   readonly #lot: ParkingLot;
-  readonly #kept: Kept;
+  readonly #kept: SealedState;
   readonly #given: ReadonlyMap<string, unknown>;
   readonly #hasState: boolean;
   readonly #keys = new Set<string>();
@@ -52,8 +52,8 @@ export class Conversation {
   constructor(
     exchange: ServedExchange,
     strategy: Strategy,
-    { keeper, parking }: { keeper: StateKeeper; parking: ParkingLot },
-    kept?: Kept,
+    { keeper, parking }: { keeper: StateSealer; parking: ParkingLot },
+    kept?: SealedState,
     given: ReadonlyMap<string, unknown> = new Map(),
   ) {
     this.#exchange = exchange;
@@ -82,7 +82,7 @@ export class Conversation {
   }
 
   /** The results of effects that must not happen again in a later round. */
-  get effects(): Kept["once"] {
+  get effects(): SealedState["once"] {
     return this.#kept.once;
   }
 
@@ -247,7 +247,7 @@ export class Conversation {
     return this.#interim({ ...nothingKept(), rounds, parked: this.#lot.park(this) }, questions);
   }
 
-  async #interim(kept: Kept, questions: ReadonlyMap<string, InputRequest>): Promise<InputRequired> {
+  async #interim(kept: SealedState, questions: ReadonlyMap<string, InputRequest>): Promise<InputRequired> {
     const asked = new Map<string, string>();
     for (const [key, question] of questions) asked.set(key, await digestOf(question));
     const state = await sealState(this.#keeper, this.current, { ...kept, asked, rounds: kept.rounds + 1 });
@@ -264,7 +264,7 @@ function ended(): PortolanError {
   return new PortolanError("exchange-ended", "This request has been answered or cancelled; nothing more can be asked");
 }
 
-const shapes: { [method: string]: Check } = {
+const shapes: { [method: string]: ShapeCheck } = {
   "elicitation/create": object({ action: oneOf("accept", "decline", "cancel"), content: optional(record()) }),
   "sampling/createMessage": object({ role: oneOf("user", "assistant"), content: content, model: string }),
   "roots/list": object({ roots: array(object({ uri: fileUri, name: optional(string) })) }),

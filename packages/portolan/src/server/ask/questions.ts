@@ -2,9 +2,9 @@ import { PortolanError } from "../../errors.ts";
 import { callLost, invalidParams } from "../../protocol/errors.ts";
 import type { Outcome } from "../../protocol/revision.ts";
 import type { ElicitResult, InputRequest } from "../../protocol/types/index.ts";
-import type { ElicitAnswer, FormQuestion, Visit } from "../call/context.ts";
+import type { ElicitAnswer, ElicitForm, OpenUrl } from "../call/context.ts";
 import type { ServedExchange } from "../call/exchange.ts";
-import { attempt, type ExplicitQuestions, type Produced, type Run } from "../call/exchange.ts";
+import { attempt, type ExplicitQuestions, type HandlerRun, type Produced } from "../call/exchange.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { Conversation, type Strategy } from "./conversation.ts";
 import { emptyForm, type Form, form, isForm } from "./form.ts";
@@ -26,7 +26,7 @@ export function conversationOf(runtime: Runtime, exchange: ServedExchange, prefe
 }
 
 /** Serves a call that comes back with answers. */
-export async function retry(runtime: Runtime, exchange: ServedExchange, run: Run): Promise<Outcome> {
+export async function retry(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): Promise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
   const given = new Map<string, unknown>(Object.entries(inputResponses ?? {}));
   const kept =
@@ -53,7 +53,7 @@ export async function retry(runtime: Runtime, exchange: ServedExchange, run: Run
 export async function answerExplicitly(
   runtime: Runtime,
   exchange: ServedExchange,
-  run: Run,
+  run: HandlerRun,
   questions: ExplicitQuestions,
 ): Promise<Outcome> {
   if (exchange.peer.revision.questions === "in-result") {
@@ -93,7 +93,7 @@ export function swallowed(exchange: ServedExchange): PortolanError {
 export async function elicit<T>(
   conversation: Conversation,
   key: string,
-  question: FormQuestion<T>,
+  question: ElicitForm<T>,
 ): Promise<ElicitAnswer<T>> {
   const fields = isForm(question.form) ? (question.form as Form<T>) : form<T>(question.form);
   if (fields.compiled.loading) await fields.compiled.loading;
@@ -114,15 +114,15 @@ export async function confirm(conversation: Conversation, key: string, message: 
 }
 
 /** Sends the user to a page, and waits until it is done there. */
-export async function visit(
+export async function openUrl(
   conversation: Conversation,
   exchange: ServedExchange,
   key: string,
-  { message, url, ready }: Visit,
+  { message, url, ready }: OpenUrl,
 ): Promise<{ action: "accept" | "decline" | "cancel" }> {
   const { protocol } = new URL(url);
   if (protocol !== "https:" && protocol !== "http:") {
-    throw new PortolanError("invalid-argument", `ctx.visit: expected an http(s) URL, got ${protocol}`);
+    throw new PortolanError("invalid-argument", `ctx.openUrl: expected an http(s) URL, got ${protocol}`);
   }
   const elicitationId = crypto.randomUUID();
   const params = { mode: "url", message, url, elicitationId } as const;

@@ -9,7 +9,7 @@ import type { Runtime } from "../subscribe/hub.ts";
 import type { Conversation, ParkingLot } from "./conversation.ts";
 
 /** What earlier rounds of a call have settled; it travels with the client, sealed. */
-export interface Kept {
+export interface SealedState {
   /** Answers by key, each with the digest of the question it answers. */
   readonly answers: Map<string, { digest: string; answer: JsonObject }>;
   /** Results of `once`, as JSON text. */
@@ -23,12 +23,12 @@ export interface Kept {
   rounds: number;
 }
 
-export function nothingKept(): Kept {
+export function nothingKept(): SealedState {
   return { answers: new Map(), once: new Map(), asked: new Map(), rounds: 0 };
 }
 
 /** What sealing and opening need. */
-export interface StateKeeper {
+export interface StateSealer {
   readonly sealer: Sealer;
   readonly storage: Storage;
   readonly ttlMs: number;
@@ -40,7 +40,7 @@ const purpose = "requestState";
 const handlePrefix = "kept:";
 
 /** Seals what is kept, bound to this very call by this very caller. */
-export async function sealState(keeper: StateKeeper, exchange: ServedExchange, kept: Kept): Promise<string> {
+export async function sealState(keeper: StateSealer, exchange: ServedExchange, kept: SealedState): Promise<string> {
   const value = JSON.stringify({
     answers: Object.fromEntries(kept.answers),
     once: Object.fromEntries(kept.once),
@@ -58,7 +58,7 @@ export async function sealState(keeper: StateKeeper, exchange: ServedExchange, k
 }
 
 /** Opens a state that came back; whatever is wrong with it, the caller hears the same. */
-export async function openState(keeper: StateKeeper, exchange: ServedExchange, state: string): Promise<Kept> {
+export async function openState(keeper: StateSealer, exchange: ServedExchange, state: string): Promise<SealedState> {
   const sealed = state.startsWith(handlePrefix) ? await keeper.storage.kv.get(state) : state;
   if (sealed === undefined) throw invalidState();
   const opened = await keeper.sealer.open(sealed, { purpose, binding: await bindingOf(exchange) });
@@ -83,13 +83,13 @@ const defaultQuestionTtlMs = 60 * 60_000;
 const maxStateCharacters = 32 * 1024;
 
 /** What the questions of one server need between their rounds. */
-export interface Rounds {
-  readonly keeper: StateKeeper;
+export interface RoundState {
+  readonly keeper: StateSealer;
   readonly parking: Parking;
 }
 
 /** Made when the first question is asked: most servers never seal anything. */
-export function roundsOf(runtime: Runtime): Rounds {
+export function roundsOf(runtime: Runtime): RoundState {
   if (!runtime.rounds) {
     const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
     const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;

@@ -13,7 +13,7 @@ import { runAround } from "../extension.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
-import { converse, type ExplicitQuestions, type Produced } from "./exchange.ts";
+import { type ExplicitQuestions, type Produced, runHandler } from "./exchange.ts";
 
 /** A failure whose text the model sees, so that it can do better: "No city named Atlantis". */
 export class ToolError extends Error {
@@ -40,9 +40,9 @@ function callFound(
 ): MaybePromise<Outcome> {
   const { needs } = tool.definition;
   if (needs) checkNeeds(tool.key, needs, exchange.peer);
-  if (tool.around.length === 0) return converse(runtime, exchange, () => runTool(runtime, exchange, tool, args));
+  if (tool.around.length === 0) return runHandler(runtime, exchange, () => runTool(runtime, exchange, tool, args));
   return runAround(tool.around, exchange, () =>
-    converse(runtime, exchange, () => runTool(runtime, exchange, tool, args)),
+    runHandler(runtime, exchange, () => runTool(runtime, exchange, tool, args)),
   );
 }
 

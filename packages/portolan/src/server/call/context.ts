@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../async.ts";
 import type { JsonObject, RequestId } from "../../jsonrpc/message.ts";
 import { mayAsk } from "../../protocol/questions.ts";
-import { metaOf, type Peer, type Question } from "../../protocol/revision.ts";
+import { type AskableCapability, metaOf, type Peer } from "../../protocol/revision.ts";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -24,14 +24,14 @@ type Asking = typeof import("../ask/questions.ts");
 export type ElicitAnswer<T> = { action: "accept"; content: T } | { action: "decline" } | { action: "cancel" };
 
 /** A question to the user by a form. */
-export interface FormQuestion<T> {
+export interface ElicitForm<T> {
   message: string;
   /** The fields; compile them once with `form(schema)` where the program starts. */
   form: Form<T> | Schema<T>;
 }
 
 /** A question that sends the user to a page. */
-export interface Visit {
+export interface OpenUrl {
   message: string;
   url: string;
   /** Resolves when what the user does there is done; absent means that coming back says so. */
@@ -67,17 +67,17 @@ export interface RequestContext<App> {
 /** What tools, prompts and resources receive: they may ask the client too. */
 export interface Context<App = undefined> extends RequestContext<App> {
   /** Asks the user to fill in a form. Keys name questions and must differ within a call. */
-  elicit<T = JsonObject>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>>;
+  elicit<T = JsonObject>(key: string, question: ElicitForm<T>): Promise<ElicitAnswer<T>>;
   /** Asks the user for a yes; everything else is a no. */
   confirm(key: string, message: string): Promise<boolean>;
   /** Sends the user to a page, and waits until it is done there. */
-  visit(key: string, visit: Visit): Promise<{ action: "accept" | "decline" | "cancel" }>;
+  openUrl(key: string, page: OpenUrl): Promise<{ action: "accept" | "decline" | "cancel" }>;
   /** Asks the client's model. */
   sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult>;
   /** Asks which folders the client works on. */
   roots(key?: string): Promise<Root[]>;
   /** Whether this client can be asked, so that a handler may do without. */
-  mayAsk(question: Question): boolean;
+  mayAsk(question: AskableCapability): boolean;
   /** Runs a side effect once, although the handler may run again after a question. */
   once<T>(key: string, effect: () => MaybePromise<T>): Promise<T>;
   /** The answer to a question of `inputRequired`, undefined in the first round. */
@@ -155,7 +155,7 @@ export class HandlerContext<App> implements Context<App> {
     this.#exchange.current.back.hangUp?.();
   }
 
-  elicit<T = JsonObject>(key: string, question: FormQuestion<T>): Promise<ElicitAnswer<T>> {
+  elicit<T = JsonObject>(key: string, question: ElicitForm<T>): Promise<ElicitAnswer<T>> {
     return this.#talk((asking, conversation) => asking.elicit(conversation, key, question));
   }
 
@@ -163,8 +163,8 @@ export class HandlerContext<App> implements Context<App> {
     return this.#talk((asking, conversation) => asking.confirm(conversation, key, message));
   }
 
-  visit(key: string, visit: Visit): Promise<{ action: "accept" | "decline" | "cancel" }> {
-    return this.#talk((asking, conversation) => asking.visit(conversation, this.#exchange, key, visit));
+  openUrl(key: string, page: OpenUrl): Promise<{ action: "accept" | "decline" | "cancel" }> {
+    return this.#talk((asking, conversation) => asking.openUrl(conversation, this.#exchange, key, page));
   }
 
   sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult> {
@@ -185,7 +185,7 @@ export class HandlerContext<App> implements Context<App> {
     return this.#talk((_, conversation) => conversation.once(key, effect));
   }
 
-  mayAsk(question: Question): boolean {
+  mayAsk(question: AskableCapability): boolean {
     return mayAsk(this.#exchange.peer, question);
   }
 

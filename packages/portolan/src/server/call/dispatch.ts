@@ -158,10 +158,10 @@ function setLevel(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
 }
 
 /** Takes the one answer to a request, and the error it tells of; throws when the answer has no JSON form. */
-export type Reply = (response: RpcResponse | Prepared, error?: RpcError) => void;
+export type SendReply = (response: RpcResponse | Prepared, error?: RpcError) => void;
 
 /** Serves one request to its end: one reply, or none when it is cancelled. A promise is returned only while it runs. */
-export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply: Reply): Promise<void> | undefined {
+export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply: SendReply): Promise<void> | undefined {
   try {
     const outcome = dispatch(runtime, exchange);
     if (isPromise(outcome)) {
@@ -177,7 +177,7 @@ export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply:
   return undefined;
 }
 
-function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, reply: Reply): void {
+function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, reply: SendReply): void {
   if (exchange.isCancelled) return;
   exchange.end();
   const { id, method, peer } = exchange;
@@ -190,13 +190,13 @@ function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, re
   }
 }
 
-function fail(runtime: Runtime, exchange: ServedExchange, cause: unknown, reply: Reply): void {
+function fail(runtime: Runtime, exchange: ServedExchange, cause: unknown, reply: SendReply): void {
   if (exchange.isCancelled) return;
   exchange.end();
   replyError(runtime, exchange, cause, reply);
 }
 
-function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, cause: unknown, reply: Reply): void {
+function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, cause: unknown, reply: SendReply): void {
   const failure = toRpcError(runtime, cause, method);
   const error = peer.revision.encodeError(failure);
   try {
@@ -217,7 +217,7 @@ export function toRpcError(runtime: Runtime, cause: unknown, method: string): Rp
 }
 
 /** Hands a notification of a stateful client to the server's own listeners and to those of its extensions. */
-export function hear(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
+export function handleNotification(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
   const { snapshot } = runtime;
   try {
     snapshot.parts.notifications.get(method)?.(params, peer);

@@ -4,7 +4,7 @@ import type { JsonObject, RequestId, RpcRequest } from "../../jsonrpc/message.ts
 import { type Outcome, type Peer, progressTokenOf } from "../../protocol/revision.ts";
 import type { InputRequest, InputRequests, ProgressToken } from "../../protocol/types/index.ts";
 import type { Conversation } from "../ask/conversation.ts";
-import type { Remembering } from "../channel/session.ts";
+import type { SessionMemory } from "../channel/session.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 
 /** Who a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
@@ -35,7 +35,7 @@ export interface ReturnPath {
   /** Whether results are wanted as JSON text. */
   readonly writesText?: boolean | undefined;
   /** What is remembered of a stateful peer. */
-  readonly session?: Remembering | undefined;
+  readonly session?: SessionMemory | undefined;
 }
 
 /** One request being served, as middleware and extensions see it: who asked, what for, and ways to talk back. */
@@ -98,7 +98,7 @@ export class ServedExchange implements Exchange {
     return this.request.params ?? noParams;
   }
 
-  get session(): Remembering | undefined {
+  get session(): SessionMemory | undefined {
     return this.#back.session;
   }
 
@@ -250,10 +250,10 @@ export function loadAsking(): Promise<typeof import("../ask/questions.ts")> {
 }
 
 /** A handler to run, once or again after each round of answers. */
-export type Run = () => MaybePromise<Produced>;
+export type HandlerRun = () => MaybePromise<Produced>;
 
 /** Runs a handler that may ask the client, in the way the client's revision allows. */
-export function converse(runtime: Runtime, exchange: ServedExchange, run: Run): MaybePromise<Outcome> {
+export function runHandler(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
   const isRetry = requestState !== undefined || inputResponses !== undefined;
   if (!isRetry || exchange.peer.revision.questions === "requests") return attempt(runtime, exchange, run);
@@ -261,13 +261,18 @@ export function converse(runtime: Runtime, exchange: ServedExchange, run: Run): 
 }
 
 /** Runs a handler for one round; what it returns after a question that stopped it is refused loudly. */
-export function attempt(runtime: Runtime, exchange: ServedExchange, run: Run): MaybePromise<Outcome> {
+export function attempt(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const produced = run();
-  if (isPromise(produced)) return pursue(runtime, exchange, run, produced);
+  if (isPromise(produced)) return awaitHandler(runtime, exchange, run, produced);
   return finish(runtime, exchange, run, produced);
 }
 
-function finish(runtime: Runtime, exchange: ServedExchange, run: Run, produced: Produced): MaybePromise<Outcome> {
+function finish(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  run: HandlerRun,
+  produced: Produced,
+): MaybePromise<Outcome> {
   if (exchange.conversation?.isStopped || exchange.forgotQuestion) {
     return loadAsking().then(({ swallowed }) => {
       throw swallowed(exchange);
@@ -278,7 +283,12 @@ function finish(runtime: Runtime, exchange: ServedExchange, run: Run, produced: 
 }
 
 /** Waits for a handler that may be stopped, parked, or go on in a later request. */
-function pursue(runtime: Runtime, exchange: ServedExchange, run: Run, produced: Promise<Produced>): Promise<Outcome> {
+function awaitHandler(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  run: HandlerRun,
+  produced: Promise<Produced>,
+): Promise<Outcome> {
   return new Promise((resolve) => {
     exchange.settleEarly = resolve;
     const settle = (outcome: MaybePromise<Outcome>) => {

@@ -8,7 +8,7 @@ import type { CompiledPrompt } from "../define/resources.ts";
 import { runAround } from "../extension.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
-import { converse, type Produced, type ServedExchange } from "./exchange.ts";
+import { type Produced, runHandler, type ServedExchange } from "./exchange.ts";
 
 /** Answers `prompts/get`. */
 export function getPrompt(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
@@ -20,7 +20,7 @@ export function getPrompt(runtime: Runtime, exchange: ServedExchange): MaybeProm
       throw invalidParams(`params.arguments.${argument}: expected a string, got nothing; prompt "${name}" needs it`);
     }
   }
-  const get = () => converse(runtime, exchange, () => getOne(runtime, exchange, prompt, args));
+  const get = () => runHandler(runtime, exchange, () => getOne(runtime, exchange, prompt, args));
   return prompt.around.length === 0 ? get() : runAround(prompt.around, exchange, get);
 }
 

@@ -11,7 +11,7 @@ import { runAround } from "../extension.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
-import { converse, type Produced } from "./exchange.ts";
+import { type Produced, runHandler } from "./exchange.ts";
 
 const maxUriLength = 8 * 1024;
 const maxListed = 100_000;
@@ -68,7 +68,7 @@ export function readResource(runtime: Runtime, exchange: ServedExchange): MaybeP
   const found = findResource(runtime, exchange, uri);
   if (!found) throw resourceNotFound(uri);
   const { readable, values } = found;
-  const read = () => converse(runtime, exchange, () => readOne(runtime, exchange, uri, readable, values));
+  const read = () => runHandler(runtime, exchange, () => readOne(runtime, exchange, uri, readable, values));
   return readable.around.length === 0 ? read() : runAround(readable.around, exchange, read);
 }
 

@@ -14,10 +14,10 @@ import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
 import { collector, problemOfBatch } from "../call/batch.ts";
-import { hear, type Reply, serveExchange, toRpcError } from "../call/dispatch.ts";
+import { handleNotification, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
 import { loadAsking, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { unexpected } from "../define/check.ts";
-import { runtimeOf, type Served } from "../define/server.ts";
+import { runtimeOf, type Servable } from "../define/server.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { peerFromHandshake, Session } from "./session.ts";
 
@@ -29,7 +29,7 @@ export interface ServeChannelOptions {
 }
 
 /** One channel being served. */
-export interface Serving extends AsyncDisposable {
+export interface ServedChannel extends AsyncDisposable {
   /** Resolves when the channel is closed, from whichever side, and everything begun for it has been let go. */
   readonly closed: Promise<void>;
   /** Resolves when no request is being served, other than those that wait for changes. */
@@ -39,7 +39,7 @@ export interface Serving extends AsyncDisposable {
 }
 
 /** Serves one channel: clients of every revision, also several at once, in the order their messages arrive. */
-export function serveChannel(server: Served, channel: Channel, options: ServeChannelOptions = {}): Serving {
+export function serveChannel(server: Servable, channel: Channel, options: ServeChannelOptions = {}): ServedChannel {
   const runtime = runtimeOf(server);
   if (typeof channel?.open !== "function") {
     throw unexpected("serveChannel", "a channel with open, send and close", channel, "invalid-argument");
@@ -49,7 +49,7 @@ export function serveChannel(server: Served, channel: Channel, options: ServeCha
 
 const defaultMaxInFlight = 10_000;
 
-class ChannelServer implements Serving, ReturnPath {
+class ChannelServer implements ServedChannel, ReturnPath {
   readonly closed: Promise<void>;
   readonly writesText: boolean;
   readonly #runtime: Runtime;
@@ -57,7 +57,7 @@ class ChannelServer implements Serving, ReturnPath {
   readonly #outbox: Outbox;
   readonly #principal: Principal;
   readonly #maxInFlight: number;
-  readonly #reply: Reply = (response) => this.#outbox.send(response);
+  readonly #reply: SendReply = (response) => this.#outbox.send(response);
   readonly #inFlight = new Map<RequestId, ServedExchange>();
   /** Our own requests; made when the first question is put. */
   #questions: Connection | undefined;
@@ -163,7 +163,7 @@ class ChannelServer implements Serving, ReturnPath {
     }
   }
 
-  #serve(request: RpcRequest, reply: Reply, cancelled?: () => void): void {
+  #serve(request: RpcRequest, reply: SendReply, cancelled?: () => void): void {
     let exchange: ServedExchange;
     try {
       exchange = this.#open(request);
@@ -229,7 +229,7 @@ class ChannelServer implements Serving, ReturnPath {
       );
       return;
     }
-    if (this.#session) hear(this.#runtime, this.#session.peer, method, params);
+    if (this.#session) handleNotification(this.#runtime, this.#session.peer, method, params);
   }
 
   #refuse(error: RpcError, id?: RequestId): void {

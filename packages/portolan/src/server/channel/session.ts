@@ -8,14 +8,14 @@ import { mayLog } from "../call/context.ts";
 import { covers, type Listener, maxSubscriptions } from "../subscribe/hub.ts";
 
 /** What a stateful peer may have remembered by its requests. */
-export interface Remembering {
+export interface SessionMemory {
   setLogLevel(level: LogLevel): MaybePromise<void>;
   subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void>;
   unsubscribe(uri: string): MaybePromise<void>;
 }
 
 /** What is remembered of a stateful peer: the shell that lets the kernel see self-describing requests. */
-export class Session implements Listener, Remembering {
+export class Session implements Listener, SessionMemory {
   readonly principal: string;
   #peer: Peer;
   readonly #tell: (method: string, params: JsonObject) => void;

@@ -66,7 +66,7 @@ export type ReadReturn =
  * Starts watching a resource and returns how to stop; undefined means that there is no such resource. `values` are what
  * a template found in the URI.
  */
-export type Watch = (
+export type ResourceWatcher = (
   uri: string,
   changed: (uri?: string) => void,
   values: TemplateValues,
@@ -81,7 +81,7 @@ interface ReadableDefinition extends Described {
   /** Clients may subscribe; changes come from `watch` or from `publish`. */
   subscribe?: boolean;
   /** Called for the first subscriber of a URI; what it returns is called after the last one left. */
-  watch?: Watch;
+  watch?: ResourceWatcher;
 }
 
 /** A resource with a fixed URI. */

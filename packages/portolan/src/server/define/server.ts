@@ -23,7 +23,7 @@ const runtimeKey: unique symbol = Symbol("portolan.runtime");
  * A server's definition: an immutable, compiled value. Each method returns a new one; the same value can be served over
  * any number of transports to any number of clients of every revision, all at once.
  */
-export interface Server<App = undefined, Tools = unknown> extends Served {
+export interface Server<App = undefined, Tools = unknown> extends Servable {
   /** The types of the tools, for clients; there is nothing here at run time. */
   readonly "~tools"?: Tools;
   readonly info: ServerInfo;
@@ -46,7 +46,10 @@ export interface Server<App = undefined, Tools = unknown> extends Served {
   /** Turns an extension on, for the clients that declare it. */
   extend(extension: ServerExtension): Server<App, Tools>;
   /** Brings the features of another server in, their names behind a prefix; resources keep their URIs. */
-  mount<P extends string>(prefix: P, server: Served): Server<App, AddTool<Tools, `${P}${string}`, JsonObject, unknown>>;
+  mount<P extends string>(
+    prefix: P,
+    server: Servable,
+  ): Server<App, AddTool<Tools, `${P}${string}`, JsonObject, unknown>>;
   /** Answers a request of your own, on every revision. */
   method(name: string, method: ExtraMethod): Server<App, Tools>;
   /** Hears a notification of stateful clients, such as a change of their roots. */
@@ -56,18 +59,18 @@ export interface Server<App = undefined, Tools = unknown> extends Served {
 }
 
 /** What can be served: a definition, or a live server that changes. */
-export interface Served {
+export interface Servable {
   [runtimeKey](): Runtime;
 }
 
 /** The shared state behind a served value. */
-export function runtimeOf(served: Served): Runtime {
+export function runtimeOf(served: Servable): Runtime {
   if (typeof served?.[runtimeKey] === "function") return served[runtimeKey]();
   throw notServed("made by createServer or live", served);
 }
 
 /** Makes what a live server is served by. */
-export function servedBy<T extends object>(value: T, runtime: Runtime): T & Served {
+export function servedBy<T extends object>(value: T, runtime: Runtime): T & Servable {
   return Object.assign(value, { [runtimeKey]: () => runtime });
 }
 
@@ -85,17 +88,17 @@ export function createServer<App = undefined>(info: ServerInfo, options: ServerO
       `createServer: secrets: expected at least ${minSecretLength} characters each`,
     );
   }
-  return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new Entries([]));
+  return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new DefinedFeatures([]));
 }
 
 /** No tools are told apart here; what a chain of calls has defined is known to its types only. */
 class Definition<App> implements Server<App, never> {
   readonly info: ServerInfo;
   readonly #options: ServerOptions<unknown>;
-  readonly #entries: Entries;
+  readonly #entries: DefinedFeatures;
   #runtime: Runtime | undefined;
 
-  constructor(info: ServerInfo, options: ServerOptions<unknown>, entries: Entries) {
+  constructor(info: ServerInfo, options: ServerOptions<unknown>, entries: DefinedFeatures) {
     this.info = info;
     this.#options = options;
     this.#entries = entries;
@@ -159,10 +162,10 @@ class Definition<App> implements Server<App, never> {
     return this.#with({ kind: "extensions", feature: extension });
   }
 
-  mount(prefix: string, server: Served): Server<App, never> {
+  mount(prefix: string, server: Servable): Server<App, never> {
     if (typeof prefix !== "string") throw unexpected("mount", "a prefix as a string", prefix);
     const { tools, resources, templates, prompts } = mounted(prefix, runtimeOf(server).snapshot);
-    const entries: Entry[] = [
+    const entries: DefinedFeature[] = [
       ...tools.map((feature) => ({ kind: "tools", feature }) as const),
       ...resources.map((feature) => ({ kind: "resources", feature }) as const),
       ...templates.map((feature) => ({ kind: "templates", feature }) as const),
@@ -194,14 +197,14 @@ class Definition<App> implements Server<App, never> {
     return new Snapshot(this.info, this.#options, this.#entries.toParts(), isLive);
   }
 
-  #with(...entries: Entry[]): Definition<App> {
+  #with(...entries: DefinedFeature[]): Definition<App> {
     const all = entries.reduce((all, entry) => all.add(entry), this.#entries);
     return new Definition<App>(this.info, this.#options, all);
   }
 }
 
 /** The compiled form of a definition, for serving it live. */
-export function snapshotOf(server: Served, isLive: boolean): Snapshot {
+export function snapshotOf(server: Servable, isLive: boolean): Snapshot {
   if (server instanceof Definition) return server.toSnapshot(isLive);
   throw notServed("made by createServer", server);
 }
@@ -241,7 +244,7 @@ function notServed(made: string, got: unknown): PortolanError {
 }
 
 /** One thing a server was told. */
-export type Entry =
+export type DefinedFeature =
   | { readonly kind: "tools" | "resources" | "templates" | "prompts"; readonly feature: { readonly key: string } }
   | { readonly kind: "middleware"; readonly feature: Parts["middleware"][number] }
   | { readonly kind: "extensions"; readonly feature: ServerExtension }
@@ -249,18 +252,18 @@ export type Entry =
   | { readonly kind: "notification"; readonly name: string; readonly feature: NotificationHandler };
 
 /** An append-only list that versions share: adding is one step, and no version sees what was added after it. */
-export class Entries {
-  readonly #entries: Entry[];
+export class DefinedFeatures {
+  readonly #entries: DefinedFeature[];
   readonly #keys: Map<string, number>;
   readonly length: number;
 
-  constructor(entries: Entry[], keys: Map<string, number> = new Map(), length: number = entries.length) {
+  constructor(entries: DefinedFeature[], keys: Map<string, number> = new Map(), length: number = entries.length) {
     this.#entries = entries;
     this.#keys = keys;
     this.length = length;
   }
 
-  add(entry: Entry): Entries {
+  add(entry: DefinedFeature): DefinedFeatures {
     // Another version went its own way from here: this one needs lists of its own.
     if (this.#entries.length !== this.length) return this.#copy().add(entry);
     const key = keyOf(entry);
@@ -270,11 +273,11 @@ export class Entries {
       this.#keys.set(key, this.length);
     }
     this.#entries.push(entry);
-    return new Entries(this.#entries, this.#keys);
+    return new DefinedFeatures(this.#entries, this.#keys);
   }
 
   /** All but one feature; the definition it leaves keeps it. */
-  without(kind: Entry["kind"], key: string): Entries {
+  without(kind: DefinedFeature["kind"], key: string): DefinedFeatures {
     const kept = this.#entries.slice(0, this.length).filter((entry) => entry.kind !== kind || entryKey(entry) !== key);
     if (kept.length === this.length) {
       throw new PortolanError(
@@ -282,19 +285,19 @@ export class Entries {
         `without: expected one of the ${kind} that are defined, got "${key}"`,
       );
     }
-    return kept.reduce((all, entry) => all.add(entry), new Entries([]));
+    return kept.reduce((all, entry) => all.add(entry), new DefinedFeatures([]));
   }
 
-  #copy(): Entries {
+  #copy(): DefinedFeatures {
     const keys = new Map([...this.#keys].filter(([, index]) => index < this.length));
-    return new Entries(this.#entries.slice(0, this.length), keys);
+    return new DefinedFeatures(this.#entries.slice(0, this.length), keys);
   }
 
   toParts(): Parts {
     const entries = this.#entries.slice(0, this.length);
-    const features = <T>(kind: Entry["kind"]): T[] =>
+    const features = <T>(kind: DefinedFeature["kind"]): T[] =>
       entries.filter((entry) => entry.kind === kind).map((entry) => entry.feature as T);
-    const named = <T>(kind: Entry["kind"]): Map<string, T> =>
+    const named = <T>(kind: DefinedFeature["kind"]): Map<string, T> =>
       new Map(
         entries.flatMap((entry) => (entry.kind === kind && "name" in entry ? [[entry.name, entry.feature as T]] : [])),
       );
@@ -311,7 +314,7 @@ export class Entries {
   }
 }
 
-function keyOf(entry: Entry): string | undefined {
+function keyOf(entry: DefinedFeature): string | undefined {
   if (entry.kind === "middleware") return undefined;
   if (entry.kind === "extensions") return `Extension "${entry.feature.id}"`;
   if ("name" in entry) return `The ${entry.kind} "${entry.name}"`;
@@ -319,7 +322,7 @@ function keyOf(entry: Entry): string | undefined {
   return `${kinds[entry.kind]} "${entry.feature.key}"`;
 }
 
-function entryKey(entry: Entry): string | undefined {
+function entryKey(entry: DefinedFeature): string | undefined {
   return "key" in entry.feature ? entry.feature.key : undefined;
 }
 
@@ -352,7 +355,7 @@ function under<F extends Mountable>(feature: F, chain: readonly Middleware[], pr
 }
 
 /** A server whose features change while it is served. */
-export interface LiveServer<App = undefined> extends Served {
+export interface LiveServer<App = undefined> extends Servable {
   readonly current: Server<App>;
   /** Replaces the definition; clients are told once of each list that changed, however often it did in one turn. */
   update(change: (current: Server<App>) => Server<App>): void;

@@ -212,7 +212,7 @@ export interface Feature {
 }
 
 /** How the lists of a server are given out. */
-export interface ListOptions {
+export interface PageOptions {
   readonly pageSize: number;
   readonly cache: CacheHints | undefined;
   /** The view of a caller; undefined when all callers see the same. */
@@ -231,12 +231,12 @@ const maxCachedCharacters = 32 * 1024 * 1024;
 export class FeatureList<F extends Feature> {
   readonly #byKey: Map<string, F>;
   readonly #member: string;
-  readonly #options: ListOptions;
+  readonly #options: PageOptions;
   readonly #visible = new Map<string, readonly F[]>();
   readonly #pages = new Map<string, string>();
   #cachedCharacters = 0;
 
-  constructor(member: string, features: readonly F[], options: ListOptions) {
+  constructor(member: string, features: readonly F[], options: PageOptions) {
     this.#member = member;
     this.#options = options;
     const sorted = [...features].sort((a, b) => (a.key < b.key ? -1 : 1));

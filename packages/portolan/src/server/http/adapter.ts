@@ -1,3 +1,7 @@
+import type { HttpHeaders } from "../../transport/headers.ts";
+
+export type { HttpHeaders };
+
 /** An HTTP request, whichever runtime it came through. */
 export interface HttpRequest {
   /** In capitals. */
@@ -25,8 +29,6 @@ export interface BodyProblem {
   readonly status: 400 | 408 | 413;
   readonly why: string;
 }
-
-export type HttpHeaders = { readonly [name: string]: string };
 
 /** Takes the one answer to a request: all of it at once, or a stream. */
 export interface HttpReply {

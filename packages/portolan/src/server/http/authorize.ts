@@ -2,15 +2,15 @@ import { type MaybePromise, whenDone } from "../../async.ts";
 import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
-import type { Visit } from "./endpoint.ts";
-import type { Asked, Protection, Refusal } from "./options.ts";
+import type { HttpContext } from "./endpoint.ts";
+import type { AccessControl, Refusal, RequestedAction } from "./options.ts";
 import { idOf, sendError } from "./reply.ts";
 
-/** The entrance of a protected endpoint. */
-export class Entrance {
-  readonly #protection: Protection;
+/** The authorizer of a protected endpoint. */
+export class Authorizer {
+  readonly #protection: AccessControl;
 
-  constructor(protection: Protection) {
+  constructor(protection: AccessControl) {
     this.#protection = protection;
   }
 
@@ -29,7 +29,7 @@ export class Entrance {
   }
 
   /** Whether the caller may do all this; answers if not. */
-  permits(messages: Message | Message[], { reply, principal, headers }: Visit): boolean {
+  permits(messages: Message | Message[], { reply, principal, headers }: HttpContext): boolean {
     const refusal = this.#protection.permit?.(principal, askedIn(messages));
     if (refusal) refuse(reply, refusal, headers, idOf(messages));
     return !refusal;
@@ -41,7 +41,7 @@ function refuse(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: R
   sendError(reply, refusal.status, error, id, { ...headers, ...refusal.headers });
 }
 
-function askedIn(messages: Message | Message[]): Asked[] {
+function askedIn(messages: Message | Message[]): RequestedAction[] {
   return (Array.isArray(messages) ? messages : [messages]).filter(isRequest).map(({ method, params }) => {
     const name = params?.["name"] ?? params?.["uri"];
     return { method, name: typeof name === "string" ? name : undefined };

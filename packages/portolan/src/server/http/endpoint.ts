@@ -5,10 +5,10 @@ import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
-import { runtimeOf, type Served } from "../define/server.ts";
+import { runtimeOf, type Servable } from "../define/server.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
-import type { Entrance } from "./authorize.ts";
+import type { Authorizer } from "./authorize.ts";
 import {
   type Accepted,
   createGuard,
@@ -31,7 +31,7 @@ import { Streams } from "./streams.ts";
 const defaultPath = "/mcp";
 
 /** A server that is being served over HTTP. */
-export interface HttpServing extends AsyncDisposable {
+export interface HttpEndpoint extends AsyncDisposable {
   /** For node:http, and for frameworks that hand on its two objects. */
   readonly node: NodeListener;
   /** For runtimes and frameworks of web-standard requests. */
@@ -43,7 +43,7 @@ export interface HttpServing extends AsyncDisposable {
 }
 
 /** Serves clients of every revision at one address. */
-export function serveHttp(server: Served, options: ServeHttpOptions = {}): HttpServing {
+export function serveHttp(server: Servable, options: ServeHttpOptions = {}): HttpEndpoint {
   const endpoint = new Endpoint(server, options);
   const { limits = {}, path = defaultPath } = options;
   const fetches = new Lazy(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
@@ -75,40 +75,38 @@ function ownPathsOnly(endpoint: Endpoint): HttpHandler {
 
 /** One address for clients of all revisions; which era a request belongs to is decided here and nowhere else. */
 export class Endpoint {
-  readonly #serving: Serving;
+  readonly #state: EndpointState;
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
   readonly #documents: ReadonlyMap<string, string> | undefined;
-  readonly #entrance: Lazy<Entrance> | undefined;
+  readonly #authorizer: Lazy<Authorizer> | undefined;
   readonly #stateful: Lazy<Stateful> | undefined;
   readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
   readonly #relay: Promise<() => Promise<void>> | undefined;
   #isClosing = false;
 
-  constructor(server: Served, options: ServeHttpOptions) {
+  constructor(server: Servable, options: ServeHttpOptions) {
     this.#options = options;
     const protection = protectionOf(options);
     this.#documents = protection?.documents;
     if (protection) {
-      this.#entrance = new Lazy(async () => new (await import("./authorize.ts")).Entrance(protection));
+      this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(protection));
     }
-    this.#serving = new Serving(runtimeOf(server), options);
+    this.#state = new EndpointState(runtimeOf(server), options);
     this.#guard = createGuard(options);
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
-      const { runtime } = this.#serving;
+      const { runtime } = this.#state;
       this.#relay = import("./sessions/relay.ts").then(({ startRelay }) => startRelay(runtime, storage));
     }
     if (sessions) {
-      this.#stateful = new Lazy(async () =>
-        (await import("./sessions/post.ts")).createStateful(this.#serving, options),
-      );
+      this.#stateful = new Lazy(async () => (await import("./sessions/post.ts")).createStateful(this.#state, options));
     }
     if (httpSse) {
       const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };
       this.#paths = paths;
-      this.#httpSse = new Lazy(async () => new (await import("./http-sse.ts")).HttpSse(server, this.#serving, paths));
+      this.#httpSse = new Lazy(async () => new (await import("./http-sse.ts")).HttpSse(server, this.#state, paths));
     }
   }
 
@@ -125,14 +123,14 @@ export class Endpoint {
   /** Stops accepting, lets what runs end within the grace, and then gives it up. */
   async close(graceMs = 10_000): Promise<void> {
     this.#isClosing = true;
-    const drained = this.#serving.drain().then(() => true);
+    const drained = this.#state.drain().then(() => true);
     await Promise.all([this.#stateful?.loaded?.close(), this.#httpSse?.loaded?.close()]);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), graceMs);
     });
     if (!(await Promise.race([drained, late]))) {
-      this.#serving.cancelAll(new PortolanError("connection-closed", "The server is shutting down"));
+      this.#state.cancelAll(new PortolanError("connection-closed", "The server is shutting down"));
     }
     clearTimeout(timer);
     await (await this.#relay)?.();
@@ -149,7 +147,7 @@ export class Endpoint {
   }
 
   #fail(request: HttpRequest, reply: HttpReply, cause: unknown): void {
-    const reference = this.#serving.runtime.report(cause, `${request.method} ${request.path}`);
+    const reference = this.#state.runtime.report(cause, `${request.method} ${request.path}`);
     sendError(reply, 500, { code: -32603, message: `Internal error (reference ${reference})` });
   }
 
@@ -170,49 +168,49 @@ export class Endpoint {
       return;
     }
     const accepts = readAccept(request.header("accept"));
-    if (!this.#entrance) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
-    return whenDone(this.#entrance.get(), (entrance) =>
+    if (!this.#authorizer) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
+    return whenDone(this.#authorizer.get(), (authorizer) =>
       whenDone(
-        entrance.admit(request, reply, headers),
+        authorizer.admit(request, reply, headers),
         (principal) => principal && this.#serve({ request, reply, principal, headers, accepts }),
       ),
     );
   }
 
-  #serve(visit: Visit): MaybePromise<void> {
-    const { request, reply, headers } = visit;
-    if (request.method !== "POST" && !this.#permits([], visit)) return;
+  #serve(context: HttpContext): MaybePromise<void> {
+    const { request, reply, headers } = context;
+    if (request.method !== "POST" && !this.#permits([], context)) return;
     if (this.#httpSse && this.#isHttpSse(request.path)) {
-      return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(visit, (read) => this.#permits(read, visit)));
+      return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(context, (read) => this.#permits(read, context)));
     }
     if (request.method === "POST") {
-      request.body((body) => this.#try(request, reply, () => this.#post(visit, body)));
+      request.body((body) => this.#try(request, reply, () => this.#post(context, body)));
       return;
     }
     if (this.#stateful && request.method === "GET") {
-      return whenDone(this.#stateful.get(), (stateful) => stateful.get(visit));
+      return whenDone(this.#stateful.get(), (stateful) => stateful.get(context));
     }
     if (this.#stateful && request.method === "DELETE") {
-      return whenDone(this.#stateful.get(), (stateful) => stateful.delete(visit));
+      return whenDone(this.#stateful.get(), (stateful) => stateful.delete(context));
     }
     const allow = this.#stateful ? "POST, GET, DELETE" : "POST";
     const error = { code: -32600, message: `${request.method}: expected ${allow}` };
     sendError(reply, 405, error, undefined, { ...headers, allow });
   }
 
-  #post(visit: Visit, body: string | BodyProblem): MaybePromise<void> {
-    const { reply, headers } = visit;
+  #post(context: HttpContext, body: string | BodyProblem): MaybePromise<void> {
+    const { reply, headers } = context;
     if (typeof body !== "string") {
       const code = body.status === 400 ? -32700 : -32600;
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
     const read = readBody(body);
-    return isPromise(read) ? read.then((later) => this.#take(later, visit)) : this.#take(read, visit);
+    return isPromise(read) ? read.then((later) => this.#take(later, context)) : this.#take(read, context);
   }
 
-  #take(read: Message | Message[] | Unreadable, visit: Visit): MaybePromise<void> {
-    const { request, reply, headers, accepts } = visit;
+  #take(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
+    const { request, reply, headers, accepts } = context;
     if (isUnreadable(read)) {
       const { code, why, id } = read;
       const name = code === -32700 ? "Parse error" : "Invalid request";
@@ -220,23 +218,23 @@ export class Endpoint {
     } else if (!accepts.json && !accepts.events) {
       const message = "Accept: expected application/json or text/event-stream among the types";
       sendError(reply, 406, { code: -32600, message }, idOf(read), headers);
-    } else if (!this.#permits(read, visit)) return;
-    else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, visit);
-    else if (isRequest(read)) serveStateless(this.#serving, read, visit);
+    } else if (!this.#permits(read, context)) return;
+    else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, context);
+    else if (isRequest(read)) serveStateless(this.#state, read, context);
     else reply.send(202, headers);
   }
 
   /** Whether the caller may do all this; answers if not. */
-  #permits(messages: Message | Message[], visit: Visit): boolean {
-    return this.#entrance?.loaded?.permits(messages, visit) ?? true;
+  #permits(messages: Message | Message[], context: HttpContext): boolean {
+    return this.#authorizer?.loaded?.permits(messages, context) ?? true;
   }
 
-  #postStateful(messages: Message | Message[], visit: Visit): MaybePromise<void> {
-    if (this.#stateful?.loaded) return this.#stateful.loaded.post(messages, visit);
-    if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, visit));
+  #postStateful(messages: Message | Message[], context: HttpContext): MaybePromise<void> {
+    if (this.#stateful?.loaded) return this.#stateful.loaded.post(messages, context);
+    if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, context));
     const message = `This server takes no sessions; it speaks ${perRequestVersions.join(", ")}`;
     const error = { code: -32602, message, data: { supported: perRequestVersions } };
-    sendError(visit.reply, 400, error, idOf(messages), visit.headers);
+    sendError(context.reply, 400, error, idOf(messages), context.headers);
   }
 
   #isHttpSse(path: string): boolean {
@@ -258,7 +256,7 @@ const defaultKeepAliveMs = 15_000;
 const defaultQuietMs = 5_000;
 
 /** What all requests of an endpoint share. */
-export class Serving {
+export class EndpointState {
   readonly runtime: Runtime;
   readonly streams: Streams;
   readonly keepAliveMs: number;
@@ -302,7 +300,7 @@ export class Serving {
 }
 
 /** One HTTP request that was let in, with what its answer carries in any case. */
-export interface Visit {
+export interface HttpContext {
   readonly request: HttpRequest;
   readonly reply: HttpReply;
   readonly principal: Principal;

@@ -31,8 +31,8 @@ export function fetchHandler(handle: HttpHandler, limits: HttpLimits = {}): (req
   const bodies = bodyLimits(limits);
   return (request) =>
     new Promise((resolve) => {
-      const visit = new FetchVisit(request, bodies, resolve);
-      handle(visit, visit);
+      const context = new FetchVisit(request, bodies, resolve);
+      handle(context, context);
     });
 }
 

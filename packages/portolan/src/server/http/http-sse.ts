@@ -3,9 +3,9 @@ import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
 import type { Message, Unreadable } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
-import { type Serving as ServedChannel, serveChannel } from "../channel/serve-channel.ts";
-import type { Served } from "../define/server.ts";
-import type { Serving, Visit } from "./endpoint.ts";
+import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
+import type { Servable } from "../define/server.ts";
+import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { isUnreadable, readBody } from "./guard.ts";
 import { eventOf, sendError } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
@@ -22,23 +22,23 @@ export interface HttpSsePaths {
 export class HttpSse {
   readonly #path: string;
   readonly #messagesPath: string;
-  readonly #server: Served;
-  readonly #serving: Serving;
+  readonly #server: Servable;
+  readonly #state: EndpointState;
   readonly #channels = new Map<string, { readonly principal: string; readonly channel: SseChannel }>();
   readonly #served = new Set<ServedChannel>();
 
-  constructor(server: Served, serving: Serving, paths: HttpSsePaths) {
+  constructor(server: Servable, state: EndpointState, paths: HttpSsePaths) {
     this.#server = server;
-    this.#serving = serving;
+    this.#state = state;
     this.#path = paths.path;
     this.#messagesPath = paths.messagesPath;
   }
 
   /** @param permits answers and says no where the caller may not do what a body asks for */
-  serve(visit: Visit, permits: (messages: Message | Message[]) => boolean): void {
-    const { request, reply, headers } = visit;
-    if (request.path === this.#path && request.method === "GET") this.#open(visit);
-    else if (request.path !== this.#path && request.method === "POST") this.#post(visit, permits);
+  serve(context: HttpContext, permits: (messages: Message | Message[]) => boolean): void {
+    const { request, reply, headers } = context;
+    if (request.path === this.#path && request.method === "GET") this.#open(context);
+    else if (request.path !== this.#path && request.method === "POST") this.#post(context, permits);
     else {
       const allow = request.path === this.#path ? "GET" : "POST";
       const error = { code: -32600, message: `${request.method}: expected ${allow}` };
@@ -50,8 +50,8 @@ export class HttpSse {
     await Promise.all([...this.#served].map((served) => served.close()));
   }
 
-  #open({ reply, principal, headers }: Visit): void {
-    const stream = this.#serving.streams.open(reply, headers, principal.key);
+  #open({ reply, principal, headers }: HttpContext): void {
+    const stream = this.#state.streams.open(reply, headers, principal.key);
     if (!stream) {
       const full = { ...headers, "retry-after": "5" };
       sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
@@ -70,7 +70,10 @@ export class HttpSse {
     });
   }
 
-  #post({ request, reply, principal, headers }: Visit, permits: (messages: Message | Message[]) => boolean): void {
+  #post(
+    { request, reply, principal, headers }: HttpContext,
+    permits: (messages: Message | Message[]) => boolean,
+  ): void {
     const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
     if (known?.principal !== principal.key) {
       sendError(reply, 404, { code: -32600, message: "Session not found: connect again" }, undefined, headers);

@@ -1,4 +1,4 @@
 export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
-export { type HttpServing, serveHttp } from "./endpoint.ts";
+export { type HttpEndpoint, serveHttp } from "./endpoint.ts";
 export type { NodeListener } from "./node.ts";
 export type { HttpLimits, Refusal, ServeHttpOptions, SessionOptions, Verifier } from "./options.ts";

@@ -34,8 +34,8 @@ const smallBody = 64 * 1024;
 export function nodeListener(handle: HttpHandler, limits: HttpLimits = {}): NodeListener {
   const bodies = new BodyReader(bodyLimits(limits));
   return (req, res) => {
-    const visit = new NodeVisit(req, res, bodies);
-    handle(visit, visit);
+    const context = new NodeVisit(req, res, bodies);
+    handle(context, context);
   };
 }
 

@@ -11,16 +11,16 @@ export interface Refusal {
 }
 
 /** What a caller asks for: a method, and the name of the tool, prompt or resource where it has one. */
-export interface Asked {
+export interface RequestedAction {
   readonly method: string;
   readonly name: string | undefined;
 }
 
 /** Lets in who may come in, and says what they may do; `protect` of `portolan/auth/server` makes one. */
-export interface Protection {
+export interface AccessControl {
   readonly verify: Verifier;
   /** Refuses what a caller may not do, all requests of a body at once; nothing is asked where there is no body. */
-  readonly permit?: (principal: Principal, asked: readonly Asked[]) => Refusal | undefined;
+  readonly permit?: (principal: Principal, asked: readonly RequestedAction[]) => Refusal | undefined;
   /** JSON documents that everybody may read, by their path. */
   readonly documents?: ReadonlyMap<string, string>;
 }
@@ -64,7 +64,7 @@ export interface ServeHttpOptions {
   /** Authenticates every request. Without one, everybody is the same anonymous principal. */
   readonly verify?: Verifier;
   /** Authenticates every request, and says what its caller may do. */
-  readonly auth?: Protection;
+  readonly auth?: AccessControl;
   /** Listens on other than loopback addresses without `verify`. */
   readonly dangerouslyAllowUnauthenticated?: boolean;
   /** Keeps sessions and their events, shared by all processes that serve them; in memory unless said. */
@@ -81,7 +81,7 @@ export interface ServeHttpOptions {
 }
 
 /** Who says who may come in, if anybody does. */
-export function protectionOf({ auth, verify }: ServeHttpOptions): Protection | undefined {
+export function protectionOf({ auth, verify }: ServeHttpOptions): AccessControl | undefined {
   if (auth && verify) {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both; leave `verify` out");
   }

@@ -9,7 +9,7 @@ import {
   serialize,
 } from "../../jsonrpc/message.ts";
 import type { HttpHeaders, HttpReply } from "./adapter.ts";
-import type { Visit } from "./endpoint.ts";
+import type { HttpContext } from "./endpoint.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
 
 /** Where the messages of a stream go. */
@@ -26,7 +26,7 @@ export interface Outlet {
  * answer that is whole by then goes out at once, and only one that is not becomes a stream.
  */
 export class PostReply {
-  readonly #visit: Visit;
+  readonly #context: HttpContext;
   readonly #streams: Streams;
   readonly #record: ((stream: OpenStream) => Outlet) | undefined;
   /** What waits for the end of the turn. */
@@ -42,15 +42,15 @@ export class PostReply {
   #quiet: ReturnType<typeof setTimeout> | undefined;
 
   /** @param record gives the outlet of a stream that can be resumed */
-  constructor(visit: Visit, streams: Streams, record?: (stream: OpenStream) => Outlet) {
-    this.#visit = visit;
+  constructor(context: HttpContext, streams: Streams, record?: (stream: OpenStream) => Outlet) {
+    this.#context = context;
     this.#streams = streams;
     this.#record = record;
   }
 
   /** Whether something can be said before the answer. */
   get maySpeak(): boolean {
-    const { accepts, principal } = this.#visit;
+    const { accepts, principal } = this.#context;
     return accepts.events && (this.#isSpeaking || this.#streams.hasRoom(principal.key));
   }
 
@@ -58,7 +58,7 @@ export class PostReply {
   goesOn(quietMs: number): void {
     this.#goesOn = true;
     if (this.#held) this.#streams.afterTurn(() => this.#goOn());
-    if (!this.#visit.accepts.events || this.#isOver || this.#isSpeaking) return;
+    if (!this.#context.accepts.events || this.#isOver || this.#isSpeaking) return;
     this.#quiet = setTimeout(() => {
       if (this.#begin()) this.#goOn();
     }, quietMs);
@@ -77,7 +77,7 @@ export class PostReply {
   finish(text: string, status: number): void {
     if (this.#isOver) return;
     this.#end();
-    const { reply, headers, accepts } = this.#visit;
+    const { reply, headers, accepts } = this.#context;
     this.#stream?.catchUp();
     if (this.#outlet) this.#outlet.end(text);
     else if (!this.#held && accepts.json) reply.send(status, { ...headers, "content-type": "application/json" }, text);
@@ -100,7 +100,7 @@ export class PostReply {
     if (this.#isOver) return;
     this.#end();
     if (this.#outlet) this.#outlet.end();
-    else this.#visit.reply.send(202, this.#visit.headers);
+    else this.#context.reply.send(202, this.#context.headers);
   }
 
   /** The turn is over. */
@@ -114,7 +114,7 @@ export class PostReply {
 
   /** Whether there can be a stream. */
   #begin(): boolean {
-    const { accepts, principal } = this.#visit;
+    const { accepts, principal } = this.#context;
     if (!accepts.events || !this.#streams.hold(principal.key)) return false;
     clearTimeout(this.#quiet);
     this.#held = [];
@@ -129,7 +129,7 @@ export class PostReply {
   }
 
   #open(held: readonly string[]): void {
-    const { reply, headers, principal } = this.#visit;
+    const { reply, headers, principal } = this.#context;
     this.#held = undefined;
     const stream = this.#streams.openHeld(reply, headers, principal.key);
     stream.expiry = this.expiry;

@@ -9,20 +9,20 @@ import type { ParamPlan } from "../../transport/param-headers.ts";
 import { serveExchange } from "../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import type { HttpRequest } from "./adapter.ts";
-import type { Serving, Visit } from "./endpoint.ts";
+import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { PostReply, sendError, statusOf } from "./reply.ts";
 
 /** Serves one request that describes itself: nothing is remembered before it or after it. */
-export function serveStateless(serving: Serving, message: RpcRequest, visit: Visit): void {
-  const { request, reply, principal, headers } = visit;
-  const { runtime, streams } = serving;
+export function serveStateless(state: EndpointState, message: RpcRequest, context: HttpContext): void {
+  const { request, reply, principal, headers } = context;
+  const { runtime, streams } = state;
   const { id } = message;
   try {
     const revision = checkVersion(message, request);
     const peer = revision.readPeer(metaOf(message.params) ?? {});
     const problem = problemOfHeaders(message, revision.requests.get(message.method), (name) => request.header(name));
     if (problem !== undefined) throw headerMismatch(problem);
-    const answer = new PostReply(visit, streams);
+    const answer = new PostReply(context, streams);
     if (revision.requests.get(message.method)?.openEnded && !answer.maySpeak) {
       const full = { ...headers, "retry-after": "5" };
       sendError(reply, 503, { code: -32603, message: "There is no event stream for this" }, id, full);
@@ -45,8 +45,8 @@ export function serveStateless(serving: Serving, message: RpcRequest, visit: Vis
       exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
       answer.drop();
     });
-    answer.goesOn(serving.quietMs);
-    serving.track(exchange, running);
+    answer.goesOn(state.quietMs);
+    state.track(exchange, running);
   } catch (cause) {
     const error = cause instanceof RpcError ? cause : new RpcError(-32603, "Internal error");
     if (error !== cause) runtime.report(cause, message.method);

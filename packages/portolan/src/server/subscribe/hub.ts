@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import { type JsonObject, RpcError } from "../../jsonrpc/message.ts";
-import type { Rounds } from "../ask/round-state.ts";
+import type { RoundState } from "../ask/round-state.ts";
 import type { ErrorReport, ServerOptions } from "../define/definition.ts";
 import type { Snapshot } from "../define/snapshot.ts";
 
@@ -115,7 +115,7 @@ export class Runtime {
   /** Hand on to other processes what this one publishes. */
   readonly relays: Set<(publication: Publication) => void> = new Set();
   /** What questions need between their rounds; made when the first one is asked. */
-  rounds: Rounds | undefined;
+  rounds: RoundState | undefined;
 
   constructor(snapshot: Snapshot) {
     this.snapshot = snapshot;

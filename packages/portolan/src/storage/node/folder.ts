@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { PortolanError } from "../../errors.ts";
-import type { KeyValue, KeyValueEntry, ListOptions, SetOptions } from "../storage.ts";
+import type { KeyListOptions, KeyValue, KeyValueEntry, SetOptions } from "../storage.ts";
 import { holdFileLock } from "./file-lock.ts";
 
 interface Row {
@@ -50,7 +50,7 @@ class FolderKeyValue implements KeyValue {
     await this.#alone(key, () => rm(join(this.#folder, nameOf(key)), { force: true }));
   }
 
-  async list(prefix: string, { after, limit = 100 }: ListOptions = {}): Promise<KeyValueEntry[]> {
+  async list(prefix: string, { after, limit = 100 }: KeyListOptions = {}): Promise<KeyValueEntry[]> {
     const names = await readdir(this.#folder).catch(unlessMissing);
     const rows = await Promise.all((names ?? []).filter(isRow).map((name) => this.#read(name)));
     return rows

@@ -15,7 +15,7 @@ const last = "e";
 const before = "m";
 
 /** Where a client stopped reading. */
-export interface Place {
+export interface EventPosition {
   readonly stream: string;
   readonly id: string;
   /** What only who has read the standalone stream knows. */
@@ -74,7 +74,7 @@ export class EventLog {
   }
 
   /** What is kept of the standalone stream behind a place; undefined when there is no such place. */
-  async read(session: string, { stream, id }: Place): Promise<SentEvent[] | undefined> {
+  async read(session: string, { stream, id }: EventPosition): Promise<SentEvent[] | undefined> {
     const events: SentEvent[] = [];
     try {
       for await (const entry of this.#storage.log.after(keyOf(session, stream), id)) {
@@ -88,14 +88,14 @@ export class EventLog {
   }
 
   /** Whether all that an answer said behind a place is still to be had. */
-  async isKept(session: string, { stream, id }: Place): Promise<boolean> {
+  async isKept(session: string, { stream, id }: EventPosition): Promise<boolean> {
     const key = keyOf(session, stream);
     for await (const entry of this.#storage.log.after(key, "")) return numberOf(entry.value) <= Number(id) + 1;
     return (await this.#storage.kv.get(leaseOf(key))) !== undefined;
   }
 
   /** What an answer says from a place on, until its last message or the end of the process that writes it. */
-  async *follow(session: string, { stream, id }: Place): AsyncGenerator<SentEvent> {
+  async *follow(session: string, { stream, id }: EventPosition): AsyncGenerator<SentEvent> {
     const key = keyOf(session, stream);
     let read = "";
     for (;;) {
@@ -134,7 +134,7 @@ export class EventLog {
 }
 
 /** Reads the id of an event; undefined when it is none of ours. */
-export function placeOf(eventId: string): Place | undefined {
+export function placeOf(eventId: string): EventPosition | undefined {
   const at = eventId.indexOf("_");
   if (at <= 0 || eventId.length > 200) return undefined;
   const [stream, id] = [eventId.slice(0, at), eventId.slice(at + 1)];

@@ -5,25 +5,31 @@ import { Session } from "../../channel/session.ts";
 import type { Runtime } from "../../subscribe/hub.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import type { HttpReply } from "../adapter.ts";
-import type { Serving, Visit } from "../endpoint.ts";
+import type { EndpointState, HttpContext } from "../endpoint.ts";
 import { anonymous } from "../options.ts";
 import { eventOf, opening, sendError } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
-import { type EventLog, type Place, placeOf, standaloneName, standaloneWith } from "./event-log.ts";
+import { type EventLog, type EventPosition, placeOf, standaloneName, standaloneWith } from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
 import { findSession, type KnownSession, type Sessions, type StreamClaims } from "./sessions.ts";
 
 /** Streams that a client opens by GET: what belongs to no request, and the rest of what was cut. */
 export class GetStreams {
-  readonly #serving: Serving;
+  readonly #state: EndpointState;
   readonly #sessions: Sessions;
   readonly #log: EventLog;
   readonly #liveSessions: LiveSessions;
   readonly #claims: StreamClaims;
 
-  constructor(serving: Serving, sessions: Sessions, log: EventLog, liveSessions: LiveSessions, claims: StreamClaims) {
+  constructor(
+    state: EndpointState,
+    sessions: Sessions,
+    log: EventLog,
+    liveSessions: LiveSessions,
+    claims: StreamClaims,
+  ) {
     this.#claims = claims;
-    this.#serving = serving;
+    this.#state = state;
     this.#sessions = sessions;
     this.#log = log;
     this.#liveSessions = liveSessions;
@@ -33,9 +39,9 @@ export class GetStreams {
   renew(): void {
     for (const { id, standalone } of this.#liveSessions.values()) {
       if (!standalone) continue;
-      this.#serving.watch(this.#sessions.touch(id));
+      this.#state.watch(this.#sessions.touch(id));
       if (standalone.isRead && isAnonymous(standalone.session.principal)) {
-        this.#serving.watch(this.#claims.hold(id, standalone.proof));
+        this.#state.watch(this.#claims.hold(id, standalone.proof));
       }
     }
   }
@@ -49,13 +55,13 @@ export class GetStreams {
   }
 
   /** @param taken tells other processes that the session's stream is here now */
-  async open(visit: Visit, taken: (id: string) => Promise<void>): Promise<void> {
-    const { request, reply, principal, headers, accepts } = visit;
+  async open(context: HttpContext, taken: (id: string) => Promise<void>): Promise<void> {
+    const { request, reply, principal, headers, accepts } = context;
     if (!accepts.events) {
       sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
       return;
     }
-    const known = await findSession(this.#sessions, visit);
+    const known = await findSession(this.#sessions, context);
     if (!known) return;
     const lastEventId = request.header(headerKeys.lastEventId);
     const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
@@ -69,25 +75,25 @@ export class GetStreams {
       sendError(reply, 409, error, undefined, { ...headers, "retry-after": "5" });
       return;
     }
-    const stream = this.#serving.streams.open(reply, headers, principal.key);
+    const stream = this.#state.streams.open(reply, headers, principal.key);
     if (!stream) {
       const full = { ...headers, "retry-after": "5" };
       sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
     } else if (isStandalone) {
-      const { proof } = this.#attach(known, visit, stream, place);
+      const { proof } = this.#attach(known, context, stream, place);
       if (isAnonymous(principal.key)) await this.#claims.hold(known.id, proof);
       await taken(known.id);
     } else await this.#resume(known.id, place, stream, reply);
   }
 
   /** Whether nothing behind a place is missing. */
-  async #isKept(session: string, place: Place): Promise<boolean> {
+  async #isKept(session: string, place: EventPosition): Promise<boolean> {
     if (place.stream !== standaloneName) return this.#log.isKept(session, place);
     return (await this.#log.read(session, place)) !== undefined;
   }
 
   /** The rest of an answer whose connection was lost. */
-  async #resume(session: string, place: Place, stream: OpenStream, reply: HttpReply): Promise<void> {
+  async #resume(session: string, place: EventPosition, stream: OpenStream, reply: HttpReply): Promise<void> {
     const events = this.#log.follow(session, place);
     reply.onGone(() => events.return(undefined));
     for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
@@ -97,22 +103,22 @@ export class GetStreams {
   /** The newest stream of a session counts: the older one is most often a connection that died unnoticed. */
   #attach(
     known: KnownSession,
-    { reply, principal }: Visit,
+    { reply, principal }: HttpContext,
     stream: OpenStream,
-    place: Place | undefined,
+    place: EventPosition | undefined,
   ): StandaloneStream {
     const live = this.#liveSessions.open(known.id);
     const ended = () => {
       live.standalone = undefined;
       this.#liveSessions.forgetIdle(live);
     };
-    live.standalone ??= new StandaloneStream(this.#serving.runtime, known, principal, this.#log, place?.proof, ended);
+    live.standalone ??= new StandaloneStream(this.#state.runtime, known, principal, this.#log, place?.proof, ended);
     const { standalone } = live;
     standalone.attach(stream, place);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
     reply.onGone(() => {
       standalone.detach(stream);
-      if (isAnonymous(principal.key)) this.#serving.watch(this.#claims.release(known.id));
+      if (isAnonymous(principal.key)) this.#state.watch(this.#claims.release(known.id));
     });
     return standalone;
   }
@@ -167,7 +173,7 @@ export class StandaloneStream {
   }
 
   /** Goes on over this connection, from a place if there is one; the connection before it is ended. */
-  attach(stream: OpenStream, place: Place | undefined): void {
+  attach(stream: OpenStream, place: EventPosition | undefined): void {
     clearTimeout(this.#patience);
     this.#stream?.end();
     this.#stream = undefined;

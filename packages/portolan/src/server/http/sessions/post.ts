@@ -16,10 +16,10 @@ import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import { collector, problemOfBatch } from "../../call/batch.ts";
-import { hear, type Reply, serveExchange } from "../../call/dispatch.ts";
+import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../../call/exchange.ts";
-import { expectRoom, peerFromHandshake, type Remembering } from "../../channel/session.ts";
-import type { Serving, Visit } from "../endpoint.ts";
+import { expectRoom, peerFromHandshake, type SessionMemory } from "../../channel/session.ts";
+import type { EndpointState, HttpContext } from "../endpoint.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, Recorder } from "./event-log.ts";
@@ -33,14 +33,14 @@ const changeTopic = "mcp/session-change";
 const takeTopic = "mcp/session-stream";
 
 /** Made when the first client needs it. */
-export function createStateful(serving: Serving, options: ServeHttpOptions): Stateful {
+export function createStateful(state: EndpointState, options: ServeHttpOptions): Stateful {
   const { sessions = {}, storage = createMemoryStorage() } = options;
-  return new Stateful(serving, storage, sessions || {});
+  return new Stateful(state, storage, sessions || {});
 }
 
 /** Serves clients that begin with a handshake: what their later requests leave out is remembered in their session. */
 export class Stateful {
-  readonly #serving: Serving;
+  readonly #state: EndpointState;
   readonly #storage: Storage;
   readonly #sessions: Sessions;
   /** Tells this process from the others. */
@@ -53,20 +53,20 @@ export class Stateful {
   readonly #parts: SessionParts;
   readonly #stops: Promise<() => Promise<void> | void>[];
 
-  constructor(serving: Serving, storage: Storage, options: SessionOptions) {
-    this.#serving = serving;
+  constructor(state: EndpointState, storage: Storage, options: SessionOptions) {
+    this.#state = state;
     this.#storage = storage;
     this.#sessions = new Sessions(storage, options);
     this.#log = new EventLog(storage);
     this.#live = new LiveSessions(storage);
-    this.#recorder = new Recorder(this.#log, (call) => serving.streams.afterTurn(call));
+    this.#recorder = new Recorder(this.#log, (call) => state.streams.afterTurn(call));
     this.#parts = {
       live: this.#live,
       remember: (id) => remembering(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
     };
-    this.#claims = new StreamClaims(storage, serving.keepAliveMs);
-    this.#gets = new GetStreams(serving, this.#sessions, this.#log, this.#live, this.#claims);
-    serving.streams.onTick = () => this.#gets.renew();
+    this.#claims = new StreamClaims(storage, state.keepAliveMs);
+    this.#gets = new GetStreams(state, this.#sessions, this.#log, this.#live, this.#claims);
+    state.streams.onTick = () => this.#gets.renew();
     const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
     this.#stops = [
       storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
@@ -76,35 +76,35 @@ export class Stateful {
     ];
   }
 
-  post(messages: Message[] | Message, visit: Visit): MaybePromise<void> {
+  post(messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
     if (!Array.isArray(messages) && isRequest(messages) && messages.method === "initialize") {
-      return this.#initialize(messages, visit);
+      return this.#initialize(messages, context);
     }
-    const found = findSession(this.#sessions, visit, idOf(messages));
+    const found = findSession(this.#sessions, context, idOf(messages));
     // Not by whenDone: nearly every request comes here, and most find their session at once.
     return isPromise(found)
-      ? found.then((known) => this.#postTo(known, messages, visit))
-      : this.#postTo(found, messages, visit);
+      ? found.then((known) => this.#postTo(known, messages, context))
+      : this.#postTo(found, messages, context);
   }
 
-  #postTo(known: KnownSession | undefined, messages: Message[] | Message, visit: Visit): MaybePromise<void> {
+  #postTo(known: KnownSession | undefined, messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
     if (!known) return;
-    if (Array.isArray(messages)) return this.#batch(messages, known, visit);
-    if (isRequest(messages)) return this.#answer(messages, known, visit);
-    return this.#hear(messages, known).then(() => visit.reply.send(202, visit.headers));
+    if (Array.isArray(messages)) return this.#batch(messages, known, context);
+    if (isRequest(messages)) return this.#answer(messages, known, context);
+    return this.#hear(messages, known).then(() => context.reply.send(202, context.headers));
   }
 
-  async get(visit: Visit): Promise<void> {
-    await this.#gets.open(visit, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#name])));
+  async get(context: HttpContext): Promise<void> {
+    await this.#gets.open(context, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#name])));
   }
 
-  async delete(visit: Visit): Promise<void> {
-    const known = await findSession(this.#sessions, visit);
+  async delete(context: HttpContext): Promise<void> {
+    const known = await findSession(this.#sessions, context);
     if (!known) return;
     await Promise.all([this.#sessions.end(known.id), this.#claims.release(known.id)]);
     this.#endHere(known.id);
     await this.#storage.bus.publish(endTopic, known.id);
-    visit.reply.send(204, visit.headers);
+    context.reply.send(204, context.headers);
   }
 
   async close(): Promise<void> {
@@ -113,8 +113,8 @@ export class Stateful {
     for (const stop of await Promise.all(this.#stops)) await stop();
   }
 
-  async #initialize(message: RpcRequest, visit: Visit): Promise<void> {
-    const { request, reply, principal, headers } = visit;
+  async #initialize(message: RpcRequest, context: HttpContext): Promise<void> {
+    const { request, reply, principal, headers } = context;
     const { id, params = {} } = message;
     if (request.header(headerKeys.session) !== undefined) {
       const error = invalidRequest("initialize: this session has begun already");
@@ -133,29 +133,29 @@ export class Stateful {
       sendError(reply, begun.status, error, id, { ...headers, "retry-after": "60" });
       return;
     }
-    this.#answer(message, begun, { ...visit, headers: { ...headers, [headerKeys.session]: begun.id } });
+    this.#answer(message, begun, { ...context, headers: { ...headers, [headerKeys.session]: begun.id } });
   }
 
-  #answer(message: RpcRequest, known: KnownSession, visit: Visit): void {
-    const answer = this.#replyFor(known, visit);
-    this.#serve(message, known, visit, answer, (response, error) =>
+  #answer(message: RpcRequest, known: KnownSession, context: HttpContext): void {
+    const answer = this.#replyFor(known, context);
+    this.#serve(message, known, context, answer, (response, error) =>
       answer.finish(serialize(response), error ? requestStatus(error) : 200),
     );
   }
 
-  #batch(messages: Message[], known: KnownSession, visit: Visit): void {
-    const { reply, headers } = visit;
+  #batch(messages: Message[], known: KnownSession, context: HttpContext): void {
+    const { reply, headers } = context;
     const problem = problemOfBatch(messages, known.peer.revision);
     if (problem !== undefined) {
       sendError(reply, 400, invalidRequest(problem).toErrorObject(), undefined, headers);
       return;
     }
-    const answer = this.#replyFor(known, visit);
+    const answer = this.#replyFor(known, context);
     const collect = collector(messages, (responses) =>
       responses.length === 0 ? answer.drop() : answer.finish(serialize(responses), 200),
     );
     for (const message of messages) {
-      if (isRequest(message)) this.#serve(message, known, visit, answer, collect, () => collect());
+      if (isRequest(message)) this.#serve(message, known, context, answer, collect, () => collect());
       else void this.#hear(message, known);
     }
     if (!messages.some(isRequest)) reply.send(202, headers);
@@ -164,33 +164,33 @@ export class Stateful {
   #serve(
     message: RpcRequest,
     known: KnownSession,
-    visit: Visit,
+    context: HttpContext,
     answer: PostReply,
-    reply: Reply,
+    reply: SendReply,
     cancelled?: () => void,
   ): void {
     const exchange = new ServedExchange(
       message,
       known.peer,
-      visit.principal,
+      context.principal,
       new SessionCall(known.id, answer, this.#parts),
     );
-    const running = serveExchange(this.#serving.runtime, exchange, reply);
+    const running = serveExchange(this.#state.runtime, exchange, reply);
     if (!running) return;
     // What the handler still says to that goes before.
     exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
     const live = this.#live.open(known.id);
     live.add(exchange);
-    answer.goesOn(this.#serving.quietMs);
-    this.#serving.track(exchange, running);
+    answer.goesOn(this.#state.quietMs);
+    this.#state.track(exchange, running);
     running.then(() => {
       live.remove(exchange);
       this.#live.forgetIdle(live);
     });
   }
 
-  #replyFor({ id, peer }: KnownSession, visit: Visit): PostReply {
-    return new PostReply(visit, this.#serving.streams, (stream) =>
+  #replyFor({ id, peer }: KnownSession, context: HttpContext): PostReply {
+    return new PostReply(context, this.#state.streams, (stream) =>
       this.#recorder.record(stream, id, peer.revision.http.primes),
     );
   }
@@ -203,7 +203,7 @@ export class Stateful {
     }
     const { method, params = {} } = message as RpcNotification;
     if (method !== "notifications/cancelled") {
-      hear(this.#serving.runtime, known.peer, method, params);
+      handleNotification(this.#state.runtime, known.peer, method, params);
       return;
     }
     const cancel = JSON.stringify([known.id, params["requestId"], params["reason"]]);
@@ -244,7 +244,7 @@ function requestStatus(error: RpcError): number {
 /** What the requests of all sessions need. */
 export interface SessionParts {
   readonly live: LiveSessions;
-  remember(id: string): Remembering;
+  remember(id: string): SessionMemory;
 }
 
 /** The way back to the client of a session: an object with methods, because every request pays for it. */
@@ -260,7 +260,7 @@ export class SessionCall implements ReturnPath {
     this.#parts = parts;
   }
 
-  get session(): Remembering {
+  get session(): SessionMemory {
     return this.#parts.remember(this.#id);
   }
 
@@ -288,7 +288,7 @@ export function remembering(
   id: string,
   live: LiveSessions,
   announce: () => Promise<void>,
-): Remembering {
+): SessionMemory {
   return {
     async setLogLevel(logLevel) {
       live.get(id)?.standalone?.session.setLogLevel(logLevel);

@@ -6,7 +6,7 @@ import type { ClientCapabilities, Implementation, LogLevel } from "../../../prot
 import { toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
-import type { Visit } from "../endpoint.ts";
+import type { HttpContext } from "../endpoint.ts";
 import type { SessionOptions } from "../options.ts";
 import { sendError } from "../reply.ts";
 
@@ -195,7 +195,7 @@ function keyOf(id: string): string {
 /** The session of a request; answers the request itself when there is none. */
 export function findSession(
   sessions: Sessions,
-  { request, reply, principal, headers }: Visit,
+  { request, reply, principal, headers }: HttpContext,
   requestId?: RequestId,
 ): MaybePromise<KnownSession | undefined> {
   const id = request.header(headerKeys.session);
