@@ -120,7 +120,7 @@ describe("addresses", () => {
 
   test.each(between("2025-11-25", "2026-07-28"))("are shown whole, with where they lead, on %s", async (revision) => {
     visited.length = 0;
-    const { callTool } = bound(await host({ visit }, {}, revision));
+    const { callTool } = bound(await host({ openUrl: visit }, {}, revision));
     expect(textOf(await callTool("send_away", { url: "https://xn--pple-43d.com/login?next=/a" }))).toBe("accept");
     expect(visited[0]?.address).toMatchObject({ href: "https://xn--pple-43d.com/login?next=/a", isPunycode: true });
     expect(visited[0]?.address.warnings.length).toBeGreaterThan(0);
@@ -128,7 +128,7 @@ describe("addresses", () => {
 
   test("that are not safe are not even shown", async () => {
     visited.length = 0;
-    const { callTool } = bound(await host({ visit }));
+    const { callTool } = bound(await host({ openUrl: visit }));
     expect(textOf(await callTool("send_away", { url: "http://example.com/" }))).toBe("decline");
     expect(textOf(await callTool("send_away", { url: "https://user:pw@example.com/" }))).toBe("decline");
     expect(visited).toEqual([]);

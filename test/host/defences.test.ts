@@ -164,7 +164,7 @@ describe("addresses", () => {
       say({ jsonrpc: "2.0", id: 99, method: "elicitation/create", params: asked });
       return heard.then(() => ({ content: [] }));
     });
-    const host = await makeHost({ servers: { s: server }, policy: allow, answers: { visit } });
+    const host = await makeHost({ servers: { s: server }, policy: allow, answers: { openUrl: visit } });
     await host.callTool("s", "send");
     return { result: (await heard)["result"], visits };
   }

@@ -226,7 +226,7 @@ function answersBy(context: CallContext): Answers {
   return {
     elicit: ({ message, requestedSchema }) =>
       context.elicit(key(), { message, form: requestedSchema as unknown as { [member: string]: unknown } }),
-    openUrl: ({ message, url }) => context.visit(key(), { message, url }),
+    openUrl: ({ message, url }) => context.openUrl(key(), { message, url }),
     sample: (params) => context.sample(key(), params),
     roots: () => context.roots(key()),
   };

@@ -15,7 +15,7 @@ export interface UpstreamEvents {
 /** Nobody can be asked outside a call. */
 const answers: Answers = {
   elicit: () => ({ action: "cancel" }),
-  visit: () => ({ action: "cancel" }),
+  openUrl: () => ({ action: "cancel" }),
   sample() {
     throw new Error("Nobody knows which call this belongs to");
   },

@@ -212,7 +212,7 @@ export function denied(message: string): PortolanError {
 const maxOfServer = 20;
 const maxWaiting = 200;
 /** What servers ask when they like; the rest is asked because somebody uses them. */
-const ofServers: readonly QuestionKind[] = ["elicit", "visit", "sample", "roots"];
+const ofServers: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
 
 /** A question of some kind before it has a name. */
 export type Draft<K extends QuestionKind> = DraftOf<Extract<HostQuestion, { kind: K }>>;
@@ -356,7 +356,7 @@ function closed(): PortolanError {
   return new PortolanError("cancelled", "The host is closed");
 }
 
-const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "visit", "sample", "roots"];
+const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "openUrl", "sample", "roots"];
 
 /** Throws for what nobody could be asked by. */
 export function checkAnswerers(answers: HostAnswers): void {
@@ -380,7 +380,7 @@ export async function checkAnswer(question: HostQuestion, given: unknown): Promi
 /** The answer in full; throws for what is none. */
 export function toAnswer<K extends QuestionKind>(question: HostQuestion, given: unknown): AnswerOf[K] {
   const { kind } = question;
-  const isVerdict = kind !== "elicit" && kind !== "visit";
+  const isVerdict = kind !== "elicit" && kind !== "openUrl";
   if (isVerdict && typeof given === "boolean") return { allow: given } as AnswerOf[K];
   const member = isVerdict ? "allow" : "action";
   const isRight = isVerdict

@@ -64,7 +64,7 @@ export interface FormQuestion extends QuestionBase {
 
 /** Will the user open this address? It was not and will not be fetched. */
 export interface UrlQuestion extends QuestionBase {
-  readonly kind: "visit";
+  readonly kind: "openUrl";
   readonly params: ElicitUrlParams;
   /** The whole address and where it really leads. */
   readonly address: HostInspection;
@@ -162,7 +162,7 @@ export interface HostAnswers {
   readonly trust?: Answerer<TrustQuestion, TrustVerdict | boolean>;
   readonly approve?: Answerer<ApprovalQuestion, ApprovalVerdict | boolean>;
   readonly elicit?: Answerer<FormQuestion, FormAnswer>;
-  readonly visit?: Answerer<UrlQuestion, ElicitResult>;
+  readonly openUrl?: Answerer<UrlQuestion, ElicitResult>;
   readonly sample?: Answerer<SamplingQuestion, SamplingVerdict | boolean>;
   readonly roots?: Answerer<RootsQuestion, RootsVerdict | boolean>;
 }
@@ -174,7 +174,7 @@ export interface AnswerOf {
   trust: TrustVerdict;
   approve: ApprovalVerdict;
   elicit: FormAnswer;
-  visit: ElicitResult;
+  openUrl: ElicitResult;
   sample: SamplingVerdict;
   roots: RootsVerdict;
 }

@@ -32,7 +32,7 @@ export const folders = [
 export function agreeable(): Host {
   return {
     elicit: () => ({ action: "accept", content: { name: "Ada" } }),
-    visit: () => ({ action: "accept" }),
+    openUrl: () => ({ action: "accept" }),
     sample: ({ messages }) => {
       const { content } = messages[0] as Data;
       return { role: "assistant", model: "tiny-1", content: { type: "text", text: `<${content.text}>` } };
@@ -55,7 +55,7 @@ export async function openPeer(target: CommandTarget | HttpLink, options: Connec
   };
   const answers: Answers = {
     elicit: ask("elicit"),
-    visit: ask("visit"),
+    openUrl: ask("openUrl"),
     sample: ask("sample"),
     roots: (context) => {
       record(asked, { kind: "roots", params: undefined, context });

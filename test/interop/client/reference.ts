@@ -111,7 +111,7 @@ export const everything: Reference = {
     async "elicitation: a page to visit"({ client, asked }) {
       const url = "https://example.com/consent";
       expect(textOf(await client.callTool("trigger-url-elicitation", { url }))).toContain("completed");
-      expect(asked.findLast(({ kind }) => kind === "visit")).toMatchObject({ params: { url } });
+      expect(asked.findLast(({ kind }) => kind === "openUrl")).toMatchObject({ params: { url } });
     },
     async sampling({ client }) {
       const result = await client.callTool("trigger-sampling-request", { prompt: "a story", maxTokens: 20 });

@@ -37,7 +37,7 @@ export function everyAnswer(asked: Data[], logged: Data[], script: Data[]): Conn
     onLog: (message) => logged.push(message),
     answers: {
       elicit: (params) => next(params, { action: "accept", content: {} }),
-      visit: (params) => next(params, { action: "accept" }),
+      openUrl: (params) => next(params, { action: "accept" }),
       sample: (params) => next(params, { role: "assistant", model: "tiny", content: { type: "text", text: "hi" } }),
       roots: () => next({ roots: true }, [{ uri: "file:///home/ada", name: "home" }]),
     },

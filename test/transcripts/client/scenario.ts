@@ -16,7 +16,7 @@ const answers: Answers = {
     action: "accept",
     content: "name" in requestedSchema.properties ? { name: "Ada" } : {},
   }),
-  visit: () => ({ action: "decline" }),
+  openUrl: () => ({ action: "decline" }),
   sample: () => ({
     role: "assistant",
     model: "test-model",

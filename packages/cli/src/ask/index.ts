@@ -31,7 +31,7 @@ export function createAnswers(context: Context): HostAnswers {
     trust: inTurn(askTrust, no),
     approve: inTurn(approve, no),
     elicit: inTurn(fillForm, (how) => ({ action: how })),
-    visit: inTurn(visit, (how) => ({ action: how })),
+    openUrl: inTurn(visit, (how) => ({ action: how })),
     sample: inTurn(reviewSampling, no),
     roots: inTurn(askRoots, no),
   };

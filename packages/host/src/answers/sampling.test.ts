@@ -12,7 +12,7 @@ function createAnswers() {
   const visited: UrlQuestion[] = [];
   const asking = new Asking(
     {
-      visit(question) {
+      openUrl(question) {
         visited.push(question);
         return { action: "accept" };
       },
@@ -36,7 +36,7 @@ test.each([
   ["https://user:pw@example.com/", 0],
 ])("%s is shown %i times", async (url, times) => {
   const { visited, answers } = createAnswers();
-  const answer = await answers.visit?.({ mode: "url", message: "Look", url, elicitationId: "1" }, context);
+  const answer = await answers.openUrl?.({ mode: "url", message: "Look", url, elicitationId: "1" }, context);
   expect(answer).toEqual({ action: times === 1 ? "accept" : "decline" });
   expect(visited).toHaveLength(times);
 });

@@ -179,7 +179,7 @@ export function answersFor(server: HostedServer, room: AnswersRoom, during: Duri
   const ask = new ServerAnswers(server, room, during);
   return {
     ...(asking.answers("elicit", answers) && { elicit: (params, context) => ask.elicit(params, context) }),
-    ...(asking.answers("visit", answers) && { visit: (params, context) => ask.visit(params, context) }),
+    ...(asking.answers("openUrl", answers) && { openUrl: (params, context) => ask.openUrl(params, context) }),
     ...(mayBeAsked && models.length > 0 && { sample: (params, context) => ask.sample(params, context, review) }),
     ...(room.roots() && { roots: (context) => ask.roots(context) }),
   };
@@ -216,7 +216,7 @@ class ServerAnswers {
     return answer;
   }
 
-  async visit(params: ElicitUrlParams, { signal }: QuestionContext): Promise<ElicitResult> {
+  async openUrl(params: ElicitUrlParams, { signal }: QuestionContext): Promise<ElicitResult> {
     this.#count("address");
     const address = inspectHost(params.url);
     const isSafe = address.scheme === "https" || (address.scheme === "http" && address.isLoopback);
@@ -225,8 +225,8 @@ class ServerAnswers {
       this.#note("answer", { of: "address", action: "decline", why: "it is no safe address" });
       return { action: "decline" };
     }
-    const asked = { kind: "visit", params, address, ...this.#asked } as const;
-    const { action } = await this.#room.asking.ask<"visit">(asked, this.#options(signal));
+    const asked = { kind: "openUrl", params, address, ...this.#asked } as const;
+    const { action } = await this.#room.asking.ask<"openUrl">(asked, this.#options(signal));
     this.#note("answer", { of: "address", action });
     return { action };
   }

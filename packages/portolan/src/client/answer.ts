@@ -160,7 +160,7 @@ const form = object({
   message: string,
   requestedSchema: object({ type: oneOf("object"), properties: record(record()) }),
 });
-const visit = object({ mode: oneOf("url"), message: string, url: webAddress });
+const urlParams = object({ mode: oneOf("url"), message: string, url: webAddress });
 const blocks: ShapeCheck = (value, path) => (Array.isArray(value) ? array(block)(value, path) : block(value, path));
 const media = object({ data: string, mimeType: string });
 /** What is shown to people and counted must be what it says it is. */
@@ -218,8 +218,8 @@ export async function askUser(
 
 async function askPerson(params: ElicitParams, answers: Answers, context: QuestionContext): Promise<ElicitResult> {
   if (params.mode === "url") {
-    if (!answers.visit) throw invalidParams('params.mode: the client does not take "url"');
-    const { action } = checkAction(await answers.visit(params, context));
+    if (!answers.openUrl) throw invalidParams('params.mode: the client does not take "url"');
+    const { action } = checkAction(await answers.openUrl(params, context));
     return { action };
   }
   if (!answers.elicit) throw invalidParams('params.mode: the client does not take "form"');
@@ -228,7 +228,7 @@ async function askPerson(params: ElicitParams, answers: Answers, context: Questi
 
 function problemOf({ method, params }: InputRequest): string | undefined {
   if (method === "elicitation/create") {
-    return ((params as ElicitParams | undefined)?.mode === "url" ? visit : form)(params, "params");
+    return ((params as ElicitParams | undefined)?.mode === "url" ? urlParams : form)(params, "params");
   }
   if (method === "sampling/createMessage")
     return samplingParams(params, "params") ?? danglingTool(params as CreateMessageParams);

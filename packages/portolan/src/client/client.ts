@@ -317,8 +317,8 @@ function refuseUnfit(name: string, check: JsonSchemaCheck, result: JsonObject): 
 /** What a client with these answers declares, and whatever else it says. */
 export function declaredBy(answers: Answers, extra: ClientCapabilities = {}): ClientCapabilities {
   const declared: ClientCapabilities = {};
-  if (answers.elicit || answers.visit) {
-    declared.elicitation = { ...(answers.elicit && { form: {} }), ...(answers.visit && { url: {} }) };
+  if (answers.elicit || answers.openUrl) {
+    declared.elicitation = { ...(answers.elicit && { form: {} }), ...(answers.openUrl && { url: {} }) };
   }
   if (answers.sample) declared.sampling = {};
   if (answers.roots) declared.roots = { listChanged: true };

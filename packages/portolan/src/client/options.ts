@@ -120,7 +120,7 @@ export interface Answers {
   /** Fills in a form. Defaults of fields that are left out are filled in, and what is accepted is checked. */
   elicit?(params: ElicitFormParams, context: QuestionContext): MaybePromise<ElicitResult>;
   /** Shows the address and, with the user's consent, opens it; `accept` means consent. */
-  visit?(params: ElicitUrlParams, context: QuestionContext): MaybePromise<ElicitResult>;
+  openUrl?(params: ElicitUrlParams, context: QuestionContext): MaybePromise<ElicitResult>;
   /** Asks the client's model. Declare `sampling: { tools: {} }` in `capabilities` to be asked with tools. */
   sample?(params: CreateMessageParams, context: QuestionContext): MaybePromise<CreateMessageResult>;
   /** The directories that the server may work in. */

@@ -44,7 +44,7 @@ class Script implements ScriptedAnswers {
   readonly elicit = (params: ElicitFormParams): ElicitResult =>
     this.#next({ method: "elicitation/create", params }, isElicitResult, "{ action }");
 
-  readonly visit = (params: ElicitUrlParams): ElicitResult =>
+  readonly openUrl = (params: ElicitUrlParams): ElicitResult =>
     this.#next({ method: "elicitation/create", params }, isElicitResult, "{ action }");
 
   readonly sample = (params: CreateMessageParams): CreateMessageResult =>

@@ -66,10 +66,10 @@ export const questionFeatures: ServerFeature[] = [
     since: urls,
     async check(peer) {
       expect(textOf(await peer.client.callTool("visit"))).toBe("visit: accept");
-      const [question] = askedBy(peer, "visit");
+      const [question] = askedBy(peer, "openUrl");
       expect(question?.params).toMatchObject({ message: "Please allow it", url: "https://example.com/consent" });
     },
-    without: isNotAsked("visit", "visit"),
+    without: isNotAsked("visit", "openUrl"),
   },
   {
     name: "sampling",

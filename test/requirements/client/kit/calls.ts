@@ -65,7 +65,7 @@ export async function everyCall(client: Client, revision: RevisionDate): Promise
 /** Answers to everything a server may ask. */
 export const allAnswers: Answers = {
   elicit: () => ({ action: "accept", content: {} }),
-  visit: () => ({ action: "accept" }),
+  openUrl: () => ({ action: "accept" }),
   sample: () => ({ role: "assistant", content: { type: "text", text: "Hello" }, model: "m", stopReason: "endTurn" }),
   roots: [{ uri: "file:///work", name: "work" }],
 };

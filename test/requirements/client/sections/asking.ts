@@ -200,7 +200,7 @@ export const asking: Requirement[] = [
       const form = declaredIn(await open({ answers: { elicit: () => ({ action: "decline" }) } }));
       const plain = isFrom(revision, "2025-06-18") ? { elicitation: {} } : {};
       expect(form).toEqual(modes ? { elicitation: { form: {} } } : plain);
-      const page = declaredIn(await open({ answers: { visit: () => ({ action: "decline" }) } }));
+      const page = declaredIn(await open({ answers: { openUrl: () => ({ action: "decline" }) } }));
       expect(page).toEqual(modes ? { elicitation: { url: {} } } : {});
     },
   },

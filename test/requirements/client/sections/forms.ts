@@ -120,10 +120,10 @@ export const forms: Requirement[] = [
       const visit = ((params) => {
         asked.push(params);
         return { action: "accept", content: { leaked: true } };
-      }) as NonNullable<Answers["visit"]>;
+      }) as NonNullable<Answers["openUrl"]>;
       try {
         const on = { "tools/call": asks(revision, "elicitation/create", page(url)) };
-        const { client } = await open({ on, answers: { visit } });
+        const { client } = await open({ on, answers: { openUrl: visit } });
         expect(await heard(client)).toEqual({ action: "accept" });
         expect(asked).toEqual([page(url)]);
         expect(hits).toBe(0);
@@ -139,7 +139,7 @@ export const forms: Requirement[] = [
         "vscode://x",
       ]) {
         const question = ["elicitation/create", page(odd)] as const;
-        expect(await refusalOf(open, revision, question, { answers: { visit } }), odd).toBe(-32602);
+        expect(await refusalOf(open, revision, question, { answers: { openUrl: visit } }), odd).toBe(-32602);
       }
       expect(asked).toHaveLength(1);
     },
@@ -170,9 +170,9 @@ export const forms: Requirement[] = [
       const url = ["elicitation/create", page("https://example.com")] as const;
       const plain = ["elicitation/create", form({}, [], { mode: "form" })] as const;
       expect(await refusalOf(open, revision, url, { answers: { elicit: never } })).toBe(-32602);
-      expect(await refusalOf(open, revision, plain, { answers: { visit: never } })).toBe(-32602);
+      expect(await refusalOf(open, revision, plain, { answers: { openUrl: never } })).toBe(-32602);
       const odd = ["elicitation/create", form({}, [], { mode: "telepathy" })] as const;
-      expect(await refusalOf(open, revision, odd, { answers: { elicit: never, visit: never } })).toBe(-32602);
+      expect(await refusalOf(open, revision, odd, { answers: { elicit: never, openUrl: never } })).toBe(-32602);
       expect(calls).toBe(0);
     },
   },
@@ -187,7 +187,7 @@ export const forms: Requirement[] = [
         expect(await heard(client)).toEqual({ action: "accept", content: {} });
       }
       if (isFrom(revision, "2025-11-25")) return;
-      const both = { ...answers, visit: () => ({ action: "accept" as const }) };
+      const both = { ...answers, openUrl: () => ({ action: "accept" as const }) };
       const url = ["elicitation/create", page("https://example.com")] as const;
       expect(await refusalOf(open, revision, url, { answers: both })).toBe(-32602);
     },
