@@ -1,7 +1,8 @@
-/** Each layer of the library and the layers it may import; `errors` and `async` are open to all. */
+/** Each layer of the library and the layers it may import; `errors`, `async` and `options` are open to all. */
 export const layers: { readonly [layer: string]: readonly string[] } = {
   errors: [],
   async: [],
+  options: [],
   jsonrpc: [],
   schema: [],
   net: [],

@@ -8,6 +8,7 @@ export type { WrittenCallOptions } from "./client/options.ts";
 export { nameOf } from "./errors.ts";
 export { isAddress, isLoopbackAddress } from "./net/address.ts";
 export { isLoopbackHost } from "./net/check.ts";
+export { type CheckOptionsOptions, checkOptions, type OptionNames } from "./options.ts";
 export { parseUriTemplate, type UriTemplate, type UriValue } from "./protocol/uri-template.ts";
 export { array, isObject, object, optional, record, string } from "./schema/shape.ts";
 export { partOf } from "./storage/part.ts";
