@@ -1,7 +1,21 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 /** What needs neither a build nor other processes. */
 const quick = ["test/architecture.test.ts", "test/json-schema/*.test.ts"];
+
+/** Unit tests load the sources, so the `imports` of the library lead to its sources too. */
+const library = join(import.meta.dirname, "packages/portolan");
+const { imports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8")) as {
+  imports: { [name: string]: { node: string } };
+};
+const alias = Object.fromEntries(
+  Object.entries(imports).map(([name, { node }]) => [
+    name,
+    join(library, node.replace("./dist/", "src/").replace(/\.js$/, ".ts")),
+  ]),
+);
 
 // Node reads all of these certificates whenever it starts, which takes twice as long as all else that it does then.
 delete process.env["NODE_EXTRA_CA_CERTS"];
@@ -13,6 +27,7 @@ export default defineConfig({
     reporters: ["default", "./scripts/closing-line.mjs"],
     projects: [
       {
+        resolve: { alias },
         test: {
           name: "unit",
           include: ["packages/{*,servers/*}/src/**/*.test.ts", ...quick],

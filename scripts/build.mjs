@@ -37,7 +37,8 @@ async function bundleLibrary() {
   await build({
     input,
     platform: "neutral",
-    external: [/^node:/, "jose", "oauth4webapi"],
+    // Imports that begin with # are chosen by whoever loads or bundles the package: see `imports` in its manifest.
+    external: [/^node:/, /^#/, "jose", "oauth4webapi"],
     preserveEntrySignatures: "allow-extension",
     output: {
       dir: built,
@@ -68,21 +69,22 @@ function foldersIn(folder) {
   return readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
 }
 
-/** The folder for what is built of a package, without the programs of an earlier time. */
+/** Empties the `dist` folder of a package of earlier programs, and of declarations whose source is gone. */
 function clean(folder) {
   const built = join(folder, "dist");
   for (const file of readdirSync(built, { recursive: true, encoding: "utf8" })) {
-    if (file.endsWith(".js")) rmSync(join(built, file));
+    const source = file.match(/^(.+)\.d\.ts$/)?.[1];
+    const isOrphan = source !== undefined && !existsSync(join(folder, "src", `${source}.ts`));
+    if (file.endsWith(".js") || isOrphan) rmSync(join(built, file));
   }
   return built;
 }
 
-/** The source of each public entry of a package, by the place of its file in `dist`. */
+/** The source of each file that the manifest of a package names, by the path of the built file in `dist`. */
 function entries(folder) {
-  const { exports, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const files = [...Object.values(exports).map((entry) => entry.default), ...Object.values(bin)].filter(
-    (file) => !file?.startsWith("./dist/cli/"),
-  );
+  const { exports, imports = {}, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const named = [...Object.values(exports), ...Object.values(imports)].flatMap((entry) => [entry.node, entry.default]);
+  const files = [...named, ...Object.values(bin)].filter((file) => !file?.startsWith("./dist/cli/"));
   const names = files.flatMap((file) => file?.match(/^\.\/dist\/(.+)\.js$/)?.[1] ?? []);
   return Object.fromEntries(names.map((name) => [name, join(folder, `src/${name}.ts`)]));
 }

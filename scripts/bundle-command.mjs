@@ -85,12 +85,15 @@ function withImports(code) {
 
 /** The source file of each entry of a package: its built files are divided for other users. */
 function sourcesOf(folder) {
-  const { name: packageName, exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const { name: packageName, exports, imports = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const sources = Object.entries(exports).flatMap(([name, { default: file }]) =>
-    file
-      ? [[`${packageName}${name.slice(1)}`, join(folder, file.replace("./dist/", "src/").replace(/\.js$/, ".ts"))]]
-      : [],
+    file ? [[`${packageName}${name.slice(1)}`, join(folder, toSource(file))]] : [],
   );
+  for (const [name, { node }] of Object.entries(imports)) sources.push([name, join(folder, toSource(node))]);
   // Names with a path come first, for the shorter fit them, too.
   return Object.fromEntries(sources.reverse());
+}
+
+function toSource(file) {
+  return file.replace("./dist/", "src/").replace(/\.js$/, ".ts");
 }

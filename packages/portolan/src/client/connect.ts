@@ -144,7 +144,7 @@ function inTime<T>(wire: ClientConnection, attempt: Promise<T>): Promise<T> {
 export async function linkTo(target: CommandTarget | Channel): Promise<Link> {
   if (typeof target === "object" && target !== null) {
     if ("send" in target) return channelLink(target);
-    if (typeof target.command === "string") return (await import("./stdio.ts")).stdio(target);
+    if (typeof target.command === "string") return (await import("#client-stdio")).stdio(target);
   }
   throw new PortolanError(
     "invalid-argument",

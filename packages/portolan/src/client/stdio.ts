@@ -79,7 +79,8 @@ export class ProcessChannel implements Channel {
     try {
       this.#child = launch(this.#target);
     } catch (error) {
-      this.#end(failedStart(this.#target, error));
+      // The owner hears of the end after `open` has returned, as it does when the start fails later.
+      queueMicrotask(() => this.#end(failedStart(this.#target, error)));
       return;
     }
     this.#listen(this.#child, incoming);

@@ -2,8 +2,10 @@ import { PortolanError } from "../errors.ts";
 import type { Answer, Carrier, CarrierRequest } from "./carrier.ts";
 import { describe } from "./check.ts";
 
-/** Sends by a `fetch`, which resolves hosts by itself. */
-export function createFetchCarrier(fetch: typeof globalThis.fetch): Carrier {
+/** Sends by a `fetch`, which resolves hosts by itself. Default: the global one at the time of each request. */
+export function createCarrier(
+  fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init),
+): Carrier {
   return {
     addressesOf: async () => undefined,
     send: (request) => send(fetch, request),

@@ -1,8 +1,10 @@
 import { toError } from "../failures.ts";
 import type { Receiver, Transport, TransportRequest } from "./options.ts";
 
-/** HTTP over a fetch function, for every runtime that has one. */
-export function createFetchTransport(fetch: typeof globalThis.fetch): Transport {
+/** HTTP over a fetch function, for every runtime that has one. Default: the global one at the time of each request. */
+export function createTransport(
+  fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init),
+): Transport {
   const underWay = new Set<FetchExchange>();
   return {
     hidesRefusals: "document" in globalThis || "importScripts" in globalThis,

@@ -33,11 +33,9 @@ function toAddress(url: string | URL): URL {
   return address;
 }
 
-async function createTransport(fetch: typeof globalThis.fetch | undefined): Promise<Transport> {
-  const { process } = globalThis as { process?: { versions?: { node?: string } } };
-  if (!fetch && process?.versions?.node !== undefined) return (await import("./node.ts")).createNodeTransport();
-  const { createFetchTransport } = await import("./fetch.ts");
-  return createFetchTransport(fetch ?? ((input, init) => globalThis.fetch(input, init)));
+async function loadTransport(fetch: typeof globalThis.fetch | undefined): Promise<Transport> {
+  if (fetch) return (await import("./fetch.ts")).createTransport(fetch);
+  return (await import("#client-http")).createTransport();
 }
 
 class HttpClientLink implements HttpLink, ExchangeOwner {
@@ -64,7 +62,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   async open(events: LinkEvents): Promise<void> {
     if (this.#traffic) throw new PortolanError("invalid-argument", "open: the link is open already");
     const closings = this.#closings;
-    const transport = await createTransport(this.#options.fetch);
+    const transport = await loadTransport(this.#options.fetch);
     await this.#closing;
     if (closings !== this.#closings || this.#traffic) {
       throw new PortolanError("connection-closed", "The link was closed before it opened");

@@ -9,7 +9,7 @@ const agentOptions = { keepAlive: true, keepAliveMsecs: 15_000, timeout: idleCon
 const longestTimerMs = 2 ** 31 - 1;
 
 /** HTTP over `node:http` with connections that are kept alive. */
-export function createNodeTransport(): Transport {
+export function createTransport(): Transport {
   return new NodeTransport();
 }
 

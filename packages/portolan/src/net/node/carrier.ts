@@ -9,7 +9,7 @@ import type { Answer, Carrier, CarrierRequest } from "../carrier.ts";
 const decoders = { gzip: createGunzip, br: createBrotliDecompress };
 
 /** Sends by `node:http`, one connection for each request, to addresses that were checked. */
-export function createNodeCarrier(): Carrier {
+export function createCarrier(): Carrier {
   return {
     async addressesOf(host) {
       return (await dns.lookup(host, { all: true })).map(({ address }) => address);

@@ -19,7 +19,6 @@ import {
   readBody,
 } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
-import { listenOn, unsafeBinding } from "./node/listen.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
 import { anonymous, protectionOf, type ServeHttpOptions } from "./options.ts";
 import { idOf, sendError } from "./reply.ts";
@@ -55,6 +54,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
     node: nodeListener(endpoint.handle, limits),
     fetch: async (request) => (await fetches.get())(request),
     async listen(port = 0, host = "127.0.0.1") {
+      const { listenOn, unsafeBinding } = await import("#server-listen");
       if (!isSafeBinding(host, options)) throw unsafeBinding(host);
       const listening = await listenOn(nodeListener(ownPathsOnly(endpoint), limits), { port, host, limits });
       closers.push((graceMs) => listening.close(graceMs));

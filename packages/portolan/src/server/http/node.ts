@@ -20,7 +20,6 @@ import {
   tooLarge,
   tooSlow,
 } from "./guard.ts";
-import { isClosing } from "./node/listen.ts";
 import type { HttpLimits } from "./options.ts";
 import { streamHeaders } from "./reply.ts";
 
@@ -430,4 +429,20 @@ function linger(req: IncomingMessage, res: ServerResponse): void {
   req.on("end", () => res.end());
   req.on("close", () => clearTimeout(timer));
   req.resume();
+}
+
+/** Tells whether the server that listens is closing. */
+export interface ClosingState {
+  isClosing: boolean;
+}
+
+/** Marks the responses of a server that `listen` started. */
+export const closingState: unique symbol = Symbol("closing");
+
+/** A response of a server that `listen` started, or of any other. */
+export type MarkedResponse = ServerResponse & { [closingState]?: ClosingState };
+
+/** Whether a response is the last of its connection, because the server closes. */
+function isClosing(res: MarkedResponse): boolean {
+  return res[closingState]?.isClosing === true;
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "nod
 import type { AddressInfo, Socket } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { bodyLimits, patientBytesPerSecond } from "../guard.ts";
+import { type ClosingState, closingState, type MarkedResponse } from "../node.ts";
 import type { HttpLimits } from "../options.ts";
 
 export interface ListenOptions {
@@ -27,28 +28,15 @@ const lookMs = 5_000;
 const keepAliveMs = 65_000;
 const backlog = 4_096;
 
-/** Whether the server that listens is on its way out. */
-interface State {
-  isClosing: boolean;
-}
-
-const state: unique symbol = Symbol("listening");
-type Answering = ServerResponse & { [state]?: State };
-
-/** Whether an answer is among the last of its connection. */
-export function isClosing(res: ServerResponse): boolean {
-  return (res as Answering)[state]?.isClosing === true;
-}
-
 /** Serves a listener over HTTP. */
 export async function listenOn(
   listener: (req: IncomingMessage, res: ServerResponse) => void,
   { port, host, limits = {} }: ListenOptions,
 ): Promise<Listening> {
   const { createServer } = await import("node:http");
-  const listening: State = { isClosing: false };
-  const server = createServer(serverOptions(limits), (req, res: Answering) => {
-    res[state] = listening;
+  const listening: ClosingState = { isClosing: false };
+  const server = createServer(serverOptions(limits), (req, res: MarkedResponse) => {
+    res[closingState] = listening;
     if (listening.isClosing) res.setHeader("connection", "close");
     listener(req, res);
   });
