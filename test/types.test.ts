@@ -1,16 +1,23 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(import.meta.dirname, "types/generated");
 const program = readFileSync(join(import.meta.dirname, "types/program.txt"), "utf8");
-const compile = (...args: string[]) =>
-  spawnSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...args], {
+const exported = readFileSync(join(import.meta.dirname, "types/exported.txt"), "utf8");
+/** The oldest supported compiler is installed apart, so that it does not become the `tsc` of the project. */
+const compilers: { readonly [name: string]: string } = {
+  newest: join(root, "node_modules/typescript/bin/tsc"),
+  "oldest supported": join(root, "test/peers/node_modules/typescript-5-7/bin/tsc"),
+};
+const compileWith = (typescript: string, ...args: string[]) =>
+  spawnSync(process.execPath, [compilers[typescript]!, ...args], {
     cwd: root,
     encoding: "utf8",
   });
+const compile = (...args: string[]) => compileWith("newest", ...args);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -35,3 +42,43 @@ test.each(["zod", "zod-3-25", "zod-4-0", "zod-4-1"])(
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
   },
 );
+
+describe.each(Object.keys(compilers))("the %s TypeScript", (typescript) => {
+  const project = (name: string, text: string, options: object) => {
+    const home = join(folder, `${typescript.replace(" ", "-")}-${name}`);
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, "program.ts"), text);
+    writeFileSync(join(home, "package.json"), JSON.stringify({ type: "module" }));
+    const compilerOptions = {
+      ...{ strict: true, module: "nodenext", target: "es2022", outDir: "out" },
+      // The libraries that docs/typescript.md asks for, and no types of node.
+      ...{ lib: ["es2023", "esnext.disposable", "dom"], types: [], skipLibCheck: false },
+      ...options,
+    };
+    writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+    const { status, stdout } = compileWith(typescript, "-p", home);
+    return { status, stdout, out: join(home, "out") };
+  };
+
+  test("compiles every entry without the types of node", () => {
+    const entries = ["portolan", "host"].flatMap((name) => {
+      const { name: packageName, exports } = JSON.parse(
+        readFileSync(join(root, `packages/${name}/package.json`), "utf8"),
+      );
+      return Object.keys(exports)
+        .filter((entry) => !entry.endsWith(".json"))
+        .map((entry) => `${packageName}${entry.slice(1)}`);
+    });
+    expect(entries.length).toBeGreaterThan(15);
+    const text = entries.map((entry, index) => `import * as e${index} from "${entry}";\nvoid e${index};\n`).join("");
+    expect(project("entries", text, { noEmit: true })).toMatchObject({ status: 0, stdout: "" });
+  });
+
+  test("writes declarations for exported servers, clients and hosts", () => {
+    const { status, stdout, out } = project("exported", exported, { declaration: true });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+    const declared = readFileSync(join(out, "program.d.ts"), "utf8");
+    expect(declared).toMatch(/import\("portolan\/(server|client)"\)\.ToolTypes<"forecast"/);
+    expect(declared).not.toMatch(/dist\/|\/src\//);
+  });
+});

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 import type { HttpHandler } from "../../packages/portolan/src/server/http/adapter.ts";
 import { fetchHandler } from "../../packages/portolan/src/server/http/fetch.ts";
 import { listenOn } from "../../packages/portolan/src/server/http/node/listen.ts";
-import { type NodeListener, nodeListener } from "../../packages/portolan/src/server/http/node.ts";
+import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import type { HttpLimits } from "../../packages/portolan/src/server/http/options.ts";
 import { RawHttp } from "./raw-http.ts";
 
@@ -25,7 +25,7 @@ export const openFetch: Door = (handle, limits) => openListener(toListener(fetch
 export const doors: { readonly [name: string]: Door } = { node: openNode, fetch: openFetch };
 
 /** Serves a listener the way an application with a server of its own does. */
-export async function openListener(listener: NodeListener): Promise<number> {
+export async function openListener(listener: RequestListener): Promise<number> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
@@ -42,8 +42,8 @@ export async function connectTo(port: number): Promise<RawHttp> {
 }
 
 /** What the adapters of web frameworks do. */
-export function toListener(answer: (request: Request) => Promise<Response>): NodeListener {
-  return async (req, res) => {
+export function toListener(answer: (request: Request) => Promise<Response>) {
+  return async (req: IncomingMessage, res: ServerResponse) => {
     const gone = new AbortController();
     res.on("close", () => {
       if (!res.writableFinished) gone.abort();

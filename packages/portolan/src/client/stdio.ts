@@ -10,7 +10,7 @@ import { launch, ProcessGroup } from "./node/process.ts";
 import { endOf, failedStart, StderrTail } from "./node/stderr.ts";
 import type { CommandTarget } from "./options.ts";
 
-export { childEnvironment, type Environment } from "./node/process.ts";
+export { childEnvironment, type Environment } from "./node/environment.ts";
 export type { CommandTarget } from "./options.ts";
 
 const defaultGraceMs = 2_000;

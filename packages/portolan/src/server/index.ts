@@ -9,7 +9,7 @@ export type {
   PreparedResult,
   Revision,
 } from "../protocol/revision.ts";
-export type { AddTool, NoTools, ToolTypes } from "../protocol/typed-tools.ts";
+export type { AddTool, NoTools, ToolsByName, ToolTypes } from "../protocol/typed-tools.ts";
 export type { JsonSchema, Schema, StandardSchema } from "../schema/infer.ts";
 export { withJsonSchema } from "../schema/infer.ts";
 export { type Form, form } from "./ask/form.ts";

@@ -14,8 +14,18 @@ export interface KnownFile {
   readonly convention: Convention;
 }
 
-/** The rules of paths on a system. */
-export function pathsOf(platform: string): typeof posix {
+/** The functions for paths of one system, as `node:path` has them. */
+export interface PathFunctions {
+  join(...parts: string[]): string;
+  dirname(path: string): string;
+  basename(path: string): string;
+  resolve(...parts: string[]): string;
+  relative(from: string, to: string): string;
+  isAbsolute(path: string): boolean;
+}
+
+/** Returns the functions for paths of a platform. */
+export function pathsOf(platform: string): PathFunctions {
   return platform === "win32" ? win32 : posix;
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { childEnvironment, windowsProgram } from "./process.ts";
+import { childEnvironment } from "./environment.ts";
+import { windowsProgram } from "./process.ts";
 
 const env = { Path: "C:\\tools;C:\\Program Files\\nodejs", SystemRoot: "C:\\Windows" };
 const files = new Set(["C:\\Program Files\\nodejs\\npx.CMD", "C:\\tools\\server.EXE", "D:\\work\\bin\\run.BAT"]);

@@ -23,8 +23,24 @@ import {
 import type { HttpLimits } from "./options.ts";
 import { streamHeaders } from "./reply.ts";
 
+/** A request of `node:http`, or of a framework that extends it. Written out, so that the types need no `@types/node`. */
+export interface NodeRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: object;
+}
+
+/** A response of `node:http`, or of a framework that extends it. */
+export interface NodeResponse {
+  readonly headersSent: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of node have other parameters
+  writeHead(status: number, ...rest: any[]): unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of node have other parameters
+  end(...rest: any[]): unknown;
+}
+
 /** A listener for the requests of a `node:http` server, also as a handler of Express and its like. */
-export type NodeListener = (req: IncomingMessage, res: ServerResponse) => void;
+export type NodeListener = (req: NodeRequest, res: NodeResponse) => void;
 
 /** What a refused request may still send on a connection that goes on. */
 const smallBody = 64 * 1024;
@@ -33,7 +49,7 @@ const smallBody = 64 * 1024;
 export function nodeListener(handle: HttpHandler, limits: HttpLimits = {}): NodeListener {
   const bodies = new BodyReader(bodyLimits(limits));
   return (req, res) => {
-    const context = new NodeVisit(req, res, bodies);
+    const context = new NodeVisit(req as IncomingMessage, res as ServerResponse, bodies);
     handle(context, context);
   };
 }
@@ -439,10 +455,7 @@ export interface ClosingState {
 /** Marks the responses of a server that `listen` started. */
 export const closingState: unique symbol = Symbol("closing");
 
-/** A response of a server that `listen` started, or of any other. */
-export type MarkedResponse = ServerResponse & { [closingState]?: ClosingState };
-
 /** Whether a response is the last of its connection, because the server closes. */
-function isClosing(res: MarkedResponse): boolean {
-  return res[closingState]?.isClosing === true;
+function isClosing(res: ServerResponse): boolean {
+  return (res as { [closingState]?: ClosingState })[closingState]?.isClosing === true;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "nod
 import type { AddressInfo, Socket } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { bodyLimits, patientBytesPerSecond } from "../guard.ts";
-import { type ClosingState, closingState, type MarkedResponse } from "../node.ts";
+import { type ClosingState, closingState } from "../node.ts";
 import type { HttpLimits } from "../options.ts";
 
 export interface ListenOptions {
@@ -35,7 +35,7 @@ export async function listenOn(
 ): Promise<Listening> {
   const { createServer } = await import("node:http");
   const listening: ClosingState = { isClosing: false };
-  const server = createServer(serverOptions(limits), (req, res: MarkedResponse) => {
+  const server = createServer(serverOptions(limits), (req, res: ServerResponse & { [closingState]?: ClosingState }) => {
     res[closingState] = listening;
     if (listening.isClosing) res.setHeader("connection", "close");
     listener(req, res);
