@@ -1,6 +1,7 @@
 // @ts-check
-// A server that people log in to, with its own authorization server: node examples/authority/server.mjs 4000
-// Try the user "ada" with the password "lovelace".
+// A server with sign-in, and its own authorization server in the same process.
+// Run: node examples/authority/server.mjs 4000
+// Sign in as "ada" with the password "lovelace".
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -11,7 +12,7 @@ import { serveHttp } from "portolan/server/http";
 import { createAuthority, hashPassword, usersIn } from "portolan-authority";
 import { z } from "zod";
 
-/** @type {Map<string, string[]>} */
+/** @type {Map<string, string[]>} the notes of each person, by the subject of their token */
 const notes = new Map();
 const noteServer = createServer({ name: "notes", version: "1.0.0" })
   .tool("list", { run: (_, { principal }) => (notes.get(principal.subject ?? "") ?? []).join("\n") || "No notes yet" })

@@ -1,5 +1,5 @@
 // @ts-check
-// A web back end: a run is a stream of server-sent events, and what must be answered is answered by another request.
+// A web back end. A run is a stream of server-sent events; the page answers its questions with separate requests.
 //   POST /runs      { "task": "…" }             → events
 //   POST /answers   { "id": "…", "answer": … }  → 204
 // Run: node web.mjs <.mcp.json> <port>
@@ -12,7 +12,7 @@ import { demo } from "portolan-host/models";
 export async function serveAssistant(options, port = 0) {
   const host = await createHost({
     model: demo(),
-    // Answered by the page, whenever its user does.
+    // The page answers these with POST /answers, at any later time.
     answers: { approve: "later", elicit: "later", sample: "later" },
     ...options,
   });
@@ -26,10 +26,10 @@ export async function serveAssistant(options, port = 0) {
       } else if (request.method === "POST" && request.url === "/runs") {
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
         const run = host.run(String(body.task));
-        // Who closes the page ends the run.
+        // The run ends when the page is closed.
         response.on("close", () => run.cancel());
         for await (const event of run) {
-          // The state stays here, and an error is no JSON by itself.
+          // The state stays on the server, and an Error has to be converted to JSON.
           const { state: _, error, ...shown } = { state: undefined, error: undefined, ...event };
           response.write(`event: ${event.type}\ndata: ${JSON.stringify({ ...shown, error: error?.message })}\n\n`);
         }
