@@ -20,7 +20,8 @@ const noteServer = createServer({ name: "notes", version: "1.0.0" })
     input: z.object({ text: z.string().max(1000) }),
     run({ text }, { principal }) {
       const subject = principal.subject ?? "";
-      notes.set(subject, [...(notes.get(subject) ?? []), text]);
+      // At most 100 notes per person: the oldest is dropped.
+      notes.set(subject, [...(notes.get(subject) ?? []), text].slice(-100));
       return `Noted for ${subject}`;
     },
   });
@@ -31,7 +32,7 @@ const resource = `${origin}/mcp`;
 
 const users = join(mkdtempSync(join(tmpdir(), "notes-")), "users.json");
 const ada = { name: "ada", displayName: "Ada Lovelace", password: await hashPassword("lovelace") };
-writeFileSync(users, JSON.stringify({ users: [ada] }));
+writeFileSync(users, JSON.stringify({ users: [ada] }), { mode: 0o600 });
 
 const authority = await createAuthority({
   issuer: origin,

@@ -20,10 +20,11 @@ const notesOf = new Map();
 const notes = createServer({ name: "notes", version: "0.1.0" })
   .tool("add", {
     description: "Adds a note",
-    input: z.object({ text: z.string().min(1) }),
+    input: z.object({ text: z.string().min(1).max(1000) }),
     run({ text }, { principal }) {
       const { subject = "" } = principal;
-      const mine = [...(notesOf.get(subject) ?? []), text];
+      // At most 100 notes per person: the oldest is dropped.
+      const mine = [...(notesOf.get(subject) ?? []), text].slice(-100);
       notesOf.set(subject, mine);
       return `You have ${mine.length} note${mine.length === 1 ? "" : "s"}`;
     },

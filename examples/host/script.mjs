@@ -43,9 +43,10 @@ const host = await createHost({
 });
 
 for await (const event of host.run(task)) {
-  if (event.type === "text") process.stdout.write(event.delta);
-  if (event.type === "notice") console.error(`· ${event.text}`);
-  if (event.type === "tool" && event.stage === "call") console.error(`⚙ ${event.server}.${event.tool}`);
+  // `display` escapes control characters: no text from a model or a server can control the terminal.
+  if (event.type === "text") process.stdout.write(display(event.delta, { lines: "keep" }));
+  if (event.type === "notice") console.error(`· ${display(event.text, { lines: "keep" })}`);
+  if (event.type === "tool" && event.stage === "call") console.error(`⚙ ${display(`${event.server}.${event.tool}`)}`);
   if (event.type === "done") console.log(event.reason === "done" ? "" : `\n(${event.reason})`);
 }
 

@@ -4,7 +4,6 @@
 //   POST /answers   { "id": "…", "answer": … }  → 204
 // Run: node web.mjs <.mcp.json> <port>
 import { createServer } from "node:http";
-import { json } from "node:stream/consumers";
 import { createHost } from "portolan-host";
 import { demo } from "portolan-host/models";
 
@@ -19,7 +18,10 @@ export async function serveAssistant(options, port = 0) {
 
   const server = createServer(async (request, response) => {
     try {
-      const body = /** @type {{ task?: string, id?: string, answer?: unknown }} */ (await json(request));
+      // These two keep other web sites out: a site that the user visits cannot send such a request without CORS.
+      const isSameHost = request.headers.host === `127.0.0.1:${address.port}`;
+      if (!isSameHost || request.headers["content-type"] !== "application/json") return response.writeHead(403).end();
+      const body = await readBody(request);
       if (request.method === "POST" && request.url === "/answers") {
         await host.answer(String(body.id), body.answer);
         response.writeHead(204).end();
@@ -52,6 +54,20 @@ export async function serveAssistant(options, port = 0) {
       await host.close();
     },
   };
+}
+
+/**
+ * Reads a JSON body of at most 64 KB.
+ * @param {import("node:http").IncomingMessage} request
+ * @returns {Promise<{ task?: string, id?: string, answer?: unknown }>}
+ */
+async function readBody(request) {
+  let text = "";
+  for await (const chunk of request.setEncoding("utf8")) {
+    text += chunk;
+    if (text.length > 65_536) throw new Error("The body is larger than 64 KB");
+  }
+  return JSON.parse(text);
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -31,6 +31,7 @@ const base = createServer({ name: "notes", version: "1.0.0" }, { instructions: "
     input: { type: "object", properties: { title, text }, required: ["title", "text"] },
     output: note,
     run(/** @type {{ title: string, text: string }} */ { title, text }) {
+      if (notes.size === 1000) throw new ToolError("There are 1000 notes already; delete_note makes room");
       lastNumber += 1;
       const added = { id: `note-${lastNumber}`, title, text };
       notes.set(added.id, added);
