@@ -12,7 +12,7 @@ import { type Model, type ModelEvent, scriptedModel } from "portolan-host/models
 import { expect, test } from "vitest";
 import { allow, entriesOf, eventOf, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
 
-/** A server that asks its client for something. */
+/** Creates a server that asks its client for a form and for a model. */
 function asker() {
   return createServer({ name: "asker", version: "1.0.0" })
     .tool("form", {
@@ -35,7 +35,7 @@ function asker() {
     });
 }
 
-test("an answer that does not fit its form is refused, and the question still waits", async () => {
+test("an answer that does not fit its form is rejected, and the question stays open", async () => {
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
@@ -54,18 +54,18 @@ test("an answer that does not fit its form is refused, and the question still wa
   expect(JSON.stringify(await calling)).toContain("3");
 });
 
-test("of two answers to one question the first counts, and the other is told so", async () => {
+test("the first of two answers to a question wins, and the second is rejected", async () => {
   const host = await makeHost({ servers: { a: inMemory(asker()) }, policy: allow, answers: { elicit: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("a", "form");
   const { question } = await eventOf(events, "question");
   const answers = [1, 2].map((n) => host.answer(question.id, { action: "accept", content: { n } }));
-  const ends = await Promise.allSettled(answers);
-  expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  const outcomes = await Promise.allSettled(answers);
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   expect(JSON.stringify(await calling)).toContain("1");
 });
 
-test("an answer to a host that is closed is no answer", async () => {
+test("a host that is closing rejects an answer", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("g", "greet").catch((error: Error) => error.message);
@@ -77,14 +77,14 @@ test("an answer to a host that is closed is no answer", async () => {
 });
 
 test.each([
-  ["a word", { approve: "wait" }, 'answers.approve: expected a function or "later", got "wait"'],
-  ["yes", { elicit: true }, 'answers.elicit: expected a function or "later", got boolean true'],
+  ["an unknown word", { approve: "wait" }, 'answers.approve: expected a function or "later", got "wait"'],
+  ["a boolean", { elicit: true }, 'answers.elicit: expected a function or "later", got boolean true'],
   [
-    "an answer to nothing",
+    "an unknown kind of question",
     { aprove: () => true },
     "answers.aprove: there are no such questions; there are trust, approve",
   ],
-])("%s is no way of answering", async (_, answers, message) => {
+])("%s is rejected as an answerer", async (_, answers, message) => {
   await expect(createHost({ answers: answers as never })).rejects.toThrow(message);
   const host = await makeHost({ model: puppet() });
   expect(() => host.run("x", { answers: answers as never })).toThrow(message);
@@ -95,7 +95,7 @@ test.each([
 
 const small: Model = scriptedModel([{ say: "small" }], { id: "small", capabilities: { tools: false, images: false } });
 
-test("a model that is chosen for a server must be one of those that can", async () => {
+test("the model that the user chooses for sampling must be one that can answer", async () => {
   const asked: SamplingRequestQuestion[] = [];
   const answers = ["other", "small"];
   const host = await makeHost({
@@ -117,7 +117,7 @@ test("a model that is chosen for a server must be one of those that can", async 
   expect(JSON.stringify(await host.callTool("a", "sample"))).toContain("small");
 });
 
-test("a request that was edited has as much of the budget as before", async () => {
+test("an edited sampling request keeps its token budget", async () => {
   const model = puppet({ say: "first" });
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
@@ -132,7 +132,7 @@ test("a request that was edited has as much of the budget as before", async () =
   expect(model.asked[0]).toMatchObject({ system: "Be short.", maxTokens: 900 });
 });
 
-test("an edited request that is none is refused with what is wrong", async () => {
+test("an invalid edited sampling request is rejected with the reason", async () => {
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
@@ -144,7 +144,7 @@ test("an edited request that is none is refused with what is wrong", async () =>
   );
 });
 
-test("the events of a run are for one reader", async () => {
+test("the events of a run can be read only once", async () => {
   const host = await makeHost({ model: puppet({ say: "hello" }) });
   const run = host.run("x");
   const events = run[Symbol.asyncIterator]();
@@ -154,13 +154,13 @@ test("the events of a run are for one reader", async () => {
   expect(types).toEqual(["text", "usage", "done"]);
 });
 
-test("a decision about a call that does not wait is a mistake that is told", async () => {
+test("a decision about a call that is not waiting is rejected", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) } });
   const model = () => puppet({ call: [["g__greet", {}]] }, { say: "done" });
   let question: RunApproval | undefined;
   const run = host.run("x", { model: model(), approvals: "pause" });
   for await (const event of run) if (event.type === "approval") question = event.question;
-  if (!question) throw new Error("nothing was asked");
+  if (!question) throw new Error("the run asked no approval question");
   const { state } = await run.result;
   expect(() => host.run(state, { model: puppet(), decisions: { [question.id]: true } })).toThrow(
     `decisions: no call "${question.id}" waits; there is t1.0`,
@@ -170,7 +170,7 @@ test("a decision about a call that does not wait is a mistake that is told", asy
   expect(done).toMatchObject({ reason: "done", state: { calls: 1, pending: [] } });
 });
 
-test("what a run that goes on cannot take is refused, not ignored", async () => {
+test("continuing a run rejects options that it cannot use, and incomplete states", async () => {
   const host = await makeHost({ model: puppet() });
   const { state } = await host.run("x").result;
   expect(() => host.run(state, { attach: [{ server: "s", uri: "a:b" }] })).toThrow("attach: ");
@@ -179,20 +179,20 @@ test("what a run that goes on cannot take is refused, not ignored", async () => 
   expect(() => host.run("x", { history: JSON.stringify(state) as never, signal })).toThrow(
     "history: expected messages or the state of a run, got a string",
   );
-  // What consent depends on cannot be left out.
+  // Consent depends on `contentFrom`, so a state without it is incomplete.
   const { contentFrom: _, ...less } = state;
   expect(() => host.run(less as never)).toThrow("expected the state of a run");
   expect(() => host.run("x", { history: less as never })).toThrow("expected the state of a run");
 });
 
-test("a run for a server that is not there says so", async () => {
+test("a run for an unknown server reports it with a notice", async () => {
   const host = await makeHost({ model: puppet({ say: "alone" }), servers: { g: inMemory(greeter()) } });
   const notices: string[] = [];
   for await (const event of host.run("x", { servers: ["gg"] })) if (event.type === "notice") notices.push(event.text);
   expect(notices).toEqual(["gg takes no part: there is no such server"]);
 });
 
-test("what a server was told to log, and what is followed, outlives its restart", async () => {
+test("the log level and subscriptions of a server are restored after its restart", async () => {
   const levels: unknown[] = [];
   const subscribed: unknown[] = [];
   let drop: () => void = () => {};
@@ -236,7 +236,7 @@ test("what a server was told to log, and what is followed, outlives its restart"
   expect(subscribed).toEqual(["a:b", "a:b"]);
 });
 
-test("who can be followed no longer after a restart is told of", async () => {
+test("a subscription that cannot be restored after a restart causes a warning", async () => {
   let starts = 0;
   const way = raw((method) => {
     if (method === "initialize") starts += 1;
@@ -252,7 +252,7 @@ test("who can be followed no longer after a restart is told of", async () => {
   expect((await eventOf(events, "warning")).message).toContain("changes of a:b are not heard of");
 });
 
-test("calls that come to nothing are written down, too", async () => {
+test("failed calls and reads are logged", async () => {
   const host = await makeHost({
     servers: {
       g: inMemory(greeter()),
@@ -282,8 +282,8 @@ test("calls that come to nothing are written down, too", async () => {
   ]);
 });
 
-/** A model of an application that keeps to nothing. */
-function wild(...turns: (() => Generator<unknown>)[]): Model {
+/** Creates an application's model that violates the model interface. */
+function brokenModel(...turns: (() => Generator<unknown>)[]): Model {
   let turn = 0;
   return {
     id: "wild",
@@ -297,22 +297,25 @@ function wild(...turns: (() => Generator<unknown>)[]): Model {
   };
 }
 
-test.each([["text"], [null], [[1]], [3]])("arguments that are %j are told to be no object", async (input) => {
-  const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
-  const model = wild(function* () {
-    yield { type: "tool", id: "1", name: "g__greet", input };
-    yield { type: "end", stopReason: "toolUse", model: "wild" };
-  });
-  const { reason, state } = await host.run("x", { model }).result;
-  expect(reason).toBe("done");
-  expect(JSON.stringify(state.messages)).toContain("were not a JSON object");
-  expect(await entriesOf(host, "call")).toEqual([]);
-});
+test.each([["text"], [null], [[1]], [3]])(
+  "tool arguments %j are reported to the model as not an object",
+  async (input) => {
+    const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
+    const model = brokenModel(function* () {
+      yield { type: "tool", id: "1", name: "g__greet", input };
+      yield { type: "end", stopReason: "toolUse", model: "wild" };
+    });
+    const { reason, state } = await host.run("x", { model }).result;
+    expect(reason).toBe("done");
+    expect(JSON.stringify(state.messages)).toContain("were not a JSON object");
+    expect(await entriesOf(host, "call")).toEqual([]);
+  },
+);
 
-test("a model that calls without end is not listened to without end", async () => {
+test("a turn with endless tool calls ends at maxCalls", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
   let given = 0;
-  const model = wild(function* () {
+  const model = brokenModel(function* () {
     for (; given < 100_000; given += 1) yield { type: "tool", id: `${given}`, name: "g__greet", input: {} };
   });
   const { reason } = await host.run("x", { model, maxCalls: 10 }).result;
@@ -321,9 +324,9 @@ test("a model that calls without end is not listened to without end", async () =
   expect(await entriesOf(host, "call")).toEqual([]);
 });
 
-test("calls without an id have one", async () => {
+test("tool calls without an id get unique ids", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
-  const model = wild(function* () {
+  const model = brokenModel(function* () {
     for (const id of ["", undefined, ""]) yield { type: "tool", id, name: "g__greet", input: {} };
     yield { type: "end", stopReason: "toolUse", model: "wild" };
   });
@@ -339,17 +342,17 @@ test.each([
   ["a promise", () => Promise.resolve([])],
   ["nothing", () => undefined],
   ["an array", () => []],
-])("a model that streams %s is told what it should", async (came, stream) => {
+])("a run fails with an explanation when the model's stream returns %s", async (returned, stream) => {
   const host = await makeHost();
   const model = { id: "wild", capabilities: { tools: true, images: false }, stream: stream as never };
   const { reason, error } = await host.run("x", { model }).result;
   expect(reason).toBe("failed");
-  expect(error?.message).toBe(`wild: stream: expected an async iterable, as async *stream() gives, got ${came}`);
+  expect(error?.message).toBe(`wild: stream: expected an async iterable, as async *stream() gives, got ${returned}`);
 });
 
-test("a turn that breaks off without its end is a failure of the model", async () => {
+test("a turn without an end event is a failure of the model", async () => {
   const host = await makeHost();
-  const model = wild(function* () {
+  const model = brokenModel(function* () {
     yield { type: "text", delta: "half a" };
   });
   const { reason, error } = await host.run("x", { model }).result;
@@ -357,7 +360,7 @@ test("a turn that breaks off without its end is a failure of the model", async (
   expect(error?.message).toBe('wild: expected its turn to end with an "end" event, got none');
 });
 
-test("users of one storage have nothing of each other's", async () => {
+test("accounts that share a storage do not share grants", async () => {
   const storage = createMemoryStorage();
   const asked: string[] = [];
   const hostOf = (account: string) =>
@@ -376,7 +379,7 @@ test("users of one storage have nothing of each other's", async () => {
   expect(asked).toEqual(["ada", "bob"]);
 });
 
-test("the calls of hosts that share a log are told apart", async () => {
+test("calls of hosts that share a log have different ids", async () => {
   const activity = openActivity(memorySink());
   const ids = new Set<unknown>();
   for (const _ of [1, 2]) {

@@ -6,7 +6,7 @@ import { allow, counted, eventOf, functionsOf, greeter, inMemory, makeHost, text
 
 const stateOf = (host: Host) => host.servers[0]?.state;
 
-test("stopping a server that nobody trusts does not let it be started", async () => {
+test("an untrusted server cannot be started after it was stopped", async () => {
   const way = counted();
   const host = await makeHost({ servers: [written(way)], policy: allow });
   await host.stop("s");
@@ -18,21 +18,24 @@ test("stopping a server that nobody trusts does not let it be started", async ()
 test.each([
   ["a file", written(inMemory(greeter()))],
   ["the application", inMemory(greeter())],
-])("a server that %s names ends when its user trusts it no longer, and offers nothing", async (_, server) => {
-  const host = await makeHost({ policy: allow });
-  await host.add("s", server);
-  await host.trust("s", true);
-  expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
-  await host.trust("s", false);
-  expect(stateOf(host)).toBe("untrusted");
-  expect(host.catalog.tools).toEqual([]);
-  await expect(host.callTool("s", "greet")).rejects.toThrow("the user said no");
-  await host.trust("s", true);
-  expect(host.catalog.tools).toHaveLength(1);
-  expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
-});
+])(
+  "a server from %s is stopped and hidden when its trust is withdrawn, and usable when it is trusted again",
+  async (_, server) => {
+    const host = await makeHost({ policy: allow });
+    await host.add("s", server);
+    await host.trust("s", true);
+    expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
+    await host.trust("s", false);
+    expect(stateOf(host)).toBe("untrusted");
+    expect(host.catalog.tools).toEqual([]);
+    await expect(host.callTool("s", "greet")).rejects.toThrow("the user said no");
+    await host.trust("s", true);
+    expect(host.catalog.tools).toHaveLength(1);
+    expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
+  },
+);
 
-test("a call that is under way ends when its server is trusted no longer", async () => {
+test("a running call is rejected when the trust in its server is withdrawn", async () => {
   const slow = createServer({ name: "slow", version: "1.0.0" }).tool("wait", { run: () => new Promise(() => {}) });
   const host = await makeHost({ servers: [written(inMemory(slow))], answers: { trust: () => true } });
   const events = host.events({ kinds: ["call"] });
@@ -43,7 +46,7 @@ test("a call that is under way ends when its server is trusted no longer", async
   await expect(calling).rejects.toMatchObject({ requestMayHaveRun: true });
 });
 
-test("revoking the trust in a server ends it, and it is asked about again", async () => {
+test("revoking a trust grant stops the server, and the user is asked again", async () => {
   const asked: TrustQuestion[] = [];
   const trust = (question: TrustQuestion) => asked.push(question) > 0;
   const host = await makeHost({ servers: [written(inMemory(greeter()))], policy: allow, answers: { trust } });
@@ -55,7 +58,7 @@ test("revoking the trust in a server ends it, and it is asked about again", asyn
   expect(asked).toHaveLength(2);
 });
 
-test("trust does not switch on what is switched off, nor mend what is misconfigured", async () => {
+test("trust neither enables a disabled server nor starts a misconfigured one", async () => {
   const way = counted();
   const off = { ...written(way), name: "off", settings: { disabled: true } };
   const broken = { ...written(way), name: "broken", problem: "missing ${TOKEN}" };
@@ -80,7 +83,7 @@ test("trust does not switch on what is switched off, nor mend what is misconfigu
   await expect(host.callTool("off", "greet", {}, { by: "user" })).rejects.toThrow("off is switched off");
 });
 
-test("an answer about a server does not count for another that has taken its name", async () => {
+test("a trust answer does not apply to another server added later under the same name", async () => {
   const [first, second] = [counted(), counted()];
   const host = await makeHost({ servers: [written(first)], answers: { trust: "later" }, policy: allow });
   const events = host.events({ kinds: ["question"] });
@@ -99,7 +102,7 @@ test("an answer about a server does not count for another that has taken its nam
   expect([first.starts, second.starts]).toEqual([0, 1]);
 });
 
-test("a server that is removed takes its calls, its questions and its tools along", async () => {
+test("removing a server rejects its calls and removes its questions and tools", async () => {
   const slow = greeter().tool("wait", { run: () => new Promise(() => {}) });
   const host = await makeHost({ servers: { s: inMemory(slow) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["call", "question"] });
@@ -118,7 +121,7 @@ test("a server that is removed takes its calls, its questions and its tools alon
   await expect(host.callTool("s", "greet")).rejects.toThrow('There is no server "s"');
 });
 
-test("a no to a server that is gone does not touch another that has taken its name", async () => {
+test("a denial that is stored late does not affect another server under the same name", async () => {
   const { kv } = createMemoryStorage();
   let release: () => void = () => {};
   const held = new Promise<void>((resolve) => {

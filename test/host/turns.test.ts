@@ -6,8 +6,8 @@ import { allow, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts
 
 const asJson = (state: RunState): RunState => JSON.parse(JSON.stringify(state));
 
-/** A model that says what it is told, and nothing else. */
-function saying(events: ModelEvent[], more: Partial<Model> = {}): Model {
+/** Creates a model that yields the given events in every turn. */
+function modelWith(events: ModelEvent[], more: Partial<Model> = {}): Model {
   return {
     id: "m",
     capabilities: { tools: true, images: false },
@@ -24,12 +24,12 @@ test.each([
   ["stopSequence", "done"],
   ["maxTokens", "max-tokens"],
   ["refusal", "refusal"],
-])("a model that stops because of %s ends a run with %s", async (stopReason, reason) => {
-  const host = await makeHost({ model: saying([{ type: "end", stopReason, model: "m" }]) });
+])("the stop reason %s of a model ends the run with the reason %s", async (stopReason, reason) => {
+  const host = await makeHost({ model: modelWith([{ type: "end", stopReason, model: "m" }]) });
   expect((await host.run("go").result).reason).toBe(reason);
 });
 
-test("a conversation leaves room for the answer", async () => {
+test("the context limit includes maxTokens for the answer", async () => {
   const model = puppet({ say: "short" }, { say: "never" });
   const host = await makeHost({ model });
   const words = "word ".repeat(2_200);
@@ -38,8 +38,8 @@ test("a conversation leaves room for the answer", async () => {
   expect(model.asked).toHaveLength(1);
 });
 
-test("what there is to know of a model is told before it speaks", async () => {
-  const model = saying([{ type: "text", delta: "hello" }], { notice: "it only pretends" });
+test("the notice of a model is the first event of a run", async () => {
+  const model = modelWith([{ type: "text", delta: "hello" }], { notice: "it only pretends" });
   const host = await makeHost({ model });
   const events: RunEvent[] = [];
   for await (const event of host.run("go")) events.push(event);
@@ -47,15 +47,15 @@ test("what there is to know of a model is told before it speaks", async () => {
   expect(events.at(-1)).toMatchObject({ reason: "done", text: "hello" });
 });
 
-test("a model that can call no tools is shown none", async () => {
+test("a model without tool support gets no tools", async () => {
   const model = puppet({ say: "hello" });
-  const deaf = { ...model, capabilities: { ...model.capabilities, tools: false } };
-  const host = await makeHost({ model: deaf, servers: { s: inMemory(greeter()) } });
+  const withoutTools = { ...model, capabilities: { ...model.capabilities, tools: false } };
+  const host = await makeHost({ model: withoutTools, servers: { s: inMemory(greeter()) } });
   await host.run("go").result;
   expect(model.asked[0]?.tools).toEqual([]);
 });
 
-test("a call that reads does not begin before one that writes has ended", async () => {
+test("a read-only call starts after an earlier writing call has ended", async () => {
   const seen: string[] = [];
   const act = (name: string) => async () => {
     seen.push(`${name} begins`);
@@ -77,7 +77,7 @@ test("a call that reads does not begin before one that writes has ended", async 
   expect(seen).toEqual(["write begins", "write ends", "read begins", "read ends"]);
 });
 
-test("a run that goes on still has what was too long, and the tools that were found", async () => {
+test("a continued run keeps long results and the tools that were found", async () => {
   let many = createServer({ name: "many", version: "1.0.0" })
     .tool("long", { description: "Says much", run: () => "word ".repeat(2_000) })
     .tool("bake", { description: "Bakes a cake in the oven", run: () => "a cake" });
@@ -107,7 +107,7 @@ test("a run that goes on still has what was too long, and the tools that were fo
   expect(JSON.stringify(second.asked[1]?.messages.at(-1))).toContain("Characters 0 to 10000 of 10000");
 });
 
-test("read_more reads no further than its piece, and nothing that is not there", async () => {
+test("read_more returns at most 10000 characters, and reports an unknown name", async () => {
   const server = createServer({ name: "s", version: "1.0.0" }).tool("long", { run: () => "x".repeat(50_000) });
   const read = (input: object): [string, object] => ["read_more", input];
   const model = puppet(
@@ -129,7 +129,7 @@ test("read_more reads no further than its piece, and nothing that is not there",
   expect(answers).toContain("There is no result");
 });
 
-test("resources of an earlier run are still in the conversation", async () => {
+test("resources of an earlier run count as part of the conversation", async () => {
   const data = createServer({ name: "data", version: "1.0.0" }).resource("data://a", { name: "a", read: () => "a" });
   const asked: ApprovalQuestion[] = [];
   const host = await makeHost({
@@ -143,7 +143,7 @@ test("resources of an earlier run are still in the conversation", async () => {
   expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "data-flow", from: ["data"] }]]);
 });
 
-test("what could hide something is shown for what it is, in labels and in instructions", async () => {
+test("hidden characters in labels and instructions are escaped for the model", async () => {
   const tool = "read\u202e";
   const uri = "note://a\u200b";
   const server = raw((method) => {
@@ -175,7 +175,7 @@ test("what could hide something is shown for what it is, in labels and in instru
   expect(answers).toContain(String.raw`Resource note://a\\u{200b} of server`);
 });
 
-test("a schema is shown without what could hide in its words, and no deeper than anybody needs", async () => {
+test("a schema for the model has escaped hidden characters, limited depth and limited length", async () => {
   let deep: object = { type: "string", description: "the end" };
   for (let at = 0; at < 100; at += 1) deep = { type: "object", properties: { a: deep } };
   const properties = { deep, flat: { type: "string", description: "a\u202eb", title: "x".repeat(5_000) } };
@@ -192,7 +192,7 @@ test("a schema is shown without what could hide in its words, and no deeper than
   expect(shown).not.toContain("x".repeat(1_001));
 });
 
-test("names that every object has are nothing special", async () => {
+test("toString is an ordinary tool name and call id", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) } });
   const unknown = puppet({ call: [["toString", {}]] }, { say: "no" });
   await host.run("go", { model: unknown }).result;
@@ -201,14 +201,14 @@ test("names that every object has are nothing special", async () => {
   expect((await host.run("go", { model: odd, approvals: "pause" }).result).reason).toBe("approval");
 });
 
-test("a model that is told no is told not to try again", async () => {
+test("the result of a denied call tells the model not to try again", async () => {
   const model = puppet({ call: [["s__greet", {}]] }, { say: "no" });
   const host = await makeHost({ servers: { s: inMemory(greeter()) }, model, policy: [{ then: "deny" }] });
   await host.run("go").result;
   expect(JSON.stringify(model.asked[1]?.messages.at(-1))).toContain("Do not try it again unless the user asks for it");
 });
 
-test("a search finds no tools but those that the run is for", async () => {
+test("find_tools returns only tools of the run's servers", async () => {
   let many = createServer({ name: "many", version: "1.0.0" });
   for (let at = 0; at < 300; at += 1) many = many.tool(`t${at}`, { description: `Bakes ${at} cakes`, run: () => "" });
   const model = puppet({ call: [["find_tools", { query: "bakes cakes" }]] }, { say: "ok" });
@@ -220,7 +220,7 @@ test("a search finds no tools but those that the run is for", async () => {
   expect(found).not.toContain("a__t");
 });
 
-test("a signal that has aborted, or does so later, ends a run", async () => {
+test("a signal that is aborted before or during a run cancels it", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) } });
   const early = host.run("go", { model: puppet(), signal: AbortSignal.abort(new Error("too late")) });
   expect(await early.result).toMatchObject({ reason: "cancelled", error: { message: "too late" } });
@@ -233,7 +233,7 @@ test("a signal that has aborted, or does so later, ends a run", async () => {
   expect(await later.result).toMatchObject({ reason: "cancelled", error: { message: "enough" } });
 });
 
-test("a run for some servers is told what those say of themselves, and finds what those have", async () => {
+test("a run limited to some servers has only their instructions, resources and tools", async () => {
   const server = (word: string) =>
     inMemory(greeter({ instructions: `Use ${word}.` }).resource(`note://${word}`, { name: word, read: () => word }));
   const model = puppet(

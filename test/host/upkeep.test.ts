@@ -6,12 +6,12 @@ import { describe, expect, test, vi } from "vitest";
 import { allow, entriesOf, eventOf, greeter, inMemory, makeHost, puppet, textOf, toldOf, written } from "./kit.ts";
 
 describe("servers", () => {
-  test("an eager server is started with the host, another when it is needed", async () => {
+  test("an eager server starts with the host, other servers stay idle", async () => {
     const host = await makeHost({ servers: { now: inMemory(greeter(), { eager: true }), later: inMemory(greeter()) } });
     await vi.waitFor(() => expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle"]));
   });
 
-  test("each new state is told and written down once", async () => {
+  test("each state change is reported and logged once", async () => {
     const host = await makeHost({ servers: { s: inMemory(greeter()) } });
     const events = host.events({ kinds: ["server"] });
     const states: string[] = [];
@@ -27,7 +27,7 @@ describe("servers", () => {
     expect(states).toEqual(["starting", "ready", "idle", "closed"]);
   });
 
-  test("a server that is stopped leaves no timer behind, and tells of no change any more", async () => {
+  test("a closed host leaves no timer and reports no more changes", async () => {
     const clock = createClock();
     const server = live(greeter());
     const host = await makeHost({ clock, servers: { s: inMemory(server, { era: "2026-07-28" }) }, policy: allow });
@@ -40,14 +40,14 @@ describe("servers", () => {
     }
     await eventOf(events, "catalog");
     await host.close();
-    // What a call has begun to be written down by.
+    // Lets the timer of the activity log run, which the call started.
     await clock.advance(100);
     expect(clock.pending).toBe(0);
     await clock.advance(10_000);
     expect(await toldOf(events)).toEqual([]);
   });
 
-  test("a run starts the servers that it is for, and says who takes no part", async () => {
+  test("a run starts its servers, and reports those that cannot take part", async () => {
     const host = await makeHost({
       servers: {
         here: inMemory(greeter()),
@@ -65,7 +65,7 @@ describe("servers", () => {
     expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle", "down", "disabled"]);
   });
 
-  test("what looks like a key is in no log, whatever it is called", async () => {
+  test("a value that looks like a key is not logged, even under a harmless name", async () => {
     const key = "Zm9vYmFyYmF6cXV4cXV1eA";
     const loud = createServer({ name: "loud", version: "1.0.0" }).tool("leak", { run: () => `it is ${key}` });
     const entry: ServerEntry = {
@@ -82,7 +82,7 @@ describe("servers", () => {
     expect(log).not.toContain(key);
   });
 
-  test("trust for once is forgotten with the host, trust for always is not", async () => {
+  test("trust for always is kept in the storage, trust without a duration is not", async () => {
     const storage = createMemoryStorage();
     const entry = written(inMemory(greeter()));
     const stateAfter = async (verdict?: { allow: boolean; for?: "always" }) => {
@@ -99,22 +99,22 @@ describe("servers", () => {
 });
 
 describe("events", () => {
-  test("a reader hears the kinds and the server that it asks for", async () => {
+  test("a reader gets only events of the kinds and the server it selects", async () => {
     const host = await makeHost({ servers: { a: inMemory(greeter()), b: inMemory(greeter()) }, policy: allow });
     const ofA = host.events({ server: "a" });
     const calls = host.events({ kinds: ["call"] });
     for (const server of ["a", "b"]) await host.callTool(server, "greet");
     await host.close();
-    const toldOfA = await toldOf(ofA);
-    expect(new Set(toldOfA.map(({ server }) => server))).toEqual(new Set(["a"]));
-    expect(toldOfA.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["server", "call", "ended"]));
+    const eventsOfA = await toldOf(ofA);
+    expect(new Set(eventsOfA.map(({ server }) => server))).toEqual(new Set(["a"]));
+    expect(eventsOfA.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["server", "call", "ended"]));
     expect((await toldOf(calls)).map(({ kind, server }) => [kind, server])).toEqual([
       ["call", "a"],
       ["call", "b"],
     ]);
   });
 
-  test("a log message is told, as far as it is not too long to be kept for a reader", async () => {
+  test("a log message is an event, truncated to 65536 characters", async () => {
     const server = createServer({ name: "s", version: "1.0.0" }).tool("log", {
       run(_, ctx) {
         ctx.log("info", { rows: 3 }, "db");
@@ -141,7 +141,7 @@ describe("events", () => {
     expect(await toldOf(events)).toMatchObject([{ status: { state: "closed" } }]);
   });
 
-  test("a call has a beginning, progress and an end; one that failed says so", async () => {
+  test("a call has start, progress and end events, and the end event names the outcome", async () => {
     const server = greeter()
       .tool("work", {
         async run(_, ctx) {
@@ -163,10 +163,10 @@ describe("events", () => {
     await host.stop("s");
     await expect(failing).rejects.toThrow();
     await host.close();
-    const told = await toldOf(events);
-    // A flood of progress is one unread event.
-    expect(told.filter(({ kind }) => kind === "progress")).toHaveLength(1);
-    expect(told.flatMap((event) => (event.kind === "ended" ? [event.how] : []))).toEqual([
+    const received = await toldOf(events);
+    // Unread progress events are merged into one.
+    expect(received.filter(({ kind }) => kind === "progress")).toHaveLength(1);
+    expect(received.flatMap((event) => (event.kind === "ended" ? [event.how] : []))).toEqual([
       "done",
       "cancelled",
       "failed",
@@ -175,7 +175,7 @@ describe("events", () => {
 });
 
 describe("closing", () => {
-  test("ends runs before it resolves, and writes down what is left", async () => {
+  test("ends runs and flushes the log before it resolves", async () => {
     const sink = memorySink();
     const activity = openActivity(sink, { flushMs: 60_000 });
     const host = await makeHost({ activity, servers: { s: inMemory(greeter()) }, policy: allow });
@@ -199,14 +199,14 @@ describe("closing", () => {
     const kinds: string[] = [];
     for await (const { kind } of openActivity(sink).query()) kinds.push(kind);
     expect(kinds).toEqual(expect.arrayContaining(["call"]));
-    // What the application brought along is its own to close.
+    // The application opened this log, so the host does not close it.
     activity.record({ kind: "note" } as never);
     await activity.flush();
     expect(activity.lost).toBe(0);
     await activity.close();
   });
 
-  test("a run that is over is forgotten", async () => {
+  test("the state of a finished run can be continued", async () => {
     const host = await makeHost({ model: puppet({ say: "ok" }) });
     const { state } = await host.run("go").result;
     const again = host.run(state, { model: puppet({ say: "again" }) });
