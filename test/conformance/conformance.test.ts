@@ -63,7 +63,7 @@ describe.each(Object.keys(expected))("%s", (revision) => {
 });
 
 describe("scenarios that belong to no revision", () => {
-  test("are all listed in beyond.json", async () => {
+  test("are all listed in unversioned.json", async () => {
     expect(await listBeyond()).toEqual(beyond);
   });
 

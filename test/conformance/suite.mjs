@@ -29,7 +29,7 @@ export const expected = JSON.parse(readFileSync(join(here, "scenarios.json"), "u
 export const exceptions = JSON.parse(readFileSync(join(here, "exceptions.json"), "utf8"));
 
 /** @type {import("./suite.d.mts").Beyond} */
-export const beyond = JSON.parse(readFileSync(join(here, "beyond.json"), "utf8"));
+export const beyond = JSON.parse(readFileSync(join(here, "unversioned.json"), "utf8"));
 
 /** @type {typeof import("./suite.d.mts").listScenarios} */
 export async function listScenarios() {

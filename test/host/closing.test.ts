@@ -180,7 +180,7 @@ test("neither an idle nor a closed host keeps the process alive", async () => {
     console.log(closed.servers[0].state);
     await closed.close();
   `;
-  const odd = new URL("./fixtures/odd.mjs", import.meta.url).pathname;
+  const odd = new URL("./fixtures/faulty.mjs", import.meta.url).pathname;
   const child = spawn(process.execPath, ["--input-type=module", "-", odd], { stdio: ["pipe", "pipe", "inherit"] });
   child.stdin.end(program);
   let output = "";

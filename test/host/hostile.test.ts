@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { livingIn } from "../client/processes.ts";
 import { eventOf, makeHost, textOf } from "./kit.ts";
 
-const program = fileURLToPath(new URL("./fixtures/odd.mjs", import.meta.url));
+const program = fileURLToPath(new URL("./fixtures/faulty.mjs", import.meta.url));
 
 function odd(way: string, settings: ServerSettings = {}): CommandTarget & ServerSettings {
   return { command: process.execPath, args: [program, way], graceMs: 100, ...settings };

@@ -13,7 +13,7 @@ import {
 } from "portolan-host";
 import { expect, onTestFinished, test } from "vitest";
 
-const program = fileURLToPath(new URL("./turncoat.mjs", import.meta.url));
+const program = fileURLToPath(new URL("./changing-tools.mjs", import.meta.url));
 const server = { server: "math", serverDigest: "trusted-as-it-was" };
 
 async function connectServer() {

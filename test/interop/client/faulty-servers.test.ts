@@ -22,7 +22,7 @@ interface Output {
 }
 
 function odd(name: string, ...args: string[]): CommandTarget {
-  const script = fileURLToPath(new URL(`./odd/${name}.mjs`, import.meta.url));
+  const script = fileURLToPath(new URL(`./faulty/${name}.mjs`, import.meta.url));
   return { command: process.execPath, args: ["--import", tap.module("stdio"), script, ...args] };
 }
 
