@@ -20,7 +20,7 @@ const activity = await openActivityFile("activity.ndjson");
 const host = await createHost({
   servers: config,
   activity,
-  // A stand-in that needs no account. Real ones: openaiCompatible({ … }) and anthropic({ … }) of portolan/models.
+  // Needs no account. Real models: openaiCompatible({ … }) and anthropic({ … }) of portolan-host/models.
   model: demo(),
   policy: [
     { readOnly: true, then: "allow" },

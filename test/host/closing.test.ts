@@ -5,7 +5,18 @@ import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
 import type { CustomTarget, Host } from "portolan-host";
 import { expect, test, vi } from "vitest";
-import { allow, counted, eventOf, functionsOf, greeter, inMemory, makeHost, puppet, textOf, written } from "./kit.ts";
+import {
+  allow,
+  countStarts,
+  createModel,
+  entryFromFile,
+  functionsOf,
+  greeter,
+  inMemory,
+  makeHost,
+  nextEvent,
+  textOf,
+} from "./kit.ts";
 
 const stateOf = (host: Host) => host.servers[0]?.state;
 
@@ -18,7 +29,7 @@ test("three hosts start one server at once on one storage, and all can call it",
 });
 
 test("of two servers added at once under one name, one is refused and never started", async () => {
-  const [first, second] = [counted(greeter(), { eager: true }), counted(greeter(), { eager: true })];
+  const [first, second] = [countStarts(greeter(), { eager: true }), countStarts(greeter(), { eager: true })];
   const host = await makeHost({});
   const results = await Promise.allSettled([host.add("s", first), host.add("s", second)]);
   await host.ready();
@@ -45,8 +56,8 @@ test("a server whose adding failed is not listed, and can be added again", async
 });
 
 test("a closed host refuses to add, run and call, and sends no events", async () => {
-  const way = counted(greeter(), { eager: true });
-  const host = await makeHost({ model: puppet(), servers: { s: inMemory(greeter()) }, policy: allow });
+  const way = countStarts(greeter(), { eager: true });
+  const host = await makeHost({ model: createModel(), servers: { s: inMemory(greeter()) }, policy: allow });
   const adding = host.add("late", way);
   const closing = host.close();
   expect(host.close()).toBe(closing);
@@ -114,7 +125,7 @@ test("closing withdraws open questions and rejects their calls", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("s", "greet");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   const closing = host.close();
   await expect(calling).rejects.toThrow("The host is closed");
   await closing;
@@ -125,7 +136,7 @@ test("closing withdraws open questions and rejects their calls", async () => {
 test("an answerer that fails after its call was aborted causes no unhandled rejection", async () => {
   let fail: (reason: Error) => void = () => {};
   const host = await makeHost({
-    servers: [written(inMemory(greeter()))],
+    servers: [entryFromFile(inMemory(greeter()))],
     answers: { trust: () => new Promise((_, reject) => (fail = reject)) },
   });
   await expect(host.callTool("s", "greet", {}, { signal: AbortSignal.abort(new Error("left")) })).rejects.toThrow(
@@ -145,7 +156,7 @@ test("an approver that throws denies the call, and the log records its error", a
       return "hello";
     },
   });
-  const model = puppet({ call: [["s__greet", {}]] }, { say: "no" });
+  const model = createModel({ call: [["s__greet", {}]] }, { say: "no" });
   const approve = () => Promise.reject(new Error("the dialog broke"));
   const host = await makeHost({ servers: { s: inMemory(server) }, model, answers: { approve } });
   expect((await host.run("go").result).reason).toBe("done");
@@ -159,11 +170,11 @@ test("an approver that throws denies the call, and the log records its error", a
 test("finished calls leave no listener on their signal", async () => {
   const { signal } = new AbortController();
   const host = await makeHost({
-    servers: [written(inMemory(greeter()))],
+    servers: [entryFromFile(inMemory(greeter()))],
     answers: { trust: () => true, approve: () => true },
   });
   for (let at = 0; at < 10; at += 1) await host.callTool("s", "greet", {}, { signal });
-  await host.run("go", { model: puppet({ call: [["s__greet", {}]] }), signal }).result;
+  await host.run("go", { model: createModel({ call: [["s__greet", {}]] }), signal }).result;
   await vi.waitFor(() => expect(getEventListeners(signal, "abort")).toEqual([]));
 });
 

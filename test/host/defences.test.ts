@@ -3,14 +3,26 @@ import { createServer, live } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import { type ApprovalQuestion, type Host, memorySink, openActivity } from "portolan-host";
 import { describe, expect, test } from "vitest";
-import { allow, entriesOf, eventOf, greeter, hello, inMemory, makeHost, puppet, raw, toldOf, written } from "./kit.ts";
+import {
+  activityEntries,
+  allow,
+  collectEvents,
+  createModel,
+  entryFromFile,
+  greeter,
+  initializeResult,
+  inMemory,
+  makeHost,
+  nextEvent,
+  rawServer,
+} from "./kit.ts";
 
 describe("consent", () => {
   test("a call denied by a rule is logged", async () => {
     const policy = [{ match: "s.*", then: "deny" as const, reason: "not today" }];
     const host = await makeHost({ servers: { s: inMemory(greeter()) }, policy });
     await expect(host.callTool("s", "greet")).rejects.toThrow("not today");
-    expect(await entriesOf(host, "decision", "call")).toMatchObject([
+    expect(await activityEntries(host, "decision", "call")).toMatchObject([
       { kind: "decision", server: "s", name: "greet", effect: "deny", reason: "not today" },
     ]);
   });
@@ -35,7 +47,7 @@ describe("consent", () => {
     const [grant] = host.grants.list();
     expect(await host.grants.revoke("none")).toBe(false);
     expect(await host.grants.revoke(grant?.id ?? "")).toBe(true);
-    expect(await entriesOf(host, "grant")).toMatchObject([{ allow: true }, { grant: grant?.id, revoked: true }]);
+    expect(await activityEntries(host, "grant")).toMatchObject([{ allow: true }, { grant: grant?.id, revoked: true }]);
   });
 
   test("calls are refused while a required log cannot be written", async () => {
@@ -75,7 +87,7 @@ describe("definitions", () => {
     let instructions = "Say hello first.";
     const servers = { s: { open: () => inMemory(greeter({ instructions })).open() } };
     const systemOf = async (host: Host) => {
-      const model = puppet({ say: "ok" });
+      const model = createModel({ say: "ok" });
       await host.run("go", { model }).result;
       return model.asked[0]?.system;
     };
@@ -101,12 +113,12 @@ describe("definitions", () => {
     const changes = host.events({ kinds: ["catalog"] });
     await host.ready();
     server.update(() => greet("Says hello and more"));
-    await eventOf(changes, "catalog");
+    await nextEvent(changes, "catalog");
     server.update((current) => current.tool("other", { run: () => "other" }));
-    await eventOf(changes, "catalog");
-    expect(await entriesOf(host, "definition")).toMatchObject([{ server: "s", name: "greet" }]);
+    await nextEvent(changes, "catalog");
+    expect(await activityEntries(host, "definition")).toMatchObject([{ server: "s", name: "greet" }]);
     await host.close();
-    expect(await toldOf(events)).toHaveLength(1);
+    expect(await collectEvents(events)).toHaveLength(1);
   });
 
   test("fifty changes at once are logged as 20 entries and a count", async () => {
@@ -120,16 +132,16 @@ describe("definitions", () => {
     const events = host.events({ kinds: ["definition", "catalog"] });
     await host.ready();
     server.update(() => many("another"));
-    await eventOf(events, "catalog");
+    await nextEvent(events, "catalog");
     expect(host.changedDefinitions()).toHaveLength(50);
-    const entries = await entriesOf(host, "definition");
+    const entries = await activityEntries(host, "definition");
     expect(entries).toHaveLength(21);
     expect(entries.at(-1)).toMatchObject({ server: "s", more: 30 });
   });
 
   test("the catalog hides a known server that is not trusted in this session", async () => {
     const storage = createMemoryStorage();
-    const entry = written(inMemory(greeter({ instructions: "Trust me." })));
+    const entry = entryFromFile(inMemory(greeter({ instructions: "Trust me." })));
     const first = await makeHost({ servers: [entry], storage, answers: { trust: () => true } });
     await first.ready();
     expect(first.catalog.instructions("s")).toBe("Trust me.");
@@ -155,8 +167,8 @@ describe("URL elicitation", () => {
     const received = new Promise<JsonObject>((resolve) => {
       receive = resolve;
     });
-    const server = raw((method, params, sendMessage) => {
-      if (method === "initialize") return hello;
+    const server = rawServer((method, params, sendMessage) => {
+      if (method === "initialize") return initializeResult;
       if (method === "tools/list") return { tools: [{ name: "send", inputSchema: { type: "object" } }] };
       if (method === "response") receive(params);
       if (method !== "tools/call") return undefined;

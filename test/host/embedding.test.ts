@@ -10,7 +10,17 @@ import {
 } from "portolan-host";
 import { type Model, type ModelEvent, scriptedModel } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { allow, entriesOf, eventOf, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
+import {
+  activityEntries,
+  allow,
+  createModel,
+  greeter,
+  initializeResult,
+  inMemory,
+  makeHost,
+  nextEvent,
+  rawServer,
+} from "./kit.ts";
 
 /** Creates a server that asks its client for a form and for a model. */
 function asker() {
@@ -43,7 +53,7 @@ test("an answer that does not fit its form is rejected, and the question stays o
   });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("a", "form");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   expect((question as FormQuestion).params.message).toBe("How many?");
   await expect(host.answer(question.id, { action: "accept", content: { n: "many" } })).rejects.toMatchObject({
     code: "answer-invalid",
@@ -58,7 +68,7 @@ test("the first of two answers to a question wins, and the second is rejected", 
   const host = await makeHost({ servers: { a: inMemory(asker()) }, policy: allow, answers: { elicit: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("a", "form");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   const answers = [1, 2].map((n) => host.answer(question.id, { action: "accept", content: { n } }));
   const outcomes = await Promise.allSettled(answers);
   expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
@@ -69,7 +79,7 @@ test("a host that is closing rejects an answer", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("g", "greet").catch((error: Error) => error.message);
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   const closing = host.close();
   await expect(host.answer(question.id, true)).rejects.toThrow("no question");
   await closing;
@@ -86,7 +96,7 @@ test.each([
   ],
 ])("%s is rejected as an answerer", async (_, answers, message) => {
   await expect(createHost({ answers: answers as never })).rejects.toThrow(message);
-  const host = await makeHost({ model: puppet() });
+  const host = await makeHost({ model: createModel() });
   expect(() => host.run("x", { answers: answers as never })).toThrow(message);
   await host.add("g", inMemory(greeter()));
   const own = { approve: () => true, ...answers } as never;
@@ -101,7 +111,7 @@ test("the model that the user chooses for sampling must be one that can answer",
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
-    model: [puppet({ say: "large" }, { say: "large" }), small],
+    model: [createModel({ say: "large" }, { say: "large" }), small],
     answers: {
       sample(question) {
         if (question.stage === "response") return true;
@@ -111,14 +121,14 @@ test("the model that the user chooses for sampling must be one that can answer",
     },
   });
   await expect(host.callTool("a", "sample")).rejects.toThrow(
-    'answers.sample: expected a model that can answer (puppet, small), got "other"',
+    'answers.sample: expected a model that can answer (scripted, small), got "other"',
   );
   expect(asked[0]?.alternatives.map(({ id }) => id)).toEqual(["small"]);
   expect(JSON.stringify(await host.callTool("a", "sample"))).toContain("small");
 });
 
 test("an edited sampling request keeps its token budget", async () => {
-  const model = puppet({ say: "first" });
+  const model = createModel({ say: "first" });
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
@@ -136,7 +146,7 @@ test("an invalid edited sampling request is rejected with the reason", async () 
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
-    model: puppet({ say: "first" }),
+    model: createModel({ say: "first" }),
     answers: { sample: () => ({ allow: true, params: { messages: "Hello" } as never }) },
   });
   await expect(host.callTool("a", "sample")).rejects.toThrow(
@@ -145,7 +155,7 @@ test("an invalid edited sampling request is rejected with the reason", async () 
 });
 
 test("the events of a run can be read only once", async () => {
-  const host = await makeHost({ model: puppet({ say: "hello" }) });
+  const host = await makeHost({ model: createModel({ say: "hello" }) });
   const run = host.run("x");
   const events = run[Symbol.asyncIterator]();
   expect(() => run[Symbol.asyncIterator]()).toThrow("read already");
@@ -156,22 +166,22 @@ test("the events of a run can be read only once", async () => {
 
 test("a decision about a call that is not waiting is rejected", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) } });
-  const model = () => puppet({ call: [["g__greet", {}]] }, { say: "done" });
+  const model = () => createModel({ call: [["g__greet", {}]] }, { say: "done" });
   let question: RunApproval | undefined;
   const run = host.run("x", { model: model(), approvals: "pause" });
   for await (const event of run) if (event.type === "approval") question = event.question;
   if (!question) throw new Error("the run asked no approval question");
   const { state } = await run.result;
-  expect(() => host.run(state, { model: puppet(), decisions: { [question.id]: true } })).toThrow(
+  expect(() => host.run(state, { model: createModel(), decisions: { [question.id]: true } })).toThrow(
     `decisions: no call "${question.id}" waits; there is t1.0`,
   );
   expect(() => host.run("x", { model: model(), decisions: { "t1.0": true } })).toThrow("decisions: no call");
-  const done = await host.run(state, { model: puppet(), decisions: { [question.callId]: true } }).result;
+  const done = await host.run(state, { model: createModel(), decisions: { [question.callId]: true } }).result;
   expect(done).toMatchObject({ reason: "done", state: { calls: 1, pending: [] } });
 });
 
 test("continuing a run rejects options that it cannot use, and incomplete states", async () => {
-  const host = await makeHost({ model: puppet() });
+  const host = await makeHost({ model: createModel() });
   const { state } = await host.run("x").result;
   expect(() => host.run(state, { attach: [{ server: "s", uri: "a:b" }] })).toThrow("attach: ");
   expect(() => host.run(state, { history: state })).toThrow("history: ");
@@ -186,7 +196,7 @@ test("continuing a run rejects options that it cannot use, and incomplete states
 });
 
 test("a run for an unknown server reports it with a notice", async () => {
-  const host = await makeHost({ model: puppet({ say: "alone" }), servers: { g: inMemory(greeter()) } });
+  const host = await makeHost({ model: createModel({ say: "alone" }), servers: { g: inMemory(greeter()) } });
   const notices: string[] = [];
   for await (const event of host.run("x", { servers: ["gg"] })) if (event.type === "notice") notices.push(event.text);
   expect(notices).toEqual(["gg takes no part: there is no such server"]);
@@ -196,8 +206,9 @@ test("the log level and subscriptions of a server are restored after its restart
   const levels: unknown[] = [];
   const subscribed: unknown[] = [];
   let drop: () => void = () => {};
-  const way = raw((method, params, send) => {
-    if (method === "initialize") return { ...hello, capabilities: { logging: {}, resources: { subscribe: true } } };
+  const way = rawServer((method, params, send) => {
+    if (method === "initialize")
+      return { ...initializeResult, capabilities: { logging: {}, resources: { subscribe: true } } };
     if (method === "logging/setLevel") levels.push(params["level"]);
     if (method === "resources/subscribe") {
       subscribed.push(params["uri"]);
@@ -220,17 +231,17 @@ test("the log level and subscriptions of a server are restored after its restart
   await host.setLogLevel("r", "error");
   const events = host.events({ kinds: ["resource", "server"] });
   const stop = await host.follow("r", "a:b");
-  await eventOf(events, "resource");
+  await nextEvent(events, "resource");
   levels.length = 0;
   drop();
-  await eventOf(events, "server", ({ status }) => status.state === "down");
+  await nextEvent(events, "server", ({ status }) => status.state === "down");
   await host.start("r");
-  await eventOf(events, "resource");
+  await nextEvent(events, "resource");
   expect(subscribed).toEqual(["a:b", "a:b"]);
   expect(levels).toEqual(["error"]);
   await stop();
   drop();
-  await eventOf(events, "server", ({ status }) => status.state === "down");
+  await nextEvent(events, "server", ({ status }) => status.state === "down");
   await host.start("r");
   await host.ping("r");
   expect(subscribed).toEqual(["a:b", "a:b"]);
@@ -238,10 +249,10 @@ test("the log level and subscriptions of a server are restored after its restart
 
 test("a subscription that cannot be restored after a restart causes a warning", async () => {
   let starts = 0;
-  const way = raw((method) => {
+  const way = rawServer((method) => {
     if (method === "initialize") starts += 1;
     const resources = starts === 1 ? { subscribe: true } : {};
-    if (method === "initialize") return { ...hello, capabilities: { resources } };
+    if (method === "initialize") return { ...initializeResult, capabilities: { resources } };
     return method.startsWith("notifications/") ? undefined : { resources: [], resourceTemplates: [] };
   });
   const host = await makeHost({ servers: { r: way } });
@@ -249,7 +260,7 @@ test("a subscription that cannot be restored after a restart causes a warning", 
   const events = host.events({ kinds: ["warning"] });
   await host.stop("r");
   await host.start("r");
-  expect((await eventOf(events, "warning")).message).toContain("changes of a:b are not heard of");
+  expect((await nextEvent(events, "warning")).message).toContain("changes of a:b are not heard of");
 });
 
 test("failed calls and reads are logged", async () => {
@@ -267,7 +278,7 @@ test("failed calls and reads are logged", async () => {
   await host.callTool("g", "gret", { a: 1 }).catch(() => {});
   await host.callTool("down", "greet").catch(() => {});
   await host.readResource("down", "a:b").catch(() => {});
-  const entries = await entriesOf(host, "call", "resource");
+  const entries = await activityEntries(host, "call", "resource");
   expect(entries).toMatchObject([
     {
       kind: "call",
@@ -308,7 +319,7 @@ test.each([["text"], [null], [[1]], [3]])(
     const { reason, state } = await host.run("x", { model }).result;
     expect(reason).toBe("done");
     expect(JSON.stringify(state.messages)).toContain("were not a JSON object");
-    expect(await entriesOf(host, "call")).toEqual([]);
+    expect(await activityEntries(host, "call")).toEqual([]);
   },
 );
 
@@ -321,7 +332,7 @@ test("a turn with endless tool calls ends at maxCalls", async () => {
   const { reason } = await host.run("x", { model, maxCalls: 10 }).result;
   expect(reason).toBe("max-calls");
   expect(given).toBeLessThan(1_000);
-  expect(await entriesOf(host, "call")).toEqual([]);
+  expect(await activityEntries(host, "call")).toEqual([]);
 });
 
 test("tool calls without an id get unique ids", async () => {
@@ -385,7 +396,7 @@ test("calls of hosts that share a log have different ids", async () => {
   for (const _ of [1, 2]) {
     const host = await makeHost({ activity, servers: { g: inMemory(greeter()) }, policy: allow });
     await host.callTool("g", "greet");
-    for (const { id } of await entriesOf(host, "call")) ids.add(id);
+    for (const { id } of await activityEntries(host, "call")) ids.add(id);
   }
   expect(ids.size).toBe(2);
 });

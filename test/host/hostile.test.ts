@@ -3,7 +3,7 @@ import { type CommandTarget, display, type FormQuestion, type HostEvent, type Se
 import type { Model } from "portolan-host/models";
 import { expect, test, vi } from "vitest";
 import { livingIn } from "../client/processes.ts";
-import { eventOf, makeHost, textOf } from "./kit.ts";
+import { makeHost, nextEvent, textOf } from "./kit.ts";
 
 const program = fileURLToPath(new URL("./fixtures/faulty.mjs", import.meta.url));
 
@@ -55,7 +55,7 @@ test("a host with ten servers, most of them faulty, reports each fault, and the 
   expect(textOf(await say("huge")).length).toBe(5_200_000);
 
   expect(textOf(await say("changing"))).toMatch(/^changing: /);
-  const { change } = await eventOf(warnings, "definition", ({ server }) => server === "changing");
+  const { change } = await nextEvent(warnings, "definition", ({ server }) => server === "changing");
   expect(change.name).toBe("echo");
   await expect(say("changing")).rejects.toMatchObject({ code: "denied" });
 
@@ -105,7 +105,7 @@ test("a crashed server is restarted, and its tools can be called again", { timeo
   const host = await makeHost({ servers: { looping: odd("looping") }, policy: [{ then: "allow" }] });
   const events = host.events({ kinds: ["server"] });
   await host.ready();
-  const state = (wanted: string) => eventOf(events, "server", ({ status }) => status.state === wanted);
+  const state = (wanted: string) => nextEvent(events, "server", ({ status }) => status.state === wanted);
   const down = await state("down");
   expect(down.status.reason).toContain("exited with code 1");
   await state("ready");

@@ -3,7 +3,7 @@ import { createHost } from "portolan-host";
 import { openaiCompatible } from "portolan-host/models";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, onTestFinished, test } from "vitest";
-import { allow, greeter, inMemory, makeHost, puppet, written } from "./kit.ts";
+import { allow, createModel, entryFromFile, greeter, inMemory, makeHost } from "./kit.ts";
 
 test.each([
   [{ startsAtOnce: 0 }, "startsAtOnce: expected a number of at least 1, got number 0"],
@@ -38,7 +38,7 @@ test.each([
   [{ maxTurn: 3 }, "run: there is no option maxTurn; there are model, system"],
   [{ contextTokens: -1 }, "contextTokens: expected a number of at least 0, got number -1"],
 ])("run rejects %j", async (options, message) => {
-  const host = await makeHost({ model: puppet() });
+  const host = await makeHost({ model: createModel() });
   expect(() => host.run("x", options as never)).toThrow(message);
 });
 
@@ -50,7 +50,7 @@ test("a sampling limit that is undefined has its default", async () => {
       return JSON.stringify(await ctx.sample("s", { messages, maxTokens: 1_000_000 }));
     },
   });
-  const model = puppet({ say: "x" });
+  const model = createModel({ say: "x" });
   const host = await makeHost({
     servers: { a: inMemory(server) },
     policy: allow,
@@ -79,7 +79,7 @@ test("a provider limit that is undefined has its default", async () => {
 });
 
 test("the error for an untrusted server names answers.trust and host.trust", async () => {
-  const host = await makeHost({ servers: [written(inMemory(greeter()))], model: puppet({ say: "alone" }) });
+  const host = await makeHost({ servers: [entryFromFile(inMemory(greeter()))], model: createModel({ say: "alone" }) });
   const advice = "give the host `answers.trust`, or call `host.trust`";
   await expect(host.callTool("s", "greet")).rejects.toThrow(advice);
   const notices: string[] = [];

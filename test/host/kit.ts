@@ -50,7 +50,7 @@ export function textOf(result: { content: readonly { type: string; text?: string
 }
 
 /** Resolves with the next event of a kind that fits; later events stay in the iterator. */
-export async function eventOf<K extends HostEvent["kind"]>(
+export async function nextEvent<K extends HostEvent["kind"]>(
   events: AsyncIterator<HostEvent>,
   kind: K,
   fits: (event: Extract<HostEvent, { kind: K }>) => boolean = () => true,
@@ -68,12 +68,12 @@ export async function eventOf<K extends HostEvent["kind"]>(
 export type Step = { say?: string; call?: [name: string, input: object][]; raw?: ModelEvent[] };
 
 /** Creates a model that plays the given turns, and records the requests in `asked`. */
-export function puppet(
+export function createModel(
   ...steps: (Step | ((request: ModelRequest) => Step))[]
 ): Model & { readonly asked: ModelRequest[] } {
   const asked: ModelRequest[] = [];
   return {
-    id: "puppet",
+    id: "scripted",
     capabilities: { tools: true, images: true, contextTokens: 20_000 },
     asked,
     async *stream(request) {
@@ -86,13 +86,13 @@ export function puppet(
         yield { type: "tool", id: `t${asked.length}.${at}`, name, input: input as { [name: string]: unknown } };
       }
       const usage = { inputTokens: 10, outputTokens: 5 };
-      yield { type: "end", stopReason: call.length > 0 ? "toolUse" : "endTurn", usage, model: "puppet" };
+      yield { type: "end", stopReason: call.length > 0 ? "toolUse" : "endTurn", usage, model: "scripted" };
     },
   };
 }
 
 /** The initialize result of a raw server. */
-export const hello: JsonObject = {
+export const initializeResult: JsonObject = {
   protocolVersion: "2025-11-25",
   capabilities: { tools: { listChanged: true } },
   serverInfo: { name: "raw", version: "1.0.0" },
@@ -102,7 +102,7 @@ export const hello: JsonObject = {
  * Returns a target whose server is one function per message. With `send` the server sends its own messages; their
  * responses arrive as the method `response`.
  */
-export function raw(
+export function rawServer(
   answer: (
     method: string,
     params: JsonObject,
@@ -148,7 +148,7 @@ export function greeter({
 }
 
 /** Returns a target that counts in `starts` how often it is opened. */
-export function counted(
+export function countStarts(
   server: Servable = greeter(),
   settings: ServerSettings = {},
 ): CustomTarget & ServerSettings & { starts: number } {
@@ -165,7 +165,7 @@ export function counted(
 }
 
 /** Returns a server entry as if read from a project's configuration file. */
-export function written(way: CustomTarget, args: readonly string[] = ["server.js"]): ServerEntry {
+export function entryFromFile(way: CustomTarget, args: readonly string[] = ["server.js"]): ServerEntry {
   return {
     name: "s",
     way,
@@ -186,14 +186,14 @@ export function functionsOf(kv: KeyValue): KeyValue {
 }
 
 /** Returns the activity entries of some kinds. */
-export async function entriesOf(host: Host, ...kinds: ActivityKind[]): Promise<JsonObject[]> {
+export async function activityEntries(host: Host, ...kinds: ActivityKind[]): Promise<JsonObject[]> {
   const entries: JsonObject[] = [];
   for await (const entry of host.activity.query({ kinds })) entries.push(entry as unknown as JsonObject);
   return entries;
 }
 
 /** Returns all events until the host is closed. */
-export async function toldOf(events: AsyncIterable<HostEvent>): Promise<HostEvent[]> {
+export async function collectEvents(events: AsyncIterable<HostEvent>): Promise<HostEvent[]> {
   const told: HostEvent[] = [];
   for await (const event of events) told.push(event);
   return told;

@@ -3,7 +3,18 @@ import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
 import { memorySink, openActivity, type ServerEntry } from "portolan-host";
 import { describe, expect, test, vi } from "vitest";
-import { allow, entriesOf, eventOf, greeter, inMemory, makeHost, puppet, textOf, toldOf, written } from "./kit.ts";
+import {
+  activityEntries,
+  allow,
+  collectEvents,
+  createModel,
+  entryFromFile,
+  greeter,
+  inMemory,
+  makeHost,
+  nextEvent,
+  textOf,
+} from "./kit.ts";
 
 describe("servers", () => {
   test("an eager server starts with the host, other servers stay idle", async () => {
@@ -21,7 +32,7 @@ describe("servers", () => {
     await host.start("s");
     await host.stop("s");
     await host.stop("s");
-    expect((await entriesOf(host, "server")).map(({ state }) => state)).toEqual(["starting", "ready", "idle"]);
+    expect((await activityEntries(host, "server")).map(({ state }) => state)).toEqual(["starting", "ready", "idle"]);
     await host.close();
     await reading;
     expect(states).toEqual(["starting", "ready", "idle", "closed"]);
@@ -38,13 +49,13 @@ describe("servers", () => {
       server.update((current) => current.tool(name, { run: () => name }));
       await clock.advance(0);
     }
-    await eventOf(events, "catalog");
+    await nextEvent(events, "catalog");
     await host.close();
     // Lets the timer of the activity log run, which the call started.
     await clock.advance(100);
     expect(clock.pending).toBe(0);
     await clock.advance(10_000);
-    expect(await toldOf(events)).toEqual([]);
+    expect(await collectEvents(events)).toEqual([]);
   });
 
   test("a run starts its servers, and reports those that cannot take part", async () => {
@@ -58,7 +69,7 @@ describe("servers", () => {
     });
     const notices: string[] = [];
     const servers = ["here", "gone", "off"];
-    for await (const event of host.run("go", { model: puppet({ say: "ok" }), servers })) {
+    for await (const event of host.run("go", { model: createModel({ say: "ok" }), servers })) {
       if (event.type === "notice") notices.push(event.text);
     }
     expect(notices).toEqual([expect.stringMatching(/^gone takes no part: it is down, .*code 7/)]);
@@ -77,14 +88,14 @@ describe("servers", () => {
     };
     const host = await makeHost({ servers: [entry], policy: allow });
     expect(textOf(await host.callTool("s", "leak"))).toContain(key);
-    const log = JSON.stringify(await entriesOf(host, "call"));
+    const log = JSON.stringify(await activityEntries(host, "call"));
     expect(log).toContain("it is");
     expect(log).not.toContain(key);
   });
 
   test("trust for always is kept in the storage, trust without a duration is not", async () => {
     const storage = createMemoryStorage();
-    const entry = written(inMemory(greeter()));
+    const entry = entryFromFile(inMemory(greeter()));
     const stateAfter = async (verdict?: { allow: boolean; for?: "always" }) => {
       const host = await makeHost({ servers: [entry], storage });
       const before = host.servers[0]?.state;
@@ -105,10 +116,10 @@ describe("events", () => {
     const calls = host.events({ kinds: ["call"] });
     for (const server of ["a", "b"]) await host.callTool(server, "greet");
     await host.close();
-    const eventsOfA = await toldOf(ofA);
+    const eventsOfA = await collectEvents(ofA);
     expect(new Set(eventsOfA.map(({ server }) => server))).toEqual(new Set(["a"]));
     expect(eventsOfA.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["server", "call", "ended"]));
-    expect((await toldOf(calls)).map(({ kind, server }) => [kind, server])).toEqual([
+    expect((await collectEvents(calls)).map(({ kind, server }) => [kind, server])).toEqual([
       ["call", "a"],
       ["call", "b"],
     ]);
@@ -125,8 +136,8 @@ describe("events", () => {
     const host = await makeHost({ servers: { s: inMemory(server) }, policy: allow });
     const events = host.events({ kinds: ["log"] });
     await host.callTool("s", "log");
-    expect(await eventOf(events, "log")).toMatchObject({ level: "info", logger: "db", data: { rows: 3 } });
-    const { data } = await eventOf(events, "log");
+    expect(await nextEvent(events, "log")).toMatchObject({ level: "info", logger: "db", data: { rows: 3 } });
+    const { data } = await nextEvent(events, "log");
     expect(String(data)).toMatch(/^x{65536} \(934464 more characters\)$/);
   });
 
@@ -138,7 +149,7 @@ describe("events", () => {
       await host.stop("s");
     }
     await host.close();
-    expect(await toldOf(events)).toMatchObject([{ status: { state: "closed" } }]);
+    expect(await collectEvents(events)).toMatchObject([{ status: { state: "closed" } }]);
   });
 
   test("a call has start, progress and end events, and the end event names the outcome", async () => {
@@ -163,7 +174,7 @@ describe("events", () => {
     await host.stop("s");
     await expect(failing).rejects.toThrow();
     await host.close();
-    const received = await toldOf(events);
+    const received = await collectEvents(events);
     // Unread progress events are merged into one.
     expect(received.filter(({ kind }) => kind === "progress")).toHaveLength(1);
     expect(received.flatMap((event) => (event.kind === "ended" ? [event.how] : []))).toEqual([
@@ -207,9 +218,9 @@ describe("closing", () => {
   });
 
   test("the state of a finished run can be continued", async () => {
-    const host = await makeHost({ model: puppet({ say: "ok" }) });
+    const host = await makeHost({ model: createModel({ say: "ok" }) });
     const { state } = await host.run("go").result;
-    const again = host.run(state, { model: puppet({ say: "again" }) });
+    const again = host.run(state, { model: createModel({ say: "again" }) });
     expect((await again.result).text).toBe("again");
   });
 });

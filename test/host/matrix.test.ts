@@ -7,7 +7,7 @@ import { echo } from "portolan-host/models";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import createFullServer from "../kit/full-server.mjs";
 import { between, type RevisionDate, revisions } from "../kit/revisions.ts";
-import { eventOf, makeFolder, makeHost, textOf } from "./kit.ts";
+import { makeFolder, makeHost, nextEvent, textOf } from "./kit.ts";
 
 const paths = ["serve.mjs", "full-server.mjs"].map((name) => fileURLToPath(new URL(`../kit/${name}`, import.meta.url)));
 
@@ -135,11 +135,11 @@ describe.each(columns)("a host over %s, %s", (transport, revision: RevisionDate)
     await host.ready();
     const events = host.events({ kinds: ["catalog", "progress"] });
     expect(await call("change")).toBe("changed");
-    await eventOf(events, "catalog", ({ changed }) => changed === "tools");
+    await nextEvent(events, "catalog", ({ changed }) => changed === "tools");
     expect(host.catalog.tools.some(({ name }) => name.startsWith("extra_"))).toBe(true);
 
     expect(await call("progress", { steps: 3 })).toBe("done");
-    expect((await eventOf(events, "progress")).progress).toMatchObject({ total: 1.5 });
+    expect((await nextEvent(events, "progress")).progress).toMatchObject({ total: 1.5 });
 
     // Repeated, because the call may be aborted before the server has received it.
     await vi.waitFor(async () => {

@@ -2,13 +2,23 @@ import { createServer } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import type { Host, TrustQuestion } from "portolan-host";
 import { expect, test } from "vitest";
-import { allow, counted, eventOf, functionsOf, greeter, inMemory, makeHost, textOf, written } from "./kit.ts";
+import {
+  allow,
+  countStarts,
+  entryFromFile,
+  functionsOf,
+  greeter,
+  inMemory,
+  makeHost,
+  nextEvent,
+  textOf,
+} from "./kit.ts";
 
 const stateOf = (host: Host) => host.servers[0]?.state;
 
 test("an untrusted server cannot be started after it was stopped", async () => {
-  const way = counted();
-  const host = await makeHost({ servers: [written(way)], policy: allow });
+  const way = countStarts();
+  const host = await makeHost({ servers: [entryFromFile(way)], policy: allow });
   await host.stop("s");
   await expect(host.callTool("s", "greet")).rejects.toThrow("s is not trusted yet");
   await expect(host.start("s")).rejects.toThrow("s is not trusted yet");
@@ -16,7 +26,7 @@ test("an untrusted server cannot be started after it was stopped", async () => {
 });
 
 test.each([
-  ["a file", written(inMemory(greeter()))],
+  ["a file", entryFromFile(inMemory(greeter()))],
   ["the application", inMemory(greeter())],
 ])(
   "a server from %s is stopped and hidden when its trust is withdrawn, and usable when it is trusted again",
@@ -37,11 +47,11 @@ test.each([
 
 test("a running call is rejected when the trust in its server is withdrawn", async () => {
   const slow = createServer({ name: "slow", version: "1.0.0" }).tool("wait", { run: () => new Promise(() => {}) });
-  const host = await makeHost({ servers: [written(inMemory(slow))], answers: { trust: () => true } });
+  const host = await makeHost({ servers: [entryFromFile(inMemory(slow))], answers: { trust: () => true } });
   const events = host.events({ kinds: ["call"] });
   const calling = host.callTool("s", "wait", {}, { by: "user" });
   calling.catch(() => {});
-  await eventOf(events, "call");
+  await nextEvent(events, "call");
   await host.trust("s", false);
   await expect(calling).rejects.toMatchObject({ requestMayHaveRun: true });
 });
@@ -49,7 +59,7 @@ test("a running call is rejected when the trust in its server is withdrawn", asy
 test("revoking a trust grant stops the server, and the user is asked again", async () => {
   const asked: TrustQuestion[] = [];
   const trust = (question: TrustQuestion) => asked.push(question) > 0;
-  const host = await makeHost({ servers: [written(inMemory(greeter()))], policy: allow, answers: { trust } });
+  const host = await makeHost({ servers: [entryFromFile(inMemory(greeter()))], policy: allow, answers: { trust } });
   await host.callTool("s", "greet");
   const grant = host.grants.list().find(({ kind, subject }) => kind === "trust" && subject === "");
   await host.grants.revoke(grant?.id ?? "");
@@ -59,9 +69,9 @@ test("revoking a trust grant stops the server, and the user is asked again", asy
 });
 
 test("trust neither enables a disabled server nor starts a misconfigured one", async () => {
-  const way = counted();
-  const off = { ...written(way), name: "off", settings: { disabled: true } };
-  const broken = { ...written(way), name: "broken", problem: "missing ${TOKEN}" };
+  const way = countStarts();
+  const off = { ...entryFromFile(way), name: "off", settings: { disabled: true } };
+  const broken = { ...entryFromFile(way), name: "broken", problem: "missing ${TOKEN}" };
   const host = await makeHost({ servers: [off, broken] });
   const states = () => host.servers.map(({ state }) => state);
   for (const { name } of [off, broken]) {
@@ -84,18 +94,18 @@ test("trust neither enables a disabled server nor starts a misconfigured one", a
 });
 
 test("a trust answer does not apply to another server added later under the same name", async () => {
-  const [first, second] = [counted(), counted()];
-  const host = await makeHost({ servers: [written(first)], answers: { trust: "later" }, policy: allow });
+  const [first, second] = [countStarts(), countStarts()];
+  const host = await makeHost({ servers: [entryFromFile(first)], answers: { trust: "later" }, policy: allow });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("s", "greet");
-  const asked = (await eventOf(events, "question")).question;
+  const asked = (await nextEvent(events, "question")).question;
   await host.remove("s");
   await expect(calling).rejects.toThrow("s was removed");
   expect(asked.signal.aborted).toBe(true);
-  await host.add("s", written(second, ["another.js"]));
+  await host.add("s", entryFromFile(second, ["another.js"]));
   await expect(host.answer(asked.id, true)).rejects.toThrow("no question");
   const again = host.callTool("s", "greet");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   expect(JSON.stringify(question)).toContain("another.js");
   await host.answer(question.id, true);
   expect(textOf(await again)).toBe("hello");
@@ -107,9 +117,9 @@ test("removing a server rejects its calls and removes its questions and tools", 
   const host = await makeHost({ servers: { s: inMemory(slow) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["call", "question"] });
   const running = host.callTool("s", "wait", {}, { by: "user" });
-  await eventOf(events, "call");
+  await nextEvent(events, "call");
   const asking = host.callTool("s", "greet");
-  await eventOf(events, "question");
+  await nextEvent(events, "question");
   const removing = host.remove("s");
   await expect(running).rejects.toThrow();
   await expect(asking).rejects.toThrow("s was removed");
@@ -139,7 +149,7 @@ test("a denial that is stored late does not affect another server under the same
   await host.ready();
   const deciding = host.trust("s", { allow: false, for: "always" });
   await host.remove("s");
-  await host.add("s", written(inMemory(greeter()), ["another.js"]));
+  await host.add("s", entryFromFile(inMemory(greeter()), ["another.js"]));
   await host.trust("s", true);
   await host.ready();
   release();

@@ -3,7 +3,7 @@ import { createServer } from "portolan/server";
 import type { ApprovalQuestion, Conversation, RunOptions, RunState } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { expect, test, vi } from "vitest";
-import { inMemory, makeHost, puppet } from "./kit.ts";
+import { createModel, inMemory, makeHost } from "./kit.ts";
 
 /** Creates a server that records its actions in `did`. */
 function createWorker() {
@@ -40,7 +40,7 @@ const asJson = (state: RunState): RunState => JSON.parse(JSON.stringify(state));
 
 test("calls after one that waits for approval wait too", async () => {
   const { did, server } = createWorker();
-  const model = puppet(
+  const model = createModel(
     {
       call: [
         ["w__write", { text: "first" }],
@@ -66,7 +66,7 @@ test("a decision applies to the call that waited, not to a later one with the sa
   });
   const host = await makeHost({
     servers: { w: inMemory(server, { trustContent: true }) },
-    model: puppet(call("harmless"), call("harmful")),
+    model: createModel(call("harmless"), call("harmful")),
   });
   const paused = await host.run("go", pausing).result;
   const again = await host.run(asJson(paused.state), { ...pausing, decisions: { call_0: true } }).result;
@@ -80,7 +80,7 @@ test("a paused run continues with its decisions, and asks an approver about late
   const asked: ApprovalQuestion[] = [];
   const host = await makeHost({
     servers: { w: inMemory(server) },
-    model: puppet(write, write, { say: "done" }),
+    model: createModel(write, write, { say: "done" }),
     answers: { approve: (question) => asked.push(question) === 0 },
   });
   const paused = await host.run("go", pausing).result;
@@ -93,7 +93,7 @@ test("a paused run continues with its decisions, and asks an approver about late
 
 test("a denied call is reported to the model", async () => {
   const { did, server } = createWorker();
-  const model = puppet({ call: [["w__write", {}]] }, { say: "as you wish" });
+  const model = createModel({ call: [["w__write", {}]] }, { say: "as you wish" });
   const host = await makeHost({ servers: { w: inMemory(server) }, model });
   const paused = await host.run("go", pausing).result;
   const done = await host.run(paused.state, { ...pausing, decisions: { "t1.0": false } }).result;
@@ -108,7 +108,7 @@ test("a cancelled run that continues does not repeat finished or running calls",
     servers: { w: inMemory(server, { trustContent: true }) },
     policy: [{ then: "allow" }],
   });
-  const model = puppet({
+  const model = createModel({
     call: [
       ["w__write", { text: "once" }],
       ["w__stop", {}],
@@ -121,7 +121,7 @@ test("a cancelled run that continues does not repeat finished or running calls",
   const { state, reason } = await run.result;
   expect(reason).toBe("cancelled");
   expect(state).toMatchObject({ pending: [{ name: "w__write", input: { text: "later" } }], calls: 2 });
-  const next = puppet({ say: "end" });
+  const next = createModel({ say: "end" });
   const again = await host.run(asJson(state), { model: next }).result;
   expect(again).toMatchObject({ reason: "done", text: "end" });
   expect(did).toEqual(["write once", "stop", "write later"]);
@@ -135,12 +135,12 @@ test("a cancelled run that continues does not repeat finished or running calls",
 test("a run cancelled in its last call continues, and the model learns that the call may have run", async () => {
   const { did, server } = createWorker();
   const host = await makeHost({ servers: { w: inMemory(server) }, policy: [{ then: "allow" }] });
-  const run = host.run("go", { model: puppet({ call: [["w__stop", {}]] }) });
+  const run = host.run("go", { model: createModel({ call: [["w__stop", {}]] }) });
   await vi.waitFor(() => expect(did).toEqual(["stop"]));
   run.cancel();
   const { state, reason } = await run.result;
   expect([reason, state.pending]).toEqual(["cancelled", []]);
-  const next = puppet({ say: "end" });
+  const next = createModel({ say: "end" });
   expect(await host.run(asJson(state), { model: next }).result).toMatchObject({ reason: "done" });
   expect(JSON.stringify(next.asked[0]?.messages.at(-1))).toContain("It may have been carried out");
   expect(did).toEqual(["stop"]);
@@ -149,15 +149,15 @@ test("a run cancelled in its last call continues, and the model learns that the 
 test("a state cannot be continued by two runs at once", async () => {
   const { server, did } = createWorker();
   const host = await makeHost({ servers: { w: inMemory(server) }, policy: [{ then: "allow" }] });
-  const first = host.run("go", { model: puppet({ call: [["w__stop", {}]] }) });
+  const first = host.run("go", { model: createModel({ call: [["w__stop", {}]] }) });
   await vi.waitFor(() => expect(did).toEqual(["stop"]));
   first.cancel();
   const { state } = await first.result;
-  const second = host.run(state, { model: puppet() });
-  expect(() => host.run(state, { model: puppet() })).toThrow("is at work already");
+  const second = host.run(state, { model: createModel() });
+  expect(() => host.run(state, { model: createModel() })).toThrow("is at work already");
   second.cancel();
   await second.result;
-  const third = host.run({ ...state, pending: [] }, { model: puppet({ say: "end" }) });
+  const third = host.run({ ...state, pending: [] }, { model: createModel({ say: "end" }) });
   expect((await third.result).reason).toBe("done");
 });
 
@@ -168,7 +168,7 @@ test.each([
   [{ messages: [], pending: [] }, "expected the state of a run"],
   [{ messages: [], pending: [], results: [] }, "expected the state of a run"],
 ])("run rejects the task %j", async (task, message) => {
-  const host = await makeHost({ model: puppet() });
+  const host = await makeHost({ model: createModel() });
   expect(() => host.run(task as never)).toThrow(message);
 });
 
@@ -185,8 +185,8 @@ async function workerHost(trustContent = false) {
 
 test("a run with an earlier state as history keeps track of untrusted content in it", async () => {
   const { host, asked } = await workerHost();
-  const first = await host.run("read", { model: puppet({ call: [["w__read", {}]] }, { say: "read" }) }).result;
-  const model = () => puppet({ call: [["other__write", {}]] }, { say: "done" });
+  const first = await host.run("read", { model: createModel({ call: [["w__read", {}]] }, { say: "read" }) }).result;
+  const model = () => createModel({ call: [["other__write", {}]] }, { say: "done" });
   await host.run("write", { model: model(), history: asJson(first.state) }).result;
   expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "untrusted-content", from: ["w"] }]]);
   const next = model();
@@ -196,7 +196,7 @@ test("a run with an earlier state as history keeps track of untrusted content in
 
 test("calls that an earlier run never made get a result in the history", async () => {
   const { host } = await workerHost();
-  const manyCalls = puppet({
+  const manyCalls = createModel({
     call: [
       ["w__read", {}],
       ["w__read", {}],
@@ -204,7 +204,7 @@ test("calls that an earlier run never made get a result in the history", async (
   });
   const first = await host.run("read", { model: manyCalls, maxCalls: 1 }).result;
   expect(first.reason).toBe("max-calls");
-  const model = puppet({ say: "hello" });
+  const model = createModel({ say: "hello" });
   await host.run("again", { model, history: first.state }).result;
   const messages = model.asked[0]?.messages ?? [];
   expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "user"]);
@@ -215,7 +215,7 @@ test("history from a paused run has the results of finished calls and marks the 
   const { server } = createWorker();
   const policy = [{ match: "w.read", then: "allow" as const }];
   const host = await makeHost({ servers: { w: inMemory(server) }, policy });
-  const first = puppet({
+  const first = createModel({
     call: [
       ["w__read", {}],
       ["w__write", {}],
@@ -223,14 +223,14 @@ test("history from a paused run has the results of finished calls and marks the 
   });
   const paused = await host.run("go", { ...pausing, model: first }).result;
   expect(paused.reason).toBe("approval");
-  const model = puppet({ say: "ok" });
+  const model = createModel({ say: "ok" });
   await host.run("leave it", { model, history: paused.state }).result;
   expect(JSON.stringify(model.asked[0]?.messages.at(-2))).toMatch(/t1\.0.*words of a stranger.*t1\.1.*was not made/);
 });
 
 test("a prompt of a server counts as untrusted content", async () => {
   const { host, asked } = await workerHost();
-  const model = puppet({ call: [["other__write", {}]] }, { say: "done" });
+  const model = createModel({ call: [["other__write", {}]] }, { say: "done" });
   const { state } = await host.run({ server: "w", prompt: "start" }, { model }).result;
   expect(state.contentFrom).toEqual(["w"]);
   expect(asked[0]?.cautions).toEqual([{ kind: "untrusted-content", from: ["w"] }]);
@@ -240,7 +240,7 @@ test("an attached resource counts as untrusted content, unless trustContent is s
   const attach = [{ server: "w", uri: "worker://a" }];
   for (const trustContent of [false, true]) {
     const { host } = await workerHost(trustContent);
-    const { state } = await host.run("go", { model: puppet({ say: "ok" }), attach }).result;
+    const { state } = await host.run("go", { model: createModel({ say: "ok" }), attach }).result;
     expect(state).toMatchObject({ contentFrom: trustContent ? [] : ["w"], resourcesFrom: ["w"] });
   }
 });
@@ -271,7 +271,7 @@ test("the error text of a failed call counts as untrusted content, a denial does
 
 test("a run limited to some servers cannot read resources of others", async () => {
   const { host, asked } = await workerHost();
-  const model = puppet({ call: [["read_resource", { server: "other", uri: "worker://a" }]] }, { say: "no" });
+  const model = createModel({ call: [["read_resource", { server: "other", uri: "worker://a" }]] }, { say: "no" });
   await host.run("go", { model, servers: ["w"] }).result;
   expect(JSON.stringify(model.asked[1]?.messages.at(-1))).toContain('There is no server \\"other\\"');
   expect(asked).toEqual([]);
@@ -296,7 +296,7 @@ test("read-only calls run in parallel, at most 8, and only if the server's hints
       servers: { s: inMemory(slow, { trustHints, trustContent: true }) },
       policy: [{ then: "allow" }],
     });
-    const model = puppet({ call: Array.from({ length: 12 }, (): [string, object] => ["s__read", {}]) });
+    const model = createModel({ call: Array.from({ length: 12 }, (): [string, object] => ["s__read", {}]) });
     await host.run("go", { model }).result;
     return most;
   };
@@ -327,7 +327,7 @@ test("a run whose reader has stopped reading waits, and can be cancelled", async
 
 test("a slow reader receives all events of a run", async () => {
   const { host } = await workerHost();
-  const chatty = puppet({
+  const chatty = createModel({
     raw: Array.from({ length: 3_000 }, (_, at) => ({ type: "text" as const, delta: `${at} ` })),
   });
   const deltas: string[] = [];

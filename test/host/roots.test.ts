@@ -6,7 +6,7 @@ import { createClock } from "portolan/testing";
 import type { Host } from "portolan-host";
 import { findWorkspace } from "portolan-host/node";
 import { expect, test, vi } from "vitest";
-import { allow, entriesOf, hello, inMemory, makeFolder, makeHost, raw, textOf } from "./kit.ts";
+import { activityEntries, allow, initializeResult, inMemory, makeFolder, makeHost, rawServer, textOf } from "./kit.ts";
 
 const asker = createServer({ name: "asker", version: "1.0.0" }).tool("where", {
   run: async (_, ctx) => JSON.stringify(await ctx.roots("roots")),
@@ -33,7 +33,7 @@ test("a denial exposes no roots and is remembered, and exposed roots are logged"
   expect(asked).toBe(1);
   await host.setRoots([{ uri, for: ["s"] }]);
   await where(host);
-  expect((await entriesOf(host, "roots")).map(({ roots: exposed }) => exposed)).toEqual([[], [], [{ uri }]]);
+  expect((await activityEntries(host, "roots")).map(({ roots: exposed }) => exposed)).toEqual([[], [], [{ uri }]]);
 });
 
 test("an approval for once is asked for again", async () => {
@@ -66,7 +66,7 @@ test("servers are notified when roots are set, and when a root's folder disappea
   const uri = pathToFileURL(await makeFolder()).href;
   const clock = createClock();
   let notifications = 0;
-  const server = raw((method) => (method === "initialize" ? hello : { tools: [] }));
+  const server = rawServer((method) => (method === "initialize" ? initializeResult : { tools: [] }));
   const way = {
     ...server,
     async open() {

@@ -2,7 +2,7 @@ import { createServer } from "portolan/server";
 import type { ApprovalQuestion, RunEvent, RunOptions } from "portolan-host";
 import { estimateTokens, type Model } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { inMemory, makeHost, puppet } from "./kit.ts";
+import { createModel, inMemory, makeHost } from "./kit.ts";
 
 const desk = createServer({ name: "desk", version: "1.0.0" }, { instructions: "Count before you weigh." })
   .tool("count", {
@@ -46,7 +46,7 @@ async function runOn(model: Model, options: RunOptions = {}): Promise<RunEvent[]
 }
 
 test("a model calls a tool and continues with its result", async () => {
-  const model = puppet({ say: "Counting.", call: [["desk__count", { to: 3 }]] }, { say: "Three." });
+  const model = createModel({ say: "Counting.", call: [["desk__count", { to: 3 }]] }, { say: "Three." });
   const events = await runOn(model);
   expect(events.map(({ type }) => type)).toEqual([...["text", "usage", "tool", "tool", "text", "usage", "done"]]);
   expect(events.filter((event) => event.type === "tool")).toMatchObject([
@@ -73,7 +73,7 @@ test("a model calls a tool and continues with its result", async () => {
 });
 
 test("tool descriptions name their server, and server instructions are in the system prompt", async () => {
-  const model = puppet({ say: "hello" });
+  const model = createModel({ say: "hello" });
   await runOn(model, { system: "You are a clerk." });
   const [request] = model.asked;
   expect(request?.tools?.find(({ name }) => name === "desk__count")?.description).toBe("[desk] Counts");
@@ -108,7 +108,7 @@ test("read-only calls run in parallel, other calls in order", async () => {
         return "written";
       },
     });
-  const model = puppet({
+  const model = createModel({
     call: [
       ["s__read", {}],
       ["s__read", {}],
@@ -126,7 +126,7 @@ test("read-only calls run in parallel, other calls in order", async () => {
 });
 
 test("a denied, unknown or unreadable call becomes a result for the model", async () => {
-  const model = puppet(
+  const model = createModel(
     {
       call: [
         ["desk__weigh", {}],
@@ -152,12 +152,15 @@ test("a denied, unknown or unreadable call becomes a result for the model", asyn
 });
 
 test("a single unreadable call becomes a result for the model", async () => {
-  const model = puppet({ raw: [{ type: "tool", id: "bad", name: "desk__count", unreadable: "[" }] }, { say: "again" });
+  const model = createModel(
+    { raw: [{ type: "tool", id: "bad", name: "desk__count", unreadable: "[" }] },
+    { say: "again" },
+  );
   expect(doneOf(await runOn(model))).toMatchObject({ reason: "done", text: "again" });
 });
 
 test("a long result is truncated, and the model reads the rest with read_more", async () => {
-  const model = puppet(
+  const model = createModel(
     { call: [["desk__long", {}]] },
     (request) => {
       const text = JSON.stringify(request.messages.at(-1));
@@ -180,7 +183,7 @@ test("a model with too many tools for its context gets find_tools instead", asyn
     many = many.tool(`tool_${at}`, { description: `Does thing number ${at} with care`, run: () => `did ${at}` });
   }
   many = many.tool("bake_cake", { description: "Bakes a cake in the oven", run: () => "a cake" });
-  const model = puppet(
+  const model = createModel(
     { call: [["find_tools", { query: "bake a cake" }]] },
     { call: [["many__bake_cake", {}]] },
     { say: "Here is your cake." },
@@ -198,9 +201,12 @@ test("a model with too many tools for its context gets find_tools instead", asyn
 });
 
 test("old results are removed when the conversation exceeds the context, and every call keeps a result", async () => {
-  const model = puppet(...Array.from({ length: 8 }, () => ({ call: [["desk__long", {}]] as [string, object][] })), {
-    say: "end",
-  });
+  const model = createModel(
+    ...Array.from({ length: 8 }, () => ({ call: [["desk__long", {}]] as [string, object][] })),
+    {
+      say: "end",
+    },
+  );
   const events = await runOn(model, { maxResultChars: 9_000, contextTokens: 14_000, maxTokens: 1_000 });
   expect(doneOf(events).reason).toBe("done");
   const last = model.asked.at(-1);
@@ -211,7 +217,7 @@ test("old results are removed when the conversation exceeds the context, and eve
 });
 
 test("a task that exceeds the context ends the run with the reason context", async () => {
-  const model = puppet();
+  const model = createModel();
   const host = await deskHost(model);
   const done = doneOf(await runAll(host.run("word ".repeat(10_000), { contextTokens: 4_000 })));
   expect(done.reason).toBe("context");
@@ -219,16 +225,18 @@ test("a task that exceeds the context ends the run with the reason context", asy
 });
 
 test("a run ends at maxTurns, and at maxCalls", async () => {
-  const endless = puppet(...Array.from({ length: 50 }, () => ({ call: [["desk__count", {}]] as [string, object][] })));
+  const endless = createModel(
+    ...Array.from({ length: 50 }, () => ({ call: [["desk__count", {}]] as [string, object][] })),
+  );
   expect(doneOf(await runOn(endless, { maxTurns: 3 }))).toMatchObject({ reason: "max-turns", state: { turns: 3 } });
-  const greedy = puppet({ call: Array.from({ length: 20 }, (): [string, object] => ["desk__count", {}]) });
+  const greedy = createModel({ call: Array.from({ length: 20 }, (): [string, object] => ["desk__count", {}]) });
   const done = doneOf(await runOn(greedy, { maxCalls: 10 }));
   expect(done).toMatchObject({ reason: "max-calls", state: { calls: 0 } });
   expect(done.state.pending).toHaveLength(20);
 });
 
 test("a run starts with a server's prompt and the attached resources", async () => {
-  const model = puppet({ say: "tidy" });
+  const model = createModel({ say: "tidy" });
   const host = await deskHost(model, { ask: true });
   const run = host.run({ server: "desk", prompt: "tidy" }, { attach: [{ server: "desk", uri: "desk://drawer" }] });
   const done = doneOf(await runAll(run));
@@ -239,7 +247,7 @@ test("a run starts with a server's prompt and the attached resources", async () 
 });
 
 test("a model finds resources, and reads one after approval", async () => {
-  const model = puppet(
+  const model = createModel(
     { call: [["find_resources", { query: "drawer" }]] },
     { call: [["read_resource", { server: "desk", uri: "desk://drawer" }]] },
     { say: "a pencil" },
@@ -254,7 +262,7 @@ test("a model finds resources, and reads one after approval", async () => {
 });
 
 test("a run waits for a later approval and continues", async () => {
-  const model = puppet({ call: [["desk__weigh", {}]] }, { say: "heavy" });
+  const model = createModel({ call: [["desk__weigh", {}]] }, { say: "heavy" });
   const host = await deskHost(model, { ask: true });
   const events: RunEvent[] = [];
   for await (const event of host.run("weigh it", { answers: { approve: "later" } })) {
@@ -266,7 +274,7 @@ test("a run waits for a later approval and continues", async () => {
 });
 
 test("a run pauses for approval, and continues from its serialized state in another host", async () => {
-  const first = puppet({
+  const first = createModel({
     say: "Both.",
     call: [
       ["desk__count", { to: 1 }],
@@ -282,7 +290,7 @@ test("a run pauses for approval, and continues from its serialized state in anot
   const paused = doneOf(events);
   expect(paused).toMatchObject({ reason: "approval", state: { pending: [{ id: "t1.1" }], calls: 1 } });
 
-  const second = puppet({ say: "Heavy." });
+  const second = createModel({ say: "Heavy." });
   const later = await makeHost({ servers, policy, model: second });
   const state = JSON.parse(JSON.stringify(paused.state));
   const done = doneOf(await runAll(later.run(state, { approvals: "pause", decisions: { "t1.1": true } })));
@@ -304,7 +312,7 @@ test("cancelling a run, or leaving its event loop, aborts its calls", async () =
         });
       }),
   });
-  const waiting = () => puppet({ call: [["slow__wait", {}]] });
+  const waiting = () => createModel({ call: [["slow__wait", {}]] });
   const host = await makeHost({ servers: { slow: inMemory(slow, { eager: true }) }, policy: [{ then: "allow" }] });
   const run = host.run("wait", { model: waiting() });
   for await (const event of run) if (event.type === "tool") run.cancel();
@@ -337,7 +345,7 @@ test("a run without a model is rejected", async () => {
 });
 
 test("a run with history continues the conversation, and consent considers its untrusted content", async () => {
-  const model = puppet(
+  const model = createModel(
     { call: [["desk__count", {}]] },
     { say: "Zero." },
     { call: [["desk__weigh", {}]] },
@@ -364,7 +372,7 @@ test("a run with history continues the conversation, and consent considers its u
 });
 
 test("history from a run that paused at a call marks that call as not made", async () => {
-  const model = puppet({ call: [["desk__weigh", {}]] }, { say: "Hello." });
+  const model = createModel({ call: [["desk__weigh", {}]] }, { say: "Hello." });
   const host = await deskHost(model, { ask: true });
   const { reason, state } = await host.run("weigh", { approvals: "pause" }).result;
   expect(reason).toBe("approval");

@@ -3,7 +3,7 @@ import { createServer } from "portolan/server";
 import type { HostAnswers, HostOptions, SamplingQuestion, SamplingVerdict } from "portolan-host";
 import { echo, type Model, type ModelRequest } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { allow, hello, inMemory, makeHost, raw, textOf } from "./kit.ts";
+import { allow, initializeResult, inMemory, makeHost, rawServer, textOf } from "./kit.ts";
 
 const thinker = createServer({ name: "thinker", version: "1.0.0" }).tool("think", {
   input: {
@@ -152,10 +152,10 @@ test.each([
   "declares the sampling capability only if requests can be answered: with %s",
   async (_, answers, options, isOffered) => {
     let capabilities: unknown;
-    const server = raw((method, params) => {
+    const server = rawServer((method, params) => {
       if (method !== "initialize") return { tools: [] };
       capabilities = params["capabilities"];
-      return hello;
+      return initializeResult;
     });
     const host = await makeHost({ servers: { s: server }, answers, ...options });
     await host.ready();

@@ -2,7 +2,7 @@ import type { JsonObject } from "portolan";
 import { createServer } from "portolan/server";
 import { describeForTrust, display, type HostEvent, type ServerEntry, trustDigest } from "portolan-host";
 import { expect, test } from "vitest";
-import { hello, inMemory, makeHost, puppet, raw, textOf } from "./kit.ts";
+import { createModel, initializeResult, inMemory, makeHost, rawServer, textOf } from "./kit.ts";
 
 /** Reads events until there are `count` warnings; returns their messages. */
 async function warningsOf(events: AsyncIterator<HostEvent>, count: number): Promise<string[]> {
@@ -100,7 +100,7 @@ test("T63: links in a result are not fetched, and its text is labelled as data",
     })
     .tool("delete_everything", { run: () => "gone" });
   const asked: string[] = [];
-  const model = puppet({ call: [["web__page", {}]] }, { call: [["web__delete_everything", {}]] }, { say: "no" });
+  const model = createModel({ call: [["web__page", {}]] }, { call: [["web__delete_everything", {}]] }, { say: "no" });
   const host = await makeHost({
     servers: { web: inMemory(server) },
     policy: [{ then: "allow" }],
@@ -136,8 +136,8 @@ test("T69: endless, circular and oversized lists are truncated with a warning, a
     twice: () => ({ tools: [tool("same", { description: "first" }), tool("same", { description: "second" })] }),
   };
   const server = (list: (params: JsonObject) => JsonObject) =>
-    raw((method, params) => {
-      if (method === "initialize") return hello;
+    rawServer((method, params) => {
+      if (method === "initialize") return initializeResult;
       if (method === "tools/list") return list(params);
       return { content: [{ type: "text", text: "ok" }] };
     });

@@ -3,7 +3,7 @@ import { createServer, live, serveChannel } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import type { HostOptions, ServerEntry, TrustQuestion } from "portolan-host";
 import { expect, test, vi } from "vitest";
-import { inMemory, makeHost, puppet, textOf } from "./kit.ts";
+import { createModel, inMemory, makeHost, textOf } from "./kit.ts";
 
 const hello = createServer({ name: "hello", version: "1.0.0" }, { instructions: "Say hello first." }).tool("hello", {
   description: "Says hello",
@@ -159,7 +159,7 @@ test("stored tools are listed before the server starts, and compared when it sta
 
   const second = await makeHost(options);
   expect(second.catalog.tools.map(({ name }) => name).sort()).toEqual(["extra", "hello"]);
-  const model = puppet({ say: "I see them." });
+  const model = createModel({ say: "I see them." });
   await second.run("look", { model }).result;
   expect(model.asked[0]?.tools?.map(({ name }) => name)).toContain("hello__extra");
   expect(starts).toBe(1);
@@ -183,7 +183,7 @@ test("a tool that is added during a run is offered to the model in the next turn
     servers: { hello: inMemory(server, { trustContent: true }) },
     policy: [{ then: "allow" }],
   });
-  const model = puppet({ call: [["hello__grow", {}]] }, { say: "There is more." });
+  const model = createModel({ call: [["hello__grow", {}]] }, { say: "There is more." });
   expect((await host.run("go", { model }).result).text).toBe("There is more.");
   const names = (turn: number) => model.asked[turn]?.tools?.map(({ name }) => name) ?? [];
   expect(names(0)).not.toContain("hello__later");
@@ -197,7 +197,7 @@ test("tools can be hidden by settings or for one run, and shown again", async ()
     policy: [{ then: "allow" }],
   });
   const shown = async (options = {}) => {
-    const model = puppet({ say: "ok" });
+    const model = createModel({ say: "ok" });
     await host.run("look", { model, ...options }).result;
     return model.asked[0]?.tools?.map(({ name }) => name);
   };

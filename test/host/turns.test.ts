@@ -2,7 +2,7 @@ import { createServer } from "portolan/server";
 import type { ApprovalQuestion, RunEvent, RunState } from "portolan-host";
 import type { Model, ModelEvent } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { allow, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
+import { allow, createModel, greeter, initializeResult, inMemory, makeHost, rawServer } from "./kit.ts";
 
 const asJson = (state: RunState): RunState => JSON.parse(JSON.stringify(state));
 
@@ -30,7 +30,7 @@ test.each([
 });
 
 test("the context limit includes maxTokens for the answer", async () => {
-  const model = puppet({ say: "short" }, { say: "never" });
+  const model = createModel({ say: "short" }, { say: "never" });
   const host = await makeHost({ model });
   const words = "word ".repeat(2_200);
   expect((await host.run(words, { contextTokens: 4_000, maxTokens: 100 }).result).reason).toBe("done");
@@ -48,7 +48,7 @@ test("the notice of a model is the first event of a run", async () => {
 });
 
 test("a model without tool support gets no tools", async () => {
-  const model = puppet({ say: "hello" });
+  const model = createModel({ say: "hello" });
   const withoutTools = { ...model, capabilities: { ...model.capabilities, tools: false } };
   const host = await makeHost({ model: withoutTools, servers: { s: inMemory(greeter()) } });
   await host.run("go").result;
@@ -66,7 +66,7 @@ test("a read-only call starts after an earlier writing call has ended", async ()
   const server = createServer({ name: "s", version: "1.0.0" })
     .tool("read", { annotations: { readOnlyHint: true, openWorldHint: false }, run: act("read") })
     .tool("write", { run: act("write") });
-  const model = puppet({
+  const model = createModel({
     call: [
       ["s__write", {}],
       ["s__read", {}],
@@ -87,7 +87,7 @@ test("a continued run keeps long results and the tools that were found", async (
   const policy = [{ match: "*.long", then: "allow" as const }];
   const options = { approvals: "pause" as const, maxResultChars: 500, contextTokens: 8_000 };
   const host = await makeHost({ servers, policy });
-  const first = puppet(
+  const first = createModel(
     {
       call: [
         ["find_tools", { query: "bake a cake" }],
@@ -100,7 +100,7 @@ test("a continued run keeps long results and the tools that were found", async (
   expect(reason).toBe("approval");
 
   const later = await makeHost({ servers, policy });
-  const second = puppet({ call: [["read_more", { name: "result-1", from: 0 }]] }, { say: "read" });
+  const second = createModel({ call: [["read_more", { name: "result-1", from: 0 }]] }, { say: "read" });
   const decisions = { [state.pending[0]?.id ?? ""]: true };
   await later.run(asJson(state), { ...options, model: second, decisions }).result;
   expect(second.asked[0]?.tools?.map(({ name }) => name)).toEqual(expect.arrayContaining(["many__bake", "read_more"]));
@@ -110,7 +110,7 @@ test("a continued run keeps long results and the tools that were found", async (
 test("read_more returns at most 10000 characters, and reports an unknown name", async () => {
   const server = createServer({ name: "s", version: "1.0.0" }).tool("long", { run: () => "x".repeat(50_000) });
   const read = (input: object): [string, object] => ["read_more", input];
-  const model = puppet(
+  const model = createModel(
     { call: [["s__long", {}]] },
     {
       call: [
@@ -138,17 +138,17 @@ test("resources of an earlier run count as part of the conversation", async () =
     answers: { approve: (question) => asked.push(question) > 0 },
   });
   const attach = [{ server: "data", uri: "data://a" }];
-  const first = await host.run("look", { model: puppet({ say: "I see" }), attach }).result;
-  await host.run("go", { model: puppet({ call: [["s__greet", {}]] }), history: first.state }).result;
+  const first = await host.run("look", { model: createModel({ say: "I see" }), attach }).result;
+  await host.run("go", { model: createModel({ call: [["s__greet", {}]] }), history: first.state }).result;
   expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "data-flow", from: ["data"] }]]);
 });
 
 test("hidden characters in labels and instructions are escaped for the model", async () => {
   const tool = "read\u202e";
   const uri = "note://a\u200b";
-  const server = raw((method) => {
+  const server = rawServer((method) => {
     if (method === "initialize") {
-      return { ...hello, capabilities: { tools: {}, resources: {} }, instructions: "Read\u{e0041} first" };
+      return { ...initializeResult, capabilities: { tools: {}, resources: {} }, instructions: "Read\u{e0041} first" };
     }
     if (method === "tools/list") return { tools: [{ name: tool, inputSchema: { type: "object" } }] };
     if (method === "resources/list") return { resources: [{ uri, name: "a" }] };
@@ -159,7 +159,7 @@ test("hidden characters in labels and instructions are escaped for the model", a
   const host = await makeHost({ servers: { s: server }, policy: allow, answers: { approve: () => true } });
   await host.ready();
   const name = host.catalog.tool("s", tool)?.modelName ?? "";
-  const model = puppet(
+  const model = createModel(
     {
       call: [
         [name, {}],
@@ -180,8 +180,8 @@ test("a schema for the model has escaped hidden characters, limited depth and li
   for (let at = 0; at < 100; at += 1) deep = { type: "object", properties: { a: deep } };
   const properties = { deep, flat: { type: "string", description: "a\u202eb", title: "x".repeat(5_000) } };
   const tools = [{ name: "t", description: "y".repeat(10_000), inputSchema: { type: "object", properties } }];
-  const server = raw((method) => (method === "initialize" ? hello : { tools }));
-  const model = puppet({ say: "ok" });
+  const server = rawServer((method) => (method === "initialize" ? initializeResult : { tools }));
+  const model = createModel({ say: "ok" });
   const host = await makeHost({ servers: { s: server }, model });
   await host.run("go").result;
   const [tool] = model.asked[0]?.tools ?? [];
@@ -194,15 +194,15 @@ test("a schema for the model has escaped hidden characters, limited depth and li
 
 test("toString is an ordinary tool name and call id", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) } });
-  const unknown = puppet({ call: [["toString", {}]] }, { say: "no" });
+  const unknown = createModel({ call: [["toString", {}]] }, { say: "no" });
   await host.run("go", { model: unknown }).result;
   expect(JSON.stringify(unknown.asked[1]?.messages.at(-1))).toContain("There is no tool");
-  const odd = puppet({ raw: [{ type: "tool", id: "toString", name: "s__greet", input: {} }] });
+  const odd = createModel({ raw: [{ type: "tool", id: "toString", name: "s__greet", input: {} }] });
   expect((await host.run("go", { model: odd, approvals: "pause" }).result).reason).toBe("approval");
 });
 
 test("the result of a denied call tells the model not to try again", async () => {
-  const model = puppet({ call: [["s__greet", {}]] }, { say: "no" });
+  const model = createModel({ call: [["s__greet", {}]] }, { say: "no" });
   const host = await makeHost({ servers: { s: inMemory(greeter()) }, model, policy: [{ then: "deny" }] });
   await host.run("go").result;
   expect(JSON.stringify(model.asked[1]?.messages.at(-1))).toContain("Do not try it again unless the user asks for it");
@@ -211,7 +211,7 @@ test("the result of a denied call tells the model not to try again", async () =>
 test("find_tools returns only tools of the run's servers", async () => {
   let many = createServer({ name: "many", version: "1.0.0" });
   for (let at = 0; at < 300; at += 1) many = many.tool(`t${at}`, { description: `Bakes ${at} cakes`, run: () => "" });
-  const model = puppet({ call: [["find_tools", { query: "bakes cakes" }]] }, { say: "ok" });
+  const model = createModel({ call: [["find_tools", { query: "bakes cakes" }]] }, { say: "ok" });
   const host = await makeHost({ servers: { a: inMemory(many), b: inMemory(many) }, model, policy: allow });
   await host.ready();
   await host.run("go", { servers: ["b"], contextTokens: 8_000 }).result;
@@ -222,10 +222,10 @@ test("find_tools returns only tools of the run's servers", async () => {
 
 test("a signal that is aborted before or during a run cancels it", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) } });
-  const early = host.run("go", { model: puppet(), signal: AbortSignal.abort(new Error("too late")) });
+  const early = host.run("go", { model: createModel(), signal: AbortSignal.abort(new Error("too late")) });
   expect(await early.result).toMatchObject({ reason: "cancelled", error: { message: "too late" } });
   const stop = new AbortController();
-  const waiting = puppet(() => {
+  const waiting = createModel(() => {
     stop.abort(new Error("enough"));
     return { say: "on and on" };
   });
@@ -236,7 +236,7 @@ test("a signal that is aborted before or during a run cancels it", async () => {
 test("a run limited to some servers has only their instructions, resources and tools", async () => {
   const server = (word: string) =>
     inMemory(greeter({ instructions: `Use ${word}.` }).resource(`note://${word}`, { name: word, read: () => word }));
-  const model = puppet(
+  const model = createModel(
     {
       call: [
         ["find_resources", { query: "" }],

@@ -13,7 +13,7 @@ import {
 import { createTime } from "portolan-time";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptOf, serveHttp as serveProgram } from "../servers/kit/programs.ts";
-import { makeFolder, makeHost, puppet } from "./kit.ts";
+import { createModel, makeFolder, makeHost } from "./kit.ts";
 
 const departure = new Date(Date.now() + 40 * 24 * 60 * 60_000).toISOString().slice(0, 10);
 
@@ -53,7 +53,7 @@ test("a model plans a vacation with three servers, and the log records each step
   };
 
   let chosen = "";
-  const planner = puppet(
+  const planner = createModel(
     {
       say: "Looking for flights.",
       call: [["travel__search-flights", { from: "Oslo", to: "Lisbon", date: departure }]],
@@ -75,7 +75,7 @@ test("a model plans a vacation with three servers, and the log records each step
     },
     { say: "All set for Lisbon." },
   );
-  const thinker = { ...puppet({ say: "PT000, I think" }), id: "thinker" };
+  const thinker = { ...createModel({ say: "PT000, I think" }), id: "thinker" };
 
   const host = await makeHost({
     activity,
