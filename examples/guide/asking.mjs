@@ -29,8 +29,8 @@ export const createShop = (options = {}) =>
 export const kitchen = createServer({ name: "kitchen", version: "1.0.0" }).tool("set_table", {
   async run(_, ctx) {
     const [isVegan, hasGuests] = await Promise.all([
-      ctx.confirm("vegan", "Is anybody vegan?"),
-      ctx.confirm("guests", "Do guests come?"),
+      ctx.confirm("vegan", "Is anyone vegan?"),
+      ctx.confirm("guests", "Will guests come?"),
     ]);
     return JSON.stringify({ isVegan, hasGuests });
   },

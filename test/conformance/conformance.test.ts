@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { root, run } from "../examples/example.ts";
 import { freePort } from "../kit/free-port.ts";
 import {
-  beyond,
   type Check,
   deviationOf,
   exceptions,
@@ -14,10 +13,11 @@ import {
   judgeAuthority,
   judgeClient,
   judgeServer,
-  listBeyond,
   listScenarios,
+  listUnversioned,
   startServer,
   suiteNode,
+  unversioned,
   type Verdict,
 } from "./suite.mjs";
 
@@ -64,10 +64,10 @@ describe.each(Object.keys(expected))("%s", (revision) => {
 
 describe("scenarios that belong to no revision", () => {
   test("are all listed in unversioned.json", async () => {
-    expect(await listBeyond()).toEqual(beyond);
+    expect(await listUnversioned()).toEqual(unversioned);
   });
 
-  test.each(beyond.extensions)("the client passes %s", async (scenario) => {
+  test.each(unversioned.extensions)("the client passes %s", async (scenario) => {
     const verdict = await judgeClient(scenario, "extensions");
     expect(verdict).toMatchObject({ passed: true, why: "", printed: expect.stringContaining(ours) });
   });
@@ -77,7 +77,7 @@ describe("scenarios that belong to no revision", () => {
     onTestFinished(authority.close);
     const verdicts = await judgeAuthority(authority.url);
     expect(Object.fromEntries(verdicts)).toEqual(
-      Object.fromEntries(beyond.authority.map((scenario) => [scenario, { passed: true, why: "" }])),
+      Object.fromEntries(unversioned.authority.map((scenario) => [scenario, { passed: true, why: "" }])),
     );
   });
 });

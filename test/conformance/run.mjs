@@ -11,7 +11,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual, parseArgs } from "node:util";
 import {
-  beyond,
   deviationOf,
   exceptions,
   expected,
@@ -20,6 +19,7 @@ import {
   judgeServer,
   listScenarios,
   startServer,
+  unversioned,
 } from "./suite.mjs";
 
 /** @typedef {import("./suite.d.mts").Side} Side */
@@ -43,7 +43,7 @@ if (theirServer === undefined && theirClient === undefined) {
   const server = await startServer();
   await judgeAll("server", (revision) => judgeServer(server.url, revision), exceptions.server).finally(server.close);
   await judgeAll("client", (revision) => judgeClients(revision), exceptions.client);
-  if (only === undefined) await judgeBeyond();
+  if (only === undefined) await judgeUnversioned();
 }
 process.exitCode = deviations === 0 ? 0 : 1;
 if (hasPeer) {
@@ -91,12 +91,12 @@ function report(revision, side, scenarios, verdicts, known = {}, implementation 
 }
 
 /** Runs the scenarios that belong to no revision. */
-async function judgeBeyond() {
+async function judgeUnversioned() {
   const clients = new Map();
-  for (const scenario of beyond.extensions) clients.set(scenario, await judgeClient(scenario, "extensions"));
-  report("extensions", "client", beyond.extensions, clients);
+  for (const scenario of unversioned.extensions) clients.set(scenario, await judgeClient(scenario, "extensions"));
+  report("extensions", "client", unversioned.extensions, clients);
   const authority = await startServer(fileURLToPath(new URL("authority.mjs", import.meta.url)));
-  report("any", "authority", beyond.authority, await judgeAuthority(authority.url).finally(authority.close));
+  report("any", "authority", unversioned.authority, await judgeAuthority(authority.url).finally(authority.close));
 }
 
 /**

@@ -20,7 +20,7 @@ export type Expected = { [revision: string]: { [side in Side]: string[] } };
 export type Exceptions = { [side in Side]: { [scenario: string]: string } };
 
 /** Scenarios that belong to no revision: of authorization extensions, and for authorization servers. */
-export interface Beyond {
+export interface Unversioned {
   extensions: string[];
   authority: string[];
 }
@@ -29,13 +29,13 @@ export interface Beyond {
 export const suiteNode: string;
 export const expected: Expected;
 export const exceptions: Exceptions;
-export const beyond: Beyond;
+export const unversioned: Unversioned;
 
 /** Returns the scenarios of the suite by revision; those of extensions belong to none. */
 export function listScenarios(): Promise<Expected>;
 
 /** Returns the scenarios of the suite that belong to no revision. */
-export function listBeyond(): Promise<Beyond>;
+export function listUnversioned(): Promise<Unversioned>;
 
 /** Returns the verdicts on a running authorization server with the client "conformance", by scenario. */
 export function judgeAuthority(issuer: string): Promise<Map<string, Verdict>>;

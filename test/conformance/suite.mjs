@@ -28,8 +28,8 @@ export const expected = JSON.parse(readFileSync(join(here, "scenarios.json"), "u
 /** @type {import("./suite.d.mts").Exceptions} */
 export const exceptions = JSON.parse(readFileSync(join(here, "exceptions.json"), "utf8"));
 
-/** @type {import("./suite.d.mts").Beyond} */
-export const beyond = JSON.parse(readFileSync(join(here, "unversioned.json"), "utf8"));
+/** @type {import("./suite.d.mts").Unversioned} */
+export const unversioned = JSON.parse(readFileSync(join(here, "unversioned.json"), "utf8"));
 
 /** @type {typeof import("./suite.d.mts").listScenarios} */
 export async function listScenarios() {
@@ -48,8 +48,8 @@ export async function listScenarios() {
   return listed;
 }
 
-/** @type {typeof import("./suite.d.mts").listBeyond} */
-export async function listBeyond() {
+/** @type {typeof import("./suite.d.mts").listUnversioned} */
+export async function listUnversioned() {
   const { output } = await runSuite(["list", "--client"]);
   const { output: authority } = await runSuite(["list", "--authorization"]);
   return {

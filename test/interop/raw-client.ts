@@ -1,6 +1,6 @@
 import type { Channel, JsonObject, Message, RequestId, RpcNotification, RpcRequest } from "portolan";
 
-/** How a raw client identifies itself and answers questions. */
+/** Identity and answers of a raw client. */
 export interface RawClientOptions {
   /** The client's name; no message for another client may reach it. */
   name: string;

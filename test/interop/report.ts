@@ -19,7 +19,7 @@ export interface Report<C> {
 
 export interface ReportOptions<C> {
   readonly heading: string;
-  /** Whether the peers are clients or servers. */
+  /** The role of the peers: client or server. */
   readonly side: Way["side"];
   readonly columns: readonly C[];
   readonly features: readonly string[];

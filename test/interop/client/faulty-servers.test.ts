@@ -21,7 +21,7 @@ interface Output {
   readonly stderr: string[];
 }
 
-function odd(name: string, ...args: string[]): CommandTarget {
+function faulty(name: string, ...args: string[]): CommandTarget {
   const script = fileURLToPath(new URL(`./faulty/${name}.mjs`, import.meta.url));
   return { command: process.execPath, args: ["--import", tap.module("stdio"), script, ...args] };
 }
@@ -57,14 +57,14 @@ const handshake = "server/discover initialize notifications/initialized";
 
 describe("the probe", () => {
   test("without an answer is followed by initialize after the timeout", async () => {
-    const client = await open(odd("silent-to-probe"), shortProbe);
+    const client = await open(faulty("silent-to-probe"), shortProbe);
     expect(client.server).toMatchObject({ era: "stateful", version: "2025-11-25", info: { name: "odd" } });
     expect(await sentTo(client)).toBe(handshake);
   });
 
   test("that makes the server exit is followed by a restart and initialize", async () => {
     const output: Output = { errors: [], stderr: [] };
-    const client = await open(odd("exits-on-probe"), {}, output);
+    const client = await open(faulty("exits-on-probe"), {}, output);
     expect(client.server.era).toBe("stateful");
     expect(await sentTo(client)).toBe("initialize notifications/initialized");
     expect(new Set(pidsIn(output)).size).toBe(2);
@@ -73,7 +73,7 @@ describe("the probe", () => {
   test.each(["result-then-refusal", "refusal-then-result", "result-then-silence"])(
     "with a late result makes a server stateless that does not accept initialize: %s",
     async (order) => {
-      const client = await open(odd("late-to-probe", order), shortProbe);
+      const client = await open(faulty("late-to-probe", order), shortProbe);
       expect(client.server).toMatchObject({ era: "stateless", version: "2026-07-28", info: { name: "odd" } });
       expect(await sentTo(client)).toBe("server/discover initialize");
     },
@@ -82,14 +82,14 @@ describe("the probe", () => {
   test.each(["error-then-welcome", "result-then-welcome"])(
     "with a late answer does not change an accepted initialize: %s",
     async (order) => {
-      const client = await open(odd("late-to-probe", order), shortProbe);
+      const client = await open(faulty("late-to-probe", order), shortProbe);
       expect(client.server).toMatchObject({ era: "stateful", version: "2025-11-25" });
       expect(await sentTo(client)).toBe(handshake);
     },
   );
 
   test("with a late error leaves the refusal of initialize as the reason", async () => {
-    const reason = await refusalOf(odd("late-to-probe", "error-then-refusal"), shortProbe);
+    const reason = await refusalOf(faulty("late-to-probe", "error-then-refusal"), shortProbe);
     expect(reason.message).toContain("Only stateless");
   });
 
@@ -107,7 +107,7 @@ describe("the probe", () => {
     "neither result nor error",
     "the response to another request",
   ])("with an invalid answer is followed by initialize: %s", async (nonsense) => {
-    const client = await open(odd("nonsense-to-probe", nonsense), shortProbe);
+    const client = await open(faulty("nonsense-to-probe", nonsense), shortProbe);
     expect(client.server).toMatchObject({ era: "stateful", version: "2025-11-25" });
     expect(await sentTo(client)).toBe(handshake);
   });
@@ -115,54 +115,54 @@ describe("the probe", () => {
 
 describe("versions", () => {
   test("initialize is used for a server that refuses the probe's version and offers stateful ones", async () => {
-    const client = await open(odd("picky", "2099-01-01", "2025-03-26", "2025-06-18"));
+    const client = await open(faulty("picky", "2099-01-01", "2025-03-26", "2025-06-18"));
     expect(client.server).toMatchObject({ era: "stateful", version: "2025-06-18" });
   });
 
   test("initialize is used for a server that refuses a version and offers the same one", async () => {
-    const client = await open(odd("picky", "2026-07-28", "2025-11-25"));
+    const client = await open(faulty("picky", "2026-07-28", "2025-11-25"));
     expect(client.server).toMatchObject({ era: "stateful", version: "2025-11-25" });
     expect(await sentTo(client)).toBe(handshake);
   });
 
   test("initialize has the newest of the stateful versions that the server offers", async () => {
-    const client = await open(odd("picky", "2024-11-05", "2025-03-26"));
+    const client = await open(faulty("picky", "2024-11-05", "2025-03-26"));
     expect(client.server).toMatchObject({ era: "stateful", version: "2025-03-26" });
   });
 
   test("connect fails for a server that offers only unknown versions", async () => {
-    const reason = await refusalOf(odd("picky", "2099-01-01", "2098-01-01"));
+    const reason = await refusalOf(faulty("picky", "2099-01-01", "2098-01-01"));
     expect(reason).toMatchObject({ code: "version-mismatch", message: expect.stringContaining("2099-01-01") });
   });
 
   test("the client uses the older version that the server chooses in initialize", async () => {
-    const client = await open(odd("other-version", "2024-11-05"));
+    const client = await open(faulty("other-version", "2024-11-05"));
     expect(client.server).toMatchObject({ era: "stateful", version: "2024-11-05" });
   });
 
   test("connect fails and names the version when the server chooses an unknown one", async () => {
-    const reason = await refusalOf(odd("other-version", "2019-01-01"));
+    const reason = await refusalOf(faulty("other-version", "2019-01-01"));
     expect(reason).toMatchObject({ code: "version-mismatch", message: expect.stringContaining("2019-01-01") });
   });
 
   test("connect with a fixed version uses it or fails", async () => {
-    const reason = await refusalOf(odd("other-version", "2024-11-05"), { era: "2025-06-18" });
+    const reason = await refusalOf(faulty("other-version", "2024-11-05"), { era: "2025-06-18" });
     expect(reason).toMatchObject({ code: "version-mismatch" });
     expect(reason.message).toContain("2024-11-05");
     expect(reason.message).toContain("2025-06-18");
-    const client = await open(odd("other-version", "2024-11-05"), { era: "2024-11-05" });
+    const client = await open(faulty("other-version", "2024-11-05"), { era: "2024-11-05" });
     expect(await sentTo(client)).toBe("initialize notifications/initialized");
   });
 
   test("connect with a fixed era fails for a server of the other era", async () => {
-    const reason = await refusalOf(odd("nonsense-to-probe", "method not found"), { era: "stateless" });
+    const reason = await refusalOf(faulty("nonsense-to-probe", "method not found"), { era: "stateless" });
     expect(reason).toMatchObject({ code: "version-mismatch", message: expect.stringContaining("stateless") });
   });
 });
 
 describe("connect fails", () => {
   test("with the error of a server that refuses initialize", async () => {
-    const reason = await refusalOf(odd("refuses-everybody"));
+    const reason = await refusalOf(faulty("refuses-everybody"));
     expect(reason).toBeInstanceOf(RpcError);
     expect(reason).toMatchObject({ code: -32000, data: { since: "2020" } });
     expect(reason.message).toContain("The license has expired");
@@ -171,13 +171,13 @@ describe("connect fails", () => {
   test.each(["auto", "stateless", "stateful", "2025-06-18"])(
     "with a timeout for a server that never answers: %s",
     async (era) => {
-      const reason = await refusalOf(odd("mute"), { era, probeMs: 100, connectMs: 600 });
+      const reason = await refusalOf(faulty("mute"), { era, probeMs: 100, connectMs: 600 });
       expect(reason).toMatchObject({ name: "TimeoutError", code: "timeout" });
     },
   );
 
   test("with the exit code and stderr of a server that exits at start", async () => {
-    const reason = await refusalOf(odd("dies-at-start"));
+    const reason = await refusalOf(faulty("dies-at-start"));
     expect(reason).toMatchObject({ code: "connection-closed" });
     expect(reason.message).toContain("code 3");
     expect(reason.message).toContain("DATABASE_URL is not set");
@@ -190,7 +190,7 @@ describe("connect fails", () => {
 
   test("with AbortError when its signal aborts", async () => {
     const controller = new AbortController();
-    const target = { ...odd("mute"), onStderr: () => controller.abort(new Error("enough")) };
+    const target = { ...faulty("mute"), onStderr: () => controller.abort(new Error("enough")) };
     const attempt = connect(target, { signal: controller.signal });
     await expect(attempt).rejects.toMatchObject({ name: "AbortError", cause: { message: "enough" } });
   });
@@ -199,19 +199,19 @@ describe("connect fails", () => {
 describe("servers with faults", () => {
   test("lines on standard output that are not messages are reported and ignored", async () => {
     const output: Output = { errors: [], stderr: [] };
-    const client = await open(odd("banner"), shortProbe, output);
+    const client = await open(faulty("banner"), shortProbe, output);
     expect(await sentTo(client)).toBe(handshake);
     expect(output.errors).toHaveLength(3);
   });
 
   test("requests before the initialize result are answered; unknown and duplicate responses are ignored", async () => {
-    const client = await open(odd("chatty"), shortProbe);
+    const client = await open(faulty("chatty"), shortProbe);
     expect(textOf(await client.callTool("anything"))).toBe('"early" ok, 0 -32601');
     expect(textOf(await client.callTool("anything"))).toBe('"early" ok, 0 -32601');
   });
 
   test("calls fail with the exit code when the server exits, and closed has the stderr output", async () => {
-    const client = await open(odd("leaves-during-call"), shortProbe);
+    const client = await open(faulty("leaves-during-call"), shortProbe);
     const calls = [client.callTool("anything"), client.callTool("anything else")];
     for (const call of calls) {
       await expect(call).rejects.toMatchObject({ code: "connection-closed", requestMayHaveRun: true });
@@ -222,7 +222,7 @@ describe("servers with faults", () => {
   });
 
   test("completion needs no capability on 2024-11-05, which has none", async () => {
-    const client = await open(odd("other-version", "2024-11-05"));
+    const client = await open(faulty("other-version", "2024-11-05"));
     const completing = client.complete({ type: "ref/prompt", name: "greet" }, { name: "name", value: "a" });
     await expect(completing).resolves.toEqual({ values: ["Ada"] });
   });
@@ -231,7 +231,7 @@ describe("servers with faults", () => {
 describe("the verdict store", () => {
   test("keeps the era of a server, so that it is not probed again", async () => {
     const { kv: verdicts } = createMemoryStorage();
-    const target = odd("nonsense-to-probe", "method not found");
+    const target = faulty("nonsense-to-probe", "method not found");
     expect(await sentTo(await open(target, { verdicts }))).toBe(handshake);
     expect(await sentTo(await open(target, { verdicts }))).toBe("initialize notifications/initialized");
   });
@@ -239,7 +239,7 @@ describe("the verdict store", () => {
   test("keeps nothing for a server that did not answer the probe", async () => {
     const { kv: verdicts } = createMemoryStorage();
     for (let times = 0; times < 2; times += 1) {
-      const client = await open(odd("silent-to-probe"), { ...shortProbe, verdicts });
+      const client = await open(faulty("silent-to-probe"), { ...shortProbe, verdicts });
       expect(await sentTo(client)).toBe(handshake);
     }
   });
@@ -247,9 +247,9 @@ describe("the verdict store", () => {
   test("replaces an era that turns out to be wrong", async () => {
     const { kv: verdicts } = createMemoryStorage();
     const options = { verdicts, verdictKey: "the server" };
-    await open(odd("nonsense-to-probe", "method not found"), options);
+    await open(faulty("nonsense-to-probe", "method not found"), options);
     for (const sent of ["initialize server/discover", ""]) {
-      const client = await open(odd("stateless-only"), options);
+      const client = await open(faulty("stateless-only"), options);
       expect(client.server.era).toBe("stateless");
       expect(await sentTo(client)).toBe(sent);
     }
@@ -258,7 +258,7 @@ describe("the verdict store", () => {
 
 describe.each(["2025-11-25", "2026-07-28"])("progress and the result in one chunk, %s", (era) => {
   test.each([10, 10_000])("%i notifications are delivered in order, then the result", async (steps) => {
-    const client = await open(odd("one-chunk"), { era });
+    const client = await open(faulty("one-chunk"), { era });
     const seen: number[] = [];
     const onProgress = ({ progress }: Progress) => seen.push(progress);
     const result = await client.callTool("anything", { steps }, { onProgress });
