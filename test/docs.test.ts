@@ -10,20 +10,17 @@ const highs = [4, 6, 5, 3, 2, 1];
 const documents = listFiles(".md");
 const sources = documents.flatMap((path) => fencesOf(read(path)).flatMap(({ source }) => source ?? []));
 
-test("the guides are among the documents", () => {
+test("finds the README and the guides", () => {
   expect(documents).toEqual(
     expect.arrayContaining(["README.md", "docs/server.md", "docs/asking.md", "docs/transports.md"]),
   );
 });
 
-test.each(documents)(
-  "%s quotes files that exist as they are, names real commands and links to what is there",
-  (path) => {
-    expect(problemsOf(path, read(path))).toEqual([]);
-  },
-);
+test.each(documents)("%s quotes examples word for word, and its commands and links exist", (path) => {
+  expect(problemsOf(path, read(path))).toEqual([]);
+});
 
-test("whatever is quoted is run by a test", () => {
+test("a test runs every quoted example", () => {
   const tests = listFiles(".test.ts")
     .filter((path) => path.startsWith("test/"))
     .map(read)
@@ -36,7 +33,7 @@ test("whatever is quoted is run by a test", () => {
   expect(files.filter((file) => !isRun(file))).toEqual([]);
 });
 
-test("whatever is written for the guides is quoted", () => {
+test("a document quotes every region of examples/guide", () => {
   const written = listFiles(".mjs")
     .filter((path) => path.startsWith("examples/guide/"))
     .flatMap((path) => {
@@ -48,44 +45,44 @@ test("whatever is written for the guides is quoted", () => {
   expect(written.filter((source) => !isQuoted(source))).toEqual([]);
 });
 
-describe("a document fails with", () => {
+describe("reports a problem for a document with", () => {
   const fence = (language: string, content: string, before = "") =>
     `${before}\n\`\`\`${language}\n${content}\n\`\`\`\n`;
   const comment = `<!-- ${hello} -->`;
 
   test.each([
-    ["code from nowhere", fence("js", "run();"), "README.md:3: no comment names the file that this comes from"],
-    ["code that differs", fence("js", "run();", comment), "README.md:3: not what examples/hello/server.mjs says"],
-    ["a lost file", fence("ts", "x", "<!-- examples/none.mjs -->"), "README.md:3: there is no examples/none.mjs"],
+    ["code without a source", fence("js", "run();"), "README.md:3: no comment names the source file of this code"],
+    ["code that differs", fence("js", "run();", comment), "README.md:3: differs from examples/hello/server.mjs"],
+    ["a missing file", fence("ts", "x", "<!-- examples/none.mjs -->"), "README.md:3: there is no examples/none.mjs"],
     [
-      "a lost region",
+      "a missing region",
       fence("js", "x", "<!-- examples/guide/tools.mjs#none -->"),
       "README.md:3: there is no examples/guide/tools.mjs#none",
     ],
-    ["no language", fence("", "npm start"), 'README.md:3: a fence in ""'],
-    ["another language", fence("bash", "npm start"), 'README.md:3: a fence in "bash"'],
+    ["a fence without a language", fence("", "npm start"), 'README.md:3: unknown fence language ""'],
+    ["an unknown language", fence("bash", "npm start"), 'README.md:3: unknown fence language "bash"'],
     [
       "an unknown script",
       fence("sh", "npm start\nnpm run none"),
-      "README.md:3: no command of this project: npm run none",
+      "README.md:3: not a command of this project: npm run none",
     ],
     [
-      "a lost program",
+      "a missing program",
       fence("sh", "node examples/none.mjs"),
-      "README.md:3: no command of this project: node examples/none.mjs",
+      "README.md:3: not a command of this project: node examples/none.mjs",
     ],
     [
-      "a command behind another",
+      "two commands in one line",
       fence("sh", "npm test; true"),
-      "README.md:3: no command of this project: npm test; true",
+      "README.md:3: not a command of this project: npm test; true",
     ],
-    ["a lost link", "See [the guide](docs/none.md#top).", "README.md: there is no docs/none.md"],
+    ["a broken link", "See [the guide](docs/none.md#top).", "README.md: there is no docs/none.md"],
   ])("%s", (_, text, problem) => {
     expect(problemsOf("README.md", text)).toEqual([problem]);
   });
 });
 
-test("a document may quote, start what there is, link and show text", () => {
+test("accepts exact quotes, existing commands, working links and plain text", () => {
   const text = [
     "<!-- examples/hello/server.mjs -->",
     `\`\`\`js\n${read("examples/hello/server.mjs")}\`\`\``,
@@ -97,7 +94,7 @@ test("a document may quote, start what there is, link and show text", () => {
 });
 
 describe.each(revisions)("the server of README.md on %s", (revision) => {
-  test("forecasts three days unless told otherwise", async () => {
+  test("forecasts three days by default", async () => {
     const peer = await start(hello, { revision });
     const { result } = await peer.callTool("forecast", { city: "Oslo" });
     const value = { city: "Oslo", highs: highs.slice(0, 3) };
@@ -105,7 +102,7 @@ describe.each(revisions)("the server of README.md on %s", (revision) => {
     expect(result.structuredContent).toEqual(revision < "2025-06-18" ? undefined : value);
   });
 
-  test("says what is missing where the user cannot be asked", async () => {
+  test("names the missing capability of a client that cannot ask the user", async () => {
     const peer = await start(hello, { revision });
     const { error } = await peer.callTool("forecast", { city: "Oslo", days: 6 });
     expect(error).toEqual({
@@ -119,7 +116,7 @@ describe.each(revisions)("the server of README.md on %s", (revision) => {
 });
 
 test.each(askingRevisions)(
-  "the server of README.md on %s asks before it forecasts six days, and takes a no",
+  "the server of README.md on %s asks before it forecasts six days, and accepts a no",
   async (revision) => {
     const answers = [accept({})(), decline()];
     const peer = await start(hello, {

@@ -28,22 +28,22 @@ describe("the published package", () => {
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("has the shape that publint asks for", () => {
+  test("passes publint", () => {
     expect(run(bin("publint"), ["run", tarball, "--strict"], root)).toMatchObject({ status: 0 });
   });
 
-  test("has types that resolve for modern and older settings of an ES module", () => {
+  test("has types that resolve for ES modules", () => {
     const { status, output } = run(bin("attw"), [tarball, "--profile", "esm-only", "--no-emoji"], root);
     expect({ status, output }).toMatchObject({ status: 0 });
   });
 
-  test("holds no tests and no sources", () => {
+  test("contains no tests and no sources", () => {
     const { output } = run("tar", ["-tzf", tarball], root);
     expect(output).toContain("package/dist/server/index.js");
     expect(output.split("\n").filter((file) => /\.test\.|\/src\//.test(file))).toEqual([]);
   });
 
-  test("installs alone, and every entry can be imported by plain node", () => {
+  test("installs on its own, and Node imports every entry", () => {
     const user = join(folder, "user");
     mkdirSync(user);
     writeFileSync(join(user, "package.json"), JSON.stringify({ type: "module" }));
@@ -62,7 +62,7 @@ describe("the published package", () => {
   });
 });
 
-test("nothing is written that nobody uses", () => {
+test("the project has no unused files, exports or dependencies", () => {
   const { status, output } = run(bin("knip"), ["--no-progress"], root);
   expect({ status, output }).toEqual({ status: 0, output: expect.any(String) });
 });
@@ -73,7 +73,7 @@ test("lock files name no registry host", () => {
   }
 });
 
-test("npm test runs on the node that the user has", () => {
+test("npm runs scripts with the same Node that started it", () => {
   const { output } = run("npm", ["exec", "--offline", "--", "node", "-p", "process.execPath"], root);
   expect(output.trim().split("\n").at(-1)).toBe(process.execPath);
 });

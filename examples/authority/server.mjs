@@ -1,6 +1,7 @@
 // @ts-check
-// A server that people log in to, with its own authorization server: node examples/authority/server.mjs 4000
-// Try the user "ada" with the password "lovelace".
+// A server with sign-in, and its own authorization server in the same process.
+// Run: node examples/authority/server.mjs 4000
+// Sign in as "ada" with the password "lovelace".
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -11,7 +12,7 @@ import { serveHttp } from "portolan/server/http";
 import { createAuthority, hashPassword, usersIn } from "portolan-authority";
 import { z } from "zod";
 
-/** @type {Map<string, string[]>} */
+/** @type {Map<string, string[]>} the notes of each person, by the subject of their token */
 const notes = new Map();
 const noteServer = createServer({ name: "notes", version: "1.0.0" })
   .tool("list", { run: (_, { principal }) => (notes.get(principal.subject ?? "") ?? []).join("\n") || "No notes yet" })
@@ -19,7 +20,8 @@ const noteServer = createServer({ name: "notes", version: "1.0.0" })
     input: z.object({ text: z.string().max(1000) }),
     run({ text }, { principal }) {
       const subject = principal.subject ?? "";
-      notes.set(subject, [...(notes.get(subject) ?? []), text]);
+      // At most 100 notes per person: the oldest is dropped.
+      notes.set(subject, [...(notes.get(subject) ?? []), text].slice(-100));
       return `Noted for ${subject}`;
     },
   });
@@ -30,7 +32,7 @@ const resource = `${origin}/mcp`;
 
 const users = join(mkdtempSync(join(tmpdir(), "notes-")), "users.json");
 const ada = { name: "ada", displayName: "Ada Lovelace", password: await hashPassword("lovelace") };
-writeFileSync(users, JSON.stringify({ users: [ada] }));
+writeFileSync(users, JSON.stringify({ users: [ada] }), { mode: 0o600 });
 
 const authority = await createAuthority({
   issuer: origin,

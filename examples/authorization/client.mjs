@@ -1,6 +1,6 @@
 // @ts-check
-// A program on somebody's machine that uses the protected notes: a browser opens, the person signs in, and it goes on.
-//   node examples/authorization/client.mjs http://localhost:4001/mcp
+// A terminal program that uses the protected notes: it opens a browser, waits for the sign-in, then calls two tools.
+// Run: node examples/authorization/client.mjs http://localhost:4001/mcp
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileStore, loopback, oauth, paste } from "portolan/auth/client";
@@ -10,9 +10,9 @@ const url = process.argv[2] ?? "http://localhost:4001/mcp";
 
 const auth = oauth({
   clientName: "Notes in the terminal",
-  // It will write too, so the person is asked once and not again at the first note.
+  // Both scopes are requested at sign-in; without this the first note would ask for consent a second time.
   scopes: ["notes:read", "notes:write"],
-  // Without a browser on this machine: PASTE=1, then sign in anywhere and paste the address that comes back.
+  // No browser on this machine? Set PASTE=1, sign in on any device, and paste the address it is redirected to.
   redirect: process.env["PASTE"] ? paste() : loopback(),
   store: fileStore(process.env["CREDENTIALS"] ?? join(homedir(), ".portolan-example/credentials.json")),
 });

@@ -1,6 +1,7 @@
 // @ts-check
-// Notes that everybody has for themselves. People sign in with Acme; tokens for this server come from its own authority.
-//   node examples/authorization/server.mjs 4001
+// A server with private notes for each person. People sign in at Acme (upstream.mjs); this server's own authority
+// issues the tokens.
+// Run: node examples/authorization/server.mjs 4001
 import { createServer as createHttpServer } from "node:http";
 import { protect } from "portolan/auth/server";
 import { createServer } from "portolan/server";
@@ -13,22 +14,23 @@ const acme = process.argv[3] ?? "http://localhost:4000";
 const issuer = `http://localhost:${port}`;
 const resource = `${issuer}/mcp`;
 
-/** @type {Map<string, string[]>} by the subject of the token */
+/** @type {Map<string, string[]>} the notes of each person, by the subject of their token */
 const notesOf = new Map();
 
 const notes = createServer({ name: "notes", version: "0.1.0" })
   .tool("add", {
-    description: "Write a note down",
-    input: z.object({ text: z.string().min(1) }),
+    description: "Adds a note",
+    input: z.object({ text: z.string().min(1).max(1000) }),
     run({ text }, { principal }) {
       const { subject = "" } = principal;
-      const mine = [...(notesOf.get(subject) ?? []), text];
+      // At most 100 notes per person: the oldest is dropped.
+      const mine = [...(notesOf.get(subject) ?? []), text].slice(-100);
       notesOf.set(subject, mine);
       return `You have ${mine.length} note${mine.length === 1 ? "" : "s"}`;
     },
   })
   .tool("list", {
-    description: "All your notes",
+    description: "Lists all your notes",
     annotations: { readOnlyHint: true },
     run: (_, { principal }) => (notesOf.get(principal.subject ?? "") ?? []).join("\n") || "You have no notes",
   });

@@ -1,7 +1,7 @@
 // @ts-check
-// The company where people have their accounts. It knows one application, "notes", and nothing of MCP.
-//   node examples/authorization/upstream.mjs 4000
-// There is one account: "ada", with the password "lovelace".
+// The identity provider where people have their accounts. It has one client application, "notes", and no MCP server.
+// Run: node examples/authorization/upstream.mjs 4000
+// It has one account: "ada" with the password "lovelace".
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";

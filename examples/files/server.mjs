@@ -1,5 +1,5 @@
 // @ts-check
-// A folder as resources: list, read, follow and write its files.
+// Serves a folder as resources: clients list, read and subscribe to its files, and a tool writes them.
 // Run: node examples/files/server.mjs <folder>
 import { isUtf8 } from "node:buffer";
 import { existsSync, realpathSync, watch } from "node:fs";
@@ -13,7 +13,7 @@ import { z } from "zod";
 export default function createFilesServer(folder = ".") {
   const root = realpathSync(folder);
   /** @type {(() => void)[]} */
-  let stopFollowing = [];
+  let stopWatching = [];
 
   const server = createServer({ name: "files", version: "1.0.0" }, { instructions: `The files below ${root}.` })
     .template(`${pathToFileURL(root)}/{+path}`, {
@@ -23,10 +23,10 @@ export default function createFilesServer(folder = ".") {
           .map((entry) => ({ entry, path: relative(root, join(entry.parentPath, entry.name)) }))
           .filter(({ path }) => isVisible(path));
         const folders = entries.filter(({ entry }) => entry.isDirectory()).map(({ path }) => path);
-        // Whoever has seen the list is told when files come or go.
-        for (const stop of stopFollowing) stop();
-        stopFollowing = ["", ...folders].map((path) =>
-          follow(join(root, path), (event, name) => {
+        // Clients that have seen the list are notified when files are added or removed.
+        for (const stop of stopWatching) stop();
+        stopWatching = ["", ...folders].map((path) =>
+          watchFolder(join(root, path), (event, name) => {
             if (event === "rename" && isVisible(name)) server.publish("resources/list_changed", {});
           }),
         );
@@ -42,12 +42,12 @@ export default function createFilesServer(folder = ".") {
       watch(uri, changed) {
         const file = findInside(root, fileURLToPath(uri));
         if (!file) throw new Error(`${uri} is outside the folder`);
-        // The folder is watched, not the file: whoever saves by renaming puts a new file in its place.
-        return follow(dirname(file), (_, name) => name === basename(file) && changed());
+        // Watch the folder, not the file: editors that save by renaming replace the file, and end a watch on it.
+        return watchFolder(dirname(file), (_, name) => name === basename(file) && changed());
       },
     })
     .tool("write_file", {
-      description: "Writes a text file; the user is asked before one is replaced",
+      description: "Writes a text file; asks the user before it replaces one",
       input: z.object({ path: z.string().describe("Relative to the folder"), text: z.string() }),
       output: z.object({ uri: z.string(), bytes: z.number(), replaced: z.boolean() }),
       annotations: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
@@ -62,7 +62,7 @@ export default function createFilesServer(folder = ".") {
           const isWanted = await ctx.confirm("replace", `Replace ${path} (${old.size} bytes) by ${bytes} bytes?`);
           if (!isWanted) return ctx.cancelled(`${path} stays as it is.`);
         }
-        // Written beside its place and moved there: readers see the old file or the new one, never half of it.
+        // Write a draft, then rename it: readers see the old file or the new one, never half of it.
         await mkdir(dirname(file), { recursive: true });
         const draft = join(dirname(file), `.${crypto.randomUUID()}`);
         const written = writeFile(draft, text, { flag: "wx", mode: old?.mode ?? 0o666 });
@@ -75,24 +75,24 @@ export default function createFilesServer(folder = ".") {
 
 const statOf = (/** @type {string} */ file) => stat(file).catch(() => undefined);
 
-function follow(/** @type {string} */ folder, /** @type {(event: string, name: string) => void} */ hear) {
-  const watcher = watch(folder, { persistent: false }, (event, name) => hear(event, String(name)));
+function watchFolder(/** @type {string} */ folder, /** @type {(event: string, name: string) => void} */ onChange) {
+  const watcher = watch(folder, { persistent: false }, (event, name) => onChange(event, String(name)));
   watcher.on("error", () => watcher.close());
   return () => watcher.close();
 }
 
-/** The real path of a visible file below the root, there already or not; undefined for everything else. */
+/** Returns the real path of a visible file below the root, existing or new; undefined for any other path. */
 function findInside(/** @type {string} */ root, /** @type {string} */ path) {
-  const file = followLinks(resolve(root, path));
+  const file = resolveLinks(resolve(root, path));
   return isVisible(relative(root, file)) ? file : undefined;
 }
 
-/** @returns {string} the real path, as far as there is one */
-function followLinks(/** @type {string} */ path) {
-  return existsSync(path) ? realpathSync(path) : join(followLinks(dirname(path)), basename(path));
+/** @returns {string} the path with symbolic links resolved in the part that exists */
+function resolveLinks(/** @type {string} */ path) {
+  return existsSync(path) ? realpathSync(path) : join(resolveLinks(dirname(path)), basename(path));
 }
 
-/** No name begins with a dot: neither hidden files nor the ".." that leads outside. */
+/** Tells whether no name in a path begins with a dot; this excludes hidden files and the ".." that leads outside. */
 function isVisible(/** @type {string} */ path) {
   return path !== "" && !isAbsolute(path) && !path.split(sep).some((name) => name.startsWith("."));
 }

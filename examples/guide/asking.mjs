@@ -1,5 +1,5 @@
 // @ts-check
-// Handlers that ask the user, the model and the client before they answer.
+// Handlers that ask the user, the model and the client before they return a result.
 import { EventEmitter, once } from "node:events";
 import { createServer, form, inputRequired } from "portolan/server";
 import { z } from "zod";
@@ -29,8 +29,8 @@ export const createShop = (options = {}) =>
 export const kitchen = createServer({ name: "kitchen", version: "1.0.0" }).tool("set_table", {
   async run(_, ctx) {
     const [isVegan, hasGuests] = await Promise.all([
-      ctx.confirm("vegan", "Is anybody vegan?"),
-      ctx.confirm("guests", "Do guests come?"),
+      ctx.confirm("vegan", "Is anyone vegan?"),
+      ctx.confirm("guests", "Will guests come?"),
     ]);
     return JSON.stringify({ isVegan, hasGuests });
   },
@@ -46,8 +46,8 @@ export const reader = createServer({ name: "reader", version: "1.0.0" }).tool("n
       messages: [{ role: "user", content: { type: "text", text: `A short name for a project in ${folders}?` } }],
       maxTokens: 20,
     });
-    const [said] = [content].flat();
-    return said?.type === "text" ? said.text : "unnamed";
+    const [reply] = [content].flat();
+    return reply?.type === "text" ? reply.text : "unnamed";
   },
 });
 // endregion
@@ -71,13 +71,13 @@ export const accounts = createServer({ name: "accounts", version: "1.0.0" }).too
 export const library = createServer({ name: "library", version: "1.0.0" }).tool("read_aloud", {
   asks: "park",
   async run(_, ctx) {
-    const book = takeOut();
+    const book = borrow();
     try {
       const pages = [book.nextPage()];
-      while (await ctx.confirm(`after-${pages.length}`, "Go on?")) pages.push(book.nextPage());
+      while (await ctx.confirm(`after-${pages.length}`, "Read on?")) pages.push(book.nextPage());
       return pages.join(" ");
     } finally {
-      book.giveBack();
+      book.return();
     }
   },
 });
@@ -88,8 +88,8 @@ export const namer = createServer({ name: "namer", version: "1.0.0" }).tool("ren
   run(_, ctx) {
     const { success, data } = accepted.safeParse(ctx.answer("name"));
     if (success) return `Now named ${data.content.name}`;
-    const asked = Number(ctx.state() ?? 0);
-    if (asked === 2) return ctx.cancelled("No name was given.");
+    const attempts = Number(ctx.state() ?? 0);
+    if (attempts === 2) return ctx.cancelled("No name was given.");
     return inputRequired({
       requests: {
         name: {
@@ -101,14 +101,14 @@ export const namer = createServer({ name: "namer", version: "1.0.0" }).tool("ren
           },
         },
       },
-      state: asked + 1,
+      state: attempts + 1,
     });
   },
 });
 const accepted = z.object({ action: z.literal("accept"), content: z.object({ name: z.string().min(1) }) });
 // endregion
 
-/** What the shop did, for everybody to see. */
+/** Counts of the shop's side effects, for the tests. */
 export const effects = { reserved: 0, charged: 0 };
 
 function reserve(/** @type {string} */ _article) {
@@ -125,26 +125,26 @@ function charge(/** @type {string} */ article, /** @type {number} */ euros) {
 const finished = new Set();
 const pages = new EventEmitter();
 
-/** Called by the page that a link leads to. */
+/** Marks a page as finished; the web page behind the link calls this. */
 export function finish(/** @type {string} */ url) {
   finished.add(url);
   pages.emit(url);
 }
 
-/** Resolves when the user is done with a page, also when that was before. */
+/** Resolves when the user has finished a page, at once if that has already happened. */
 async function connected(/** @type {string} */ url, /** @type {AbortSignal} */ signal) {
   if (!finished.has(url)) await once(pages, url, { signal });
 }
 
-/** Books that are out. */
-export const lent = new Set();
+/** Books that are not returned yet. */
+export const borrowed = new Set();
 
-function takeOut() {
+function borrow() {
   let page = 0;
   const book = {
     nextPage: () => `Page ${++page}.`,
-    giveBack: () => lent.delete(book),
+    return: () => borrowed.delete(book),
   };
-  lent.add(book);
+  borrowed.add(book);
   return book;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// An authorization server of one's own, in front of a server over HTTP.
+// Your own authorization server, in front of an MCP server over HTTP.
 
 import { writeFile } from "node:fs/promises";
 import express from "express";
@@ -17,7 +17,7 @@ export async function writeUsers(path) {
 // endregion
 
 const whoami = createServer({ name: "whoami", version: "1.0.0" }).tool("whoami", {
-  run: (_, { principal }) => principal.subject ?? "nobody",
+  run: (_, { principal }) => principal.subject ?? "anonymous",
 });
 
 // region own

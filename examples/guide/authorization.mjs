@@ -1,5 +1,5 @@
 // @ts-check
-// The ways a client gets a token.
+// The ways in which a client gets a token.
 
 import {
   clientCredentials,
@@ -16,7 +16,7 @@ import {
 import { connect } from "portolan/client";
 
 // region connect
-/** @param {string} url @param {string} file only its owner can read it */
+/** @param {string} url @param {string} file where tokens are stored, readable by its owner only */
 export async function useNotes(url, file) {
   const auth = oauth({ clientName: "Notes in the terminal", redirect: loopback(), store: fileStore(file) });
   const client = await connect(url, { auth });
@@ -44,31 +44,31 @@ export const known = (clientSecret) =>
 export const forUser = (storage, user) =>
   oauth({ redirect: deferred("https://app.example.com/callback"), store: storeIn(storage), account: user });
 
-/** @param {string} url @param {ReturnType<typeof oauth>} auth @param {(page: string) => void} sendTo */
-export async function listFor(url, auth, sendTo) {
+/** @param {string} url @param {ReturnType<typeof oauth>} auth @param {(page: string) => void} redirectTo */
+export async function listFor(url, auth, redirectTo) {
   try {
     const client = await connect(url, { auth });
     return await client.callTool("list");
   } catch (error) {
     const reason = error instanceof Error ? (error.cause ?? error) : error;
     if (!(reason instanceof LoginRequired)) throw error;
-    sendTo(reason.authorizationUrl);
+    redirectTo(reason.authorizationUrl);
     return undefined;
   }
 }
 
-/** @param {ReturnType<typeof oauth>} auth @param {string} address where the person came back, with its query */
-export const cameBack = (auth, address) => auth.finish(address);
+/** @param {ReturnType<typeof oauth>} auth @param {string} address the callback address, with its query */
+export const finishSignIn = (auth, address) => auth.finish(address);
 // endregion
 
 // region machine
 /** @param {string} privateKey PKCS #8, as PEM */
 export const asItself = (privateKey) => oauth({ grant: clientCredentials({ clientId: "nightly-job", privateKey }) });
 
-/** @param {() => Promise<string>} assertion the token that the platform gives to this workload */
+/** @param {() => Promise<string>} assertion the token that the platform issues to this workload */
 export const asWorkload = (assertion) => oauth({ grant: workloadIdentity({ clientId: "nightly-job", assertion }) });
 
-/** @param {string} sso where the person has signed in @param {() => Promise<string>} idToken what shows that */
+/** @param {string} sso issuer of the company's sign-in @param {() => Promise<string>} idToken from that sign-in */
 export const asEmployee = (sso, idToken) =>
   oauth({
     grant: enterpriseManaged({

@@ -1,10 +1,10 @@
 // @ts-check
-// What a program does with servers: connect, call, list, answer, watch.
+// A client connects to a server, calls tools, reads lists, answers questions and watches for changes.
 import { connect, createResponseCache } from "portolan/client";
 import { createMemoryStorage } from "portolan/storage";
 
 // region connect
-/** @param {string} script the file of a server */
+/** @param {string} script path of a server program */
 export async function greet(script) {
   const client = await connect({ command: process.execPath, args: [script] });
   const { version, era, info } = client.server;
@@ -32,7 +32,7 @@ export async function work(client, signal, show) {
 
 // region errors
 /** @param {import("portolan/client").Client} client @param {AbortSignal} signal */
-export async function tellWhatHappened(client, signal) {
+export async function describeOutcome(client, signal) {
   try {
     await client.callTool("work", { steps: 1_000_000 }, { signal, totalMs: 60_000 });
     return "done";
@@ -76,15 +76,15 @@ export const connectForUser = (target, askUser) =>
 /** @param {import("portolan/client").Client} client @param {string} uri */
 export async function waitForChange(client, uri) {
   for await (const change of await client.watch({ tools: true, uris: [uri] })) {
-    return change.kind === "resource" ? change.uri : `the ${change.kind} are others now`;
+    return change.kind === "resource" ? change.uri : `the list of ${change.kind} changed`;
   }
-  return "the server told nothing more";
+  return "the server ended the watch";
 }
 // endregion
 
 // region rounds
 /** @param {import("portolan/client").Client} client @param {string} name */
-export async function oneRoundAtATime(client, name) {
+export async function answerByHand(client, name) {
   const first = await client.callTool("greet_formally", { name }, { autoAnswer: false });
   if (first.resultType !== "input_required") return first;
   /** @type {import("portolan").InputResponses} */

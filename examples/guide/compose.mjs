@@ -1,5 +1,5 @@
 // @ts-check
-// Callers apart, middleware, servers inside servers, and an extension.
+// Views for different callers, middleware, mounted servers, and an extension.
 import { RpcError } from "portolan";
 import { createServer } from "portolan/server";
 import { z } from "zod";
@@ -9,7 +9,7 @@ export const team = createServer(
   { name: "team", version: "1.0.0" },
   {
     view: ({ scopes = [] }) => (scopes.includes("admin") ? "admin" : "member"),
-    app: ({ principal }) => ({ user: principal.subject ?? "somebody" }),
+    app: ({ principal }) => ({ user: principal.subject ?? "anonymous" }),
     cache: { ttlMs: 60_000, cacheScope: "public" },
     pageSize: 50,
   },
@@ -19,19 +19,19 @@ export const team = createServer(
 // endregion
 
 /** @type {string[]} */
-export const journal = [];
+export const log = [];
 
 // region middleware
-export const careful = team
+export const guarded = team
   .use(async (exchange, next) => {
     const outcome = await next(exchange);
-    journal.push(`${exchange.principal.key}: ${exchange.method} ended as ${outcome.kind}`);
+    log.push(`${exchange.principal.key}: ${exchange.method} ended as ${outcome.kind}`);
     return outcome;
   })
   .use(
     (exchange, next) => {
       if (exchange.principal.scopes?.includes("call")) return next(exchange);
-      throw new RpcError(1003, "Calling tools needs the scope call");
+      throw new RpcError(1003, 'Tool calls need the scope "call"');
     },
     { method: "tools/call" },
   );

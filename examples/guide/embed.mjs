@@ -9,17 +9,17 @@ export const server = createServer({ name: "echo", version: "1.0.0" }).tool("ech
   run: ({ text }) => String(text),
 });
 
-/** Serves, sends the given requests, and resolves to what was answered, by id. */
+/** Serves in memory, sends the requests, and resolves with the responses by id. */
 export async function exchange(/** @type {import("portolan").RpcRequest[]} */ ...requests) {
   const [near, far] = createMemoryPair({ serialize: true });
   const serving = serveChannel(server, far, { principal: { key: "embedded" } });
   /** @type {Map<unknown, import("portolan").Message>} */
-  const answers = new Map();
+  const responses = new Map();
   await new Promise((resolve) => {
     near.open({
       message(message) {
-        if ("id" in message) answers.set(message.id, message);
-        if (answers.size === requests.length) resolve(answers);
+        if ("id" in message) responses.set(message.id, message);
+        if (responses.size === requests.length) resolve(responses);
       },
       batch() {},
       unreadable: ({ why }) => console.error(why),
@@ -28,7 +28,7 @@ export async function exchange(/** @type {import("portolan").RpcRequest[]} */ ..
     for (const request of requests) near.send(request);
   });
   await serving.close();
-  return answers;
+  return responses;
 }
 // endregion
 
@@ -38,7 +38,7 @@ const clientInfo = { name: "both", version: "1.0.0" };
 
 export const bothEras = () =>
   exchange(
-    // A stateful client introduces itself once …
+    // A stateful client sends its version and capabilities once …
     {
       jsonrpc: "2.0",
       id: "hello",
@@ -46,7 +46,7 @@ export const bothEras = () =>
       params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo },
     },
     { jsonrpc: "2.0", id: "stateful", method: "tools/call", params: call },
-    // … and a stateless one in each request.
+    // … a stateless client sends them in each request.
     {
       jsonrpc: "2.0",
       id: "stateless",

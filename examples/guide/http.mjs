@@ -1,5 +1,5 @@
 // @ts-check
-// The same server behind node:http, express, fastify, hono and a route handler of Next.
+// The same server behind node:http, Express, Fastify, Hono and a Next.js route handler.
 
 import { createServer as createHttpServer } from "node:http";
 import express from "express";
@@ -64,16 +64,16 @@ export async function roll(url) {
 }
 // endregion
 
-// region careful
-/** @param {(token: string | undefined) => Promise<string | undefined>} userOf */
-export const careful = (userOf) =>
+// region restricted
+/** @param {(token: string | undefined) => Promise<string | undefined>} findUser returns undefined for a bad token */
+export const restricted = (findUser) =>
   serveHttp(dice, {
     allowedHosts: ["mcp.example.com"],
     allowedOrigins: ["https://app.example.com"],
     async verify(request) {
-      const user = await userOf(request.header("authorization")?.replace("Bearer ", ""));
+      const user = await findUser(request.header("authorization")?.replace("Bearer ", ""));
       if (user !== undefined) return { key: user };
-      return { status: 401, why: "Say who you are", headers: { "www-authenticate": "Bearer" } };
+      return { status: 401, why: "Send a valid bearer token", headers: { "www-authenticate": "Bearer" } };
     },
     sessions: { idleMs: 10 * 60_000, max: 1_000 },
     limits: { bodyBytes: 1024 * 1024, streams: 500 },
@@ -81,7 +81,7 @@ export const careful = (userOf) =>
 // endregion
 
 // region tokens
-/** @param {string} issuer the authorization server whose tokens are accepted */
+/** @param {string} issuer the authorization server whose tokens this server accepts */
 export const withTokens = (issuer) =>
   serveHttp(dice, {
     auth: protect({

@@ -1,5 +1,5 @@
 // @ts-check
-// Pages that can be listed, read and followed, and a prompt about them.
+// Pages that clients list, read and subscribe to, and a prompt about them.
 // region handbook
 import { EventEmitter } from "node:events";
 import { createServer } from "portolan/server";
@@ -21,21 +21,21 @@ export const server = createServer({ name: "handbook", version: "1.0.0" })
     complete: { page: (value) => [...pages.keys()].filter((page) => page.includes(value)) },
     read: ({ page }) => pages.get(String(page)),
     watch(uri, changed) {
-      const hear = () => changed();
-      changes.on(uri, hear);
-      return () => changes.off(uri, hear);
+      const onChange = () => changed();
+      changes.on(uri, onChange);
+      return () => changes.off(uri, onChange);
     },
   })
   .prompt("review", {
     description: "Asks for a review of a page",
-    arguments: { page: { required: true, complete: [...pages.keys()] }, tone: { description: "Such as strict" } },
+    arguments: { page: { required: true, complete: [...pages.keys()] }, tone: { description: "For example: strict" } },
     get: ({ page, tone = "friendly" }) => [
       { role: "user", content: { type: "text", text: `Give this page a ${tone} review.` } },
       { role: "user", content: { type: "resource_link", uri: `handbook://pages/${page}`, name: page } },
     ],
   });
 
-/** Called by whatever changes the handbook. */
+/** Writes a page and notifies clients; every change of the handbook goes through here. */
 export function write(/** @type {string} */ page, /** @type {string} */ text) {
   const isNew = !pages.has(page);
   pages.set(page, text);
@@ -44,5 +44,5 @@ export function write(/** @type {string} */ page, /** @type {string} */ text) {
 }
 // endregion
 
-/** How many watches run. */
+/** Returns the number of active watches on a URI, for the tests. */
 export const watchers = (/** @type {string} */ uri) => changes.listenerCount(uri);

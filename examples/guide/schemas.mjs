@@ -1,5 +1,5 @@
 // @ts-check
-// One tool per way to write a schema.
+// One tool for each supported schema library, and one with plain JSON Schema.
 import { toJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import { createServer, withJsonSchema } from "portolan/server";

@@ -1,5 +1,5 @@
 // @ts-check
-// What tools return, how they fail, and what they say while they work.
+// Tools that return each kind of result, fail in each way, and report progress and logs while they run.
 import { setTimeout as sleep } from "node:timers/promises";
 import { RpcError } from "portolan";
 import { createServer, ToolError } from "portolan/server";
@@ -26,17 +26,17 @@ export const results = createServer({ name: "results", version: "1.0.0" })
 export const failures = createServer({ name: "failures", version: "1.0.0" }, { onError: report })
   .tool("for_the_model", {
     run() {
-      throw new ToolError("No city named Atlantis; list_cities names them all");
+      throw new ToolError("There is no city named Atlantis; list_cities returns all cities");
     },
   })
-  .tool("for_nobody", {
+  .tool("for_the_operator", {
     run() {
       throw new Error("connect ECONNREFUSED 10.0.0.7:5432");
     },
   })
   .tool("for_the_client", {
     run() {
-      throw new RpcError(1001, "The quota of this month is used up", { data: { resets: "2026-08-01" } });
+      throw new RpcError(1001, "This month's quota is used up", { data: { resets: "2026-08-01" } });
     },
   });
 // endregion
@@ -65,7 +65,7 @@ export const worker = createServer({ name: "worker", version: "1.0.0" }).tool("c
 /** @type {string[]} */
 export const stopped = [];
 
-/** Stands for work that ends by itself, or never for a file named "endless", unless it is told to stop. */
+/** Simulates a copy: it ends at once, or for a file named "endless" only when the signal aborts. */
 function copy(/** @type {string} */ file, /** @type {AbortSignal} */ signal) {
   return sleep(file === "endless" ? 3_600_000 : 0, undefined, { signal }).catch((reason) => {
     stopped.push(file);

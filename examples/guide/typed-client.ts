@@ -1,4 +1,4 @@
-// The types of a server's tools, in a client that knows its definition.
+// A client that takes the types of its calls from the server's definition.
 import { type ConnectTarget, connect } from "portolan/client";
 import { createServer } from "portolan/server";
 import { z } from "zod";

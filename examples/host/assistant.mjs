@@ -2,7 +2,7 @@
 import { createHost } from "portolan-host";
 
 /**
- * An assistant that may read notes, and writes one only after its user has agreed.
+ * Creates an assistant that reads notes freely and writes one only after the user approves.
  * @param {Omit<import("portolan-host").HostOptions, "policy">} options
  */
 export function createAssistant(options) {
@@ -11,7 +11,7 @@ export function createAssistant(options) {
     policy: [
       { match: "notes.*", readOnly: true, then: "allow" },
       { match: "notes.*", then: "ask" },
-      { then: "deny", reason: "this assistant is for notes only" },
+      { then: "deny", reason: "this assistant only works with notes" },
     ],
   });
 }

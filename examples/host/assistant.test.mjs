@@ -1,5 +1,5 @@
 // @ts-check
-// How a host is tested: with a model that follows a script, and with real servers.
+// A test of a host, with a scripted model and real servers.
 // Run: node examples/host/assistant.test.mjs
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { createAssistant } from "./assistant.mjs";
 
 const notes = fileURLToPath(new URL("../notes/server.mjs", import.meta.url));
 
-test("a note is written only if the user agrees", async () => {
+test("does not write a note that the user did not approve", async () => {
   const model = scriptedModel([
     { when: { user: "milk" }, call: { name: "notes__add_note", input: { title: "shopping", text: "milk" } } },
     { when: { tool: "notes__add_note", result: "was not approved" }, say: "As you wish." },

@@ -1,5 +1,5 @@
 // @ts-check
-// Works on a task with the servers of a configuration file, and asks before it does anything.
+// Runs a task with the servers of a configuration file, and asks before it starts a server or changes anything.
 // Run: node script.mjs <.mcp.json> <task>
 import { createInterface } from "node:readline";
 import { createHost, display, displayValue, openActivityFile } from "portolan-host";
@@ -10,7 +10,7 @@ const terminal = createInterface({ input: process.stdin });
 const lines = terminal[Symbol.asyncIterator]();
 
 /** @param {string} question */
-async function isYes(question) {
+async function confirm(question) {
   process.stderr.write(`${question} [y/N] `);
   const { value = "" } = await lines.next();
   return value.trim().toLowerCase() === "y";
@@ -20,32 +20,33 @@ const activity = await openActivityFile("activity.ndjson");
 const host = await createHost({
   servers: config,
   activity,
-  // Any other model of portolan/models: openaiCompatible({ … }), anthropic({ … }).
+  // Needs no account. Real models: openaiCompatible({ … }) and anthropic({ … }) of portolan-host/models.
   model: demo(),
   policy: [
     { readOnly: true, then: "allow" },
-    { match: "*.delete*", then: "deny", reason: "nothing is deleted here" },
+    { match: "*.delete*", then: "deny", reason: "this program never deletes" },
     { then: "ask" },
   ],
   answers: {
     async trust({ server, subject }) {
       const shown = subject.lines.map(({ label, value }) => `  ${label}: ${display(value)}`);
-      const allow = await isYes(`Start "${display(server)}"?\n${shown.join("\n")}\n`);
+      const allow = await confirm(`Start "${display(server)}"?\n${shown.join("\n")}\n`);
       return { allow, for: "always", trustHints: true };
     },
     async approve({ server, action, cautions }) {
       const what =
-        action.kind === "tool" ? `${action.tool} ${displayValue(action.args)}` : `read ${display(action.uri)}`;
-      const why = cautions.map(({ kind, from }) => ` (${kind} of ${from.join(", ")})`).join("");
-      return isYes(`${display(server)}: ${what}${why}?`);
+        action.kind === "tool" ? `${display(action.tool)} ${displayValue(action.args)}` : `read ${display(action.uri)}`;
+      const notes = cautions.map(({ kind, from }) => ` (${kind} of ${display(from.join(", "))})`).join("");
+      return confirm(`${display(server)}: ${what}${notes}?`);
     },
   },
 });
 
 for await (const event of host.run(task)) {
-  if (event.type === "text") process.stdout.write(event.delta);
-  if (event.type === "notice") console.error(`· ${event.text}`);
-  if (event.type === "tool" && event.stage === "call") console.error(`⚙ ${event.server}.${event.tool}`);
+  // `display` escapes control characters: no text from a model or a server can control the terminal.
+  if (event.type === "text") process.stdout.write(display(event.delta, { lines: "keep" }));
+  if (event.type === "notice") console.error(`· ${display(event.text, { lines: "keep" })}`);
+  if (event.type === "tool" && event.stage === "call") console.error(`⚙ ${display(`${event.server}.${event.tool}`)}`);
   if (event.type === "done") console.log(event.reason === "done" ? "" : `\n(${event.reason})`);
 }
 

@@ -1,10 +1,9 @@
 // @ts-check
-// A web back end: a run is a stream of server-sent events, and what must be answered is answered by another request.
+// A web back end. A run is a stream of server-sent events; the page answers its questions with separate requests.
 //   POST /runs      { "task": "…" }             → events
 //   POST /answers   { "id": "…", "answer": … }  → 204
 // Run: node web.mjs <.mcp.json> <port>
 import { createServer } from "node:http";
-import { json } from "node:stream/consumers";
 import { createHost } from "portolan-host";
 import { demo } from "portolan-host/models";
 
@@ -12,24 +11,27 @@ import { demo } from "portolan-host/models";
 export async function serveAssistant(options, port = 0) {
   const host = await createHost({
     model: demo(),
-    // Answered by the page, whenever its user does.
+    // The page answers these with POST /answers, at any later time.
     answers: { approve: "later", elicit: "later", sample: "later" },
     ...options,
   });
 
   const server = createServer(async (request, response) => {
     try {
-      const body = /** @type {{ task?: string, id?: string, answer?: unknown }} */ (await json(request));
+      // These two keep other web sites out: a site that the user visits cannot send such a request without CORS.
+      const isSameHost = request.headers.host === `127.0.0.1:${address.port}`;
+      if (!isSameHost || request.headers["content-type"] !== "application/json") return response.writeHead(403).end();
+      const body = await readBody(request);
       if (request.method === "POST" && request.url === "/answers") {
         await host.answer(String(body.id), body.answer);
         response.writeHead(204).end();
       } else if (request.method === "POST" && request.url === "/runs") {
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
         const run = host.run(String(body.task));
-        // Who closes the page ends the run.
+        // The run ends when the page is closed.
         response.on("close", () => run.cancel());
         for await (const event of run) {
-          // The state stays here, and an error is no JSON by itself.
+          // The state stays on the server, and an Error has to be converted to JSON.
           const { state: _, error, ...shown } = { state: undefined, error: undefined, ...event };
           response.write(`event: ${event.type}\ndata: ${JSON.stringify({ ...shown, error: error?.message })}\n\n`);
         }
@@ -52,6 +54,20 @@ export async function serveAssistant(options, port = 0) {
       await host.close();
     },
   };
+}
+
+/**
+ * Reads a JSON body of at most 64 KB.
+ * @param {import("node:http").IncomingMessage} request
+ * @returns {Promise<{ task?: string, id?: string, answer?: unknown }>}
+ */
+async function readBody(request) {
+  let text = "";
+  for await (const chunk of request.setEncoding("utf8")) {
+    text += chunk;
+    if (text.length > 65_536) throw new Error("The body is larger than 64 KB");
+  }
+  return JSON.parse(text);
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,5 +1,6 @@
 // @ts-check
-// A server over HTTP: node examples/http/server.mjs 3000
+// A server over HTTP.
+// Run: node examples/http/server.mjs 3000
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { z } from "zod";

@@ -1,9 +1,9 @@
 // @ts-check
-// A provider of this machine, to see how a program takes its failures.
+// A fake provider on this machine, to test how a program handles provider failures.
 import { complete, openaiCompatible } from "portolan-host/models";
 import { startFakeProvider } from "portolan-host/models/fake";
 
-/** Asks a provider that is busy twice, and breaks its answer into single bytes. */
+/** Asks a provider that is busy twice, then sends its reply one byte at a time. */
 export async function askBusyProvider() {
   const provider = await startFakeProvider({
     dialect: "openai",

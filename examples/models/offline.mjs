@@ -1,10 +1,10 @@
 // @ts-check
-// Models that need no network: for tests, for demonstrations, for what was recorded before.
+// Models that need no network: scripted ones, and ones that replay a recording.
 import { appendFile, readFile } from "node:fs/promises";
 import { parseRecordings, recordModel, replay, scriptedModel } from "portolan-host/models";
 
 // region scripted
-/** Asks for the weather, then tells what came of it; anything else fails and says why. */
+/** Creates a model that calls `forecast`, then gives advice; any other request fails with the reason. */
 export const weatherScript = () =>
   scriptedModel([
     { when: { user: /weather/i }, call: { name: "forecast", input: { city: "Oslo" } } },

@@ -1,9 +1,9 @@
 // @ts-check
-// Models of providers, on this machine or elsewhere.
+// Models of providers, on this machine or hosted.
 import { anthropic, openaiCompatible } from "portolan-host/models";
 
 // region local
-/** A server of this machine, such as Ollama, llama.cpp or LM Studio; no key is needed. */
+/** Uses a model server on this machine, such as Ollama, llama.cpp or LM Studio; it needs no key. */
 export const local = () => openaiCompatible({ baseUrl: "http://127.0.0.1:11434/v1", model: "llama3.2" });
 // endregion
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Lets servers use models of this program.
+// A client that lets servers use its models.
 import { connect } from "portolan/client";
 import { answerSampling, chooseModel, needsOf } from "portolan-host/models";
 
@@ -9,7 +9,7 @@ export const connectWithModels = (target, models) =>
     answers: {
       async sample(params, { signal }) {
         const model = chooseModel(models, params.modelPreferences, needsOf(params));
-        if (model === undefined) throw new Error("No model here can do this");
+        if (model === undefined) throw new Error("No configured model can answer this request");
         return answerSampling(model, params, { signal });
       },
     },

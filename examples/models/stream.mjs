@@ -1,5 +1,5 @@
 // @ts-check
-// One turn of a model: what it says, what it wishes to call, and how it failed.
+// One turn of a model: its text, its tool calls, and its failure.
 import { ModelFailure } from "portolan-host/models";
 
 /** @param {import("portolan-host/models").Model} model @param {string} prompt @param {(text: string) => void} show */

@@ -1,5 +1,6 @@
 // @ts-check
-// Notes that come and go while clients are connected; each is a resource. All schemas are plain JSON Schema.
+// A server with notes that are added and removed while clients are connected. Each note is a resource, and all schemas
+// are plain JSON Schema.
 // Run: node examples/notes/server.mjs
 import { fileURLToPath } from "node:url";
 import { createServer, live, ToolError } from "portolan/server";
@@ -9,15 +10,15 @@ import { serveStdio } from "portolan/server/stdio";
 const notes = new Map();
 let lastNumber = 0;
 
-const id = { type: "string", description: "Such as note-1" };
+const id = { type: "string", description: "For example: note-1" };
 const title = { type: "string", minLength: 1, maxLength: 100 };
 const text = { type: "string", maxLength: 100_000, description: "Markdown" };
 const note = { type: "object", properties: { id, title, text }, required: ["id", "title", "text"] };
 
-/** What is always there: the tools, and all notes as one resource. */
+/** The part that never changes: the tools, and all notes as one resource. */
 const base = createServer({ name: "notes", version: "1.0.0" }, { instructions: "Notes last until the server ends." })
   .tool("find_notes", {
-    description: "All notes, or those with a word in them",
+    description: "Finds the notes that contain a word, or all notes",
     input: { type: "object", properties: { word: { type: "string" } } },
     output: { type: "object", properties: { notes: { type: "array", items: note } }, required: ["notes"] },
     annotations: { readOnlyHint: true },
@@ -26,10 +27,11 @@ const base = createServer({ name: "notes", version: "1.0.0" }, { instructions: "
     },
   })
   .tool("add_note", {
-    description: "Keeps a new note",
+    description: "Adds a note",
     input: { type: "object", properties: { title, text }, required: ["title", "text"] },
     output: note,
     run(/** @type {{ title: string, text: string }} */ { title, text }) {
+      if (notes.size === 1000) throw new ToolError("There are 1000 notes already; delete_note makes room");
       lastNumber += 1;
       const added = { id: `note-${lastNumber}`, title, text };
       notes.set(added.id, added);
@@ -44,20 +46,20 @@ const base = createServer({ name: "notes", version: "1.0.0" }, { instructions: "
     run(/** @type {{ id: string, text: string }} */ { id, text }) {
       const edited = { ...findNote(id), text };
       notes.set(id, edited);
-      // Who follows notes:///all hears this too, since the note lies below it.
+      // A subscription to notes:///all also covers its children, so its subscribers are notified too.
       server.publish("resources/updated", { uri: `notes:///all/${id}` });
       return edited;
     },
   })
   .tool("delete_note", {
-    description: "Forgets a note",
+    description: "Deletes a note",
     input: { type: "object", properties: { id }, required: ["id"] },
     annotations: { destructiveHint: true },
     run(/** @type {{ id: string }} */ { id }) {
       const { title } = findNote(id);
       notes.delete(id);
       offerNotes();
-      return `"${title}" is gone`;
+      return `Deleted "${title}"`;
     },
   })
   .resource("notes:///all", {
@@ -69,7 +71,7 @@ const base = createServer({ name: "notes", version: "1.0.0" }, { instructions: "
 
 const server = live(base);
 
-/** Replaces what is served; clients are told that the list of resources changed. */
+/** Replaces the served resources; clients are notified that the list changed. */
 function offerNotes() {
   let next = base;
   for (const { id, title } of notes.values()) {
@@ -86,7 +88,7 @@ function offerNotes() {
 
 function findNote(/** @type {string} */ id) {
   const found = notes.get(id);
-  if (!found) throw new ToolError(`There is no ${id}; find_notes lists what there is`);
+  if (!found) throw new ToolError(`There is no ${id}; find_notes lists all notes`);
   return found;
 }
 

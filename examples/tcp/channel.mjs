@@ -1,18 +1,18 @@
 // @ts-check
-// A transport of one's own: a TCP socket that carries one JSON message per line.
+// A custom transport: a TCP socket that carries one JSON message per line.
 import { once } from "node:events";
 import { LineReader, serialize } from "portolan";
 
 /**
- * Turns a socket into a channel; servers and clients use the same one.
+ * Turns a socket into a channel, for servers and clients alike.
  * @param {import("node:net").Socket} socket
  * @returns {import("portolan").Channel}
  */
 export function createSocketChannel(socket) {
   /** @type {(() => void)[]} */
-  const waiting = [];
-  const goOn = () => {
-    for (const resolve of waiting.splice(0)) resolve();
+  const blockedSends = [];
+  const unblock = () => {
+    for (const resolve of blockedSends.splice(0)) resolve();
   };
   return {
     open(incoming) {
@@ -21,20 +21,20 @@ export function createSocketChannel(socket) {
       let reason;
       socket.on("data", (chunk) => reader.push(chunk));
       socket.on("end", () => reader.end());
-      socket.on("drain", goOn);
+      socket.on("drain", unblock);
       socket.on("error", (error) => {
         reason = error;
       });
       socket.on("close", () => {
-        goOn();
+        unblock();
         incoming.closed(reason);
       });
     },
     send(message) {
       const line = `${serialize(message)}\n`;
       if (!socket.writable || socket.write(line)) return;
-      // The other side reads too slowly: whoever sends may wait until there is room again.
-      return new Promise((resolve) => waiting.push(resolve));
+      // The other side reads too slowly: the promise resolves when the socket accepts data again.
+      return new Promise((resolve) => blockedSends.push(resolve));
     },
     async close() {
       if (socket.closed) return;

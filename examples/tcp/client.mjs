@@ -1,5 +1,5 @@
 // @ts-check
-// Calls one tool over TCP and prints what came back.
+// Calls one tool over TCP and prints its result.
 // Run: node examples/tcp/client.mjs <port> [city]
 import { connect } from "node:net";
 import { createSocketChannel } from "./channel.mjs";
@@ -24,7 +24,7 @@ channel.send({
   params: {
     name: "forecast",
     arguments: { city: process.argv[3] ?? "Lisbon" },
-    // Each request says which revision it speaks and what its client can do: no handshake comes before it.
+    // Each request carries its revision and the client's capabilities, so no handshake comes first.
     _meta: {
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientCapabilities": {},

@@ -1,5 +1,5 @@
 // @ts-check
-// The travel server over TCP, for this machine only. Several clients are served at once.
+// The travel server over TCP, for any number of clients on this machine.
 // Run: node examples/tcp/server.mjs [port]
 import { createServer } from "node:net";
 import { serveChannel } from "portolan/server";

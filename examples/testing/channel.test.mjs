@@ -1,5 +1,5 @@
 // @ts-check
-// A transport of one's own keeps what channels promise: the socket of examples/tcp, over a real connection.
+// Runs the channel contract on a custom transport: the socket of examples/tcp, over a real connection.
 // Run: node examples/testing/channel.test.mjs
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
@@ -20,6 +20,6 @@ async function connectSockets() {
   return { near: createSocketChannel(near), far: createSocketChannel(far), release };
 }
 
-describe("a socket", () => {
+describe("the socket channel", () => {
   for (const { name, run } of channelContract(connectSockets)) test(name, run);
 });

@@ -1,5 +1,5 @@
 // @ts-check
-// A small server that is there to be tested.
+// A small server for the tests in greeter.test.mjs.
 import { createServer } from "portolan/server";
 import { z } from "zod";
 

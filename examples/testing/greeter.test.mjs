@@ -1,5 +1,5 @@
 // @ts-check
-// How a server is tested. Any runner will do; this is the one that comes with Node.
+// Tests of a server. Any test runner works; this one comes with Node.
 // Run: node examples/testing/greeter.test.mjs
 // region first
 import assert from "node:assert/strict";
@@ -30,7 +30,7 @@ for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", 
 // region answers
 import { scriptedAnswers } from "portolan/testing";
 
-test("forgets nobody without a yes", async () => {
+test("forgets a name only after the user confirms", async () => {
   const answers = scriptedAnswers({ action: "decline" }, { action: "accept", content: {} });
   const client = await connectInMemory(greeter, { answers });
   const declined = await client.callTool("forget", { name: "Ada" });
@@ -44,7 +44,7 @@ test("forgets nobody without a yes", async () => {
 // endregion
 
 // region transcript
-test("says no more than it has to", async () => {
+test("sends one request and one response for a call", async () => {
   const client = await connectInMemory(greeter, { revision: "2025-11-25" });
   await client.callTool("greet", { name: "Ada" });
   assert.deepEqual(client.transcript.brief().split("\n").slice(-2), [
@@ -60,7 +60,7 @@ test("says no more than it has to", async () => {
 // region clock
 import { createClock } from "portolan/testing";
 
-test("a call that is never answered ends in time", async () => {
+test("rejects a call after 60 seconds without a response", async () => {
   const clock = createClock();
   const client = await connectInMemory(greeter, { clock, idleMs: 60_000 });
   const ended = assert.rejects(client.callTool("ponder"), /silent for 60000 ms/);
@@ -75,15 +75,15 @@ test("a call that is never answered ends in time", async () => {
 import { faulty } from "portolan/testing";
 
 for (let seed = 1; seed <= 20; seed += 1) {
-  test(`greets or says why not, seed ${seed}`, async () => {
+  test(`greets or fails with a reason on a faulty channel, seed ${seed}`, async () => {
     const clock = createClock();
     const faults = { seed, clock, drop: 0.1, duplicate: 0.1, reorder: 0.1, delay: 0.5 };
-    const talk = async () => {
+    const greet = async () => {
       const client = await connectInMemory(greeter, { clock, through: (channel) => faulty(channel, faults) });
       const { content } = await client.callTool("greet", { name: "Ada" });
       return JSON.stringify(content);
     };
-    const ended = talk().catch((reason) => reason.message);
+    const ended = greet().catch((reason) => reason.message);
     await clock.advance(180_000);
     assert.match(await ended, /Hello Ada|has not answered|silent for/);
   });

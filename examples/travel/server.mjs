@@ -1,5 +1,5 @@
 // @ts-check
-// Weather, a calculator and flights: typed results, and questions to the user and to the model.
+// A server for weather, arithmetic and flights, with typed results and questions to the user and the model.
 // Run: node examples/travel/server.mjs
 import { fileURLToPath } from "node:url";
 import { createServer, form, ToolError } from "portolan/server";
@@ -27,7 +27,7 @@ let bookings = 0;
 
 const server = createServer({ name: "travel", version: "1.0.0" }, { instructions: "All prices are in euros." })
   .tool("forecast", {
-    description: "The weather in a city",
+    description: "Returns the weather in a city",
     input: z.object({ city }),
     output: z.object({ sky: z.string(), celsius: z.number() }),
     annotations: { readOnlyHint: true },
@@ -39,31 +39,31 @@ const server = createServer({ name: "travel", version: "1.0.0" }, { instructions
     output: z.object({ result: z.number() }),
     annotations: { readOnlyHint: true },
     run({ left, operator, right }) {
-      if (operator === "/" && right === 0) throw new ToolError("Nothing can be divided by 0");
+      if (operator === "/" && right === 0) throw new ToolError("Cannot divide by 0");
       return { result: { "+": left + right, "-": left - right, "*": left * right, "/": left / right }[operator] };
     },
   })
   .tool("choose_flight", {
-    description: "Finds flights and lets the model choose the one that suits a wish",
+    description: "Finds flights and lets the model choose the one that fits the traveller's wish",
     input: z.object({ from: city, to: city, wish: z.string() }),
     output: flight,
     annotations: { readOnlyHint: true },
     async run({ from, to, wish }, ctx) {
       const found = flights.filter((flight) => flight.from === from && flight.to === to);
       for (const [index, { id }] of found.entries()) ctx.progress(index + 1, found.length, `Found ${id}`);
-      const text = `Which flight suits the wish "${wish}"? Answer with its id.\n${JSON.stringify(found)}`;
+      const text = `Which flight fits the wish "${wish}"? Answer with its id.\n${JSON.stringify(found)}`;
       const answer = await ctx.sample("choice", {
         messages: [{ role: "user", content: { type: "text", text } }],
         maxTokens: 20,
       });
-      const [said] = [answer.content].flat();
-      const chosen = found.find(({ id }) => said?.type === "text" && said.text.includes(id));
+      const [reply] = [answer.content].flat();
+      const chosen = found.find(({ id }) => reply?.type === "text" && reply.text.includes(id));
       if (!chosen) throw new ToolError("The model named none of the flights");
       return chosen;
     },
   })
   .tool("book_flight", {
-    description: "Books a flight for whom the user says, and charges for it once",
+    description: "Books a flight for the passenger that the user names, and charges for it once",
     input: z.object({ id: z.string() }),
     output: z.object({ booking: z.string(), name: z.string(), seat: z.string(), reminder: z.boolean() }),
     needs: { elicitation: { form: {} } },
@@ -73,7 +73,7 @@ const server = createServer({ name: "travel", version: "1.0.0" }, { instructions
       const message = `Book ${id} to ${flight.to} for ${flight.price} euros?`;
       const answer = await ctx.elicit("passenger", { message, form: passenger });
       if (answer.action !== "accept") return ctx.cancelled("Nothing was booked.");
-      // Each answer may run this function again from the top; what is charged must be charged once.
+      // Each answer may run this function again from the top, so `once` makes sure the charge happens once.
       const booking = await ctx.once("charge", () => `booking-${++bookings}`);
       const reminder = await ctx.confirm("reminder", `Paid as ${booking}. Remind you the day before?`);
       return { booking, ...answer.content, reminder };

@@ -13,21 +13,21 @@ import { type Row, manifest as server } from "../requirements/manifest.ts";
 import { scopeOf } from "../requirements/requirement.ts";
 import { sections as serverSections } from "../requirements/sections/index.ts";
 
-/** The ways of a message, in the order in which they are told. */
+/** The transports, in the order of the tables. */
 export const places = ["memory", "stdio", "http"] as const;
 
 export type Place = (typeof places)[number];
 
-/** A requirement, and where tests show that it holds. */
+/** One requirement with the revisions and transports that tests cover. */
 export interface CoveredRow {
   readonly row: string;
   readonly about: string;
   readonly at: ReadonlySet<`${RevisionDate} ${Place}`>;
-  /** Why no test shows it; undefined where one does. */
+  /** The reason why no test covers it; undefined if one does. */
   readonly reason: string | undefined;
 }
 
-/** The chapters of the requirements, by the letter that their rows begin with. */
+/** The chapters of the requirements, by the first letter of their rows. */
 export const chapters: { readonly [letter: string]: string } = {
   A: "Base protocol",
   B: "Lifecycle and versions",
@@ -46,7 +46,7 @@ export const chapters: { readonly [letter: string]: string } = {
   X: "What the specification leaves open",
 };
 
-/** The letter of the chapter that a row belongs to. */
+/** Returns the letter of a row's chapter. */
 export function chapterOf(row: string): string {
   const own = row.replace(/^C-/, "");
   const letter = own.startsWith("X-") ? "X" : own.replace(/^X/, "")[0];
@@ -62,7 +62,7 @@ function cover(covered: Covered, row: string, on: readonly RevisionDate[], over:
   covered.set(row, at);
 }
 
-/** Every requirement on servers. */
+/** Returns every requirement on servers. */
 export function serverCoverage(): CoveredRow[] {
   const covered: Covered = new Map();
   for (const requirement of Object.values(serverSections).flat()) {
@@ -70,7 +70,7 @@ export function serverCoverage(): CoveredRow[] {
     const { on, over } = scopeOf(requirement);
     cover(covered, row, on, over);
     if (!over.includes("memory")) continue;
-    // The same test runs over HTTP, where HTTP has no rules of its own.
+    // The same test also runs over HTTP, unless HTTP has its own rule.
     const exceptions = otherwise.filter((one) => one.row === row && one.says === says).flatMap((one) => one.on);
     const others = on.filter((revision) => !exceptions.includes(revision));
     cover(covered, row, others, ["http"]);
@@ -81,7 +81,7 @@ export function serverCoverage(): CoveredRow[] {
   return join([server, serverHttp], covered);
 }
 
-/** Every requirement on clients. */
+/** Returns every requirement on clients. */
 export function clientCoverage(): CoveredRow[] {
   const covered: Covered = new Map();
   for (const requirement of Object.values(clientSections).flat()) {
@@ -94,7 +94,7 @@ export function clientCoverage(): CoveredRow[] {
   return join([client, clientHttp], covered);
 }
 
-/** The rows of several manifests in the order of their chapters; a row of two manifests is one. */
+/** Merges the rows of several manifests in the order of their chapters. */
 function join(manifests: readonly { readonly [row: string]: Row }[], covered: Covered): CoveredRow[] {
   const names = [...new Set(manifests.flatMap((manifest) => Object.keys(manifest)))];
   const letters = Object.keys(chapters);
@@ -115,7 +115,7 @@ function reasonOf(entries: readonly Row[]): string {
   return "no test";
 }
 
-/** How many of the rows hold on a revision, for each place. */
+/** Returns the number of covered rows on a revision, for each transport. */
 export function countsOf(rows: readonly CoveredRow[], revision: RevisionDate): number[] {
   return places.map((place) => rows.filter(({ at }) => at.has(`${revision} ${place}`)).length);
 }

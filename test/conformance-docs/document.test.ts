@@ -22,7 +22,7 @@ const suiteScores = join(root, "node_modules/.cache/portolan/conformance.json");
 if (process.env["UPDATE_CONFORMANCE"]) update();
 const committed = readFileSync(path, "utf8");
 
-/** Writes what is known now into the document; what no command has left behind stays as it is. */
+/** Updates the document from the current results; parts without results stay unchanged. */
 function update(): void {
   let text = withPart(readFileSync(path, "utf8"), "coverage", renderCoverage());
   if (isPresent) text = withPart(text, "json-schema", renderJsonSchema(scoreValidators()));
@@ -33,20 +33,17 @@ function update(): void {
   writeFileSync(path, text);
 }
 
-test("docs/conformance.md says which requirements are tested as the manifests do; npm run conformance:docs", () => {
+test("docs/conformance.md lists the tested requirements of the manifests (update: npm run conformance:docs)", () => {
   expect(partOf(committed, "coverage")).toBe(renderCoverage());
 });
 
-test.skipIf(!isPresent)(
-  "docs/conformance.md says how JSON Schemas are checked as the official test suite finds",
-  () => {
-    expect(partOf(committed, "json-schema")).toBe(renderJsonSchema(scoreValidators()));
-  },
-);
+test.skipIf(!isPresent)("docs/conformance.md has the scores of the official JSON Schema test suite", () => {
+  expect(partOf(committed, "json-schema")).toBe(renderJsonSchema(scoreValidators()));
+});
 
 const peers = ["SDK v1", "SDK v2", "everything", "filesystem", "memory", "fastmcp", "tmcp", "mcp-lite", "AI SDK"];
 
-test("docs/conformance.md has a table of all peers in which nothing failed", () => {
+test("docs/conformance.md has a table of all peers without failures", () => {
   const table = partOf(committed, "interop");
   for (const peer of peers) expect(table).toContain(`| ${peer} |`);
   expect(table.split("\n").filter((line) => /\| (FAIL|\?) \|/.test(line))).toEqual([]);
@@ -58,7 +55,7 @@ test("every requirement has a test or a reason", () => {
   expect(rows.filter(({ reason }) => reason === "no test").map(({ row }) => row)).toEqual([]);
 });
 
-test("scores of the official suite stand beside each other", () => {
+test("the suite table has one column per implementation", () => {
   const score = { revision: "2025-11-25", side: "server", applicable: 33 };
   const table = renderSuite([
     { ...score, passed: 33, exceptions: [] },

@@ -11,26 +11,26 @@ import {
 } from "./coverage.ts";
 import type { Score } from "./json-schema.ts";
 
-/** What the official suite says of one side of an implementation, as its runner leaves it. */
+/** The score of one side of an implementation in the official suite, as test/conformance/run.mjs writes it. */
 export interface SuiteScore {
-  /** Ours unless it is named. */
+  /** Default: ours. */
   readonly implementation?: string;
   readonly revision: string;
   readonly side: string;
   readonly passed: number;
   readonly applicable: number;
-  /** The scenarios that are known not to pass, or how many. */
+  /** Scenarios that are known to fail, or their number. */
   readonly exceptions: number | readonly string[];
 }
 
-/** What stands between the marks of a part. */
+/** Returns the text between the markers of a part. */
 export function partOf(text: string, name: string): string {
   const part = new RegExp(`<!-- ${name} -->\\n([\\s\\S]*?)\\n<!-- end ${name} -->`).exec(text)?.[1];
   if (part === undefined) throw new Error(`docs/conformance.md has no part "${name}"`);
   return part.trim();
 }
 
-/** The document with another text in one of its parts. */
+/** Returns the document with a new text in one part. */
 export function withPart(text: string, name: string, content: string): string {
   const before = text.indexOf(`<!-- ${name} -->`);
   const end = text.indexOf(`<!-- end ${name} -->`);
@@ -38,7 +38,7 @@ export function withPart(text: string, name: string, content: string): string {
   return `${text.slice(0, before)}<!-- ${name} -->\n\n${content}\n\n${text.slice(end)}`;
 }
 
-/** The scores of the official suite, ours beside the others'. */
+/** Renders the scores of the official suite, one column per implementation. */
 export function renderSuite(scores: readonly SuiteScore[]): string {
   const nameOf = ({ implementation = "Portolan" }: SuiteScore) => implementation;
   const names = [...new Set(["Portolan", ...scores.map(nameOf)])];
@@ -54,7 +54,7 @@ export function renderSuite(scores: readonly SuiteScore[]): string {
   return toMarkdown(["revision", "side", ...names], rows);
 }
 
-/** The table of all peers, with the reasons for gaps. */
+/** Renders the table of all peers, with the reasons for gaps. */
 export function renderInterop({ heading, rows, reasons }: Matrix): string {
   const legend = reasons.map((reason, at) => `${at + 1}. ${reason}`).join("\n");
   return `${toMarkdown(heading, rows)}\n\nThe numbers say why a peer lacks something, or a part of it:\n\n${legend}`;
@@ -67,7 +67,7 @@ export function renderJsonSchema(scores: readonly Score[]): string {
   return toMarkdown(["validator", "draft", "cases", "right", "wrong", "refused"], rows);
 }
 
-/** Which requirements are tested, on which revisions and over what. */
+/** Renders the tested requirements with their revisions and transports. */
 export function renderCoverage(): string {
   const sides = { Servers: serverCoverage(), Clients: clientCoverage() };
   return Object.entries(sides)

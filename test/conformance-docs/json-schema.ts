@@ -5,13 +5,13 @@ import { compileJsonSchema } from "../../packages/portolan/src/schema/json-schem
 import type { Draft } from "../json-schema/expectations.ts";
 import { drafts, filesOf, groupsOf } from "../json-schema/suite.ts";
 
-/** How a validator answers the cases of the official JSON Schema test suite. */
+/** The result of a validator in the official JSON Schema test suite. */
 export interface Score {
   readonly validator: string;
   readonly draft: Draft;
   readonly right: number;
   readonly wrong: number;
-  /** Cases whose schema the validator does not take. */
+  /** Cases whose schema the validator does not accept. */
   readonly refused: number;
 }
 
@@ -26,7 +26,7 @@ const validators: { readonly [name: string]: (draft: Draft) => Compile } = {
     const options = { strict: false, validateFormats: false, logger: false } as const;
     const ajv = draft === "draft7" ? new Ajv(options) : new Ajv2020(options);
     return (schema) => {
-      // What it knows of earlier schemas must not help with this one.
+      // Schemas of earlier groups must not be visible to this one.
       ajv.removeSchema();
       const check = ajv.compile(schema);
       return (value) => check(value) === true;
@@ -34,7 +34,7 @@ const validators: { readonly [name: string]: (draft: Draft) => Compile } = {
   },
 };
 
-/** The scores of our validator and of the one that peers use, measured now. */
+/** Returns the scores of our validator and of the one that the official SDKs use. */
 export function scoreValidators(): Score[] {
   return Object.entries(validators).flatMap(([validator, compileFor]) =>
     drafts.map((draft) => ({ validator, draft, ...count(compileFor(draft), draft) })),

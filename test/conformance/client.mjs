@@ -53,13 +53,13 @@ async function callEveryTool(/** @type {Client} */ client) {
   for (const { name } of await client.listTools()) await client.callTool(name);
 }
 
-/** Every scenario about authorization asks for this much, and that it is allowed. @param {Client} client */
+/** Runs the steps of every authorization scenario. @param {Client} client */
 async function useTestTool(client) {
   await client.listTools();
   await client.callTool("test-tool");
 }
 
-/** A person who follows every redirect: the authorization servers of the suite ask nothing. */
+/** A redirect handler that follows every redirect: the suite's authorization servers show no pages. */
 const redirect = {
   begin: async () => ({
     redirectUri: "http://127.0.0.1:3000/callback",
@@ -71,26 +71,26 @@ const redirect = {
   }),
 };
 
-/** How each scenario wants the client to be known. @returns {import("portolan/auth/client").OAuthOptions} */
+/** Returns the OAuth options that each scenario expects. @returns {import("portolan/auth/client").OAuthOptions} */
 function authorization() {
-  const known = JSON.parse(context);
-  const client = { clientId: known.client_id, clientSecret: known.client_secret };
+  const given = JSON.parse(context);
+  const client = { clientId: given.client_id, clientSecret: given.client_secret };
   switch (name) {
     case "auth/pre-registration":
-      return { redirect, client: { ...client, issuer: known.issuer } };
+      return { redirect, client: { ...client, issuer: given.issuer } };
     case "auth/client-credentials-jwt": {
-      const { private_key_pem: privateKey, signing_algorithm: algorithm } = known;
+      const { private_key_pem: privateKey, signing_algorithm: algorithm } = given;
       return { grant: clientCredentials({ clientId: client.clientId, privateKey, algorithm }) };
     }
     case "auth/client-credentials-basic":
       return { grant: clientCredentials(client) };
     case "auth/enterprise-managed-authorization": {
-      const { idp_issuer: issuer, idp_token_endpoint: tokenEndpoint, idp_id_token: idToken } = known;
-      const identityProvider = { issuer, tokenEndpoint, idToken, clientId: known.idp_client_id };
+      const { idp_issuer: issuer, idp_token_endpoint: tokenEndpoint, idp_id_token: idToken } = given;
+      const identityProvider = { issuer, tokenEndpoint, idToken, clientId: given.idp_client_id };
       return { grant: enterpriseManaged({ ...client, identityProvider }) };
     }
     case "auth/wif-jwt-bearer":
-      return { grant: workloadIdentity({ clientId: client.clientId, assertion: known.valid_jwt }) };
+      return { grant: workloadIdentity({ clientId: client.clientId, assertion: given.valid_jwt }) };
     default:
       return { redirect, clientMetadataUrl: "https://conformance-test.local/client-metadata.json" };
   }
@@ -100,11 +100,11 @@ const client = await connect(url, {
   ...(name.startsWith("auth/") && { auth: oauth(authorization()) }),
   info: { name: "portolan-conformance", version: "1.0.0" },
   era: version >= "2026-07-28" ? "stateless" : "stateful",
-  // The suite gives up after 30 s, and would leave this process behind.
+  // The suite stops waiting after 30 s without ending this process, so the client must time out earlier.
   connectMs: 10_000,
   idleMs: 10_000,
   answers: {
-    // The library adds the defaults of fields that are left out.
+    // The library fills in the defaults of missing fields.
     elicit: ({ requestedSchema }) => ({
       action: "accept",
       content: "confirmed" in requestedSchema.properties ? { confirmed: true } : {},

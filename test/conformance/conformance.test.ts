@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { root, run } from "../examples/example.ts";
 import { freePort } from "../kit/free-port.ts";
 import {
-  beyond,
   type Check,
   deviationOf,
   exceptions,
@@ -14,10 +13,11 @@ import {
   judgeAuthority,
   judgeClient,
   judgeServer,
-  listBeyond,
   listScenarios,
+  listUnversioned,
   startServer,
   suiteNode,
+  unversioned,
   type Verdict,
 } from "./suite.mjs";
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-test("the scenarios of the suite are those that are run", async () => {
+test("scenarios.json lists all scenarios of the suite", async () => {
   expect(await listScenarios()).toEqual(expected);
 });
 
@@ -62,22 +62,22 @@ describe.each(Object.keys(expected))("%s", (revision) => {
   });
 });
 
-describe("what belongs to no revision", () => {
-  test("is what is run", async () => {
-    expect(await listBeyond()).toEqual(beyond);
+describe("scenarios that belong to no revision", () => {
+  test("are all listed in unversioned.json", async () => {
+    expect(await listUnversioned()).toEqual(unversioned);
   });
 
-  test.each(beyond.extensions)("the client passes %s", async (scenario) => {
+  test.each(unversioned.extensions)("the client passes %s", async (scenario) => {
     const verdict = await judgeClient(scenario, "extensions");
     expect(verdict).toMatchObject({ passed: true, why: "", printed: expect.stringContaining(ours) });
   });
 
-  test("the authorization server passes all that there is for one", async () => {
+  test("the authorization server passes all of its scenarios", async () => {
     const authority = await startServer(join(root, "test/conformance/authority.mjs"));
     onTestFinished(authority.close);
     const verdicts = await judgeAuthority(authority.url);
     expect(Object.fromEntries(verdicts)).toEqual(
-      Object.fromEntries(beyond.authority.map((scenario) => [scenario, { passed: true, why: "" }])),
+      Object.fromEntries(unversioned.authority.map((scenario) => [scenario, { passed: true, why: "" }])),
     );
   });
 });
@@ -85,12 +85,12 @@ describe("what belongs to no revision", () => {
 describe("npm run conformance", () => {
   const script = join(root, "test/conformance/run.mjs");
 
-  test("prints what passed, and succeeds when all did", async () => {
+  test("prints the number of passed scenarios, and succeeds when all passed", async () => {
     const { code, stdout } = await run(script, ["--server", server.url, "--revision", "2025-03-26"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "2025-03-26 server 1/1\n" });
   });
 
-  test("fails when something deviates, and says what", async () => {
+  test("fails and prints each deviation", async () => {
     const { code, stdout } = await run(script, ["--client", "false", "--revision", "2025-03-26"]);
     expect(code).toBe(1);
     const [line, ...deviations] = stdout.split(/\n(?! {4})/);
@@ -99,37 +99,37 @@ describe("npm run conformance", () => {
   });
 });
 
-describe("the client on the official SDK that stands beside ours", () => {
+describe("the client on the official SDK", () => {
   const client = `"${process.execPath}" "${join(root, "test/peers/conformance/sdk-v2-client.mjs")}"`;
 
   test.each([
     ["tools_call", "2026-07-28"],
     ["elicitation-sep1034-client-defaults", "2025-11-25"],
     ["auth/metadata-default", "2025-11-25"],
-  ])("passes %s in %s", async (scenario, revision) => {
+  ])("passes %s on %s", async (scenario, revision) => {
     const verdict = await judgeClient(scenario, revision, client);
     expect(verdict).toMatchObject({ passed: true, printed: expect.stringContaining(ours) });
   });
 });
 
-describe("the suite runs on a Node of its own, and nothing else does", () => {
-  test("the suite has a newer one", () => {
+describe("Node versions", () => {
+  test("the suite runs on Node 24, the tests on another Node", () => {
     const version = execFileSync(suiteNode, ["-p", "process.version"], { encoding: "utf8" }).trim();
     expect(version).toMatch(/^v24\./);
     expect(process.execPath).not.toBe(suiteNode);
   });
 
-  test("the server runs on the user's", () => {
+  test("our server runs on the same Node as the tests", () => {
     expect(server.printed).toContain(ours);
   });
 
-  test("the npm script of the client runs on the user's", async () => {
+  test("the npm script of our client runs on the same Node as the tests", async () => {
     const script = `npm --prefix "${root}" run --silent conformance:client --`;
     const verdict = await judgeClient("tools_call", "2026-07-28", script);
     expect(verdict).toMatchObject({ passed: true, printed: expect.stringContaining(ours) });
   });
 
-  test("the npm script of the server does so, on the port it is given, until it is ended", async () => {
+  test("the npm script of our server runs on the same Node, on the given port, and stops at SIGTERM", async () => {
     const port = await freePort();
     const child = spawn("npm", ["run", "--silent", "conformance:server"], {
       cwd: root,
@@ -149,38 +149,38 @@ describe("the suite runs on a Node of its own, and nothing else does", () => {
   });
 });
 
-describe("counting is strict", () => {
+describe("evaluation of verdicts", () => {
   const success: Check = { id: "a", status: "SUCCESS" };
 
   test.each<[string, Check[], boolean]>([
-    ["a success is a pass", [success, { id: "b", status: "INFO" }, { id: "c", status: "SKIPPED" }], true],
-    ["a failure is none", [success, { id: "b", status: "FAILURE" }], false],
-    ["a warning is none", [success, { id: "b", status: "WARNING" }], false],
-    ["remarks alone are none", [{ id: "b", status: "INFO" }], false],
-    ["valid messages alone are none", [{ id: "wire-schema-valid", status: "SUCCESS" }], false],
+    ["a success passes", [success, { id: "b", status: "INFO" }, { id: "c", status: "SKIPPED" }], true],
+    ["a failure does not pass", [success, { id: "b", status: "FAILURE" }], false],
+    ["a warning does not pass", [success, { id: "b", status: "WARNING" }], false],
+    ["only remarks do not pass", [{ id: "b", status: "INFO" }], false],
+    ["only valid messages do not pass", [{ id: "wire-schema-valid", status: "SUCCESS" }], false],
   ])("%s", (_, checks, passed) => {
     expect(judge(checks)).toMatchObject({ passed });
   });
 
-  test("a client that does everything and then fails has not passed", async () => {
+  test("a client that exits with an error code does not pass, even if all checks succeed", async () => {
     const client = `"${process.execPath}" "${join(root, "test/conformance/client.mjs")}"`;
     const verdict = await judgeClient("initialize", "2025-11-25", `sh -c '${client} "$0"; exit 3'`);
     expect(verdict).toMatchObject({ passed: false, why: expect.stringContaining("code 3") });
   });
 
-  test("an exception that passes is a deviation, and one that does not is none", () => {
+  test("an exception that passes is a deviation, one that fails is not", () => {
     expect(deviationOf({ passed: true, why: "" }, "not there yet")).toContain("exceptions.json: not there yet");
     expect(deviationOf({ passed: false, why: "lost" }, "not there yet")).toBeUndefined();
   });
 
-  test("what fails, and what was not judged, is a deviation", () => {
+  test("a failed scenario and a scenario that was not run are deviations", () => {
     expect(deviationOf({ passed: true, why: "" }, undefined)).toBeUndefined();
     expect(deviationOf({ passed: false, why: "lost" }, undefined)).toBe("lost");
-    expect(deviationOf(undefined, undefined)).toContain("not judged");
-    expect(deviationOf(undefined, "not there yet")).toContain("not judged");
+    expect(deviationOf(undefined, undefined)).toContain("not run");
+    expect(deviationOf(undefined, "not there yet")).toContain("not run");
   });
 
-  test("exceptions are scenarios that exist", () => {
+  test("exceptions.json lists only existing scenarios", () => {
     for (const side of ["server", "client"] as const) {
       const known = Object.values(expected).flatMap((lists) => lists[side]);
       expect(known).toEqual(expect.arrayContaining(Object.keys(exceptions[side])));

@@ -1,17 +1,16 @@
 // @ts-check
 // Runs the official conformance suite against our server and our client, and prints a line for each revision and side.
-//   --revision 2026-07-28                this one only
-//   --peer                               also judges a server and a client on the official SDK, if the peers are
-//                                        installed; what they fail is no failure of ours
-// Others can be judged instead, without exceptions:
-//   --server http://localhost:4000/mcp   a server that runs already
+//   --revision 2026-07-28                only this revision
+//   --peer                               also runs a server and a client on the official SDK, if the peers are
+//                                        installed; their failures do not change the exit code
+// To run another implementation instead, without exceptions:
+//   --server http://localhost:4000/mcp   a running server
 //   --client "node their-client.mjs"     the command of a client
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual, parseArgs } from "node:util";
 import {
-  beyond,
   deviationOf,
   exceptions,
   expected,
@@ -20,6 +19,7 @@ import {
   judgeServer,
   listScenarios,
   startServer,
+  unversioned,
 } from "./suite.mjs";
 
 /** @typedef {import("./suite.d.mts").Side} Side */
@@ -30,18 +30,20 @@ const { values } = parseArgs({ options: { revision: text, server: text, client: 
 const { revision: only, server: theirServer, client: theirClient, peer: hasPeer } = values;
 const revisions = Object.keys(expected).filter((revision) => only === undefined || only === revision);
 let deviations = 0;
-// What docs/conformance.md is written from.
+// The scores that docs/conformance.md shows.
 const scores = /** @type {object[]} */ ([]);
 
-if (!isDeepStrictEqual(await listScenarios(), expected)) tell("scenarios.json", "the suite has other scenarios");
-if (revisions.length === 0) tell("--revision", `expected one of ${Object.keys(expected).join(", ")}, got ${only}`);
+if (!isDeepStrictEqual(await listScenarios(), expected))
+  reportDeviation("scenarios.json", "the suite has other scenarios");
+if (revisions.length === 0)
+  reportDeviation("--revision", `expected one of ${Object.keys(expected).join(", ")}, got ${only}`);
 if (theirServer !== undefined) await judgeAll("server", (revision) => judgeServer(theirServer, revision));
 if (theirClient !== undefined) await judgeAll("client", (revision) => judgeClients(revision, theirClient));
 if (theirServer === undefined && theirClient === undefined) {
   const server = await startServer();
   await judgeAll("server", (revision) => judgeServer(server.url, revision), exceptions.server).finally(server.close);
   await judgeAll("client", (revision) => judgeClients(revision), exceptions.client);
-  if (only === undefined) await judgeBeyond();
+  if (only === undefined) await judgeUnversioned();
 }
 process.exitCode = deviations === 0 ? 0 : 1;
 if (hasPeer) {
@@ -62,8 +64,8 @@ if (only === undefined && theirServer === undefined && theirClient === undefined
 /**
  * @param {Side} side
  * @param {(revision: string) => Promise<Map<string, Verdict>>} judge
- * @param {{ [scenario: string]: string }} [known] what may fail, and why
- * @param {string} [implementation] ours unless it is named
+ * @param {{ [scenario: string]: string }} [known] scenarios that may fail, with the reason
+ * @param {string} [implementation] Default: ours.
  */
 async function judgeAll(side, judge, known = {}, implementation = undefined) {
   for (const revision of revisions) {
@@ -85,22 +87,22 @@ function report(revision, side, scenarios, verdicts, known = {}, implementation 
   const note = listed === 0 ? "" : `, ${listed} in exceptions.json`;
   console.log(`${revision} ${side} ${passed}/${scenarios.length}${note}`);
   scores.push({ implementation, revision, side, passed, applicable: scenarios.length, exceptions: listed });
-  for (const scenario of scenarios) tell(scenario, deviationOf(verdicts.get(scenario), known[scenario]));
+  for (const scenario of scenarios) reportDeviation(scenario, deviationOf(verdicts.get(scenario), known[scenario]));
 }
 
-/** What belongs to no revision. */
-async function judgeBeyond() {
+/** Runs the scenarios that belong to no revision. */
+async function judgeUnversioned() {
   const clients = new Map();
-  for (const scenario of beyond.extensions) clients.set(scenario, await judgeClient(scenario, "extensions"));
-  report("extensions", "client", beyond.extensions, clients);
+  for (const scenario of unversioned.extensions) clients.set(scenario, await judgeClient(scenario, "extensions"));
+  report("extensions", "client", unversioned.extensions, clients);
   const authority = await startServer(fileURLToPath(new URL("authority.mjs", import.meta.url)));
-  report("any", "authority", beyond.authority, await judgeAuthority(authority.url).finally(authority.close));
+  report("any", "authority", unversioned.authority, await judgeAuthority(authority.url).finally(authority.close));
 }
 
 /**
- * One at a time: clients that run beside each other spoil what the suite measures.
+ * Runs the client scenarios one at a time, because parallel clients disturb the suite's time measurements.
  * @param {string} revision
- * @param {string} [command] ours unless given
+ * @param {string} [command] Default: our client.
  */
 async function judgeClients(revision, command) {
   const verdicts = new Map();
@@ -110,9 +112,9 @@ async function judgeClients(revision, command) {
   return verdicts;
 }
 
-/** @param {string} what @param {string | undefined} deviation */
-function tell(what, deviation) {
+/** @param {string} subject @param {string | undefined} deviation */
+function reportDeviation(subject, deviation) {
   if (deviation === undefined) return;
   deviations += 1;
-  console.log(`  ${what}: ${deviation.replaceAll("\n", "\n    ")}`);
+  console.log(`  ${subject}: ${deviation.replaceAll("\n", "\n    ")}`);
 }

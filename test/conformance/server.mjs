@@ -1,5 +1,5 @@
 // @ts-check
-// What the conformance suite wants to find in a server: PORT=3000 npm run --silent conformance:server
+// The server that the conformance suite expects: PORT=3000 npm run --silent conformance:server
 import { createServer, live } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { addPrompts } from "./server/prompts.mjs";
@@ -15,11 +15,11 @@ const defined = parts.reduce((server, add) => add(server), createServer({ name: 
 const server = live(
   defined
     .tool("test_trigger_tool_change", {
-      description: "Says that the tools have changed",
+      description: "Announces a change of the tools",
       run: () => server.publish("tools/list_changed", {}),
     })
     .tool("test_trigger_prompt_change", {
-      description: "Says that the prompts have changed",
+      description: "Announces a change of the prompts",
       run: () => server.publish("prompts/list_changed", {}),
     }),
 );
@@ -27,6 +27,6 @@ const server = live(
 const { url } = await serveHttp(server).listen(Number(process.env["PORT"] ?? 3000), "localhost");
 console.log(`Serving ${url} with Node ${process.version}`);
 
-// npm does not hand on the signal that ends it: the server ends with whoever started it.
+// npm does not forward the signal that ends it, so the server exits when its parent process is gone.
 const parent = process.ppid;
 setInterval(() => process.ppid !== parent && process.exit(), 500).unref();

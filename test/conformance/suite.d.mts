@@ -1,12 +1,12 @@
 export type Side = "server" | "client";
 
-/** What came of one scenario; `why` says what was wrong. */
+/** The result of one scenario; `why` has the reason of a failure. */
 export interface Verdict {
   passed: boolean;
   why: string;
 }
 
-/** What the suite has to say about one point of a scenario. */
+/** The result of one check of a scenario. */
 export interface Check {
   id: string;
   status: "SUCCESS" | "FAILURE" | "WARNING" | "SKIPPED" | "INFO";
@@ -16,45 +16,48 @@ export interface Check {
 /** The scenarios of each revision, by side. */
 export type Expected = { [revision: string]: { [side in Side]: string[] } };
 
-/** The scenarios that are known not to pass, and why, by side. */
+/** Scenarios that are known to fail, with the reason, by side. */
 export type Exceptions = { [side in Side]: { [scenario: string]: string } };
 
-/** Scenarios that belong to no revision: of extensions about authorization, and for authorization servers. */
-export interface Beyond {
+/** Scenarios that belong to no revision: of authorization extensions, and for authorization servers. */
+export interface Unversioned {
   extensions: string[];
   authority: string[];
 }
 
-/** The Node of the suite, on which nothing else may run. */
+/** Path of the Node that runs the suite and nothing else. */
 export const suiteNode: string;
 export const expected: Expected;
 export const exceptions: Exceptions;
-export const beyond: Beyond;
+export const unversioned: Unversioned;
 
-/** The scenarios that the suite has; those of extensions belong to no revision. */
+/** Returns the scenarios of the suite by revision; those of extensions belong to none. */
 export function listScenarios(): Promise<Expected>;
 
-/** Those that the suite has beside the ones of revisions. */
-export function listBeyond(): Promise<Beyond>;
+/** Returns the scenarios of the suite that belong to no revision. */
+export function listUnversioned(): Promise<Unversioned>;
 
-/** The verdicts on a running authorization server that knows the client "conformance", by scenario. */
+/** Returns the verdicts on a running authorization server with the client "conformance", by scenario. */
 export function judgeAuthority(issuer: string): Promise<Map<string, Verdict>>;
 
-/** Starts the server under test, ours unless told otherwise, on a free port; `printed` is what it says of itself. */
+/** Starts the server under test on a free port, and returns its URL and its output. Default: our server. */
 export function startServer(script?: string): Promise<{ url: string; printed: string; close: () => Promise<void> }>;
 
-/** The verdicts on a running server, by scenario. */
+/** Returns the verdicts on a running server, by scenario. */
 export function judgeServer(url: string, revision: string): Promise<Map<string, Verdict>>;
 
-/** The verdict on a client at a revision, or for "extensions" at the one that the suite chooses; ours unless another command is given, in one scenario. Run one at a time. */
+/**
+ * Returns the verdict on a client in one scenario. For "extensions" the suite chooses the revision. Call it for one
+ * client at a time. Default command: our client.
+ */
 export function judgeClient(
   scenario: string,
   revision: string,
   command?: string,
 ): Promise<Verdict & { printed: string }>;
 
-/** What is wrong about a verdict: a failure that is no exception, or an exception that passes. */
+/** Returns what is wrong with a verdict: a failure without an exception, or an exception that passes. */
 export function deviationOf(verdict: Verdict | undefined, exception: string | undefined): string | undefined;
 
-/** Passed is what has a success of its own, no failure and no warning. */
+/** Evaluates checks: passed if there is a success beyond valid messages, no failure and no warning. */
 export function judge(checks: Check[]): Verdict;

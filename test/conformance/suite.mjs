@@ -1,5 +1,5 @@
 // @ts-check
-// Runs scenarios of the official conformance suite, and judges them more strictly than the suite does.
+// Runs scenarios of the official conformance suite, and evaluates them more strictly than the suite does.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,12 +13,12 @@ import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const runtime = join(here, "runtime/node_modules");
-/** The suite needs a newer Node than ours; nothing but the suite may run on it. */
+/** The suite needs a newer Node than ours; only the suite may run on it. */
 export const suiteNode = join(runtime, "node/bin/node");
 const ourClient = `"${process.execPath}" "${join(here, "client.mjs")}"`;
 const suiteScript = join(runtime, "@modelcontextprotocol/conformance/dist/index.js");
 
-/** These measure time, which a busy machine may spoil: one good attempt is enough. */
+/** Scenarios that measure time, which a busy machine may disturb: one successful attempt is enough. */
 const timed = new Set(["sse-retry", "server-stateless"]);
 const attempts = 3;
 
@@ -28,8 +28,8 @@ export const expected = JSON.parse(readFileSync(join(here, "scenarios.json"), "u
 /** @type {import("./suite.d.mts").Exceptions} */
 export const exceptions = JSON.parse(readFileSync(join(here, "exceptions.json"), "utf8"));
 
-/** @type {import("./suite.d.mts").Beyond} */
-export const beyond = JSON.parse(readFileSync(join(here, "beyond.json"), "utf8"));
+/** @type {import("./suite.d.mts").Unversioned} */
+export const unversioned = JSON.parse(readFileSync(join(here, "unversioned.json"), "utf8"));
 
 /** @type {typeof import("./suite.d.mts").listScenarios} */
 export async function listScenarios() {
@@ -48,8 +48,8 @@ export async function listScenarios() {
   return listed;
 }
 
-/** @type {typeof import("./suite.d.mts").listBeyond} */
-export async function listBeyond() {
+/** @type {typeof import("./suite.d.mts").listUnversioned} */
+export async function listUnversioned() {
   const { output } = await runSuite(["list", "--client"]);
   const { output: authority } = await runSuite(["list", "--authorization"]);
   return {
@@ -76,15 +76,15 @@ export async function startServer(script = join(here, "server.mjs")) {
     if (url !== undefined) return { url, printed, close };
   }
   const [code] = await exited;
-  throw new Error(`${script} left with code ${code} before it served: ${printed}`);
+  throw new Error(`${script} exited with code ${code} before it served: ${printed}`);
 }
 
 /** @type {typeof import("./suite.d.mts").judgeServer} */
 export async function judgeServer(url, revision) {
   const verdicts = await judgeScenarios(url, revision, ["--suite", "all"]);
   for (const scenario of timed) {
-    const isSpoilt = () => verdicts.get(scenario)?.passed === false;
-    for (let again = 1; again < attempts && isSpoilt(); again += 1) {
+    const hasFailed = () => verdicts.get(scenario)?.passed === false;
+    for (let again = 1; again < attempts && hasFailed(); again += 1) {
       for (const entry of await judgeScenarios(url, revision, ["--scenario", scenario])) verdicts.set(...entry);
     }
   }
@@ -96,7 +96,7 @@ function judgeScenarios(url, revision, which) {
   return inFolder(async (folder) => {
     const { output } = await runSuite(["server", "--url", url, ...which, "--spec-version", revision, "-o", folder]);
     const judged = findChecks(folder).map(({ name, checks }) => [name.replace(/^server-/, ""), judge(checks)]);
-    if (judged.length === 0) throw new Error(`The suite has judged nothing: ${output}`);
+    if (judged.length === 0) throw new Error(`The suite returned no checks: ${output}`);
     return new Map(/** @type {[string, Verdict][]} */ (judged));
   });
 }
@@ -114,12 +114,12 @@ export function judgeAuthority(issuer) {
       name.replace("authorization-server-", ""),
       judge(checks),
     ]);
-    if (judged.length === 0) throw new Error(`The suite has judged nothing: ${output}`);
+    if (judged.length === 0) throw new Error(`The suite returned no checks: ${output}`);
     return new Map(/** @type {[string, Verdict][]} */ (judged));
   });
 }
 
-/** Follows the redirects of an authorization server that asks nothing, with its cookies. @param {string} page */
+/** Follows the redirects of an authorization server that shows no pages, with its cookies. @param {string} page */
 async function signIn(page) {
   const cookies = new Map();
   for (let url = page, hops = 0; hops < 20; hops += 1) {
@@ -135,7 +135,7 @@ async function signIn(page) {
   }
 }
 
-/** A port that nobody uses, as the suite wants to be told. @returns {Promise<string>} */
+/** Finds a free port, which the suite needs as an argument. @returns {Promise<string>} */
 async function freePort() {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -161,10 +161,10 @@ function judgeRun(scenario, revision, command) {
     const args = ["client", "--command", command, "--scenario", scenario, ...version, "-o", folder];
     const { code, output } = await runSuite(args);
     const [found] = findChecks(folder);
-    if (found === undefined) throw new Error(`The suite has judged nothing: ${output}`);
+    if (found === undefined) throw new Error(`The suite returned no checks: ${output}`);
     const printed = readFileSync(join(folder, found.at, "stdout.txt"), "utf8");
     const verdict = judge(found.checks);
-    // Its own verdict knows more in one case: whether a client crashed or ran out of time where it must not.
+    // The exit code of the suite adds one thing: whether a client crashed or timed out.
     if (code === 0 || !verdict.passed) return { ...verdict, printed };
     return { passed: false, why: output.slice(output.lastIndexOf("Test Results:")), printed };
   });
@@ -172,7 +172,7 @@ function judgeRun(scenario, revision, command) {
 
 /** @type {typeof import("./suite.d.mts").deviationOf} */
 export function deviationOf(verdict, exception) {
-  if (verdict === undefined) return "the suite has not judged it";
+  if (verdict === undefined) return "the suite has not run it";
   if (verdict.passed) return exception && `passes although it is listed in exceptions.json: ${exception}`;
   return exception === undefined ? verdict.why : undefined;
 }
@@ -186,7 +186,7 @@ export function judge(checks) {
   return { passed: false, why: why.join("\n") || "nothing succeeded" };
 }
 
-/** The checks of each scenario that wrote some. @param {string} folder */
+/** Returns the checks of each scenario that wrote any. @param {string} folder */
 function findChecks(folder) {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
   return files.flatMap((file) => {
@@ -209,16 +209,16 @@ async function inFolder(use) {
 
 /**
  * @param {string[]} args
- * @param {(printed: string) => boolean} [hear] hears what is printed so far, until it says that it has heard enough
+ * @param {(printed: string) => boolean} [onOutput] gets the output so far, until it returns true
  * @returns {Promise<{ code: number | null, output: string }>}
  */
-function runSuite(args, hear) {
+function runSuite(args, onOutput) {
   const child = spawn(suiteNode, [suiteScript, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => {
       output += text;
-      if (hear?.(output)) hear = undefined;
+      if (onOutput?.(output)) onOutput = undefined;
     });
   }
   return new Promise((resolve, reject) => {

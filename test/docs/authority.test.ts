@@ -18,7 +18,7 @@ async function call(origin: string, name: string, token: string): Promise<string
   return (await (await send(`${origin}/mcp`, { headers, body })).json()).result.content[0].text;
 }
 
-test("people in a file log in, and the server knows who calls", async () => {
+test("signs in users of a file, and gives the server their subject", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-guide-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const users = join(folder, "users.json");
@@ -34,7 +34,7 @@ test("people in a file log in, and the server knows who calls", async () => {
   expect(await call(origin, "whoami", (await app.redeem(code)).body["access_token"])).toBe("ada");
 });
 
-test("people log in with another provider, and the server calls it for them", async () => {
+test("signs in users with another provider, and lets the server call it on their behalf", async () => {
   let remote: UpstreamProvider | undefined;
   const origin = await serve(async (origin) => {
     remote = await UpstreamProvider.start({ redirectUri: `${origin}/callback` });
@@ -47,11 +47,11 @@ test("people log in with another provider, and the server calls it for them", as
   const app = await App.register(origin);
   const consent = await app.browser.open(app.authorizeUrl({ resource: `${origin}/mcp`, scope: "mail:read" }));
   const code = calledBack(await app.browser.press(consent, "allow")).get("code") ?? "";
-  const said = await call(origin, "me", (await app.redeem(code)).body["access_token"]);
-  expect(JSON.parse(said)).toEqual({ sub: "zoe" });
+  const profile = await call(origin, "me", (await app.redeem(code)).body["access_token"]);
+  expect(JSON.parse(profile)).toEqual({ sub: "zoe" });
 });
 
-test("every process has the same keys", async () => {
+test("publishes the same keys in every process with the same storage and secrets", async () => {
   const [storage, secrets] = [createMemoryStorage(), [randomSecret()]];
   const keys = await Promise.all(
     [1, 2].map(async () => {

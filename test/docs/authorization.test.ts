@@ -23,7 +23,7 @@ afterEach(() => {
   process.env["PATH"] = PATH;
 });
 
-/** Protected notes, and the authority that their tokens come from. */
+/** Starts a protected notes server and the authority that issues its tokens. */
 async function startNotes() {
   const authority = await TestAuthority.start();
   const site = await Site.start(false);
@@ -41,7 +41,7 @@ async function listWith(url: string, auth: NonNullable<Parameters<typeof connect
   return (await client.callTool("list")).content;
 }
 
-test("a person signs in with the browser, and the tokens are in a file of theirs", async () => {
+test("signs in with the browser once, and stores the tokens in a file that only the owner can read", async () => {
   const { authority, url } = await startNotes();
   const folder = await makeFolder();
   const browser = join(folder, "xdg-open");
@@ -55,7 +55,7 @@ test("a person signs in with the browser, and the tokens are in a file of theirs
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("without a browser the address is shown, and the way back is pasted", async () => {
+test("shows the sign-in address without a browser, and reads the pasted redirect address", async () => {
   const { url } = await startNotes();
   const program = `import { connect } from "portolan/client";
     import { withoutBrowser } from "${pathTo("examples/guide/authorization.mjs")}";
@@ -64,29 +64,29 @@ test("without a browser the address is shown, and the way back is pasted", async
     await client.close();`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], { cwd: pathTo("") });
   onTestFinished(() => void child.kill());
-  let [shown, said] = ["", ""];
+  let [stderr, stdout] = ["", ""];
   child.stdout.on("data", (text) => {
-    said += text;
+    stdout += text;
   });
   const page = await new Promise<string>((resolve) => {
     child.stderr.on("data", (text) => {
-      shown += text;
-      const address = /(http:\/\/\S+\/authorize\?\S+)\s/.exec(shown)?.[1];
+      stderr += text;
+      const address = /(http:\/\/\S+\/authorize\?\S+)\s/.exec(stderr)?.[1];
       if (address !== undefined) resolve(address);
     });
   });
   child.stdin.write(`${(await comeBack(new URL(page))).href}\n`);
   expect(await once(child, "close")).toEqual([0, null]);
-  expect(JSON.parse(said)).toEqual(someNotes);
+  expect(JSON.parse(stdout)).toEqual(someNotes);
 });
 
-test("a client that is known somewhere is not shown anywhere else", async () => {
+test("does not send a registered client's credentials to another issuer", async () => {
   const { authority, url } = await startNotes();
   await expect(connect(url, { auth: guide.known("s3cret") })).rejects.toThrow("https://login.example.com");
   expect(authority.asked("token")).toEqual([]);
 });
 
-test("a web back end sends people away and takes them back", async () => {
+test("lets a web back end redirect each user to sign in, and finish the sign-in on the callback", async () => {
   const { url } = await startNotes();
   const storage = createMemoryStorage();
   const pages: string[] = [];
@@ -94,12 +94,12 @@ test("a web back end sends people away and takes them back", async () => {
   expect(await list("ada")).toBeUndefined();
   const back = await comeBack(new URL(pages[0] ?? ""));
   expect(back.origin).toBe("https://app.example.com");
-  await guide.cameBack(guide.forUser(storage, "ada"), back.href);
+  await guide.finishSignIn(guide.forUser(storage, "ada"), back.href);
   expect(await list("ada")).toMatchObject({ content: someNotes });
   expect(await list("bob")).toBeUndefined();
 });
 
-test("programs get tokens in their own name", async () => {
+test("gets tokens for a program with its own key, and with a token of its platform", async () => {
   const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
   const keyed = await startNotes();
   keyed.authority.clients.set("nightly-job", { redirectUris: [], publicKey });
@@ -117,7 +117,7 @@ test("programs get tokens in their own name", async () => {
   expect(assertion?.get("assertion")).toBe("of the platform");
 });
 
-test("a company's own sign-in opens the server", async () => {
+test("exchanges an ID token of the company's sign-in for access to the server", async () => {
   const { authority, url } = await startNotes();
   authority.clients.set("notes-app", { redirectUris: [], method: "none" });
   const sso = await TestAuthority.start();

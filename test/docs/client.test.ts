@@ -39,80 +39,82 @@ function channelTo(served: Servable) {
   return near;
 }
 
-async function opened(connecting: Promise<Client>): Promise<Client> {
+async function closeAfterTest(connecting: Promise<Client>): Promise<Client> {
   const client = await connecting;
   onTestFinished(() => client.close());
   return client;
 }
 
-test("a server is started, greeted and ended", async () => {
-  const met = await guide.greet(pathTo("test/docs/greeter.mjs"));
-  expect(met).toMatchObject({ version: "2026-07-28", era: "stateless", server: "greeter" });
-  expect(met.content).toEqual([{ type: "text", text: "Hello Ada" }]);
+test("starts a server, calls its tool and closes it", async () => {
+  const result = await guide.greet(pathTo("test/docs/greeter.mjs"));
+  expect(result).toMatchObject({ version: "2026-07-28", era: "stateless", server: "greeter" });
+  expect(result.content).toEqual([{ type: "text", text: "Hello Ada" }]);
 });
 
-describe.each(revisions)("on %s, as docs/client.md says,", (era) => {
-  const open = () => opened(connect(channelTo(server), { era }));
+describe.each(revisions)("docs/client.md on %s", (era) => {
+  const open = () => closeAfterTest(connect(channelTo(server), { era }));
 
-  test("a call reports its progress and gives its result", async () => {
+  test("reports the progress of a call and returns its result", async () => {
     const shown: string[] = [];
     const result = await guide.work(await open(), new AbortController().signal, (text: string) => shown.push(text));
     expect(shown).toEqual(["1 of 3", "2 of 3", "3 of 3"]);
     expect(result).toEqual(era >= "2025-06-18" ? { done: 3 } : undefined);
   });
 
-  test("failures can be told apart", async () => {
+  test("distinguishes an aborted call from a closed connection", async () => {
     const client = await open();
-    expect(await guide.tellWhatHappened(client, AbortSignal.abort())).toBe("you stopped it");
-    const waiting = guide.tellWhatHappened(client, new AbortController().signal);
+    expect(await guide.describeOutcome(client, AbortSignal.abort())).toBe("you stopped it");
+    const waiting = guide.describeOutcome(client, new AbortController().signal);
     await client.close();
     expect(await waiting).toMatch(/^no answer: /);
   });
 
-  test("lists are walked through and collected", async () => {
+  test("iterates over tools and collects prompts", async () => {
     expect(await guide.overview(await open())).toEqual({ names: ["greet_formally", "work"], prompts: ["plan"] });
   });
 
-  test("changes are waited for", async () => {
+  test("waits for a change of a resource", async () => {
     const client = await open();
     const changed = guide.waitForChange(client, note);
-    // Until the watch is open nobody hears of a change, so it is told until it is heard.
-    const telling = setInterval(() => server.publish("resources/updated", { uri: note }), 1);
-    onTestFinished(() => clearInterval(telling));
+    // A change before the watch is open is not delivered, so the server publishes it repeatedly.
+    const publishing = setInterval(() => server.publish("resources/updated", { uri: note }), 1);
+    onTestFinished(() => clearInterval(publishing));
     expect(await changed).toBe(note);
   });
 
-  test("a typed client calls with the defaults of the server", async () => {
+  test("leaves out an argument with a default in a typed call", async () => {
     expect(await increment(channelTo(calculator), 41)).toBe(42);
   });
 });
 
-test.each(["2025-06-18", "2025-11-25", "2026-07-28"])("the user is asked (%s)", async (era) => {
+test.each(["2025-06-18", "2025-11-25", "2026-07-28"])("asks the user on %s", async (era) => {
   const asked: string[] = [];
   const askUser = async (question: string) => {
     asked.push(question);
     return "Prof.";
   };
-  const pinned = await opened(connect(channelTo(server), { era, answers: { elicit: () => ({ action: "decline" }) } }));
+  const pinned = await closeAfterTest(
+    connect(channelTo(server), { era, answers: { elicit: () => ({ action: "decline" }) } }),
+  );
   expect((await pinned.callTool("greet_formally", { name: "Ada" })).content).toEqual([
     { type: "text", text: "Hello Ada" },
   ]);
-  const client = await opened(guide.connectForUser(channelTo(server), askUser));
+  const client = await closeAfterTest(guide.connectForUser(channelTo(server), askUser));
   const { content } = await client.callTool("greet_formally", { name: "Ada" });
   expect(content).toEqual([{ type: "text", text: "Hello Prof. Ada" }]);
   expect(asked).toEqual(["What is the title of Ada?"]);
 });
 
-test("a round is answered by hand", async () => {
+test("returns the questions of a round and sends the caller's answers", async () => {
   const capabilities = { elicitation: { form: {} } };
-  const client = await opened(connect(channelTo(server), { era: "stateless", capabilities }));
-  expect((await guide.oneRoundAtATime(client, "Ada")).content).toEqual([{ type: "text", text: "Hello Dr. Ada" }]);
+  const client = await closeAfterTest(connect(channelTo(server), { era: "stateless", capabilities }));
+  expect((await guide.answerByHand(client, "Ada")).content).toEqual([{ type: "text", text: "Hello Dr. Ada" }]);
 });
 
-test("what a server speaks is remembered", async () => {
+test("connects for two users with one verdict store and one cache", async () => {
   const target = { command: process.execPath, args: [pathTo("test/docs/greeter.mjs")] };
   for (const user of ["ada", "bob"]) {
-    const client = await opened(guide.connectFor(target, user));
+    const client = await closeAfterTest(guide.connectFor(target, user));
     expect(client.server.version).toBe("2026-07-28");
     expect((await client.listTools()).length).toBeGreaterThan(0);
   }

@@ -19,7 +19,7 @@ async function portOf(server: import("node:http").Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The web-standard handler behind a real socket, as a runtime would have it. */
+/** Serves a web-standard handler on a real socket, as a runtime does. */
 function overFetch(handle: (request: Request) => Promise<Response> | Response) {
   return createServer(async (req, res) => {
     const body = req.method === "GET" ? undefined : Buffer.concat(await req.toArray());
@@ -36,7 +36,7 @@ function overFetch(handle: (request: Request) => Promise<Response> | Response) {
   });
 }
 
-const doors: [name: string, open: () => Promise<number>][] = [
+const frameworks: [name: string, open: () => Promise<number>][] = [
   ["node:http", () => portOf(guide.overNode())],
   ["express", () => portOf(createServer(guide.overExpress()))],
   [
@@ -52,22 +52,22 @@ const doors: [name: string, open: () => Promise<number>][] = [
   ["Next", () => portOf(overFetch((request) => guide[request.method](request)))],
 ];
 
-test.each(doors)("the server answers behind %s", async (_, open) => {
+test.each(frameworks)("answers a call behind %s", async (_, open) => {
   expect(await guide.roll(`http://127.0.0.1:${await open()}/mcp`)).toEqual(someTotal);
 });
 
-test.each(doors.slice(0, 3))("clients of every revision are served behind %s", async (_, open) => {
+test.each(frameworks.slice(0, 3))("serves clients of every revision behind %s", async (_, open) => {
   const port = await open();
   for (const era of revisions) {
     const client = await connect(http(`http://127.0.0.1:${port}/mcp`), { era });
-    const heard: number[] = [];
-    await client.callTool("roll", { dice: 3 }, { onProgress: ({ progress }) => heard.push(progress) });
-    expect([client.server.version, heard]).toEqual([era, [1, 2, 3]]);
+    const reported: number[] = [];
+    await client.callTool("roll", { dice: 3 }, { onProgress: ({ progress }) => reported.push(progress) });
+    expect([client.server.version, reported]).toEqual([era, [1, 2, 3]]);
     await client.close();
   }
 });
 
-test("the program of docs/http.md serves", async () => {
+test("serves when examples/http/server.mjs runs as a program", async () => {
   const { createServer: reserve } = await import("node:net");
   const held = reserve().listen(0, "127.0.0.1");
   await once(held, "listening");
@@ -84,8 +84,8 @@ test("the program of docs/http.md serves", async () => {
   expect(await guide.roll(`http://127.0.0.1:${port}/mcp`)).toEqual(someTotal);
 });
 
-test("a careful server knows its callers", async () => {
-  const mcp = guide.careful(async (token: string | undefined) => (token === "sesame" ? "ada" : undefined));
+test("refuses a caller without a valid token on the restricted server", async () => {
+  const mcp = guide.restricted(async (token: string | undefined) => (token === "sesame" ? "ada" : undefined));
   const port = await portOf(createServer(mcp.node));
   const url = `http://127.0.0.1:${port}/mcp`;
   const host = { host: "mcp.example.com" };
@@ -97,7 +97,7 @@ test("a careful server knows its callers", async () => {
   await mcp.close();
 });
 
-test("a server with tokens says where to get one", async () => {
+test("answers 401 with the address of the metadata that names the authorization server", async () => {
   const mcp = guide.withTokens("https://auth.example.com");
   const post = new Request("https://mcp.example.com/mcp", {
     method: "POST",
@@ -106,8 +106,8 @@ test("a server with tokens says where to get one", async () => {
   });
   const refused = await mcp.fetch(post);
   expect(refused.status).toBe(401);
-  const place = /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "")?.[1];
-  const document = await mcp.fetch(new Request(String(place)));
+  const address = /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "")?.[1];
+  const document = await mcp.fetch(new Request(String(address)));
   expect(await document.json()).toMatchObject({ authorization_servers: ["https://auth.example.com"] });
   await mcp.close();
 });

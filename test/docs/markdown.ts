@@ -3,24 +3,24 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathTo, root } from "../examples/example.ts";
 
-/** A code block of a document. */
+/** One code block of a document. */
 export interface Fence {
-  /** The line its content begins on, counted from 1. */
+  /** The line number of its first content line, counted from 1. */
   readonly line: number;
   readonly language: string;
   readonly content: string;
-  /** What the comment right before it names: a file, maybe with `#region`. */
+  /** The source that the comment on the line before names: a file, optionally with `#region`. */
   readonly source: string | undefined;
 }
 
-/** Files of the project by their ending, also those that are not committed yet. */
+/** Returns the files of the project with an ending, including those that are not committed yet. */
 export function listFiles(ending: string): string[] {
   const args = ["ls-files", "--cached", "--others", "--exclude-standard", `*${ending}`];
   const listed = execFileSync("git", args, { cwd: root, encoding: "utf8" }).split("\n");
   return [...new Set(listed)].filter((file) => file !== "" && existsSync(pathTo(file))).sort();
 }
 
-/** The code blocks of a document, in order. */
+/** Returns the code blocks of a document, in order. */
 export function fencesOf(text: string): Fence[] {
   const lines = text.split("\n");
   const fences: Fence[] = [];
@@ -37,25 +37,25 @@ export function fencesOf(text: string): Fence[] {
   return fences;
 }
 
-/** What `path` or `path#region` stands for; undefined when there is no such file or region. */
-export function quoted(source: string): string | undefined {
+/** Returns the text of `path` or `path#region`; undefined if there is no such file or region. */
+export function readSource(source: string): string | undefined {
   const [file = "", region] = source.split("#");
   if (!file.startsWith("examples/") || !existsSync(pathTo(file))) return undefined;
   const text = readFileSync(pathTo(file), "utf8");
   return region === undefined ? text : regionsOf(text).get(region);
 }
 
-/** The parts of a file between `// region name` and `// endregion`. */
+/** Returns the parts of a file between `// region name` and `// endregion`, by name. */
 export function regionsOf(text: string): Map<string, string> {
   const found = text.matchAll(/^\/\/ region (\S+)\n([\s\S]*?)^\/\/ endregion$/gm);
   return new Map([...found].map(([, name = "", content = ""]) => [name, content]));
 }
 
-/** Everything that is wrong with a document: each entry says where and what. */
+/** Returns the problems of a document, each with its file and line. */
 export function problemsOf(path: string, text: string): string[] {
   const inFences = fencesOf(text).flatMap((fence) => {
-    const why = problemOf(fence);
-    return why === undefined ? [] : [`${path}:${fence.line}: ${why}`];
+    const problem = problemOf(fence);
+    return problem === undefined ? [] : [`${path}:${fence.line}: ${problem}`];
   });
   const inLinks = linksOf(text)
     .filter((target) => !existsSync(join(root, dirname(path), target)))
@@ -66,11 +66,11 @@ export function problemsOf(path: string, text: string): string[] {
 function problemOf({ language, content, source }: Fence): string | undefined {
   if (language === "text") return undefined;
   if (language === "sh") return content.split("\n").map(problemOfCommand).find(Boolean);
-  if (!["js", "ts", "json", "sql"].includes(language)) return `a fence in "${language}"`;
-  if (source === undefined) return "no comment names the file that this comes from";
-  const expected = quoted(source);
+  if (!["js", "ts", "json", "sql"].includes(language)) return `unknown fence language "${language}"`;
+  if (source === undefined) return "no comment names the source file of this code";
+  const expected = readSource(source);
   if (expected === undefined) return `there is no ${source}`;
-  return expected.trim() === content.trim() ? undefined : `not what ${source} says`;
+  return expected.trim() === content.trim() ? undefined : `differs from ${source}`;
 }
 
 const { scripts } = JSON.parse(readFileSync(pathTo("package.json"), "utf8")) as { scripts: Record<string, string> };
@@ -81,10 +81,10 @@ function problemOfCommand(line: string): string | undefined {
   if (script && Object.hasOwn(scripts, script[1] ?? script[2] ?? "")) return undefined;
   const program = /^node (examples\/[\w./-]+)(?: [\w./ -]+)?$/.exec(line);
   if (program?.[1] !== undefined && existsSync(pathTo(program[1]))) return undefined;
-  return `no command of this project: ${line}`;
+  return `not a command of this project: ${line}`;
 }
 
-/** The relative targets of a document's links, without what is code. */
+/** Returns the relative targets of a document's links, ignoring code. */
 function linksOf(text: string): string[] {
   const prose = text.replace(/^ *```[\s\S]*?^ *```$/gm, "").replace(/`[^`\n]*`/g, "");
   return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]

@@ -15,19 +15,19 @@ const providers = await import(pathTo("examples/models/providers.mjs"));
 const sampling = await import(pathTo("examples/models/sampling.mjs"));
 const stream = await import(pathTo("examples/models/stream.mjs"));
 
-const asking = (text: string): ModelRequest => ({
+const userSays = (text: string): ModelRequest => ({
   messages: [{ role: "user", content: { type: "text", text } }],
   maxTokens: 100,
 });
 
-test("providers are made without being asked", () => {
+test("creates providers without sending a request", () => {
   expect(providers.local()).toMatchObject({ id: "llama3.2", capabilities: { tools: true, images: true } });
   const [first, second] = providers.hosted({ ANTHROPIC_API_KEY: "a-key", OPENAI_API_KEY: "b-key" });
   expect(first.id).toMatch(/^claude/);
   expect(second.id).toMatch(/^gpt/);
 });
 
-test("a turn is told as it comes, and so is a failure", async () => {
+test("shows the text, tool call and end of a turn, and the reason of a failure", async () => {
   const shown: string[] = [];
   const show = (text: string) => shown.push(text);
   await stream.tell(scriptedModel([{ say: "Let us see", call: { name: "roll", input: { dice: 2 } } }]), "roll", show);
@@ -38,7 +38,7 @@ test("a turn is told as it comes, and so is a failure", async () => {
   expect(shown.slice(-2)).toEqual(["The provider is busy.", "No credit. Pay."]);
 });
 
-test("a model of one's own works in a host", async () => {
+test("runs a custom model in a host", async () => {
   const prompts: string[] = [];
   const model = own(async function* (prompt: string, signal?: AbortSignal) {
     prompts.push(prompt);
@@ -49,11 +49,11 @@ test("a model of one's own works in a host", async () => {
   expect(prompts).toEqual([expect.stringMatching(/^You can call tools[\s\S]*\n\nuser: Who is there\?$/)]);
 });
 
-test("a server uses a model of its client", async () => {
+test("answers a server's sampling request with the model it prefers", async () => {
   const server = createServer({ name: "poet", version: "1.0.0" }).tool("rhyme", {
     run: async (_, context) => {
       const asked = {
-        messages: asking("moon").messages as never,
+        messages: userSays("moon").messages as never,
         maxTokens: 50,
         modelPreferences: { hints: [{ name: "echo" }] },
       };
@@ -69,29 +69,29 @@ test("a server uses a model of its client", async () => {
   expect(content).toEqual([{ type: "text", text: JSON.stringify([{ type: "text", text: "moon" }, "echo"]) }]);
 });
 
-test("a script asks for the weather, is recorded, and played again", async () => {
+test("records the turns of a scripted model and replays them", async () => {
   const folder = await mkdtemp(join(tmpdir(), "portolan-models-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, "turns.jsonl");
   const model = offline.recorded(offline.weatherScript(), file);
-  const first = await complete(model, asking("What is the weather?"));
+  const first = await complete(model, userSays("What is the weather?"));
   const result = {
     type: "tool_result" as const,
     toolUseId: "call_1",
     content: [{ type: "text" as const, text: "rain" }],
   };
   const messages = [
-    ...asking("What is the weather?").messages,
+    ...userSays("What is the weather?").messages,
     { role: "assistant" as const, content: first.content },
     { role: "user" as const, content: result },
   ];
   const second = await complete(model, { messages, maxTokens: 100 });
   expect(second.content).toEqual([{ type: "text", text: "Take an umbrella." }]);
   const again = await offline.replayed(file);
-  expect(await complete(again, asking("What is the weather?"))).toEqual(first);
+  expect(await complete(again, userSays("What is the weather?"))).toEqual(first);
   expect(await complete(again, { messages, maxTokens: 100 })).toEqual(second);
 });
 
-test("a busy provider is asked until it answers", async () => {
+test("retries a busy provider until it answers", async () => {
   expect(await fake.askBusyProvider()).toEqual({ content: [{ type: "text", text: "Hello yourself" }], requests: 3 });
 });

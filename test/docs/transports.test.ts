@@ -1,27 +1,27 @@
 import { createMemoryPair } from "portolan";
 import { createServer, serveChannel } from "portolan/server";
 import { describe, expect, test } from "vitest";
-import { ends } from "../examples/example.ts";
+import { oldestAndNewest } from "../examples/example.ts";
 import { connect, importGuide } from "./guide.ts";
 
 const embed = await importGuide("embed");
 
-test("clients of both eras are answered on one channel, each in its own way", async () => {
-  const answers = await embed.bothEras();
+test("answers stateful and stateless requests on one channel", async () => {
+  const responses = await embed.bothEras();
   const content = [{ type: "text", text: "hello" }];
-  expect(answers.get("hello").result.protocolVersion).toBe("2025-11-25");
-  expect(answers.get("stateful").result).toEqual({ content });
-  expect(answers.get("stateless").result).toMatchObject({ resultType: "complete", content });
+  expect(responses.get("hello").result.protocolVersion).toBe("2025-11-25");
+  expect(responses.get("stateful").result).toEqual({ content });
+  expect(responses.get("stateless").result).toMatchObject({ resultType: "complete", content });
 });
 
-describe.each(ends)("on %s, as docs/transports.md says,", (revision) => {
-  test("the embedded server is served to any channel", async () => {
+describe.each(oldestAndNewest)("docs/transports.md on %s", (revision) => {
+  test("serves the embedded server on a memory channel", async () => {
     const peer = await connect(embed.server, { revision });
     expect((await peer.callTool("echo", { text: "hi" })).result.content[0].text).toBe("hi");
   });
 });
 
-test("without serialize both sides share the objects they send", async () => {
+test("passes the same object to the other side without serialize", async () => {
   const [near, far] = createMemoryPair();
   const sent = { jsonrpc: "2.0", method: "example" } as const;
   const arrived = new Promise((resolve) => far.open({ message: resolve, batch() {}, unreadable() {}, closed() {} }));
@@ -29,7 +29,7 @@ test("without serialize both sides share the objects they send", async () => {
   expect(await arrived).toBe(sent);
 });
 
-test("closing what is served cancels what runs and ends both sides", async () => {
+test("cancels running calls and closes both sides when the server closes", async () => {
   const [near, far] = createMemoryPair();
   let reason: unknown;
   const never = createServer({ name: "never", version: "1" }).tool("never", {

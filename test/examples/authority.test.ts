@@ -20,7 +20,7 @@ async function startServer(): Promise<string> {
   return `http://localhost:${port}`;
 }
 
-test("somebody who logs in keeps notes of their own", async () => {
+test("keeps a note for the user who signed in", async () => {
   const origin = await startServer();
   const app = await App.register(origin);
   const wanted = { resource: `${origin}/mcp`, scope: "notes:read notes:write" };

@@ -8,8 +8,8 @@ import { onTestFinished } from "vitest";
 import { ChildChannel, RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
 import { between, isStateless } from "../kit/revisions.ts";
 
-/** The oldest and the newest revision: what works on both is told to two very different clients. */
-export const ends = ["2024-11-05", "2026-07-28"] as const;
+/** The oldest and the newest revision: their clients differ most. */
+export const oldestAndNewest = ["2024-11-05", "2026-07-28"] as const;
 
 /** The revisions in which a server may ask the user. */
 export const askingRevisions = between("2025-06-18", "2026-07-28");
@@ -23,23 +23,23 @@ export async function start(file: string, options: RawPeerOptions, args: string[
   const channel = new ChildChannel(process.execPath, [pathTo(file), ...args]);
   const peer = new RawPeer(channel, options);
   onTestFinished(() => peer.close());
-  const left = channel.exited.then((code) => {
-    throw new Error(`${file} left with code ${code} before it answered: ${channel.stderr}`);
+  const exited = channel.exited.then((code) => {
+    throw new Error(`${file} exited with code ${code} before it answered: ${channel.stderr}`);
   });
   const answered = peer.start().then(() => peer.settled());
-  await Promise.race([answered, left]);
+  await Promise.race([answered, exited]);
   return peer;
 }
 
-/** A new folder that is gone after the test. */
+/** Creates a folder that is removed after the test. */
 export async function makeFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "portolan-example-")));
   onTestFinished(() => rm(folder, { recursive: true }));
   return folder;
 }
 
-/** Asks to be told of changes, the way the revision has for it; resolves when the server has agreed. */
-export async function follow(peer: RawPeer, uris: string[]): Promise<void> {
+/** Subscribes to changes in the way of the revision; resolves when the server has acknowledged. */
+export async function subscribe(peer: RawPeer, uris: string[]): Promise<void> {
   if (!isStateless(peer.revision)) {
     for (const uri of uris) await peer.request("resources/subscribe", { uri });
     return;
@@ -49,21 +49,21 @@ export async function follow(peer: RawPeer, uris: string[]): Promise<void> {
   await peer.notification("notifications/subscriptions/acknowledged");
 }
 
-/** The answer of a user who accepts every form with the same entries. */
+/** Answers as a user who accepts every form with the same entries. */
 export const accept = (content: JsonObject) => (): JsonObject => ({ action: "accept", content });
 
-/** The answer of a user who wants none of it. */
+/** Answers as a user who declines. */
 export const decline = (): JsonObject => ({ action: "decline" });
 
-/** Plays a model that says the same whatever it is asked. */
-export const say = (text: string) => (): JsonObject => ({
+/** Answers as a model that always returns the same text. */
+export const modelSays = (text: string) => (): JsonObject => ({
   role: "assistant",
   content: { type: "text", text },
   model: "scripted",
 });
 
-/** What the server asked, in order. */
-export const asked = (questions: readonly RpcRequest[]): unknown[] =>
+/** Returns the message of each question that the server asked, in order. */
+export const questionTexts = (questions: readonly RpcRequest[]): unknown[] =>
   questions.map(({ params }) => params?.["message"] ?? params?.["messages"]);
 
 export interface Run {
@@ -72,7 +72,7 @@ export interface Run {
   stderr: string;
 }
 
-/** Runs a program to its end. */
+/** Runs a program until it exits. */
 export function run(file: string, args: string[] = [], env: Record<string, string> = {}): Promise<Run> {
   const child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...env } });
   let stdout = "";

@@ -3,7 +3,16 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { RawPeer, RawPeerOptions } from "../kit/raw-peer.ts";
-import { accept, asked, askingRevisions, decline, ends, follow, makeFolder, start } from "./example.ts";
+import {
+  accept,
+  askingRevisions,
+  decline,
+  makeFolder,
+  oldestAndNewest,
+  questionTexts,
+  start,
+  subscribe,
+} from "./example.ts";
 
 const uriOf = (...path: string[]) => pathToFileURL(join(...path)).href;
 
@@ -11,8 +20,8 @@ async function startIn(folder: string, options: RawPeerOptions): Promise<RawPeer
   return start("examples/files/server.mjs", options, [folder]);
 }
 
-/** A folder to serve beside one that must stay out of reach, with links from the first into the second. */
-async function makeJail() {
+/** Creates a folder to serve and one that must stay unreachable, with links from the first into the second. */
+async function makeInsideAndOutside() {
   const base = await makeFolder();
   const inside = join(base, "inside");
   const outside = join(base, "outside");
@@ -43,8 +52,8 @@ const refusedPaths = [
   "sub",
 ];
 
-describe.each(ends)("files on %s", (revision) => {
-  test("visible files are listed, read as text or as bytes, and described by a template", async () => {
+describe.each(oldestAndNewest)("the files server on %s", (revision) => {
+  test("lists visible files, reads them as text or bytes, and lists their template", async () => {
     const folder = await makeFolder();
     await mkdir(join(folder, "a b"));
     await writeFile(join(folder, "a b", "grüße.txt"), "Grüße");
@@ -65,29 +74,29 @@ describe.each(ends)("files on %s", (revision) => {
     expect(templates.resourceTemplates).toEqual([{ uriTemplate: `${pathToFileURL(folder)}/{+path}`, name: "file" }]);
   });
 
-  test("editing a followed file is told, and editing another is not", async () => {
+  test("notifies of an edit of a subscribed file, and not of another file", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "watched.txt"), "one");
     await writeFile(join(folder, "other.txt"), "one");
     const peer = await startIn(folder, { revision });
     const uri = uriOf(folder, "watched.txt");
-    await follow(peer, [uri]);
+    await subscribe(peer, [uri]);
 
     await writeFile(join(folder, "other.txt"), "two");
     await writeFile(join(folder, "watched.txt"), "two");
     await peer.notification("notifications/resources/updated");
-    const told = peer.notifications.filter(({ method }) => method === "notifications/resources/updated");
-    expect(new Set(told.map(({ params }) => params?.["uri"]))).toEqual(new Set([uri]));
+    const updates = peer.notifications.filter(({ method }) => method === "notifications/resources/updated");
+    expect(new Set(updates.map(({ params }) => params?.["uri"]))).toEqual(new Set([uri]));
     const { result } = await peer.request("resources/read", { uri });
     expect(result.contents[0].text).toBe("two");
   });
 
-  test("a followed file that another one takes the place of is told, and so is the next edit", async () => {
+  test("notifies when another file is renamed over a subscribed one, and of the next edit", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "watched.txt"), "one");
     await writeFile(join(folder, "draft.txt"), "two");
     const peer = await startIn(folder, { revision });
-    await follow(peer, [uriOf(folder, "watched.txt")]);
+    await subscribe(peer, [uriOf(folder, "watched.txt")]);
 
     await rename(join(folder, "draft.txt"), join(folder, "watched.txt"));
     await peer.notification("notifications/resources/updated");
@@ -98,11 +107,11 @@ describe.each(ends)("files on %s", (revision) => {
     expect(peer.notifications.at(-1)).toMatchObject({ params: { uri: uriOf(folder, "watched.txt") } });
   });
 
-  test("a new file in a listed folder is told as a change of the list", async () => {
+  test("notifies of a list change when a file is added to a listed folder", async () => {
     const folder = await makeFolder();
     await mkdir(join(folder, "sub"));
     const peer = await startIn(folder, { revision });
-    await follow(peer, []);
+    await subscribe(peer, []);
     await peer.request("resources/list");
 
     await writeFile(join(folder, "sub", "new.txt"), "new");
@@ -111,7 +120,7 @@ describe.each(ends)("files on %s", (revision) => {
     expect(result.resources).toMatchObject([{ name: join("sub", "new.txt") }]);
   });
 
-  test("a new file is written with its folders, without asking, and leaves nothing else behind", async () => {
+  test("writes a new file and its folders without asking, and leaves no other file", async () => {
     const folder = await makeFolder();
     const peer = await startIn(folder, { revision });
     const { result } = await peer.callTool("write_file", { path: "deep/er/note.txt", text: "héllo" });
@@ -121,7 +130,7 @@ describe.each(ends)("files on %s", (revision) => {
     expect(await readdir(join(folder, "deep/er"))).toEqual(["note.txt"]);
   });
 
-  test("a client that cannot ask the user cannot replace a file", async () => {
+  test("refuses to replace a file for a client that cannot ask the user", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "note.txt"), "old");
     const peer = await startIn(folder, { revision });
@@ -131,14 +140,14 @@ describe.each(ends)("files on %s", (revision) => {
     expect(await readFile(join(folder, "note.txt"), "utf8")).toBe("old");
   });
 
-  test("writing outside, to a hidden name or onto a folder is refused, however it is spelled", async () => {
-    const { base, inside, outside } = await makeJail();
+  test("refuses to write outside, to a hidden name or onto a folder, in every spelling of the path", async () => {
+    const { base, inside, outside } = await makeInsideAndOutside();
     const peer = await startIn(inside, { revision, capabilities: { elicitation: {} }, answer: accept({}) });
     for (const path of refusedPaths) {
-      for (const spelled of [path, join(inside, path), path.replaceAll("/", "//")]) {
-        const { result } = await peer.callTool("write_file", { path: spelled, text: "escaped" });
-        expect({ spelled, text: result.content[0].text, isError: result.isError }).toEqual({
-          spelled,
+      for (const spelling of [path, join(inside, path), path.replaceAll("/", "//")]) {
+        const { result } = await peer.callTool("write_file", { path: spelling, text: "escaped" });
+        expect({ spelling, text: result.content[0].text, isError: result.isError }).toEqual({
+          spelling,
           text: expect.stringMatching(/expected a (path inside|file)/),
           isError: true,
         });
@@ -151,8 +160,8 @@ describe.each(ends)("files on %s", (revision) => {
     expect(await readFile(join(inside, ".secret"), "utf8")).toBe("hidden");
   });
 
-  test("writing through a link to nothing replaces the link and stays inside", async () => {
-    const { inside, outside } = await makeJail();
+  test("replaces a dangling link instead of writing through it", async () => {
+    const { inside, outside } = await makeInsideAndOutside();
     const peer = await startIn(inside, { revision });
     const { result } = await peer.callTool("write_file", { path: "dangling.txt", text: "inside" });
     expect(result.isError).toBeUndefined();
@@ -160,16 +169,16 @@ describe.each(ends)("files on %s", (revision) => {
     expect(await readFile(join(inside, "dangling.txt"), "utf8")).toBe("inside");
   });
 
-  test("an absolute path outside is refused", async () => {
-    const { inside, outside } = await makeJail();
+  test("refuses to write to an absolute path outside", async () => {
+    const { inside, outside } = await makeInsideAndOutside();
     const peer = await startIn(inside, { revision });
     const { result } = await peer.callTool("write_file", { path: join(outside, "new.txt"), text: "escaped" });
     expect(result).toMatchObject({ isError: true });
     expect(await readdir(outside)).toEqual(["secret.txt"]);
   });
 
-  test("what lies outside or is hidden is neither listed nor read", async () => {
-    const { inside, outside } = await makeJail();
+  test("neither lists nor reads files that are hidden or outside", async () => {
+    const { inside, outside } = await makeInsideAndOutside();
     const peer = await startIn(inside, { revision });
     const { result } = await peer.request("resources/list");
     expect(result.resources).toEqual([]);
@@ -193,21 +202,21 @@ describe.each(ends)("files on %s", (revision) => {
   });
 });
 
-describe.each(askingRevisions)("files on %s", (revision) => {
+describe.each(askingRevisions)("the files server on %s", (revision) => {
   const capabilities = { elicitation: {} };
 
-  test("a file is replaced when the user says yes", async () => {
+  test("replaces a file when the user accepts", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "note.txt"), "old", { mode: 0o600 });
     const peer = await startIn(folder, { revision, capabilities, answer: accept({}) });
     const { result } = await peer.callTool("write_file", { path: "note.txt", text: "newer" });
     expect(result.structuredContent).toMatchObject({ bytes: 5, replaced: true });
-    expect(asked(peer.questions)).toEqual(["Replace note.txt (3 bytes) by 5 bytes?"]);
+    expect(questionTexts(peer.questions)).toEqual(["Replace note.txt (3 bytes) by 5 bytes?"]);
     expect(await readFile(join(folder, "note.txt"), "utf8")).toBe("newer");
     expect(await readdir(folder)).toEqual(["note.txt"]);
   });
 
-  test("a file stays as it is when the user says no", async () => {
+  test("keeps a file unchanged when the user declines", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "note.txt"), "old");
     const peer = await startIn(folder, { revision, capabilities, answer: decline });
@@ -217,7 +226,7 @@ describe.each(askingRevisions)("files on %s", (revision) => {
   });
 });
 
-test("a file that changed after the question was put is asked about again", async () => {
+test("asks again when the file changed after the question", async () => {
   const folder = await makeFolder();
   await writeFile(join(folder, "note.txt"), "old");
   let rounds = 0;
@@ -228,7 +237,7 @@ test("a file that changed after the question was put is asked about again", asyn
   };
   const peer = await startIn(folder, { revision: "2026-07-28", capabilities: { elicitation: {} }, answer });
   await peer.callTool("write_file", { path: "note.txt", text: "newer" });
-  expect(asked(peer.questions)).toEqual([
+  expect(questionTexts(peer.questions)).toEqual([
     "Replace note.txt (3 bytes) by 5 bytes?",
     "Replace note.txt (17 bytes) by 5 bytes?",
   ]);

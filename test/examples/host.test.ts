@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
+import { request } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
@@ -10,6 +11,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { makeFolder, pathTo } from "./example.ts";
 
+const postJson = (url: string, body: object): Promise<Response> =>
+  fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
 async function makeConfig(folder: string): Promise<string> {
   const file = join(folder, ".mcp.json");
   const time = { command: process.execPath, args: [scriptOf("time")] };
@@ -17,7 +21,7 @@ async function makeConfig(folder: string): Promise<string> {
   return file;
 }
 
-test("the script asks before it starts a server, works on its task, and writes down what it did", async () => {
+test("the script asks before it starts a server, runs its task, and logs its activity", async () => {
   const folder = await makeFolder();
   const script = pathTo("examples/host/script.mjs");
   const run = async (...answers: string[]) => {
@@ -42,7 +46,7 @@ test("the script asks before it starts a server, works on its task, and writes d
   expect(refused.errors).not.toContain("⚙");
 });
 
-/** The events of a stream as they come. */
+/** Yields the events of a stream as they arrive. */
 async function* eventsOf(
   response: Response,
 ): AsyncGenerator<{ type: string; question?: { id: string; kind: string } }> {
@@ -56,13 +60,13 @@ async function* eventsOf(
   }
 }
 
-test("the web back end streams a run, and goes on when the page answers", async () => {
+test("the web back end streams a run, and continues it when the page answers", async () => {
   const file = "examples/host/web.mjs";
   const { serveAssistant } = await import(pathToFileURL(pathTo(file)).href);
   const servers = { time: { command: process.execPath, args: [scriptOf("time")] } };
   const { url, close } = await serveAssistant({ servers });
   onTestFinished(close);
-  const post = (path: string, body: object) => fetch(url + path, { method: "POST", body: JSON.stringify(body) });
+  const post = (path: string, body: object) => postJson(url + path, body);
 
   const types: string[] = [];
   for await (const event of eventsOf(await post("/runs", { task: "What time is it now?" }))) {
@@ -79,18 +83,35 @@ test("the web back end streams a run, and goes on when the page answers", async 
   });
 });
 
-test("the web back end says why a run failed", async () => {
+test("the web back end sends the reason of a failed run", async () => {
   const { serveAssistant } = await import(pathToFileURL(pathTo("examples/host/web.mjs")).href);
   const { url, close } = await serveAssistant({ model: scriptedModel([{ fail: new Error("out of words") }]) });
   onTestFinished(close);
   const events: object[] = [];
-  const response = await fetch(`${url}/runs`, { method: "POST", body: JSON.stringify({ task: "x" }) });
-  for await (const event of eventsOf(response)) events.push(event);
+  for await (const event of eventsOf(await postJson(`${url}/runs`, { task: "x" }))) events.push(event);
   expect(events.at(-1)).toMatchObject({ type: "done", reason: "failed", error: "out of words" });
 });
 
+test("the web back end refuses requests that a page of another site can send, and large bodies", async () => {
+  const { serveAssistant } = await import(pathToFileURL(pathTo("examples/host/web.mjs")).href);
+  const { url, close } = await serveAssistant({});
+  onTestFinished(close);
+  const simple = await fetch(`${url}/runs`, { method: "POST", body: '{"task":"x"}' });
+  expect(simple.status).toBe(403);
+  const rebound = request(`${url}/runs`, {
+    method: "POST",
+    headers: { host: "evil.example", "content-type": "application/json" },
+  });
+  rebound.end('{"task":"x"}');
+  const [response] = await once(rebound, "response");
+  expect(response.statusCode).toBe(403);
+  response.resume();
+  const large = postJson(`${url}/runs`, { task: "x".repeat(1_000_000) });
+  expect(await large.then(({ status }) => status).catch(() => 400)).toBe(400);
+});
+
 test("the test of the assistant passes", async () => {
-  // It is a test of "examples/host/assistant.mjs".
+  // This runs "examples/host/assistant.mjs".
   const { stdout } = await promisify(execFile)(process.execPath, [pathTo("examples/host/assistant.test.mjs")]);
   expect(stdout).toContain("# pass 1");
 });

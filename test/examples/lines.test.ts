@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { pathTo } from "./example.ts";
 
-test.each(["files", "travel", "notes"])("the %s server is complete in at most 100 lines", async (name) => {
+test.each(["files", "travel", "notes"])("the %s server is one file of at most 100 lines", async (name) => {
   const source = await readFile(pathTo(`examples/${name}/server.mjs`), "utf8");
   const lines = source.trimEnd().split("\n");
   expect(lines.length).toBeLessThanOrEqual(100);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RawPeer } from "../kit/raw-peer.ts";
 import type { RevisionDate } from "../kit/revisions.ts";
-import { ends, follow, start } from "./example.ts";
+import { oldestAndNewest, start, subscribe } from "./example.ts";
 
 const startNotes = (revision: RevisionDate): Promise<RawPeer> => start("examples/notes/server.mjs", { revision });
 
@@ -10,10 +10,10 @@ async function listedNames(peer: RawPeer): Promise<string[]> {
   return result.resources.map(({ name }: { name: string }) => name);
 }
 
-const told = (peer: RawPeer, method: string) => peer.notifications.filter((message) => message.method === method);
+const received = (peer: RawPeer, method: string) => peer.notifications.filter((message) => message.method === method);
 
-describe.each(ends)("notes on %s", (revision) => {
-  test("the schemas that were written are the schemas that are listed", async () => {
+describe.each(oldestAndNewest)("the notes server on %s", (revision) => {
+  test("lists its tools with their JSON Schemas unchanged", async () => {
     const peer = await startNotes(revision);
     const { result } = await peer.request("tools/list");
     expect(result.tools.map(({ name }: { name: string }) => name)).toEqual([
@@ -32,9 +32,9 @@ describe.each(ends)("notes on %s", (revision) => {
     });
   });
 
-  test("a new note is told, listed, read and found", async () => {
+  test("announces, lists, reads and finds a new note", async () => {
     const peer = await startNotes(revision);
-    await follow(peer, []);
+    await subscribe(peer, []);
     expect(await listedNames(peer)).toEqual(["All notes"]);
     await peer.callTool("add_note", { title: "Milk", text: "Two bottles" });
     await peer.notification("notifications/resources/list_changed");
@@ -49,37 +49,37 @@ describe.each(ends)("notes on %s", (revision) => {
     expect(JSON.parse(missed.content[0].text)).toEqual({ notes: [] });
   });
 
-  test("an edit is told to those who follow the note, and to them only", async () => {
+  test("notifies of an edit of a subscribed note, and not of another note", async () => {
     const peer = await startNotes(revision);
     await peer.callTool("add_note", { title: "Milk", text: "Two bottles" });
     await peer.callTool("add_note", { title: "Bread", text: "One loaf" });
-    await follow(peer, ["notes:///all/note-2"]);
+    await subscribe(peer, ["notes:///all/note-2"]);
     await peer.callTool("edit_note", { id: "note-1", text: "Three bottles" });
     await peer.callTool("edit_note", { id: "note-2", text: "Two loaves" });
     await peer.notification("notifications/resources/updated");
-    const uris = told(peer, "notifications/resources/updated").map(({ params }) => params?.["uri"]);
+    const uris = received(peer, "notifications/resources/updated").map(({ params }) => params?.["uri"]);
     expect(uris).toEqual(["notes:///all/note-2"]);
   });
 
-  test("who follows all notes hears of each", async () => {
+  test("notifies a subscriber of all notes of each change", async () => {
     const peer = await startNotes(revision);
-    await follow(peer, ["notes:///all"]);
+    await subscribe(peer, ["notes:///all"]);
     await peer.callTool("add_note", { title: "Milk", text: "Two bottles" });
     await peer.callTool("edit_note", { id: "note-1", text: "Three bottles" });
     await peer.settled();
-    const uris = told(peer, "notifications/resources/updated").map(({ params }) => params?.["uri"]);
+    const uris = received(peer, "notifications/resources/updated").map(({ params }) => params?.["uri"]);
     expect(uris).toEqual(["notes:///all", "notes:///all/note-1"]);
   });
 
-  test("a deleted note is told and gone, and its number is not used again", async () => {
+  test("announces and removes a deleted note, and does not reuse its number", async () => {
     const peer = await startNotes(revision);
-    await follow(peer, []);
+    await subscribe(peer, []);
     await peer.callTool("add_note", { title: "Milk", text: "Two bottles" });
     await peer.settled();
-    const before = told(peer, "notifications/resources/list_changed").length;
+    const before = received(peer, "notifications/resources/list_changed").length;
     const { result: deleted } = await peer.callTool("delete_note", { id: "note-1" });
-    expect(deleted.content[0].text).toBe('"Milk" is gone');
-    await peer.until(() => told(peer, "notifications/resources/list_changed").length > before);
+    expect(deleted.content[0].text).toBe('Deleted "Milk"');
+    await peer.until(() => received(peer, "notifications/resources/list_changed").length > before);
     expect(await listedNames(peer)).toEqual(["All notes"]);
     const { error } = await peer.request("resources/read", { uri: "notes:///all/note-1" });
     expect(error?.code).toBe(revision === "2024-11-05" ? -32002 : -32602);
@@ -89,7 +89,7 @@ describe.each(ends)("notes on %s", (revision) => {
     expect(JSON.parse(added.content[0].text).id).toBe("note-2");
   });
 
-  test("arguments that the schema forbids are refused with a reason", async () => {
+  test("rejects arguments that do not fit the schema, and names the fields", async () => {
     const peer = await startNotes(revision);
     const { result } = await peer.callTool("add_note", { title: "", text: 5 });
     expect(result.isError).toBe(true);

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import type { Channel } from "portolan";
 import { expect, onTestFinished, test } from "vitest";
 import { RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
-import { accept, ends, pathTo, run } from "./example.ts";
+import { accept, oldestAndNewest, pathTo, run } from "./example.ts";
 
 const client = pathTo("examples/tcp/client.mjs");
 
@@ -36,7 +36,7 @@ test("the client calls a tool over TCP and prints the result", async () => {
   });
 });
 
-test("the client says so when nobody listens", async () => {
+test("the client prints the reason when no server listens", async () => {
   const port = await startServer();
   await run(client, [String(port)]);
   const { code, stderr } = await run(client, ["1"]);
@@ -44,22 +44,22 @@ test("the client says so when nobody listens", async () => {
   expect(stderr).toContain("ECONNREFUSED");
 });
 
-test("clients of both eras are served at once, questions included", async () => {
+test("the server serves a stateful and a stateless client at once, including questions", async () => {
   const port = await startServer();
   const [oldest, newest] = await Promise.all(
-    ends.map((revision) =>
+    oldestAndNewest.map((revision) =>
       connectTo(port, { revision, capabilities: { elicitation: {} }, answer: accept({ name: "Ada", seat: "window" }) }),
     ),
   );
-  const [before, after] = await Promise.all([
+  const [forecast, booking] = await Promise.all([
     oldest!.callTool("forecast", { city: "Lisbon" }),
     newest!.callTool("book_flight", { id: "PT-101" }),
   ]);
-  expect(before.result.content[0].text).toBe('{"sky":"sunny","celsius":24}');
-  expect(after.result.structuredContent).toMatchObject({ name: "Ada", reminder: true });
+  expect(forecast.result.content[0].text).toBe('{"sky":"sunny","celsius":24}');
+  expect(booking.result.structuredContent).toMatchObject({ name: "Ada", reminder: true });
 });
 
-test("a client that leaves takes nobody with it, and a message in pieces arrives whole", async () => {
+test("the server keeps serving when another client disconnects, and reads a message that arrives in chunks", async () => {
   const port = await startServer();
   const leaving = await connectTo(port, { revision: "2026-07-28" });
   const staying = await connectTo(port, { revision: "2026-07-28" });

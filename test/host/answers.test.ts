@@ -67,14 +67,14 @@ async function host(answers: HostAnswers, options: HostOptions = {}, era?: strin
 }
 
 describe.each(between("2025-06-18", "2026-07-28"))("forms on %s", (revision) => {
-  test("are filled in, checked, and completed with defaults", async () => {
+  test("are answered by the user, checked, and completed with defaults", async () => {
     const asked: FormQuestion[] = [];
     const elicit = (question: FormQuestion): FormAnswer => {
       asked.push(question);
       return { action: "accept", content: { name: "Ada" } };
     };
-    const { callTool } = bound(await host({ elicit }, {}, revision));
-    // Forms had no defaults for numbers in the beginning.
+    const { callTool } = toolsOf(await host({ elicit }, {}, revision));
+    // spec 2025-06-18: forms have no defaults for numbers.
     const content = revision === "2025-06-18" ? { name: "Ada" } : { name: "Ada", age: 30 };
     expect(JSON.parse(textOf(await callTool("ask_name")))).toEqual({ action: "accept", content });
     expect(asked[0]).toMatchObject({
@@ -86,49 +86,49 @@ describe.each(between("2025-06-18", "2026-07-28"))("forms on %s", (revision) => 
   });
 
   test.each(["decline", "cancel"] as const)("can be answered with %s", async (action) => {
-    const { callTool } = bound(await host({ elicit: () => ({ action }) }, {}, revision));
+    const { callTool } = toolsOf(await host({ elicit: () => ({ action }) }, {}, revision));
     expect(textOf(await callTool("ask_name"))).toBe(`{"action":"${action}"}`);
   });
 
-  test("that ask for secrets are shown with a warning, and answered only if the user insists", async () => {
-    let insists = false;
+  test("with secret fields carry a warning, and are answered only with sendSecrets", async () => {
+    let sendSecrets = false;
     const warned: (readonly string[])[] = [];
     const elicit = ({ secretFields }: FormQuestion): FormAnswer => {
       warned.push(secretFields);
-      return { action: "accept", content: { user: "ada", apiKey: "k-123" }, sendSecrets: insists };
+      return { action: "accept", content: { user: "ada", apiKey: "k-123" }, sendSecrets };
     };
     const made = await host({ elicit }, {}, revision);
-    const { callTool } = bound(made);
+    const { callTool } = toolsOf(made);
     expect(textOf(await callTool("ask_password"))).toBe('{"action":"decline"}');
-    insists = true;
+    sendSecrets = true;
     expect(textOf(await callTool("ask_password"))).toContain("k-123");
     expect(warned).toEqual([["apiKey"], ["apiKey"]]);
   });
 });
 
-test("an answer that does not fit the form never reaches the server", async () => {
-  const { callTool } = bound(await host({ elicit: () => ({ action: "accept", content: { name: "A" } }) }));
+test("an answer that does not fit its form fails the call", async () => {
+  const { callTool } = toolsOf(await host({ elicit: () => ({ action: "accept", content: { name: "A" } }) }));
   await expect(callTool("ask_name")).rejects.toThrow();
 });
 
-describe("addresses", () => {
+describe("URLs to open", () => {
   const visited: UrlQuestion[] = [];
   const visit = (question: UrlQuestion) => {
     visited.push(question);
     return { action: "accept" } as const;
   };
 
-  test.each(between("2025-11-25", "2026-07-28"))("are shown whole, with where they lead, on %s", async (revision) => {
+  test.each(between("2025-11-25", "2026-07-28"))("are shown complete, with warnings, on %s", async (revision) => {
     visited.length = 0;
-    const { callTool } = bound(await host({ openUrl: visit }, {}, revision));
+    const { callTool } = toolsOf(await host({ openUrl: visit }, {}, revision));
     expect(textOf(await callTool("send_away", { url: "https://xn--pple-43d.com/login?next=/a" }))).toBe("accept");
     expect(visited[0]?.address).toMatchObject({ href: "https://xn--pple-43d.com/login?next=/a", isPunycode: true });
     expect(visited[0]?.address.warnings.length).toBeGreaterThan(0);
   });
 
-  test("that are not safe are not even shown", async () => {
+  test("that are not safe are declined without asking the user", async () => {
     visited.length = 0;
-    const { callTool } = bound(await host({ openUrl: visit }));
+    const { callTool } = toolsOf(await host({ openUrl: visit }));
     expect(textOf(await callTool("send_away", { url: "http://example.com/" }))).toBe("decline");
     expect(textOf(await callTool("send_away", { url: "https://user:pw@example.com/" }))).toBe("decline");
     expect(visited).toEqual([]);
@@ -136,7 +136,7 @@ describe("addresses", () => {
 });
 
 describe.each(revisions)("sampling on %s", (revision) => {
-  test("is reviewed and edited on its way to the model and back", async () => {
+  test("lets the user edit the request and the response", async () => {
     const seen: SamplingQuestion[] = [];
     const sample = (question: SamplingQuestion): SamplingVerdict => {
       seen.push(question);
@@ -147,7 +147,7 @@ describe.each(revisions)("sampling on %s", (revision) => {
       return { allow: true, result: { ...question.result, content: { type: "text", text: "edited" } } };
     };
     const made = await host({ sample }, { model: echo() }, revision);
-    expect(textOf(await bound(made).callTool("think"))).toBe("echo: edited");
+    expect(textOf(await toolsOf(made).callTool("think"))).toBe("echo: edited");
     expect(seen.map(({ stage }) => stage)).toEqual(["request", "response"]);
     expect(seen[0]).toMatchObject({
       stage: "request",
@@ -161,25 +161,25 @@ describe.each(revisions)("sampling on %s", (revision) => {
     expect(steps).toEqual(["asked", "answered"]);
   });
 
-  test("is refused by a no at either end", async () => {
+  test("is refused when the user denies the request or the response", async () => {
     for (const stage of ["request", "response"] as const) {
       const made = await host({ sample: (question) => question.stage !== stage }, { model: echo() }, revision);
-      await expect(bound(made).callTool("think")).rejects.toThrow("Sampling was refused");
+      await expect(toolsOf(made).callTool("think")).rejects.toThrow("Sampling was refused");
     }
   });
 });
 
-test("sampling is not offered without a model, or without anybody to review it", async () => {
+test("sampling fails without a model or without a reviewer", async () => {
   for (const options of [{}, { model: echo() }]) {
     const made = await host(options.model ? {} : { sample: () => true }, options);
-    const result = await bound(made)
+    const result = await toolsOf(made)
       .callTool("think")
       .catch((error) => ({ isError: true, error }));
     expect(result.isError).toBe(true);
   }
 });
 
-test("a model is chosen by the server's hints, and the user may choose another", async () => {
+test("the server's hints choose the model, and the user may choose another", async () => {
   const models: Model[] = [
     { ...echo(), id: "small" },
     { ...echo(), id: "large" },
@@ -189,38 +189,38 @@ test("a model is chosen by the server's hints, and the user may choose another",
     if (question.stage === "request") chosen.push(question.model.id);
     return { allow: true, model: "small" };
   };
-  const { callTool } = bound(await host({ sample }, { model: models }));
+  const { callTool } = toolsOf(await host({ sample }, { model: models }));
   await callTool("think", { hint: "large" });
   expect(chosen).toEqual(["large"]);
 });
 
-test("a server has so many requests and tokens, and no more", async () => {
-  const wanted: number[] = [];
+test("a server cannot exceed its sampling limits for requests and tokens", async () => {
+  const requested: number[] = [];
   const sample = (question: SamplingQuestion): SamplingVerdict => {
-    if (question.stage === "request") wanted.push(question.params.maxTokens);
+    if (question.stage === "request") requested.push(question.params.maxTokens);
     return { allow: true };
   };
   const sampling = { requestsPerMinute: 100, servers: { asker: { requests: 2, maxTokens: 50 } } };
   const made = await host({ sample }, { model: echo(), sampling });
-  const { callTool } = bound(made);
+  const { callTool } = toolsOf(made);
   await callTool("think", { tokens: 10_000 });
   await callTool("think");
-  expect(wanted).toEqual([50, 50]);
+  expect(requested).toEqual([50, 50]);
   await expect(callTool("think")).rejects.toThrow("this server may use no more than 2 requests");
-  expect(wanted).toHaveLength(2);
+  expect(requested).toHaveLength(2);
   const refused: unknown[] = [];
   for await (const entry of made.activity.query({ kinds: ["sampling"], text: "refused" })) refused.push(entry["why"]);
   expect(refused).toEqual(["this server may use no more than 2 requests"]);
 });
 
-test("a yes to sampling can hold for the session, and be taken back", async () => {
+test("sampling can be allowed for the session, and the grant can be revoked", async () => {
   let count = 0;
   const sample = (): SamplingVerdict => {
     count += 1;
     return { allow: true, for: "session" };
   };
   const made = await host({ sample }, { model: echo() });
-  const { callTool } = bound(made);
+  const { callTool } = toolsOf(made);
   await callTool("think");
   await callTool("think");
   expect(count).toBe(2);
@@ -232,30 +232,30 @@ test("a yes to sampling can hold for the session, and be taken back", async () =
 });
 
 describe.each(revisions)("roots on %s", (revision) => {
-  test("are known to whom they are meant for, and to others only if the user agrees", async () => {
+  test("are listed for their own server, and for another server only if the user agrees", async () => {
     const asked: RootsQuestion[] = [];
     const roots = (question: RootsQuestion) => {
       asked.push(question);
       return { allow: true, roots: question.roots.slice(0, 1) };
     };
-    const [given, wanted, refused, elsewhere] = await makeRoots(4);
+    const [given, requested, refused, elsewhere] = await makeRoots(4);
     const made = await host(
       { roots },
       {
         roots: [
           { uri: given!, for: ["asker"] },
-          { uri: wanted!, name: "wanted" },
+          { uri: requested!, name: "requested" },
           { uri: refused! },
           { uri: elsewhere!, for: ["somebody"] },
         ],
       },
       revision,
     );
-    const { callTool } = bound(made);
-    const both = [{ uri: given }, { uri: wanted, name: "wanted" }];
+    const { callTool } = toolsOf(made);
+    const both = [{ uri: given }, { uri: requested, name: "requested" }];
     expect(JSON.parse(textOf(await callTool("where")))).toEqual(both);
     expect(JSON.parse(textOf(await callTool("where")))).toEqual(both);
-    expect(asked.map((question) => question.roots.map(({ uri }) => uri))).toEqual([[wanted, refused, elsewhere]]);
+    expect(asked.map((question) => question.roots.map(({ uri }) => uri))).toEqual([[requested, refused, elsewhere]]);
     await made.setRoots([{ uri: elsewhere!, for: ["asker"] }]);
     expect(JSON.parse(textOf(await callTool("where")))).toEqual([{ uri: elsewhere }]);
   });
@@ -266,18 +266,18 @@ async function makeRoots(count: number): Promise<string[]> {
   return folders.map((folder) => pathToFileURL(folder).href);
 }
 
-test("a host that was told of no roots offers none, so that servers keep what they were given", async () => {
-  const { callTool } = bound(await host({}));
+test("a host without roots does not declare the roots capability", async () => {
+  const { callTool } = toolsOf(await host({}));
   expect(textOf(await callTool("has-roots"))).toBe("false");
 });
 
-test("without anybody to ask, no root is exposed that was not given", async () => {
+test("a host that cannot ask exposes no root that is not assigned to the server", async () => {
   const [uri = ""] = await makeRoots(1);
-  const { callTool } = bound(await host({}, { roots: [{ uri }] }));
+  const { callTool } = toolsOf(await host({}, { roots: [{ uri }] }));
   expect(textOf(await callTool("where"))).toBe("[]");
 });
 
-test("a root that goes and comes back is known only while it is there, and servers are told", async () => {
+test("a root whose folder is deleted and created again is listed only while it exists", async () => {
   const [uri = ""] = await makeRoots(1);
   const listener = createServer({ name: "listener", version: "1.0.0" }).tool("where", {
     run: async (_, ctx) => JSON.stringify(await ctx.roots("roots")),
@@ -303,7 +303,7 @@ test("a root that goes and comes back is known only while it is there, and serve
   });
 });
 
-test("what a server asks in the course of a run is told there", async () => {
+test("a question of a server during a run is an event of the run", async () => {
   const model: Model = {
     id: "caller",
     capabilities: { tools: true, images: false },
@@ -323,6 +323,6 @@ test("what a server asks in the course of a run is told there", async () => {
   expect(types).toEqual(["tool", "question", "tool", "done"]);
 });
 
-function bound(made: Awaited<ReturnType<typeof makeHost>>) {
+function toolsOf(made: Awaited<ReturnType<typeof makeHost>>) {
   return { callTool: (name: string, args: { [name: string]: unknown } = {}) => made.callTool("asker", name, args) };
 }

@@ -5,11 +5,22 @@ import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
 import type { CustomTarget, Host } from "portolan-host";
 import { expect, test, vi } from "vitest";
-import { allow, counted, eventOf, functionsOf, greeter, inMemory, makeHost, puppet, textOf, written } from "./kit.ts";
+import {
+  allow,
+  countStarts,
+  createModel,
+  entryFromFile,
+  functionsOf,
+  greeter,
+  inMemory,
+  makeHost,
+  nextEvent,
+  textOf,
+} from "./kit.ts";
 
 const stateOf = (host: Host) => host.servers[0]?.state;
 
-test("two hosts that start one server at once on one storage see the same", async () => {
+test("three hosts start one server at once on one storage, and all can call it", async () => {
   const storage = createMemoryStorage();
   const make = () => makeHost({ servers: { s: inMemory(greeter()) }, storage, policy: allow });
   const hosts = await Promise.all([make(), make(), make()]);
@@ -17,8 +28,8 @@ test("two hosts that start one server at once on one storage see the same", asyn
   expect(results.map(textOf)).toEqual(["hello", "hello", "hello"]);
 });
 
-test("of two servers that take a name at once, one gets it and the other is never started", async () => {
-  const [first, second] = [counted(greeter(), { eager: true }), counted(greeter(), { eager: true })];
+test("of two servers added at once under one name, one is refused and never started", async () => {
+  const [first, second] = [countStarts(greeter(), { eager: true }), countStarts(greeter(), { eager: true })];
   const host = await makeHost({});
   const results = await Promise.allSettled([host.add("s", first), host.add("s", second)]);
   await host.ready();
@@ -27,7 +38,7 @@ test("of two servers that take a name at once, one gets it and the other is neve
   await expect(host.add("s", second)).rejects.toThrow('There is a server "s" already');
 });
 
-test("a server that cannot be added is not there", async () => {
+test("a server whose adding failed is not listed, and can be added again", async () => {
   const { kv } = createMemoryStorage();
   const servers = { s: inMemory(greeter()) };
   const first = await makeHost({ servers, storage: { kv } });
@@ -44,9 +55,9 @@ test("a server that cannot be added is not there", async () => {
   expect(host.catalog.tools).toHaveLength(1);
 });
 
-test("a closed host starts nothing, runs nothing and asks nothing", async () => {
-  const way = counted(greeter(), { eager: true });
-  const host = await makeHost({ model: puppet(), servers: { s: inMemory(greeter()) }, policy: allow });
+test("a closed host refuses to add, run and call, and sends no events", async () => {
+  const way = countStarts(greeter(), { eager: true });
+  const host = await makeHost({ model: createModel(), servers: { s: inMemory(greeter()) }, policy: allow });
   const adding = host.add("late", way);
   const closing = host.close();
   expect(host.close()).toBe(closing);
@@ -59,7 +70,7 @@ test("a closed host starts nothing, runs nothing and asks nothing", async () => 
   for await (const event of host.events()) expect.unreachable(event.kind);
 });
 
-test("closing does not wait for a server that is never there, and closes one that comes too late", async () => {
+test("closing does not wait for a server that is still opening, and closes its connection if it opens later", async () => {
   let come: (target: Awaited<ReturnType<CustomTarget["open"]>>) => void = () => {};
   const host = await makeHost({ servers: { s: { open: () => new Promise((resolve) => (come = resolve)) } } });
   const starting = host.start("s");
@@ -78,7 +89,7 @@ test("closing does not wait for a server that is never there, and closes one tha
   await vi.waitFor(() => expect(isClosed).toBe(true));
 });
 
-test("a server that the application never opens is given up after its time", async () => {
+test("starting fails after connectMs when the application's open never resolves", async () => {
   const clock = createClock();
   const open = () => new Promise<never>(() => {});
   const host = await makeHost({ clock, servers: { s: { open, connectMs: 5_000 } } });
@@ -90,11 +101,11 @@ test("a server that the application never opens is given up after its time", asy
   expect(stateOf(host)).toBe("down");
 });
 
-test("closing ends a run whose model hears nothing and whose reader does not read on", async () => {
+test("closing ends a run whose model ignores its signal and whose reader has stopped reading", async () => {
   let isAsked = false;
   const host = await makeHost({
     model: {
-      id: "deaf",
+      id: "unresponsive",
       capabilities: { tools: true, images: false },
       stream() {
         isAsked = true;
@@ -110,11 +121,11 @@ test("closing ends a run whose model hears nothing and whose reader does not rea
   expect(await run.result).toMatchObject({ reason: "cancelled", error: { message: "the host is closed" } });
 });
 
-test("closing takes back what is asked, and lets calls fail", async () => {
+test("closing withdraws open questions and rejects their calls", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("s", "greet");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   const closing = host.close();
   await expect(calling).rejects.toThrow("The host is closed");
   await closing;
@@ -122,10 +133,10 @@ test("closing takes back what is asked, and lets calls fail", async () => {
   expect(host.questions).toEqual([]);
 });
 
-test("a question that fails after its caller has left is nobody's error", async () => {
+test("an answerer that fails after its call was aborted causes no unhandled rejection", async () => {
   let fail: (reason: Error) => void = () => {};
   const host = await makeHost({
-    servers: [written(inMemory(greeter()))],
+    servers: [entryFromFile(inMemory(greeter()))],
     answers: { trust: () => new Promise((_, reject) => (fail = reject)) },
   });
   await expect(host.callTool("s", "greet", {}, { signal: AbortSignal.abort(new Error("left")) })).rejects.toThrow(
@@ -137,7 +148,7 @@ test("a question that fails after its caller has left is nobody's error", async 
   expect(stateOf(host)).toBe("untrusted");
 });
 
-test("an approver that throws means no, and the log says so", async () => {
+test("an approver that throws denies the call, and the log records its error", async () => {
   let runs = 0;
   const server = createServer({ name: "s", version: "1.0.0" }).tool("greet", {
     run: () => {
@@ -145,7 +156,7 @@ test("an approver that throws means no, and the log says so", async () => {
       return "hello";
     },
   });
-  const model = puppet({ call: [["s__greet", {}]] }, { say: "no" });
+  const model = createModel({ call: [["s__greet", {}]] }, { say: "no" });
   const approve = () => Promise.reject(new Error("the dialog broke"));
   const host = await makeHost({ servers: { s: inMemory(server) }, model, answers: { approve } });
   expect((await host.run("go").result).reason).toBe("done");
@@ -156,18 +167,18 @@ test("an approver that throws means no, and the log says so", async () => {
   expect(decisions).toMatchObject([{ name: "greet", effect: "unanswered", reason: "the dialog broke" }]);
 });
 
-test("a signal is not held by calls that are over", async () => {
+test("finished calls leave no listener on their signal", async () => {
   const { signal } = new AbortController();
   const host = await makeHost({
-    servers: [written(inMemory(greeter()))],
+    servers: [entryFromFile(inMemory(greeter()))],
     answers: { trust: () => true, approve: () => true },
   });
   for (let at = 0; at < 10; at += 1) await host.callTool("s", "greet", {}, { signal });
-  await host.run("go", { model: puppet({ call: [["s__greet", {}]] }), signal }).result;
+  await host.run("go", { model: createModel({ call: [["s__greet", {}]] }), signal }).result;
   await vi.waitFor(() => expect(getEventListeners(signal, "abort")).toEqual([]));
 });
 
-test("a host holds no process: neither idle, nor closed", async () => {
+test("neither an idle nor a closed host keeps the process alive", async () => {
   const program = `
     import { pathToFileURL } from "node:url";
     import { createHost } from "portolan-host";
@@ -180,7 +191,7 @@ test("a host holds no process: neither idle, nor closed", async () => {
     console.log(closed.servers[0].state);
     await closed.close();
   `;
-  const odd = new URL("./fixtures/odd.mjs", import.meta.url).pathname;
+  const odd = new URL("./fixtures/faulty.mjs", import.meta.url).pathname;
   const child = spawn(process.execPath, ["--input-type=module", "-", odd], { stdio: ["pipe", "pipe", "inherit"] });
   child.stdin.end(program);
   let output = "";

@@ -10,9 +10,19 @@ import {
 } from "portolan-host";
 import { type Model, type ModelEvent, scriptedModel } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { allow, entriesOf, eventOf, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
+import {
+  activityEntries,
+  allow,
+  createModel,
+  greeter,
+  initializeResult,
+  inMemory,
+  makeHost,
+  nextEvent,
+  rawServer,
+} from "./kit.ts";
 
-/** A server that asks its client for something. */
+/** Creates a server that asks its client for a form and for a model. */
 function asker() {
   return createServer({ name: "asker", version: "1.0.0" })
     .tool("form", {
@@ -35,7 +45,7 @@ function asker() {
     });
 }
 
-test("an answer that does not fit its form is refused, and the question still waits", async () => {
+test("an answer that does not fit its form is rejected, and the question stays open", async () => {
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
@@ -43,7 +53,7 @@ test("an answer that does not fit its form is refused, and the question still wa
   });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("a", "form");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   expect((question as FormQuestion).params.message).toBe("How many?");
   await expect(host.answer(question.id, { action: "accept", content: { n: "many" } })).rejects.toMatchObject({
     code: "answer-invalid",
@@ -54,22 +64,22 @@ test("an answer that does not fit its form is refused, and the question still wa
   expect(JSON.stringify(await calling)).toContain("3");
 });
 
-test("of two answers to one question the first counts, and the other is told so", async () => {
+test("the first of two answers to a question wins, and the second is rejected", async () => {
   const host = await makeHost({ servers: { a: inMemory(asker()) }, policy: allow, answers: { elicit: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("a", "form");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   const answers = [1, 2].map((n) => host.answer(question.id, { action: "accept", content: { n } }));
-  const ends = await Promise.allSettled(answers);
-  expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  const outcomes = await Promise.allSettled(answers);
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   expect(JSON.stringify(await calling)).toContain("1");
 });
 
-test("an answer to a host that is closed is no answer", async () => {
+test("a host that is closing rejects an answer", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("g", "greet").catch((error: Error) => error.message);
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   const closing = host.close();
   await expect(host.answer(question.id, true)).rejects.toThrow("no question");
   await closing;
@@ -77,16 +87,16 @@ test("an answer to a host that is closed is no answer", async () => {
 });
 
 test.each([
-  ["a word", { approve: "wait" }, 'answers.approve: expected a function or "later", got "wait"'],
-  ["yes", { elicit: true }, 'answers.elicit: expected a function or "later", got boolean true'],
+  ["an unknown word", { approve: "wait" }, 'answers.approve: expected a function or "later", got "wait"'],
+  ["a boolean", { elicit: true }, 'answers.elicit: expected a function or "later", got boolean true'],
   [
-    "an answer to nothing",
+    "an unknown kind of question",
     { aprove: () => true },
     "answers.aprove: there are no such questions; there are trust, approve",
   ],
-])("%s is no way of answering", async (_, answers, message) => {
+])("%s is rejected as an answerer", async (_, answers, message) => {
   await expect(createHost({ answers: answers as never })).rejects.toThrow(message);
-  const host = await makeHost({ model: puppet() });
+  const host = await makeHost({ model: createModel() });
   expect(() => host.run("x", { answers: answers as never })).toThrow(message);
   await host.add("g", inMemory(greeter()));
   const own = { approve: () => true, ...answers } as never;
@@ -95,13 +105,13 @@ test.each([
 
 const small: Model = scriptedModel([{ say: "small" }], { id: "small", capabilities: { tools: false, images: false } });
 
-test("a model that is chosen for a server must be one of those that can", async () => {
+test("the model that the user chooses for sampling must be one that can answer", async () => {
   const asked: SamplingRequestQuestion[] = [];
   const answers = ["other", "small"];
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
-    model: [puppet({ say: "large" }, { say: "large" }), small],
+    model: [createModel({ say: "large" }, { say: "large" }), small],
     answers: {
       sample(question) {
         if (question.stage === "response") return true;
@@ -111,14 +121,14 @@ test("a model that is chosen for a server must be one of those that can", async 
     },
   });
   await expect(host.callTool("a", "sample")).rejects.toThrow(
-    'answers.sample: expected a model that can answer (puppet, small), got "other"',
+    'answers.sample: expected a model that can answer (scripted, small), got "other"',
   );
   expect(asked[0]?.alternatives.map(({ id }) => id)).toEqual(["small"]);
   expect(JSON.stringify(await host.callTool("a", "sample"))).toContain("small");
 });
 
-test("a request that was edited has as much of the budget as before", async () => {
-  const model = puppet({ say: "first" });
+test("an edited sampling request keeps its token budget", async () => {
+  const model = createModel({ say: "first" });
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
@@ -132,11 +142,11 @@ test("a request that was edited has as much of the budget as before", async () =
   expect(model.asked[0]).toMatchObject({ system: "Be short.", maxTokens: 900 });
 });
 
-test("an edited request that is none is refused with what is wrong", async () => {
+test("an invalid edited sampling request is rejected with the reason", async () => {
   const host = await makeHost({
     servers: { a: inMemory(asker()) },
     policy: allow,
-    model: puppet({ say: "first" }),
+    model: createModel({ say: "first" }),
     answers: { sample: () => ({ allow: true, params: { messages: "Hello" } as never }) },
   });
   await expect(host.callTool("a", "sample")).rejects.toThrow(
@@ -144,8 +154,8 @@ test("an edited request that is none is refused with what is wrong", async () =>
   );
 });
 
-test("the events of a run are for one reader", async () => {
-  const host = await makeHost({ model: puppet({ say: "hello" }) });
+test("the events of a run can be read only once", async () => {
+  const host = await makeHost({ model: createModel({ say: "hello" }) });
   const run = host.run("x");
   const events = run[Symbol.asyncIterator]();
   expect(() => run[Symbol.asyncIterator]()).toThrow("read already");
@@ -154,24 +164,24 @@ test("the events of a run are for one reader", async () => {
   expect(types).toEqual(["text", "usage", "done"]);
 });
 
-test("a decision about a call that does not wait is a mistake that is told", async () => {
+test("a decision about a call that is not waiting is rejected", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) } });
-  const model = () => puppet({ call: [["g__greet", {}]] }, { say: "done" });
+  const model = () => createModel({ call: [["g__greet", {}]] }, { say: "done" });
   let question: RunApproval | undefined;
   const run = host.run("x", { model: model(), approvals: "pause" });
   for await (const event of run) if (event.type === "approval") question = event.question;
-  if (!question) throw new Error("nothing was asked");
+  if (!question) throw new Error("the run asked no approval question");
   const { state } = await run.result;
-  expect(() => host.run(state, { model: puppet(), decisions: { [question.id]: true } })).toThrow(
+  expect(() => host.run(state, { model: createModel(), decisions: { [question.id]: true } })).toThrow(
     `decisions: no call "${question.id}" waits; there is t1.0`,
   );
   expect(() => host.run("x", { model: model(), decisions: { "t1.0": true } })).toThrow("decisions: no call");
-  const done = await host.run(state, { model: puppet(), decisions: { [question.callId]: true } }).result;
+  const done = await host.run(state, { model: createModel(), decisions: { [question.callId]: true } }).result;
   expect(done).toMatchObject({ reason: "done", state: { calls: 1, pending: [] } });
 });
 
-test("what a run that goes on cannot take is refused, not ignored", async () => {
-  const host = await makeHost({ model: puppet() });
+test("continuing a run rejects options that it cannot use, and incomplete states", async () => {
+  const host = await makeHost({ model: createModel() });
   const { state } = await host.run("x").result;
   expect(() => host.run(state, { attach: [{ server: "s", uri: "a:b" }] })).toThrow("attach: ");
   expect(() => host.run(state, { history: state })).toThrow("history: ");
@@ -179,25 +189,26 @@ test("what a run that goes on cannot take is refused, not ignored", async () => 
   expect(() => host.run("x", { history: JSON.stringify(state) as never, signal })).toThrow(
     "history: expected messages or the state of a run, got a string",
   );
-  // What consent depends on cannot be left out.
+  // Consent depends on `contentFrom`, so a state without it is incomplete.
   const { contentFrom: _, ...less } = state;
   expect(() => host.run(less as never)).toThrow("expected the state of a run");
   expect(() => host.run("x", { history: less as never })).toThrow("expected the state of a run");
 });
 
-test("a run for a server that is not there says so", async () => {
-  const host = await makeHost({ model: puppet({ say: "alone" }), servers: { g: inMemory(greeter()) } });
+test("a run for an unknown server reports it with a notice", async () => {
+  const host = await makeHost({ model: createModel({ say: "alone" }), servers: { g: inMemory(greeter()) } });
   const notices: string[] = [];
   for await (const event of host.run("x", { servers: ["gg"] })) if (event.type === "notice") notices.push(event.text);
   expect(notices).toEqual(["gg takes no part: there is no such server"]);
 });
 
-test("what a server was told to log, and what is followed, outlives its restart", async () => {
+test("the log level and subscriptions of a server are restored after its restart", async () => {
   const levels: unknown[] = [];
   const subscribed: unknown[] = [];
   let drop: () => void = () => {};
-  const way = raw((method, params, send) => {
-    if (method === "initialize") return { ...hello, capabilities: { logging: {}, resources: { subscribe: true } } };
+  const way = rawServer((method, params, send) => {
+    if (method === "initialize")
+      return { ...initializeResult, capabilities: { logging: {}, resources: { subscribe: true } } };
     if (method === "logging/setLevel") levels.push(params["level"]);
     if (method === "resources/subscribe") {
       subscribed.push(params["uri"]);
@@ -220,28 +231,28 @@ test("what a server was told to log, and what is followed, outlives its restart"
   await host.setLogLevel("r", "error");
   const events = host.events({ kinds: ["resource", "server"] });
   const stop = await host.follow("r", "a:b");
-  await eventOf(events, "resource");
+  await nextEvent(events, "resource");
   levels.length = 0;
   drop();
-  await eventOf(events, "server", ({ status }) => status.state === "down");
+  await nextEvent(events, "server", ({ status }) => status.state === "down");
   await host.start("r");
-  await eventOf(events, "resource");
+  await nextEvent(events, "resource");
   expect(subscribed).toEqual(["a:b", "a:b"]);
   expect(levels).toEqual(["error"]);
   await stop();
   drop();
-  await eventOf(events, "server", ({ status }) => status.state === "down");
+  await nextEvent(events, "server", ({ status }) => status.state === "down");
   await host.start("r");
   await host.ping("r");
   expect(subscribed).toEqual(["a:b", "a:b"]);
 });
 
-test("who can be followed no longer after a restart is told of", async () => {
+test("a subscription that cannot be restored after a restart causes a warning", async () => {
   let starts = 0;
-  const way = raw((method) => {
+  const way = rawServer((method) => {
     if (method === "initialize") starts += 1;
     const resources = starts === 1 ? { subscribe: true } : {};
-    if (method === "initialize") return { ...hello, capabilities: { resources } };
+    if (method === "initialize") return { ...initializeResult, capabilities: { resources } };
     return method.startsWith("notifications/") ? undefined : { resources: [], resourceTemplates: [] };
   });
   const host = await makeHost({ servers: { r: way } });
@@ -249,10 +260,10 @@ test("who can be followed no longer after a restart is told of", async () => {
   const events = host.events({ kinds: ["warning"] });
   await host.stop("r");
   await host.start("r");
-  expect((await eventOf(events, "warning")).message).toContain("changes of a:b are not heard of");
+  expect((await nextEvent(events, "warning")).message).toContain("changes of a:b are not heard of");
 });
 
-test("calls that come to nothing are written down, too", async () => {
+test("failed calls and reads are logged", async () => {
   const host = await makeHost({
     servers: {
       g: inMemory(greeter()),
@@ -267,7 +278,7 @@ test("calls that come to nothing are written down, too", async () => {
   await host.callTool("g", "gret", { a: 1 }).catch(() => {});
   await host.callTool("down", "greet").catch(() => {});
   await host.readResource("down", "a:b").catch(() => {});
-  const entries = await entriesOf(host, "call", "resource");
+  const entries = await activityEntries(host, "call", "resource");
   expect(entries).toMatchObject([
     {
       kind: "call",
@@ -282,8 +293,8 @@ test("calls that come to nothing are written down, too", async () => {
   ]);
 });
 
-/** A model of an application that keeps to nothing. */
-function wild(...turns: (() => Generator<unknown>)[]): Model {
+/** Creates an application's model that violates the model interface. */
+function brokenModel(...turns: (() => Generator<unknown>)[]): Model {
   let turn = 0;
   return {
     id: "wild",
@@ -297,33 +308,36 @@ function wild(...turns: (() => Generator<unknown>)[]): Model {
   };
 }
 
-test.each([["text"], [null], [[1]], [3]])("arguments that are %j are told to be no object", async (input) => {
-  const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
-  const model = wild(function* () {
-    yield { type: "tool", id: "1", name: "g__greet", input };
-    yield { type: "end", stopReason: "toolUse", model: "wild" };
-  });
-  const { reason, state } = await host.run("x", { model }).result;
-  expect(reason).toBe("done");
-  expect(JSON.stringify(state.messages)).toContain("were not a JSON object");
-  expect(await entriesOf(host, "call")).toEqual([]);
-});
+test.each([["text"], [null], [[1]], [3]])(
+  "tool arguments %j are reported to the model as not an object",
+  async (input) => {
+    const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
+    const model = brokenModel(function* () {
+      yield { type: "tool", id: "1", name: "g__greet", input };
+      yield { type: "end", stopReason: "toolUse", model: "wild" };
+    });
+    const { reason, state } = await host.run("x", { model }).result;
+    expect(reason).toBe("done");
+    expect(JSON.stringify(state.messages)).toContain("were not a JSON object");
+    expect(await activityEntries(host, "call")).toEqual([]);
+  },
+);
 
-test("a model that calls without end is not listened to without end", async () => {
+test("a turn with endless tool calls ends at maxCalls", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
   let given = 0;
-  const model = wild(function* () {
+  const model = brokenModel(function* () {
     for (; given < 100_000; given += 1) yield { type: "tool", id: `${given}`, name: "g__greet", input: {} };
   });
   const { reason } = await host.run("x", { model, maxCalls: 10 }).result;
   expect(reason).toBe("max-calls");
   expect(given).toBeLessThan(1_000);
-  expect(await entriesOf(host, "call")).toEqual([]);
+  expect(await activityEntries(host, "call")).toEqual([]);
 });
 
-test("calls without an id have one", async () => {
+test("tool calls without an id get unique ids", async () => {
   const host = await makeHost({ servers: { g: inMemory(greeter()) }, policy: allow });
-  const model = wild(function* () {
+  const model = brokenModel(function* () {
     for (const id of ["", undefined, ""]) yield { type: "tool", id, name: "g__greet", input: {} };
     yield { type: "end", stopReason: "toolUse", model: "wild" };
   });
@@ -339,17 +353,17 @@ test.each([
   ["a promise", () => Promise.resolve([])],
   ["nothing", () => undefined],
   ["an array", () => []],
-])("a model that streams %s is told what it should", async (came, stream) => {
+])("a run fails with an explanation when the model's stream returns %s", async (returned, stream) => {
   const host = await makeHost();
   const model = { id: "wild", capabilities: { tools: true, images: false }, stream: stream as never };
   const { reason, error } = await host.run("x", { model }).result;
   expect(reason).toBe("failed");
-  expect(error?.message).toBe(`wild: stream: expected an async iterable, as async *stream() gives, got ${came}`);
+  expect(error?.message).toBe(`wild: stream: expected an async iterable, as async *stream() gives, got ${returned}`);
 });
 
-test("a turn that breaks off without its end is a failure of the model", async () => {
+test("a turn without an end event is a failure of the model", async () => {
   const host = await makeHost();
-  const model = wild(function* () {
+  const model = brokenModel(function* () {
     yield { type: "text", delta: "half a" };
   });
   const { reason, error } = await host.run("x", { model }).result;
@@ -357,7 +371,7 @@ test("a turn that breaks off without its end is a failure of the model", async (
   expect(error?.message).toBe('wild: expected its turn to end with an "end" event, got none');
 });
 
-test("users of one storage have nothing of each other's", async () => {
+test("accounts that share a storage do not share grants", async () => {
   const storage = createMemoryStorage();
   const asked: string[] = [];
   const hostOf = (account: string) =>
@@ -376,13 +390,13 @@ test("users of one storage have nothing of each other's", async () => {
   expect(asked).toEqual(["ada", "bob"]);
 });
 
-test("the calls of hosts that share a log are told apart", async () => {
+test("calls of hosts that share a log have different ids", async () => {
   const activity = openActivity(memorySink());
   const ids = new Set<unknown>();
   for (const _ of [1, 2]) {
     const host = await makeHost({ activity, servers: { g: inMemory(greeter()) }, policy: allow });
     await host.callTool("g", "greet");
-    for (const { id } of await entriesOf(host, "call")) ids.add(id);
+    for (const { id } of await activityEntries(host, "call")) ids.add(id);
   }
   expect(ids.size).toBe(2);
 });

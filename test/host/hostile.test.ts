@@ -3,15 +3,15 @@ import { type CommandTarget, display, type FormQuestion, type HostEvent, type Se
 import type { Model } from "portolan-host/models";
 import { expect, test, vi } from "vitest";
 import { livingIn } from "../client/processes.ts";
-import { eventOf, makeHost, textOf } from "./kit.ts";
+import { makeHost, nextEvent, textOf } from "./kit.ts";
 
-const program = fileURLToPath(new URL("./fixtures/odd.mjs", import.meta.url));
+const program = fileURLToPath(new URL("./fixtures/faulty.mjs", import.meta.url));
 
 function odd(way: string, settings: ServerSettings = {}): CommandTarget & ServerSettings {
   return { command: process.execPath, args: [program, way], graceMs: 100, ...settings };
 }
 
-test("ten servers, most of them bad: the host answers, says what happened, and keeps them apart", {
+test("a host with ten servers, most of them faulty, reports each fault, and the honest server keeps working", {
   timeout: 60_000,
 }, async () => {
   const asked: FormQuestion[] = [];
@@ -38,7 +38,7 @@ test("ten servers, most of them bad: the host answers, says what happened, and k
   });
   const say = (server: string) => host.callTool(server, "echo", { text: "hello" });
 
-  // Whatever the others do, an honest one is heard.
+  // The honest server answers regardless of the others.
   const honest = async () => textOf(await say("honest"));
   expect(await honest()).toBe("honest: hello");
   await expect(say("silent")).rejects.toThrow(/silent is down.*has not answered in 1500 ms/);
@@ -46,7 +46,7 @@ test("ten servers, most of them bad: the host answers, says what happened, and k
   await expect(say("crashing")).rejects.toThrow(/crashing is down; it is tried again in \d s/);
   expect(await honest()).toBe("honest: hello");
 
-  // A password is shown to be asked for, and not sent.
+  // The question marks the password field as secret, and the password is not sent.
   expect(textOf(await say("phishing"))).toBe('{"action":"decline"}');
   expect(asked[0]).toMatchObject({ server: "phishing", secretFields: ["password"] });
 
@@ -55,16 +55,16 @@ test("ten servers, most of them bad: the host answers, says what happened, and k
   expect(textOf(await say("huge")).length).toBe(5_200_000);
 
   expect(textOf(await say("changing"))).toMatch(/^changing: /);
-  const { change } = await eventOf(warnings, "definition", ({ server }) => server === "changing");
+  const { change } = await nextEvent(warnings, "definition", ({ server }) => server === "changing");
   expect(change.name).toBe("echo");
   await expect(say("changing")).rejects.toMatchObject({ code: "denied" });
 
-  // The flood goes on; the others answer, and what it offers stays bounded.
+  // The flood continues; the others answer, and the stored stderr stays bounded.
   expect(textOf(await say("flooding"))).toBe("flooding: hello");
   expect(await honest()).toBe("honest: hello");
   expect(host.servers.find(({ name }) => name === "flooding")?.stderr?.length).toBeLessThanOrEqual(256 * 1024);
 
-  // Each call has one entry or two, whatever became of it, and nobody's words are under another's name.
+  // Each call has one or two entries, also if it failed, and no entry contains text of another server.
   const calls = new Map<string, string>();
   for await (const { kind, id = "", server = "", ...rest } of host.activity.query({ kinds: ["call", "result"] })) {
     if (kind === "call") calls.set(id, server);
@@ -79,7 +79,7 @@ test("ten servers, most of them bad: the host answers, says what happened, and k
   expect(await host.activity.verify()).toMatchObject({ ok: true });
 });
 
-test("what a bad server answers reaches a model bounded, labelled and without hidden words", async () => {
+test("text of a hostile server reaches the model truncated, labelled and with hidden characters escaped", async () => {
   const requests: string[] = [];
   const model: Model = {
     id: "m",
@@ -101,11 +101,11 @@ test("what a bad server answers reaches a model bounded, labelled and without hi
   expect(requests[1]).toContain("read_more");
 });
 
-test("a server that crashes comes back by itself, and what it offers with it", { timeout: 30_000 }, async () => {
+test("a crashed server is restarted, and its tools can be called again", { timeout: 30_000 }, async () => {
   const host = await makeHost({ servers: { looping: odd("looping") }, policy: [{ then: "allow" }] });
   const events = host.events({ kinds: ["server"] });
   await host.ready();
-  const state = (wanted: string) => eventOf(events, "server", ({ status }) => status.state === wanted);
+  const state = (wanted: string) => nextEvent(events, "server", ({ status }) => status.state === wanted);
   const down = await state("down");
   expect(down.status.reason).toContain("exited with code 1");
   await state("ready");
@@ -113,7 +113,7 @@ test("a server that crashes comes back by itself, and what it offers with it", {
   expect(host.servers[0]).toMatchObject({ state: "ready", restarts: 1 });
 });
 
-test("after 200 starts and ends of servers that ignore signals and have children, no process is left", {
+test("no process remains after 200 starts and stops of servers that ignore signals and have children", {
   timeout: 120_000,
 }, async () => {
   const groups = new Set<number>();
@@ -128,11 +128,11 @@ test("after 200 starts and ends of servers that ignore signals and have children
     await host.close();
   }
   expect(groups.size).toBe(200);
-  // A process that was killed takes a moment to be gone.
+  // A killed process takes a moment to disappear.
   await vi.waitFor(() => expect(livingIn(groups)).toEqual([]), { timeout: 5_000 });
 });
 
-test("fifty servers that are lost at once come back without a storm", { timeout: 120_000 }, async () => {
+test("fifty servers killed at once are restarted exactly once each", { timeout: 120_000 }, async () => {
   const names = Array.from({ length: 50 }, (_, at) => `s${at}`);
   const host = await makeHost({
     servers: Object.fromEntries(names.map((name) => [name, odd("honest")])),
@@ -149,7 +149,7 @@ test("fifty servers that are lost at once come back without a storm", { timeout:
     if (value.status.state === "starting") starts += 1;
     if (value.status.state === "ready") ready.add(value.server);
   }
-  // Nobody was started more often than it was lost.
+  // No server was started more often than it was killed.
   expect(starts).toBe(50);
   expect(host.servers.every(({ restarts }) => restarts === 1)).toBe(true);
 });

@@ -18,7 +18,7 @@ import {
 import type { Model, ModelEvent, ModelRequest } from "portolan-host/models";
 import { onTestFinished } from "vitest";
 
-/** A server in this process, spoken to over its JSON text, as often as it is opened. */
+/** Returns a target for a server in this process; messages are serialized, and each `open` makes a new connection. */
 export function inMemory(server: Servable, settings: ServerSettings = {}): CustomTarget & ServerSettings {
   return {
     ...settings,
@@ -30,27 +30,27 @@ export function inMemory(server: Servable, settings: ServerSettings = {}): Custo
   };
 }
 
-/** A host that is closed after the test. */
+/** Creates a host that is closed after the test. */
 export async function makeHost(options: HostOptions = {}): Promise<Host> {
   const host = await createHost(options);
   onTestFinished(() => host.close());
   return host;
 }
 
-/** A folder that is gone after the test. */
+/** Creates a folder that is removed after the test. */
 export async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "portolan-host-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** The text of a result. */
+/** Returns the text of a result. */
 export function textOf(result: { content: readonly { type: string; text?: string }[] }): string {
   return result.content.map(({ text = "" }) => text).join("\n");
 }
 
-/** Waits for an event that fits; the reader can be read on. */
-export async function eventOf<K extends HostEvent["kind"]>(
+/** Resolves with the next event of a kind that fits; later events stay in the iterator. */
+export async function nextEvent<K extends HostEvent["kind"]>(
   events: AsyncIterator<HostEvent>,
   kind: K,
   fits: (event: Extract<HostEvent, { kind: K }>) => boolean = () => true,
@@ -64,16 +64,16 @@ export async function eventOf<K extends HostEvent["kind"]>(
   }
 }
 
-/** What a puppet does in one turn. */
+/** One turn of a scripted model. */
 export type Step = { say?: string; call?: [name: string, input: object][]; raw?: ModelEvent[] };
 
-/** A model that does what it is told, turn by turn, and keeps what it was asked. */
-export function puppet(
+/** Creates a model that plays the given turns, and records the requests in `asked`. */
+export function createModel(
   ...steps: (Step | ((request: ModelRequest) => Step))[]
 ): Model & { readonly asked: ModelRequest[] } {
   const asked: ModelRequest[] = [];
   return {
-    id: "puppet",
+    id: "scripted",
     capabilities: { tools: true, images: true, contextTokens: 20_000 },
     asked,
     async *stream(request) {
@@ -86,20 +86,23 @@ export function puppet(
         yield { type: "tool", id: `t${asked.length}.${at}`, name, input: input as { [name: string]: unknown } };
       }
       const usage = { inputTokens: 10, outputTokens: 5 };
-      yield { type: "end", stopReason: call.length > 0 ? "toolUse" : "endTurn", usage, model: "puppet" };
+      yield { type: "end", stopReason: call.length > 0 ? "toolUse" : "endTurn", usage, model: "scripted" };
     },
   };
 }
 
-/** What a server of `raw` says when it is greeted. */
-export const hello: JsonObject = {
+/** The initialize result of a raw server. */
+export const initializeResult: JsonObject = {
   protocolVersion: "2025-11-25",
   capabilities: { tools: { listChanged: true } },
   serverInfo: { name: "raw", version: "1.0.0" },
 };
 
-/** A server that answers as a function says, message by message; `send` lets it speak unasked, and `response` is what it hears then. */
-export function raw(
+/**
+ * Returns a target whose server is one function per message. With `send` the server sends its own messages; their
+ * responses arrive as the method `response`.
+ */
+export function rawServer(
   answer: (
     method: string,
     params: JsonObject,
@@ -128,10 +131,10 @@ export function raw(
   };
 }
 
-/** Everything may be called. */
+/** A policy that allows every call. */
 export const allow: readonly Rule[] = [{ then: "allow" }];
 
-/** A server that says hello. */
+/** Creates a server with one tool that returns "hello". */
 export function greeter({
   description = "Says hello",
   instructions,
@@ -144,8 +147,8 @@ export function greeter({
   return server.tool("greet", { description, run: () => "hello" });
 }
 
-/** A server that counts how often it is opened. */
-export function counted(
+/** Returns a target that counts in `starts` how often it is opened. */
+export function countStarts(
   server: Servable = greeter(),
   settings: ServerSettings = {},
 ): CustomTarget & ServerSettings & { starts: number } {
@@ -161,8 +164,8 @@ export function counted(
   return made;
 }
 
-/** A server as a file of a project names it. */
-export function written(way: CustomTarget, args: readonly string[] = ["server.js"]): ServerEntry {
+/** Returns a server entry as if read from a project's configuration file. */
+export function entryFromFile(way: CustomTarget, args: readonly string[] = ["server.js"]): ServerEntry {
   return {
     name: "s",
     way,
@@ -172,7 +175,7 @@ export function written(way: CustomTarget, args: readonly string[] = ["server.js
   };
 }
 
-/** A storage as an object of functions, so that some can be replaced. */
+/** Returns a storage as an object of functions, so that a test can replace some. */
 export function functionsOf(kv: KeyValue): KeyValue {
   return {
     get: kv.get.bind(kv),
@@ -182,15 +185,15 @@ export function functionsOf(kv: KeyValue): KeyValue {
   };
 }
 
-/** What is written down of some kinds. */
-export async function entriesOf(host: Host, ...kinds: ActivityKind[]): Promise<JsonObject[]> {
+/** Returns the activity entries of some kinds. */
+export async function activityEntries(host: Host, ...kinds: ActivityKind[]): Promise<JsonObject[]> {
   const entries: JsonObject[] = [];
   for await (const entry of host.activity.query({ kinds })) entries.push(entry as unknown as JsonObject);
   return entries;
 }
 
-/** Everything that was told before the host was closed. */
-export async function toldOf(events: AsyncIterable<HostEvent>): Promise<HostEvent[]> {
+/** Returns all events until the host is closed. */
+export async function collectEvents(events: AsyncIterable<HostEvent>): Promise<HostEvent[]> {
   const told: HostEvent[] = [];
   for await (const event of events) told.push(event);
   return told;

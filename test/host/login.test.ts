@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
 import { makeHost, textOf } from "./kit.ts";
 
-test("a server that needs a login says so, and runs once somebody has signed in", async () => {
+test("a server that needs sign-in has the state login, and becomes ready after the user signs in", async () => {
   const { auth, server, person } = await startWorld();
-  // Nobody is there to open a page: the host cannot sign in by itself.
+  // While false, no browser can be opened, so the host cannot sign in.
   let mayOpen = false;
   const host = await makeHost({
     servers: { site: { url: server.url } },

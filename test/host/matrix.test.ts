@@ -7,47 +7,47 @@ import { echo } from "portolan-host/models";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import createFullServer from "../kit/full-server.mjs";
 import { between, type RevisionDate, revisions } from "../kit/revisions.ts";
-import { eventOf, makeFolder, makeHost, textOf } from "./kit.ts";
+import { makeFolder, makeHost, nextEvent, textOf } from "./kit.ts";
 
 const paths = ["serve.mjs", "full-server.mjs"].map((name) => fileURLToPath(new URL(`../kit/${name}`, import.meta.url)));
 
-/** A server to be reached in some way, and how it is lost and found again. */
-interface Reached {
+/** A server on one transport, with a way to kill it. */
+interface TestServer {
   readonly definition: ServerDefinition;
-  /** Resolves when the host can reach it again. */
-  lose(host: Host): Promise<void>;
+  /** Kills the server and starts it again; resolves when the host can reach it. */
+  restart(host: Host): Promise<void>;
 }
 
-/** Waits until the host has seen that its server is gone, and has it started again. */
-async function restart(host: Host): Promise<void> {
+/** Waits until the host reports the server as down, then starts it again. */
+async function startAgain(host: Host): Promise<void> {
   await vi.waitFor(() => expect(host.servers[0]?.state).toBe("down"));
   await host.start("full");
 }
 
-const ways: { readonly [way: string]: () => Promise<Reached> } = {
+const transports: { readonly [name: string]: () => Promise<TestServer> } = {
   async memory() {
     const server = createFullServer();
-    let end = async () => {};
+    let closeServer = async () => {};
     const open = () => {
       const [near, far] = createMemoryPair({ serialize: true });
       serveChannel(server, far);
-      end = () => far.close();
+      closeServer = () => far.close();
       return near;
     };
     return {
       definition: { open },
-      async lose(host) {
-        await end();
-        await restart(host);
+      async restart(host) {
+        await closeServer();
+        await startAgain(host);
       },
     };
   },
   async stdio() {
     return {
       definition: { command: process.execPath, args: paths },
-      async lose(host) {
+      async restart(host) {
         process.kill(host.servers[0]?.pid ?? 0, "SIGKILL");
-        await restart(host);
+        await startAgain(host);
       },
     };
   },
@@ -55,7 +55,7 @@ const ways: { readonly [way: string]: () => Promise<Reached> } = {
   "http+sse": () => overHttp(true),
 };
 
-async function overHttp(httpSse: boolean): Promise<Reached> {
+async function overHttp(httpSse: boolean): Promise<TestServer> {
   const start = async (port = 0) => {
     const server = serveHttp(createFullServer(), { httpSse });
     onTestFinished(() => server.close());
@@ -65,11 +65,11 @@ async function overHttp(httpSse: boolean): Promise<Reached> {
   const first = await start();
   return {
     definition: httpSse ? { url: new URL("/sse", first.url).href, legacySse: true } : { url: first.url },
-    async lose(host) {
+    async restart(host) {
       await first.close();
       await start(Number(new URL(first.url).port));
-      // A server that keeps no connection open is not known to be gone before it is needed.
-      if (host.servers[0]?.state !== "ready") await restart(host);
+      // Without an open connection the host notices the loss only at the next call.
+      if (host.servers[0]?.state !== "ready") await startAgain(host);
     },
   };
 }
@@ -81,25 +81,25 @@ const columns = [
   ["http+sse", "2024-11-05"] as const,
 ];
 
-describe.each(columns)("over %s, %s", (way, revision: RevisionDate) => {
+describe.each(columns)("a host over %s, %s", (transport, revision: RevisionDate) => {
   const has = (since: RevisionDate) => revision >= since;
 
   async function start(answers: HostAnswers = {}) {
-    const reached = await ways[way]?.();
-    if (!reached) throw new Error(`no way ${way}`);
+    const server = await transports[transport]?.();
+    if (!server) throw new Error(`unknown transport ${transport}`);
     const uri = pathToFileURL(await makeFolder()).href;
     const host = await makeHost({
-      servers: { full: { ...reached.definition, era: revision } },
+      servers: { full: { ...server.definition, era: revision } },
       policy: [{ then: "allow" }],
       model: echo(),
       roots: [{ uri, for: ["full"] }],
       answers,
     });
     const call = async (name: string, args = {}) => textOf(await host.callTool("full", name, args));
-    return { host, call, uri, lose: () => reached.lose(host) };
+    return { host, call, uri, restart: () => server.restart(host) };
   }
 
-  test("a server is started, listed and called, and asks its user, a model and for roots", async () => {
+  test("starts, lists and calls a server, and answers its questions to the user, a model and for roots", async () => {
     const asked: string[] = [];
     const { host, call, uri } = await start({
       elicit({ params }) {
@@ -130,18 +130,18 @@ describe.each(columns)("over %s, %s", (way, revision: RevisionDate) => {
     expect(asked).toEqual([...(has("2025-06-18") ? ["Who are you?"] : []), "request", "response"]);
   });
 
-  test("changes are heard, calls are cancelled, and a server that is lost is found again", async () => {
-    const { host, call, lose } = await start();
+  test("notices changes, cancels calls, and reconnects to a server that was killed", async () => {
+    const { host, call, restart } = await start();
     await host.ready();
     const events = host.events({ kinds: ["catalog", "progress"] });
     expect(await call("change")).toBe("changed");
-    await eventOf(events, "catalog", ({ changed }) => changed === "tools");
+    await nextEvent(events, "catalog", ({ changed }) => changed === "tools");
     expect(host.catalog.tools.some(({ name }) => name.startsWith("extra_"))).toBe(true);
 
     expect(await call("progress", { steps: 3 })).toBe("done");
-    expect((await eventOf(events, "progress")).progress).toMatchObject({ total: 1.5 });
+    expect((await nextEvent(events, "progress")).progress).toMatchObject({ total: 1.5 });
 
-    // Again, should it be given up before it has arrived.
+    // Repeated, because the call may be aborted before the server has received it.
     await vi.waitFor(async () => {
       const stop = new AbortController();
       const waiting = host.callTool("full", "wait", { ms: 30_000 }, { signal: stop.signal });
@@ -152,7 +152,7 @@ describe.each(columns)("over %s, %s", (way, revision: RevisionDate) => {
       expect(JSON.parse(await call("aborted"))).not.toEqual([]);
     });
 
-    await lose();
+    await restart();
     await vi.waitFor(async () => expect(await call("echo", { message: "again" })).toBe("again"), { timeout: 5_000 });
     expect(host.catalog.tool("full", "echo")).toMatchObject({ isQuarantined: false });
   });

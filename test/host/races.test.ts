@@ -2,13 +2,23 @@ import { createServer } from "portolan/server";
 import { createMemoryStorage } from "portolan/storage";
 import type { Host, TrustQuestion } from "portolan-host";
 import { expect, test } from "vitest";
-import { allow, counted, eventOf, functionsOf, greeter, inMemory, makeHost, textOf, written } from "./kit.ts";
+import {
+  allow,
+  countStarts,
+  entryFromFile,
+  functionsOf,
+  greeter,
+  inMemory,
+  makeHost,
+  nextEvent,
+  textOf,
+} from "./kit.ts";
 
 const stateOf = (host: Host) => host.servers[0]?.state;
 
-test("stopping a server that nobody trusts does not let it be started", async () => {
-  const way = counted();
-  const host = await makeHost({ servers: [written(way)], policy: allow });
+test("an untrusted server cannot be started after it was stopped", async () => {
+  const way = countStarts();
+  const host = await makeHost({ servers: [entryFromFile(way)], policy: allow });
   await host.stop("s");
   await expect(host.callTool("s", "greet")).rejects.toThrow("s is not trusted yet");
   await expect(host.start("s")).rejects.toThrow("s is not trusted yet");
@@ -16,37 +26,40 @@ test("stopping a server that nobody trusts does not let it be started", async ()
 });
 
 test.each([
-  ["a file", written(inMemory(greeter()))],
+  ["a file", entryFromFile(inMemory(greeter()))],
   ["the application", inMemory(greeter())],
-])("a server that %s names ends when its user trusts it no longer, and offers nothing", async (_, server) => {
-  const host = await makeHost({ policy: allow });
-  await host.add("s", server);
-  await host.trust("s", true);
-  expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
-  await host.trust("s", false);
-  expect(stateOf(host)).toBe("untrusted");
-  expect(host.catalog.tools).toEqual([]);
-  await expect(host.callTool("s", "greet")).rejects.toThrow("the user said no");
-  await host.trust("s", true);
-  expect(host.catalog.tools).toHaveLength(1);
-  expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
-});
+])(
+  "a server from %s is stopped and hidden when its trust is withdrawn, and usable when it is trusted again",
+  async (_, server) => {
+    const host = await makeHost({ policy: allow });
+    await host.add("s", server);
+    await host.trust("s", true);
+    expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
+    await host.trust("s", false);
+    expect(stateOf(host)).toBe("untrusted");
+    expect(host.catalog.tools).toEqual([]);
+    await expect(host.callTool("s", "greet")).rejects.toThrow("the user said no");
+    await host.trust("s", true);
+    expect(host.catalog.tools).toHaveLength(1);
+    expect(textOf(await host.callTool("s", "greet"))).toBe("hello");
+  },
+);
 
-test("a call that is under way ends when its server is trusted no longer", async () => {
+test("a running call is rejected when the trust in its server is withdrawn", async () => {
   const slow = createServer({ name: "slow", version: "1.0.0" }).tool("wait", { run: () => new Promise(() => {}) });
-  const host = await makeHost({ servers: [written(inMemory(slow))], answers: { trust: () => true } });
+  const host = await makeHost({ servers: [entryFromFile(inMemory(slow))], answers: { trust: () => true } });
   const events = host.events({ kinds: ["call"] });
   const calling = host.callTool("s", "wait", {}, { by: "user" });
   calling.catch(() => {});
-  await eventOf(events, "call");
+  await nextEvent(events, "call");
   await host.trust("s", false);
   await expect(calling).rejects.toMatchObject({ requestMayHaveRun: true });
 });
 
-test("revoking the trust in a server ends it, and it is asked about again", async () => {
+test("revoking a trust grant stops the server, and the user is asked again", async () => {
   const asked: TrustQuestion[] = [];
   const trust = (question: TrustQuestion) => asked.push(question) > 0;
-  const host = await makeHost({ servers: [written(inMemory(greeter()))], policy: allow, answers: { trust } });
+  const host = await makeHost({ servers: [entryFromFile(inMemory(greeter()))], policy: allow, answers: { trust } });
   await host.callTool("s", "greet");
   const grant = host.grants.list().find(({ kind, subject }) => kind === "trust" && subject === "");
   await host.grants.revoke(grant?.id ?? "");
@@ -55,10 +68,10 @@ test("revoking the trust in a server ends it, and it is asked about again", asyn
   expect(asked).toHaveLength(2);
 });
 
-test("trust does not switch on what is switched off, nor mend what is misconfigured", async () => {
-  const way = counted();
-  const off = { ...written(way), name: "off", settings: { disabled: true } };
-  const broken = { ...written(way), name: "broken", problem: "missing ${TOKEN}" };
+test("trust neither enables a disabled server nor starts a misconfigured one", async () => {
+  const way = countStarts();
+  const off = { ...entryFromFile(way), name: "off", settings: { disabled: true } };
+  const broken = { ...entryFromFile(way), name: "broken", problem: "missing ${TOKEN}" };
   const host = await makeHost({ servers: [off, broken] });
   const states = () => host.servers.map(({ state }) => state);
   for (const { name } of [off, broken]) {
@@ -80,33 +93,33 @@ test("trust does not switch on what is switched off, nor mend what is misconfigu
   await expect(host.callTool("off", "greet", {}, { by: "user" })).rejects.toThrow("off is switched off");
 });
 
-test("an answer about a server does not count for another that has taken its name", async () => {
-  const [first, second] = [counted(), counted()];
-  const host = await makeHost({ servers: [written(first)], answers: { trust: "later" }, policy: allow });
+test("a trust answer does not apply to another server added later under the same name", async () => {
+  const [first, second] = [countStarts(), countStarts()];
+  const host = await makeHost({ servers: [entryFromFile(first)], answers: { trust: "later" }, policy: allow });
   const events = host.events({ kinds: ["question"] });
   const calling = host.callTool("s", "greet");
-  const asked = (await eventOf(events, "question")).question;
+  const asked = (await nextEvent(events, "question")).question;
   await host.remove("s");
   await expect(calling).rejects.toThrow("s was removed");
   expect(asked.signal.aborted).toBe(true);
-  await host.add("s", written(second, ["another.js"]));
+  await host.add("s", entryFromFile(second, ["another.js"]));
   await expect(host.answer(asked.id, true)).rejects.toThrow("no question");
   const again = host.callTool("s", "greet");
-  const { question } = await eventOf(events, "question");
+  const { question } = await nextEvent(events, "question");
   expect(JSON.stringify(question)).toContain("another.js");
   await host.answer(question.id, true);
   expect(textOf(await again)).toBe("hello");
   expect([first.starts, second.starts]).toEqual([0, 1]);
 });
 
-test("a server that is removed takes its calls, its questions and its tools along", async () => {
+test("removing a server rejects its calls and removes its questions and tools", async () => {
   const slow = greeter().tool("wait", { run: () => new Promise(() => {}) });
   const host = await makeHost({ servers: { s: inMemory(slow) }, answers: { approve: "later" } });
   const events = host.events({ kinds: ["call", "question"] });
   const running = host.callTool("s", "wait", {}, { by: "user" });
-  await eventOf(events, "call");
+  await nextEvent(events, "call");
   const asking = host.callTool("s", "greet");
-  await eventOf(events, "question");
+  await nextEvent(events, "question");
   const removing = host.remove("s");
   await expect(running).rejects.toThrow();
   await expect(asking).rejects.toThrow("s was removed");
@@ -118,7 +131,7 @@ test("a server that is removed takes its calls, its questions and its tools alon
   await expect(host.callTool("s", "greet")).rejects.toThrow('There is no server "s"');
 });
 
-test("a no to a server that is gone does not touch another that has taken its name", async () => {
+test("a denial that is stored late does not affect another server under the same name", async () => {
   const { kv } = createMemoryStorage();
   let release: () => void = () => {};
   const held = new Promise<void>((resolve) => {
@@ -136,7 +149,7 @@ test("a no to a server that is gone does not touch another that has taken its na
   await host.ready();
   const deciding = host.trust("s", { allow: false, for: "always" });
   await host.remove("s");
-  await host.add("s", written(inMemory(greeter()), ["another.js"]));
+  await host.add("s", entryFromFile(inMemory(greeter()), ["another.js"]));
   await host.trust("s", true);
   await host.ready();
   release();

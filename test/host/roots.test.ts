@@ -6,7 +6,7 @@ import { createClock } from "portolan/testing";
 import type { Host } from "portolan-host";
 import { findWorkspace } from "portolan-host/node";
 import { expect, test, vi } from "vitest";
-import { allow, entriesOf, hello, inMemory, makeFolder, makeHost, raw, textOf } from "./kit.ts";
+import { activityEntries, allow, initializeResult, inMemory, makeFolder, makeHost, rawServer, textOf } from "./kit.ts";
 
 const asker = createServer({ name: "asker", version: "1.0.0" }).tool("where", {
   run: async (_, ctx) => JSON.stringify(await ctx.roots("roots")),
@@ -16,7 +16,7 @@ async function where(host: Host): Promise<{ uri: string }[]> {
   return JSON.parse(textOf(await host.callTool("s", "where")));
 }
 
-test("a no exposes nothing, is remembered, and what was exposed is written down", async () => {
+test("a denial exposes no roots and is remembered, and exposed roots are logged", async () => {
   const uri = pathToFileURL(await makeFolder()).href;
   let asked = 0;
   const roots = () => {
@@ -33,10 +33,10 @@ test("a no exposes nothing, is remembered, and what was exposed is written down"
   expect(asked).toBe(1);
   await host.setRoots([{ uri, for: ["s"] }]);
   await where(host);
-  expect((await entriesOf(host, "roots")).map(({ roots: exposed }) => exposed)).toEqual([[], [], [{ uri }]]);
+  expect((await activityEntries(host, "roots")).map(({ roots: exposed }) => exposed)).toEqual([[], [], [{ uri }]]);
 });
 
-test("a yes for once is asked for again", async () => {
+test("an approval for once is asked for again", async () => {
   const uri = pathToFileURL(await makeFolder()).href;
   let asked = 0;
   const roots = () => {
@@ -53,7 +53,7 @@ test("a yes for once is asked for again", async () => {
   expect(asked).toBe(2);
 });
 
-test("a file is no root, nor is what is not there", async () => {
+test("a file or a missing folder is not listed as a root", async () => {
   const folder = await makeFolder();
   await writeFile(join(folder, "file"), "");
   const uris = ["file", "nothing", "."].map((name) => pathToFileURL(join(folder, name)).href);
@@ -62,11 +62,11 @@ test("a file is no root, nor is what is not there", async () => {
   expect(await where(host)).toEqual([{ uri: uris[2] }]);
 });
 
-test("servers are told when roots are set, and when one has come or gone", async () => {
+test("servers are notified when roots are set, and when a root's folder disappears", async () => {
   const uri = pathToFileURL(await makeFolder()).href;
   const clock = createClock();
-  let told = 0;
-  const server = raw((method) => (method === "initialize" ? hello : { tools: [] }));
+  let notifications = 0;
+  const server = rawServer((method) => (method === "initialize" ? initializeResult : { tools: [] }));
   const way = {
     ...server,
     async open() {
@@ -74,7 +74,7 @@ test("servers are told when roots are set, and when one has come or gone", async
       const send = (channel as { send(message: object): unknown }).send.bind(channel);
       return Object.assign(channel, {
         send(message: { method?: string }) {
-          if (message.method === "notifications/roots/list_changed") told += 1;
+          if (message.method === "notifications/roots/list_changed") notifications += 1;
           return send(message);
         },
       });
@@ -84,16 +84,16 @@ test("servers are told when roots are set, and when one has come or gone", async
   await host.start("s");
   const { pending } = clock;
   await Promise.all([host.setRoots([]), host.setRoots([{ uri }]), host.setRoots([{ uri }])]);
-  expect(told).toBeGreaterThan(0);
-  // However often they were set, they are looked at by one.
+  expect(notifications).toBeGreaterThan(0);
+  // One timer watches the roots, no matter how often they were set.
   expect(clock.pending).toBe(pending + 1);
-  told = 0;
+  notifications = 0;
   await clock.advance(5_000);
-  expect(told).toBe(0);
+  expect(notifications).toBe(0);
   await rm(fileURLToPath(uri), { recursive: true });
   await vi.waitFor(async () => {
     await clock.advance(1_000);
-    expect(told).toBe(1);
+    expect(notifications).toBe(1);
   });
   await host.close();
   expect(clock.pending).toBe(0);
@@ -101,7 +101,7 @@ test("servers are told when roots are set, and when one has come or gone", async
   expect(clock.pending).toBe(0);
 });
 
-test("roots that are set while the host is closed are not looked at", async () => {
+test("roots that are set while the host closes are not watched", async () => {
   const uri = pathToFileURL(await makeFolder()).href;
   const clock = createClock();
   const early = await makeHost({ clock });
@@ -110,14 +110,14 @@ test("roots that are set while the host is closed are not looked at", async () =
   await loading;
   const late = await makeHost({ clock, roots: [] });
   const looking = late.setRoots([{ uri }]);
-  // Now it looks.
+  // The host has begun to check the folder.
   for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
   await late.close();
   await looking;
   expect(clock.pending).toBe(0);
 });
 
-test("a directory belongs to the nearest repository above it, or to itself", async () => {
+test("findWorkspace returns the nearest repository above a folder, or the folder itself", async () => {
   const folder = await makeFolder();
   const deep = join(folder, "project", "src", "deep");
   await mkdir(deep, { recursive: true });

@@ -2,7 +2,7 @@ import { createServer } from "portolan/server";
 import type { ApprovalQuestion, RunEvent, RunOptions } from "portolan-host";
 import { estimateTokens, type Model } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { inMemory, makeHost, puppet } from "./kit.ts";
+import { createModel, inMemory, makeHost } from "./kit.ts";
 
 const desk = createServer({ name: "desk", version: "1.0.0" }, { instructions: "Count before you weigh." })
   .tool("count", {
@@ -28,7 +28,7 @@ async function runAll(run: AsyncIterable<RunEvent>): Promise<RunEvent[]> {
 
 function doneOf(events: readonly RunEvent[]) {
   const last = events.at(-1);
-  if (last?.type !== "done") throw new Error("a run ends with done");
+  if (last?.type !== "done") throw new Error("the run did not end with a done event");
   return last;
 }
 
@@ -45,8 +45,8 @@ async function runOn(model: Model, options: RunOptions = {}): Promise<RunEvent[]
   return runAll(host.run("go", options));
 }
 
-test("a model calls tools and goes on with what they say", async () => {
-  const model = puppet({ say: "Counting.", call: [["desk__count", { to: 3 }]] }, { say: "Three." });
+test("a model calls a tool and continues with its result", async () => {
+  const model = createModel({ say: "Counting.", call: [["desk__count", { to: 3 }]] }, { say: "Three." });
   const events = await runOn(model);
   expect(events.map(({ type }) => type)).toEqual([...["text", "usage", "tool", "tool", "text", "usage", "done"]]);
   expect(events.filter((event) => event.type === "tool")).toMatchObject([
@@ -72,8 +72,8 @@ test("a model calls tools and goes on with what they say", async () => {
   });
 });
 
-test("the model sees tools labelled with their server, and what the server says of itself apart", async () => {
-  const model = puppet({ say: "hello" });
+test("tool descriptions name their server, and server instructions are in the system prompt", async () => {
+  const model = createModel({ say: "hello" });
   await runOn(model, { system: "You are a clerk." });
   const [request] = model.asked;
   expect(request?.tools?.find(({ name }) => name === "desk__count")?.description).toBe("[desk] Counts");
@@ -81,7 +81,7 @@ test("the model sees tools labelled with their server, and what the server says 
   expect(request?.system).toContain('How server "desk" says it is to be used:\nCount before you weigh.');
 });
 
-test("calls that only read are made side by side, the others in their order", async () => {
+test("read-only calls run in parallel, other calls in order", async () => {
   const seen: string[] = [];
   let open: () => void = () => {};
   const both = new Promise<void>((resolve) => {
@@ -94,7 +94,7 @@ test("calls that only read are made side by side, the others in their order", as
       async run() {
         reading += 1;
         if (reading === 2) open();
-        // Neither ends before both have begun.
+        // Both calls must start before either ends.
         await both;
         seen.push("read");
         return "read";
@@ -108,7 +108,7 @@ test("calls that only read are made side by side, the others in their order", as
         return "written";
       },
     });
-  const model = puppet({
+  const model = createModel({
     call: [
       ["s__read", {}],
       ["s__read", {}],
@@ -125,8 +125,8 @@ test("calls that only read are made side by side, the others in their order", as
   expect(seen).toEqual(["read", "read", "write begins", "write ends", "write begins", "write ends"]);
 });
 
-test("a call that is denied, unknown or unreadable is an answer to the model", async () => {
-  const model = puppet(
+test("a denied, unknown or unreadable call becomes a result for the model", async () => {
+  const model = createModel(
     {
       call: [
         ["desk__weigh", {}],
@@ -151,13 +151,16 @@ test("a call that is denied, unknown or unreadable is an answer to the model", a
   ]);
 });
 
-test("an unreadable call alone is answered, too", async () => {
-  const model = puppet({ raw: [{ type: "tool", id: "bad", name: "desk__count", unreadable: "[" }] }, { say: "again" });
+test("a single unreadable call becomes a result for the model", async () => {
+  const model = createModel(
+    { raw: [{ type: "tool", id: "bad", name: "desk__count", unreadable: "[" }] },
+    { say: "again" },
+  );
   expect(doneOf(await runOn(model))).toMatchObject({ reason: "done", text: "again" });
 });
 
-test("a long result is kept aside, and the model reads on in it", async () => {
-  const model = puppet(
+test("a long result is truncated, and the model reads the rest with read_more", async () => {
+  const model = createModel(
     { call: [["desk__long", {}]] },
     (request) => {
       const text = JSON.stringify(request.messages.at(-1));
@@ -174,13 +177,13 @@ test("a long result is kept aside, and the model reads on in it", async () => {
   expect(JSON.stringify(model.asked[2]?.messages.at(-1))).toMatch(/Characters 800 to 10800 of \d+:/);
 });
 
-test("when there are too many tools, the model is given a search", async () => {
+test("a model with too many tools for its context gets find_tools instead", async () => {
   let many = createServer({ name: "many", version: "1.0.0" });
   for (let at = 0; at < 300; at += 1) {
     many = many.tool(`tool_${at}`, { description: `Does thing number ${at} with care`, run: () => `did ${at}` });
   }
   many = many.tool("bake_cake", { description: "Bakes a cake in the oven", run: () => "a cake" });
-  const model = puppet(
+  const model = createModel(
     { call: [["find_tools", { query: "bake a cake" }]] },
     { call: [["many__bake_cake", {}]] },
     { say: "Here is your cake." },
@@ -197,10 +200,13 @@ test("when there are too many tools, the model is given a search", async () => {
   expect(JSON.stringify(model.asked[2]?.messages)).toContain("a cake");
 });
 
-test("old results make room when the conversation grows too long, and every call keeps its answer", async () => {
-  const model = puppet(...Array.from({ length: 8 }, () => ({ call: [["desk__long", {}]] as [string, object][] })), {
-    say: "end",
-  });
+test("old results are removed when the conversation exceeds the context, and every call keeps a result", async () => {
+  const model = createModel(
+    ...Array.from({ length: 8 }, () => ({ call: [["desk__long", {}]] as [string, object][] })),
+    {
+      say: "end",
+    },
+  );
   const events = await runOn(model, { maxResultChars: 9_000, contextTokens: 14_000, maxTokens: 1_000 });
   expect(doneOf(events).reason).toBe("done");
   const last = model.asked.at(-1);
@@ -210,25 +216,27 @@ test("old results make room when the conversation grows too long, and every call
   expect(text.match(/tool_use"/g)).toHaveLength(text.match(/"tool_result"/g)?.length ?? 0);
 });
 
-test("a conversation that cannot fit ends, and says so", async () => {
-  const model = puppet();
+test("a task that exceeds the context ends the run with the reason context", async () => {
+  const model = createModel();
   const host = await deskHost(model);
   const done = doneOf(await runAll(host.run("word ".repeat(10_000), { contextTokens: 4_000 })));
   expect(done.reason).toBe("context");
   expect(model.asked).toHaveLength(0);
 });
 
-test("limits end a run: turns and calls", async () => {
-  const endless = puppet(...Array.from({ length: 50 }, () => ({ call: [["desk__count", {}]] as [string, object][] })));
+test("a run ends at maxTurns, and at maxCalls", async () => {
+  const endless = createModel(
+    ...Array.from({ length: 50 }, () => ({ call: [["desk__count", {}]] as [string, object][] })),
+  );
   expect(doneOf(await runOn(endless, { maxTurns: 3 }))).toMatchObject({ reason: "max-turns", state: { turns: 3 } });
-  const greedy = puppet({ call: Array.from({ length: 20 }, (): [string, object] => ["desk__count", {}]) });
+  const greedy = createModel({ call: Array.from({ length: 20 }, (): [string, object] => ["desk__count", {}]) });
   const done = doneOf(await runOn(greedy, { maxCalls: 10 }));
   expect(done).toMatchObject({ reason: "max-calls", state: { calls: 0 } });
   expect(done.state.pending).toHaveLength(20);
 });
 
-test("resources that the user chose, and a server's prompt, begin the conversation", async () => {
-  const model = puppet({ say: "tidy" });
+test("a run starts with a server's prompt and the attached resources", async () => {
+  const model = createModel({ say: "tidy" });
   const host = await deskHost(model, { ask: true });
   const run = host.run({ server: "desk", prompt: "tidy" }, { attach: [{ server: "desk", uri: "desk://drawer" }] });
   const done = doneOf(await runAll(run));
@@ -238,8 +246,8 @@ test("resources that the user chose, and a server's prompt, begin the conversati
   expect(text).toContain("a pencil");
 });
 
-test("a model finds resources, and reads them if the user agrees", async () => {
-  const model = puppet(
+test("a model finds resources, and reads one after approval", async () => {
+  const model = createModel(
     { call: [["find_resources", { query: "drawer" }]] },
     { call: [["read_resource", { server: "desk", uri: "desk://drawer" }]] },
     { say: "a pencil" },
@@ -253,8 +261,8 @@ test("a model finds resources, and reads them if the user agrees", async () => {
   expect(JSON.stringify(model.asked[2]?.messages)).toContain("a pencil");
 });
 
-test("a run waits for an approval that comes later", async () => {
-  const model = puppet({ call: [["desk__weigh", {}]] }, { say: "heavy" });
+test("a run waits for a later approval and continues", async () => {
+  const model = createModel({ call: [["desk__weigh", {}]] }, { say: "heavy" });
   const host = await deskHost(model, { ask: true });
   const events: RunEvent[] = [];
   for await (const event of host.run("weigh it", { answers: { approve: "later" } })) {
@@ -265,8 +273,8 @@ test("a run waits for an approval that comes later", async () => {
   expect(events.some((event) => event.type === "tool" && event.stage === "result")).toBe(true);
 });
 
-test("a run pauses, and goes on in another process when the approval is there", async () => {
-  const first = puppet({
+test("a run pauses for approval, and continues from its serialized state in another host", async () => {
+  const first = createModel({
     say: "Both.",
     call: [
       ["desk__count", { to: 1 }],
@@ -282,7 +290,7 @@ test("a run pauses, and goes on in another process when the approval is there", 
   const paused = doneOf(events);
   expect(paused).toMatchObject({ reason: "approval", state: { pending: [{ id: "t1.1" }], calls: 1 } });
 
-  const second = puppet({ say: "Heavy." });
+  const second = createModel({ say: "Heavy." });
   const later = await makeHost({ servers, policy, model: second });
   const state = JSON.parse(JSON.stringify(paused.state));
   const done = doneOf(await runAll(later.run(state, { approvals: "pause", decisions: { "t1.1": true } })));
@@ -293,7 +301,7 @@ test("a run pauses, and goes on in another process when the approval is there", 
   await expect(async () => later.run({ ...state, pending: 3 })).rejects.toThrow("expected the state of a run");
 });
 
-test("a run that is cancelled ends its calls, and one that nobody reads ends itself", async () => {
+test("cancelling a run, or leaving its event loop, aborts its calls", async () => {
   let aborted = 0;
   const slow = createServer({ name: "slow", version: "1.0.0" }).tool("wait", {
     run: (_, { signal }) =>
@@ -304,20 +312,20 @@ test("a run that is cancelled ends its calls, and one that nobody reads ends its
         });
       }),
   });
-  const waiting = () => puppet({ call: [["slow__wait", {}]] });
+  const waiting = () => createModel({ call: [["slow__wait", {}]] });
   const host = await makeHost({ servers: { slow: inMemory(slow, { eager: true }) }, policy: [{ then: "allow" }] });
   const run = host.run("wait", { model: waiting() });
   for await (const event of run) if (event.type === "tool") run.cancel();
   expect(await run.result).toMatchObject({ reason: "cancelled", error: { message: "the run was cancelled" } });
   expect(aborted).toBe(1);
 
-  const left = host.run("wait", { model: waiting() });
-  for await (const event of left) if (event.type === "tool") break;
-  expect((await left.result).reason).toBe("cancelled");
+  const abandoned = host.run("wait", { model: waiting() });
+  for await (const event of abandoned) if (event.type === "tool") break;
+  expect((await abandoned.result).reason).toBe("cancelled");
   expect(aborted).toBe(2);
 });
 
-test("a model that fails ends the run with its reason, and what was said before is kept", async () => {
+test("a failing model ends the run with its error, and the state keeps the earlier messages", async () => {
   const model: Model = {
     id: "broken",
     capabilities: { tools: true, images: false },
@@ -331,13 +339,13 @@ test("a model that fails ends the run with its reason, and what was said before 
   expect(done.state.messages).toHaveLength(1);
 });
 
-test("without a model there is nothing to run", async () => {
+test("a run without a model is rejected", async () => {
   const host = await makeHost({ servers: { desk: inMemory(desk) } });
   expect(() => host.run("go")).toThrow("expected a model, got none");
 });
 
-test("a run after another goes on with its conversation, and consent knows whose words are in it", async () => {
-  const model = puppet(
+test("a run with history continues the conversation, and consent considers its untrusted content", async () => {
+  const model = createModel(
     { call: [["desk__count", {}]] },
     { say: "Zero." },
     { call: [["desk__weigh", {}]] },
@@ -359,12 +367,12 @@ test("a run after another goes on with its conversation, and consent knows whose
   expect(asked).toEqual([]);
   await host.run("weigh", { history: state }).result;
   expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "untrusted-content", from: ["desk"] }]]);
-  const said = model.asked[2]?.messages.map(({ role }) => role);
-  expect(said).toEqual(["user", "assistant", "user", "assistant", "user"]);
+  const roles = model.asked[2]?.messages.map(({ role }) => role);
+  expect(roles).toEqual(["user", "assistant", "user", "assistant", "user"]);
 });
 
-test("a run after one that was cut off in a call says that the call was not made", async () => {
-  const model = puppet({ call: [["desk__weigh", {}]] }, { say: "Hello." });
+test("history from a run that paused at a call marks that call as not made", async () => {
+  const model = createModel({ call: [["desk__weigh", {}]] }, { say: "Hello." });
   const host = await deskHost(model, { ask: true });
   const { reason, state } = await host.run("weigh", { approvals: "pause" }).result;
   expect(reason).toBe("approval");

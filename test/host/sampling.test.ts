@@ -3,7 +3,7 @@ import { createServer } from "portolan/server";
 import type { HostAnswers, HostOptions, SamplingQuestion, SamplingVerdict } from "portolan-host";
 import { echo, type Model, type ModelRequest } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { allow, hello, inMemory, makeHost, raw, textOf } from "./kit.ts";
+import { allow, initializeResult, inMemory, makeHost, rawServer, textOf } from "./kit.ts";
 
 const thinker = createServer({ name: "thinker", version: "1.0.0" }).tool("think", {
   input: {
@@ -21,8 +21,8 @@ const thinker = createServer({ name: "thinker", version: "1.0.0" }).tool("think"
   },
 });
 
-/** A model that keeps what it was asked, waits before it answers, and says what it has cost. */
-function counting(
+/** Creates a model that records its requests, optionally waits before it answers, and reports its token usage. */
+function recordingModel(
   id: string,
   outputTokens = 10,
   wait: (asked: number) => Promise<void> = async () => {},
@@ -46,18 +46,18 @@ async function thinkerHost(answers: HostAnswers, options: HostOptions, era = "au
   return { host, think: (args: JsonObject = {}) => host.callTool("t", "think", args) };
 }
 
-test("nothing of the conversation goes along, whatever the server wishes", async () => {
+test("a sampling request has no includeContext, even if the server sets it", async () => {
   const seen: SamplingQuestion[] = [];
   const sample = (question: SamplingQuestion) => seen.push(question) > 0;
-  // Later revisions have a capability for it, which is not declared.
+  // Later revisions have a capability for includeContext, which the host does not declare.
   const { think } = await thinkerHost({ sample }, { model: echo() }, "2025-06-18");
   await think({ context: "allServers" });
   expect(seen).toHaveLength(2);
   for (const { params } of seen) expect(params).not.toHaveProperty("includeContext");
 });
 
-test("an edited request is bounded, too, and goes to the model that the user has chosen", async () => {
-  const [small, large] = [counting("small"), counting("large")];
+test("an edited request is limited to maxTokens, and goes to the model that the user chose", async () => {
+  const [small, large] = [recordingModel("small"), recordingModel("large")];
   const sample = (question: SamplingQuestion): SamplingVerdict =>
     question.stage === "request"
       ? { allow: true, model: "large", params: { ...question.params, maxTokens: 1_000_000 } }
@@ -72,7 +72,7 @@ test.each([
   ["none", []],
   ["request", ["request"]],
   ["both", ["request", "response"]],
-] as const)("a review of %s looks at %j", async (review, stages) => {
+] as const)("the review setting %j shows the user the stages %j", async (review, stages) => {
   const seen: string[] = [];
   const sample = (question: SamplingQuestion) => seen.push(question.stage) > 0;
   const { think } = await thinkerHost({ sample }, { model: echo(), sampling: { servers: { t: { review } } } });
@@ -80,7 +80,7 @@ test.each([
   expect(seen).toEqual(stages);
 });
 
-test("a no can be for good", async () => {
+test("a denial can be permanent", async () => {
   let asked = 0;
   const sample = (): SamplingVerdict => {
     asked += 1;
@@ -92,37 +92,37 @@ test("a no can be for good", async () => {
   expect(asked).toBe(1);
 });
 
-test("a yes for the session is for the model that was shown, and a server cannot choose another by it", async () => {
+test("an approval for the session applies only to the model that was shown", async () => {
   const shown: string[] = [];
   const sample = (question: SamplingQuestion): SamplingVerdict => {
     if (question.stage === "request") shown.push(question.model.id);
     return { allow: true, for: "session" };
   };
-  const model = [counting("small"), counting("large")];
+  const model = [recordingModel("small"), recordingModel("large")];
   const { think } = await thinkerHost({ sample }, { model });
   for (const hint of ["small", "small", "large", "large", "small"]) expect(textOf(await think({ hint }))).toBe(hint);
   expect(shown).toEqual(["small", "large"]);
 });
 
-test("a yes for the session is for the model that the user took instead", async () => {
+test("an approval for the session applies to the model that the user chose instead", async () => {
   const shown: string[] = [];
   const sample = (question: SamplingQuestion): SamplingVerdict => {
     if (question.stage === "request") shown.push(question.model.id);
     return { allow: true, for: "session", model: "large" };
   };
-  const { think } = await thinkerHost({ sample }, { model: [counting("small"), counting("large")] });
+  const { think } = await thinkerHost({ sample }, { model: [recordingModel("small"), recordingModel("large")] });
   expect(textOf(await think({ hint: "small" }))).toBe("large");
   expect(textOf(await think({ hint: "large" }))).toBe("large");
   expect(shown).toEqual(["small"]);
 });
 
-test("what answers have cost counts, and requests made side by side share what is left", async () => {
+test("used tokens count against the budget, and parallel requests share the rest", async () => {
   let open: () => void = () => {};
   const all = new Promise<void>((resolve) => {
     open = resolve;
   });
-  // None is answered before all have been asked.
-  const model = counting("dear", 60, async (asked) => {
+  // No request is answered before all three have arrived.
+  const model = recordingModel("dear", 60, async (asked) => {
     if (asked === 3) open();
     await all;
   });
@@ -131,31 +131,34 @@ test("what answers have cost counts, and requests made side by side share what i
   const allowed = model.asked.map(({ maxTokens = 0 }) => maxTokens);
   expect(allowed.slice(0, 2)).toEqual([90, 90]);
   expect(allowed[2]).toBeLessThanOrEqual(20);
-  // Each has used 65, so there is no room for another.
+  // Each has used 65 tokens, so the rest of the budget is too small.
   await expect(think({ tokens: 90 })).rejects.toThrow("no more than 200 tokens");
   expect(model.asked).toHaveLength(3);
 });
 
-test("what an answer was allowed and did not use can be used by the next", async () => {
-  const model = counting("brief", 20);
+test("tokens that an answer did not use stay in the budget", async () => {
+  const model = recordingModel("brief", 20);
   const { think } = await thinkerHost({}, { model, sampling: { tokens: 300, maxTokens: 200, review: "none" } });
   for (let at = 0; at < 4; at += 1) await think({ tokens: 200 });
   expect(model.asked.map(({ maxTokens }) => maxTokens)).toEqual([200, 200, 200, 200]);
 });
 
 test.each([
-  ["a model", { sample: () => true }, {}, false],
-  ["anybody to review", {}, { model: echo() }, false],
-  ["need of a review", {}, { model: echo(), sampling: { review: "none" as const } }, true],
-  ["either", { sample: () => true }, { model: echo() }, true],
-])("it is offered to servers only as it can be answered: without %s", async (_, answers, options, isOffered) => {
-  let capabilities: unknown;
-  const server = raw((method, params) => {
-    if (method !== "initialize") return { tools: [] };
-    capabilities = params["capabilities"];
-    return hello;
-  });
-  const host = await makeHost({ servers: { s: server }, answers, ...options });
-  await host.ready();
-  expect(Object.hasOwn(capabilities as object, "sampling")).toBe(isOffered);
-});
+  ["no model", { sample: () => true }, {}, false],
+  ["no reviewer", {}, { model: echo() }, false],
+  ["no reviewer and no review required", {}, { model: echo(), sampling: { review: "none" as const } }, true],
+  ["a model and a reviewer", { sample: () => true }, { model: echo() }, true],
+])(
+  "declares the sampling capability only if requests can be answered: with %s",
+  async (_, answers, options, isOffered) => {
+    let capabilities: unknown;
+    const server = rawServer((method, params) => {
+      if (method !== "initialize") return { tools: [] };
+      capabilities = params["capabilities"];
+      return initializeResult;
+    });
+    const host = await makeHost({ servers: { s: server }, answers, ...options });
+    await host.ready();
+    expect(Object.hasOwn(capabilities as object, "sampling")).toBe(isOffered);
+  },
+);

@@ -2,12 +2,12 @@ import { createServer } from "portolan/server";
 import type { ApprovalQuestion, RunEvent, RunState } from "portolan-host";
 import type { Model, ModelEvent } from "portolan-host/models";
 import { expect, test } from "vitest";
-import { allow, greeter, hello, inMemory, makeHost, puppet, raw } from "./kit.ts";
+import { allow, createModel, greeter, initializeResult, inMemory, makeHost, rawServer } from "./kit.ts";
 
 const asJson = (state: RunState): RunState => JSON.parse(JSON.stringify(state));
 
-/** A model that says what it is told, and nothing else. */
-function saying(events: ModelEvent[], more: Partial<Model> = {}): Model {
+/** Creates a model that yields the given events in every turn. */
+function modelWith(events: ModelEvent[], more: Partial<Model> = {}): Model {
   return {
     id: "m",
     capabilities: { tools: true, images: false },
@@ -24,13 +24,13 @@ test.each([
   ["stopSequence", "done"],
   ["maxTokens", "max-tokens"],
   ["refusal", "refusal"],
-])("a model that stops because of %s ends a run with %s", async (stopReason, reason) => {
-  const host = await makeHost({ model: saying([{ type: "end", stopReason, model: "m" }]) });
+])("the stop reason %s of a model ends the run with the reason %s", async (stopReason, reason) => {
+  const host = await makeHost({ model: modelWith([{ type: "end", stopReason, model: "m" }]) });
   expect((await host.run("go").result).reason).toBe(reason);
 });
 
-test("a conversation leaves room for the answer", async () => {
-  const model = puppet({ say: "short" }, { say: "never" });
+test("the context limit includes maxTokens for the answer", async () => {
+  const model = createModel({ say: "short" }, { say: "never" });
   const host = await makeHost({ model });
   const words = "word ".repeat(2_200);
   expect((await host.run(words, { contextTokens: 4_000, maxTokens: 100 }).result).reason).toBe("done");
@@ -38,8 +38,8 @@ test("a conversation leaves room for the answer", async () => {
   expect(model.asked).toHaveLength(1);
 });
 
-test("what there is to know of a model is told before it speaks", async () => {
-  const model = saying([{ type: "text", delta: "hello" }], { notice: "it only pretends" });
+test("the notice of a model is the first event of a run", async () => {
+  const model = modelWith([{ type: "text", delta: "hello" }], { notice: "it only pretends" });
   const host = await makeHost({ model });
   const events: RunEvent[] = [];
   for await (const event of host.run("go")) events.push(event);
@@ -47,15 +47,15 @@ test("what there is to know of a model is told before it speaks", async () => {
   expect(events.at(-1)).toMatchObject({ reason: "done", text: "hello" });
 });
 
-test("a model that can call no tools is shown none", async () => {
-  const model = puppet({ say: "hello" });
-  const deaf = { ...model, capabilities: { ...model.capabilities, tools: false } };
-  const host = await makeHost({ model: deaf, servers: { s: inMemory(greeter()) } });
+test("a model without tool support gets no tools", async () => {
+  const model = createModel({ say: "hello" });
+  const withoutTools = { ...model, capabilities: { ...model.capabilities, tools: false } };
+  const host = await makeHost({ model: withoutTools, servers: { s: inMemory(greeter()) } });
   await host.run("go").result;
   expect(model.asked[0]?.tools).toEqual([]);
 });
 
-test("a call that reads does not begin before one that writes has ended", async () => {
+test("a read-only call starts after an earlier writing call has ended", async () => {
   const seen: string[] = [];
   const act = (name: string) => async () => {
     seen.push(`${name} begins`);
@@ -66,7 +66,7 @@ test("a call that reads does not begin before one that writes has ended", async 
   const server = createServer({ name: "s", version: "1.0.0" })
     .tool("read", { annotations: { readOnlyHint: true, openWorldHint: false }, run: act("read") })
     .tool("write", { run: act("write") });
-  const model = puppet({
+  const model = createModel({
     call: [
       ["s__write", {}],
       ["s__read", {}],
@@ -77,7 +77,7 @@ test("a call that reads does not begin before one that writes has ended", async 
   expect(seen).toEqual(["write begins", "write ends", "read begins", "read ends"]);
 });
 
-test("a run that goes on still has what was too long, and the tools that were found", async () => {
+test("a continued run keeps long results and the tools that were found", async () => {
   let many = createServer({ name: "many", version: "1.0.0" })
     .tool("long", { description: "Says much", run: () => "word ".repeat(2_000) })
     .tool("bake", { description: "Bakes a cake in the oven", run: () => "a cake" });
@@ -87,7 +87,7 @@ test("a run that goes on still has what was too long, and the tools that were fo
   const policy = [{ match: "*.long", then: "allow" as const }];
   const options = { approvals: "pause" as const, maxResultChars: 500, contextTokens: 8_000 };
   const host = await makeHost({ servers, policy });
-  const first = puppet(
+  const first = createModel(
     {
       call: [
         ["find_tools", { query: "bake a cake" }],
@@ -100,17 +100,17 @@ test("a run that goes on still has what was too long, and the tools that were fo
   expect(reason).toBe("approval");
 
   const later = await makeHost({ servers, policy });
-  const second = puppet({ call: [["read_more", { name: "result-1", from: 0 }]] }, { say: "read" });
+  const second = createModel({ call: [["read_more", { name: "result-1", from: 0 }]] }, { say: "read" });
   const decisions = { [state.pending[0]?.id ?? ""]: true };
   await later.run(asJson(state), { ...options, model: second, decisions }).result;
   expect(second.asked[0]?.tools?.map(({ name }) => name)).toEqual(expect.arrayContaining(["many__bake", "read_more"]));
   expect(JSON.stringify(second.asked[1]?.messages.at(-1))).toContain("Characters 0 to 10000 of 10000");
 });
 
-test("read_more reads no further than its piece, and nothing that is not there", async () => {
+test("read_more returns at most 10000 characters, and reports an unknown name", async () => {
   const server = createServer({ name: "s", version: "1.0.0" }).tool("long", { run: () => "x".repeat(50_000) });
   const read = (input: object): [string, object] => ["read_more", input];
-  const model = puppet(
+  const model = createModel(
     { call: [["s__long", {}]] },
     {
       call: [
@@ -129,7 +129,7 @@ test("read_more reads no further than its piece, and nothing that is not there",
   expect(answers).toContain("There is no result");
 });
 
-test("resources of an earlier run are still in the conversation", async () => {
+test("resources of an earlier run count as part of the conversation", async () => {
   const data = createServer({ name: "data", version: "1.0.0" }).resource("data://a", { name: "a", read: () => "a" });
   const asked: ApprovalQuestion[] = [];
   const host = await makeHost({
@@ -138,17 +138,17 @@ test("resources of an earlier run are still in the conversation", async () => {
     answers: { approve: (question) => asked.push(question) > 0 },
   });
   const attach = [{ server: "data", uri: "data://a" }];
-  const first = await host.run("look", { model: puppet({ say: "I see" }), attach }).result;
-  await host.run("go", { model: puppet({ call: [["s__greet", {}]] }), history: first.state }).result;
+  const first = await host.run("look", { model: createModel({ say: "I see" }), attach }).result;
+  await host.run("go", { model: createModel({ call: [["s__greet", {}]] }), history: first.state }).result;
   expect(asked.map(({ cautions }) => cautions)).toEqual([[{ kind: "data-flow", from: ["data"] }]]);
 });
 
-test("what could hide something is shown for what it is, in labels and in instructions", async () => {
+test("hidden characters in labels and instructions are escaped for the model", async () => {
   const tool = "read\u202e";
   const uri = "note://a\u200b";
-  const server = raw((method) => {
+  const server = rawServer((method) => {
     if (method === "initialize") {
-      return { ...hello, capabilities: { tools: {}, resources: {} }, instructions: "Read\u{e0041} first" };
+      return { ...initializeResult, capabilities: { tools: {}, resources: {} }, instructions: "Read\u{e0041} first" };
     }
     if (method === "tools/list") return { tools: [{ name: tool, inputSchema: { type: "object" } }] };
     if (method === "resources/list") return { resources: [{ uri, name: "a" }] };
@@ -159,7 +159,7 @@ test("what could hide something is shown for what it is, in labels and in instru
   const host = await makeHost({ servers: { s: server }, policy: allow, answers: { approve: () => true } });
   await host.ready();
   const name = host.catalog.tool("s", tool)?.modelName ?? "";
-  const model = puppet(
+  const model = createModel(
     {
       call: [
         [name, {}],
@@ -175,13 +175,13 @@ test("what could hide something is shown for what it is, in labels and in instru
   expect(answers).toContain(String.raw`Resource note://a\\u{200b} of server`);
 });
 
-test("a schema is shown without what could hide in its words, and no deeper than anybody needs", async () => {
+test("a schema for the model has escaped hidden characters, limited depth and limited length", async () => {
   let deep: object = { type: "string", description: "the end" };
   for (let at = 0; at < 100; at += 1) deep = { type: "object", properties: { a: deep } };
   const properties = { deep, flat: { type: "string", description: "a\u202eb", title: "x".repeat(5_000) } };
   const tools = [{ name: "t", description: "y".repeat(10_000), inputSchema: { type: "object", properties } }];
-  const server = raw((method) => (method === "initialize" ? hello : { tools }));
-  const model = puppet({ say: "ok" });
+  const server = rawServer((method) => (method === "initialize" ? initializeResult : { tools }));
+  const model = createModel({ say: "ok" });
   const host = await makeHost({ servers: { s: server }, model });
   await host.run("go").result;
   const [tool] = model.asked[0]?.tools ?? [];
@@ -192,26 +192,26 @@ test("a schema is shown without what could hide in its words, and no deeper than
   expect(shown).not.toContain("x".repeat(1_001));
 });
 
-test("names that every object has are nothing special", async () => {
+test("toString is an ordinary tool name and call id", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) } });
-  const unknown = puppet({ call: [["toString", {}]] }, { say: "no" });
+  const unknown = createModel({ call: [["toString", {}]] }, { say: "no" });
   await host.run("go", { model: unknown }).result;
   expect(JSON.stringify(unknown.asked[1]?.messages.at(-1))).toContain("There is no tool");
-  const odd = puppet({ raw: [{ type: "tool", id: "toString", name: "s__greet", input: {} }] });
+  const odd = createModel({ raw: [{ type: "tool", id: "toString", name: "s__greet", input: {} }] });
   expect((await host.run("go", { model: odd, approvals: "pause" }).result).reason).toBe("approval");
 });
 
-test("a model that is told no is told not to try again", async () => {
-  const model = puppet({ call: [["s__greet", {}]] }, { say: "no" });
+test("the result of a denied call tells the model not to try again", async () => {
+  const model = createModel({ call: [["s__greet", {}]] }, { say: "no" });
   const host = await makeHost({ servers: { s: inMemory(greeter()) }, model, policy: [{ then: "deny" }] });
   await host.run("go").result;
   expect(JSON.stringify(model.asked[1]?.messages.at(-1))).toContain("Do not try it again unless the user asks for it");
 });
 
-test("a search finds no tools but those that the run is for", async () => {
+test("find_tools returns only tools of the run's servers", async () => {
   let many = createServer({ name: "many", version: "1.0.0" });
   for (let at = 0; at < 300; at += 1) many = many.tool(`t${at}`, { description: `Bakes ${at} cakes`, run: () => "" });
-  const model = puppet({ call: [["find_tools", { query: "bakes cakes" }]] }, { say: "ok" });
+  const model = createModel({ call: [["find_tools", { query: "bakes cakes" }]] }, { say: "ok" });
   const host = await makeHost({ servers: { a: inMemory(many), b: inMemory(many) }, model, policy: allow });
   await host.ready();
   await host.run("go", { servers: ["b"], contextTokens: 8_000 }).result;
@@ -220,12 +220,12 @@ test("a search finds no tools but those that the run is for", async () => {
   expect(found).not.toContain("a__t");
 });
 
-test("a signal that has aborted, or does so later, ends a run", async () => {
+test("a signal that is aborted before or during a run cancels it", async () => {
   const host = await makeHost({ servers: { s: inMemory(greeter()) } });
-  const early = host.run("go", { model: puppet(), signal: AbortSignal.abort(new Error("too late")) });
+  const early = host.run("go", { model: createModel(), signal: AbortSignal.abort(new Error("too late")) });
   expect(await early.result).toMatchObject({ reason: "cancelled", error: { message: "too late" } });
   const stop = new AbortController();
-  const waiting = puppet(() => {
+  const waiting = createModel(() => {
     stop.abort(new Error("enough"));
     return { say: "on and on" };
   });
@@ -233,10 +233,10 @@ test("a signal that has aborted, or does so later, ends a run", async () => {
   expect(await later.result).toMatchObject({ reason: "cancelled", error: { message: "enough" } });
 });
 
-test("a run for some servers is told what those say of themselves, and finds what those have", async () => {
+test("a run limited to some servers has only their instructions, resources and tools", async () => {
   const server = (word: string) =>
     inMemory(greeter({ instructions: `Use ${word}.` }).resource(`note://${word}`, { name: word, read: () => word }));
-  const model = puppet(
+  const model = createModel(
     {
       call: [
         ["find_resources", { query: "" }],

@@ -12,39 +12,42 @@ const newestHandshake = "2025-11-25";
 const stateless = "2026-07-28";
 
 const lacks = {
-  ...because("it hears no notifications", "progress", "list changes", "resources: watch", "resources: publish"),
-  ...because("it cannot set a log level, and hears no notifications", "log level"),
+  ...because("it ignores notifications", "progress", "list changes", "resources: watch", "resources: publish"),
+  ...because("it cannot set a log level, and ignores notifications", "log level"),
   ...because("it never pings", "ping"),
   ...because(
-    "of all questions it answers forms only",
-    "elicitation: a page to visit",
+    "it answers forms only, no other questions",
+    "elicitation: URL",
     "sampling",
     "sampling: with tools",
     "roots",
     "questions: several at once",
   ),
-  ...because("its handlers are not told that a question is taken back", "questions: taken back with their call"),
-  ...because("it resumes no stream", ...resumptionFeatures.map(({ name }) => name)),
+  ...because("it does not tell its handlers that a question is withdrawn", "questions: withdrawn with their call"),
+  ...because("it does not resume streams", ...resumptionFeatures.map(({ name }) => name)),
 };
 const completions = ["prompts: completion", "resources: completion", "resources: completion in context"];
-const unannounced = because("it completes only where that is announced, which came with 2025-03-26", ...completions);
-const untold = because("it forgets a call that is given up, and tells nobody", "cancellation");
+const undeclared = because(
+  "it completes only if the capability is declared, which exists since 2025-03-26",
+  ...completions,
+);
+const noCancellation = because("it sends no cancellation for an aborted call", "cancellation");
 
-/** What it reports although nothing is wrong: every notification, and what an answer of ours throws. */
+/** Errors that it reports although nothing is wrong: every notification, and an exception of our answerer. */
 const errors = ["Unsupported message type", "the dialog is broken"];
 const httpErrors = [
   ...errors,
-  // It asks for the stream of the session before there is one, and again while its first request is under way.
+  // It requests the session's stream before there is a session, and again while its first request runs.
   "MCP HTTP Transport Error: GET SSE failed: 400 Bad Request",
   "MCP HTTP Transport Error: GET SSE failed: 409 Conflict",
-  // It expects a message in every event.
+  // It expects a message in every event, but an event may be empty.
   "MCP HTTP Transport Error: Failed to parse message",
 ];
 
 const own: NonNullable<Column["own"]> = {
-  async "the server knows its client"(peer, { version }) {
-    const told = JSON.parse(textOf(await peer.callTool("whoami")));
-    expect(told).toEqual({ name: peer.name, protocolVersion: version, capabilities: ["elicitation"] });
+  async "client info"(peer, { version }) {
+    const client = JSON.parse(textOf(await peer.callTool("whoami")));
+    expect(client).toEqual({ name: peer.name, protocolVersion: version, capabilities: ["elicitation"] });
   },
   async cancellation(peer) {
     const controller = new AbortController();
@@ -55,7 +58,7 @@ const own: NonNullable<Column["own"]> = {
     await ended;
     await untilJournal(peer, "cancel-me", ["started cancel-me", "aborted cancel-me"]);
   },
-  async "nothing but messages"(peer, { transport }) {
+  async "only messages on the wire"(peer, { transport }) {
     await peer.callTool("noise");
     expect(textOf(await peer.callTool("text", { text: "after the noise" }))).toBe("after the noise");
     const harmless = transport === "stdio" ? errors : httpErrors;
@@ -63,7 +66,7 @@ const own: NonNullable<Column["own"]> = {
   },
   async pagination(peer, { open }) {
     const paged = await open({ env: { INTEROP_PAGE_SIZE: "2" } });
-    // It has no way to ask for a second page of templates.
+    // It cannot request a second page of templates.
     for (const list of ["listTools", "listResources", "listPrompts"] as const) {
       const whole = await peer[list]();
       const parts = await paged[list]();
@@ -73,26 +76,26 @@ const own: NonNullable<Column["own"]> = {
     await expect(paged.listToolsFrom("no cursor of ours")).rejects.toMatchObject({ code: -32602 });
     await paged.close();
   },
-  async "close ends the server"(_, { open }) {
+  async "closing ends the server"(_, { open }) {
     const brief = await open();
     expect(textOf(await brief.callTool("text", { text: "hello" }))).toBe("hello");
     await brief.close();
-    // It ends its servers by a signal.
+    // It ends its servers with a signal.
     expect(await brief.exit).toEqual({ code: 0, signal: null, wasKilled: true });
   },
 };
 
-const told = (version: string): ColumnOptions => ({
+const offering = (version: string): ColumnOptions => ({
   version,
-  lacks: { ...lacks, ...untold, ...(version === oldest && unannounced) },
+  lacks: { ...lacks, ...noCancellation, ...(version === oldest && undeclared) },
   own,
 });
-const found = { version: stateless, mode: "auto", own } as const;
+const detecting = { version: stateless, mode: "auto", own } as const;
 
 runColumns("The client of the AI SDK", [
-  ...stateful.map((version) => createColumn("AI SDK", connect, told(version))),
-  createColumn("AI SDK", connect, { ...found, lacks: { ...lacks, ...untold } }),
-  ...stateful.map((version) => createHttpColumn("AI SDK", connect, told(version))),
-  createHttpColumn("AI SDK", connect, { ...told(newestHandshake), httpSse: true }),
-  createHttpColumn("AI SDK", connect, { ...found, lacks }),
+  ...stateful.map((version) => createColumn("AI SDK", connect, offering(version))),
+  createColumn("AI SDK", connect, { ...detecting, lacks: { ...lacks, ...noCancellation } }),
+  ...stateful.map((version) => createHttpColumn("AI SDK", connect, offering(version))),
+  createHttpColumn("AI SDK", connect, { ...offering(newestHandshake), httpSse: true }),
+  createHttpColumn("AI SDK", connect, { ...detecting, lacks }),
 ]);

@@ -4,7 +4,7 @@ import { createTap, type Tap } from "../kit/tap.ts";
 import type { Answers, Connect, ConnectOptions, Data, PeerClient } from "../peers/clients/peer.d.mts";
 import type { Reported } from "./report.ts";
 
-/** One thing a client and the fixture server do together, checked the same way for every client. */
+/** One feature of a client with the fixture server, checked in the same way for every client. */
 export interface Feature {
   readonly name: string;
   /** The first protocol version that has it. */
@@ -14,31 +14,31 @@ export interface Feature {
   /** The only transport that has it. */
   readonly over?: Column["transport"];
   check(peer: PeerClient, column: Column): Promise<void>;
-  /** What happens instead on the versions that lack it. */
+  /** Checks the behaviour on versions that lack the feature. */
   without?(peer: PeerClient, column: Column): Promise<void>;
 }
 
-/** A client in one of its ways to speak. */
+/** One client with one version and transport. */
 export interface Column extends Reported {
   readonly transport: "stdio" | "http";
-  /** Has what passed between the client and our server. */
+  /** Records the messages between the client and our server. */
   readonly tap: Tap;
-  /** Why the client has no such feature, by the feature's name. */
+  /** Reasons why the client lacks features, by feature name. */
   readonly lacks?: { readonly [feature: string]: string };
-  /** How a client that cannot do all of a feature shows what it can. */
+  /** Checks for features that the client supports only in part, by feature name. */
   readonly own?: { readonly [feature: string]: Feature["check"] };
   open(options?: OpenOptions): Promise<PeerClient>;
 }
 
 export interface OpenOptions extends Partial<ConnectOptions> {
-  /** Over HTTP, the address to go to instead of the server's own. */
+  /** Over HTTP: returns the address to use in place of the server's own. */
   via?(url: string): Promise<string>;
 }
 
 export const fixture: string = fileURLToPath(new URL("./fixture-server.mjs", import.meta.url));
 
-/** A user who accepts everything, a model of few words, and a host with two folders. */
-export function agreeable(): Answers {
+/** Returns answers that accept every form, echo every prompt and list two roots. */
+export function defaultAnswers(): Answers {
   return {
     elicit: ({ mode, requestedSchema }) => {
       if (mode === "url") return { action: "accept" };
@@ -75,12 +75,12 @@ export function createColumn(peer: string, connect: Connect, { lacks, own, ...op
     tap,
     open(more = {}) {
       const env = { ...more.env, INTEROP_TAP: tap.module("stdio") };
-      return connect({ name: named.title, script: fixture, answers: agreeable(), ...options, ...more, env });
+      return connect({ name: named.title, script: fixture, answers: defaultAnswers(), ...options, ...more, env });
     },
   };
 }
 
-/** How a column is called, and what tells it from others of the same version. */
+/** Returns the name of a column, and its mode when that differs from other columns of the version. */
 export function nameColumn(
   peer: string,
   { version, mode, httpSse }: ColumnOptions,
@@ -90,12 +90,12 @@ export function nameColumn(
   return { title, peer, version, ...(habit !== undefined && { habit }) };
 }
 
-/** Whether the version and the transport of a column have a feature. */
+/** Tells whether the version and the transport of a column have a feature. */
 export function isThere({ since = "", until = "9", over }: Feature, { version, transport }: Column): boolean {
   return (over === undefined || over === transport) && version >= since && version <= until;
 }
 
-/** The check of a feature in a column; undefined where the peer, the version or the transport lacks it. */
+/** Returns the check of a feature in a column; undefined if the peer, the version or the transport lacks it. */
 export function checkOf(feature: Feature, column: Column): Feature["check"] | undefined {
   const { name, check } = feature;
   const { lacks = {}, own = {} } = column;
@@ -106,13 +106,13 @@ export function textOf(result: Data): string {
   return result.content[0].text;
 }
 
-/** What the handlers noted, as far as a label is in it. */
+/** Returns the handlers' journal lines that end with a label. */
 export async function journalOf(peer: PeerClient, label: string): Promise<string[]> {
   const lines = textOf(await peer.callTool("journal")).split("\n");
   return lines.filter((line) => line.endsWith(label));
 }
 
-/** Asks for what the handlers noted until it is this: other connections may be slower than the one that asks. */
+/** Reads the journal until it has these lines, because other connections may be slower. */
 export async function untilJournal(peer: PeerClient, label: string, lines: readonly string[]): Promise<void> {
   let noted: string[] = [];
   for (let tries = 0; tries < 1_000 && noted.length < lines.length; tries += 1) noted = await journalOf(peer, label);

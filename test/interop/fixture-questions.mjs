@@ -1,4 +1,4 @@
-// The half of the fixture server that asks its client.
+// The features of the fixture server that ask its client.
 import { form, inputRequired } from "portolan/server";
 import { z } from "zod";
 
@@ -15,7 +15,7 @@ const colourForm = form(z.object({ colour: z.string() }));
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const label = z.object({ label: z.string() });
 
-/** Adds tools, a resource and a prompt that ask; `note` hears what their handlers do. */
+/** Adds tools, a resource and a prompt that ask; their handlers report their actions to `note`. */
 export function withQuestions(server, note) {
   return server
     .tool("ask-form", {

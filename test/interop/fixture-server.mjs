@@ -1,8 +1,8 @@
-// A server with one of everything, on the public API only; the peers' clients drive it.
-//   INTEROP_HTTP        serves over HTTP, and says where on the first line of standard output; else over stdio
-//   INTEROP_PAGE_SIZE   how many features a list page holds
-//   INTEROP_TAP         a module to load first, which writes down what passes
-//   INTEROP_JOURNAL     a file that receives what the handlers saw, for when nobody can be asked any more
+// A server with every feature, on the public API only, for the clients of other implementations.
+//   INTEROP_HTTP        serves over HTTP and prints its URL on the first line of standard output. Default: stdio
+//   INTEROP_PAGE_SIZE   entries per page of a list
+//   INTEROP_TAP         a module to load first, which records the messages
+//   INTEROP_JOURNAL     a file for the handlers' journal, readable after the server has exited
 import { appendFileSync } from "node:fs";
 import { createServer, live, ToolError } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
@@ -72,15 +72,15 @@ const plain = createServer(
   .tool("progress", {
     input: z.object({ steps: z.int() }),
     run: async ({ steps }, context) => {
-      // The official clients drop progress that they read together with the result: it waits until all was heard.
-      const heard = new Promise((resolve) => {
+      // The official clients drop progress that they read together with the result, so the result waits for `release`.
+      const released = new Promise((resolve) => {
         release = resolve;
       });
       for (let step = 1; step <= steps; step += 1) {
         context.progress(step, steps, `step ${step}`);
         await turn();
       }
-      await heard;
+      await released;
       return "done";
     },
   })
@@ -131,7 +131,7 @@ const plain = createServer(
     },
   })
   .tool("touch", {
-    description: "Says that a resource changed",
+    description: "Announces a change of a resource",
     input: z.object({ uri: z.string() }),
     run: ({ uri }) => {
       server.publish("resources/updated", { uri });
@@ -151,7 +151,7 @@ const plain = createServer(
     },
   })
   .tool("shrink", {
-    description: "Takes back what was added",
+    description: "Removes what grow added",
     run: () => {
       server.update(() => contents);
       return "shrunk";

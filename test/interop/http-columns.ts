@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { createTap } from "../kit/tap.ts";
 import type { Connect } from "../peers/clients/peer.d.mts";
-import { agreeable, type Column, type ColumnOptions, fixture, nameColumn } from "./feature.ts";
+import { type Column, type ColumnOptions, defaultAnswers, fixture, nameColumn } from "./feature.ts";
 import { resumptionFeatures } from "./features/resumption.ts";
 
 const withoutEvents = Object.fromEntries(
-  resumptionFeatures.map(({ name }) => [name, "HTTP+SSE has no events to go on behind"]),
+  resumptionFeatures.map(({ name }) => [name, "HTTP+SSE has no event ids to resume after"]),
 );
 
-/** A client over HTTP, each time against a server process of its own. */
+/** Creates a column for a client over HTTP; each connection gets its own server process. */
 export function createHttpColumn(peer: string, connect: Connect, { lacks, own, ...options }: ColumnOptions): Column {
   const named = nameColumn(peer, options);
   const tap = createTap(named.version);
@@ -25,7 +25,7 @@ export function createHttpColumn(peer: string, connect: Connect, { lacks, own, .
       const { child, url } = await startFixture({ ...env, INTEROP_TAP: tap.module("http") });
       try {
         const address = (await via?.(url)) ?? url;
-        const peer = await connect({ name: named.title, url: address, answers: agreeable(), ...options, ...more });
+        const peer = await connect({ name: named.title, url: address, answers: defaultAnswers(), ...options, ...more });
         const close = async () => {
           await peer.close();
           await stop(child);
@@ -45,7 +45,7 @@ async function startFixture(env: { [name: string]: string }): Promise<{ child: C
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "exit").then(([code]) => {
-    throw new Error(`the server ended with code ${code} before it said where it listens`);
+    throw new Error(`the server exited with code ${code} before it printed its address`);
   });
   const [url] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
   ended.catch(() => {});
@@ -55,7 +55,7 @@ async function startFixture(env: { [name: string]: string }): Promise<{ child: C
 
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, "exit");
+  const exited = once(child, "exit");
   child.kill();
-  await gone;
+  await exited;
 }

@@ -18,7 +18,7 @@ async function turns(marker: string): Promise<void> {
   for (let left = marker.length % 5; left > 0; left -= 1) await turn();
 }
 
-/** Puts the marker to the client in the way it knows: a form where there are forms, else its model. */
+/** Asks the client about the marker: with a form if it supports forms, else with sampling. */
 async function ask(marker: string, context: Context): Promise<string> {
   if (context.capabilities.elicitation) {
     const answer = await context.elicit("marker", { message: marker, form: answerForm });
@@ -104,7 +104,7 @@ const peers = [
   { name: "carol", version: "2026-07-28", isStateless: true, capabilities: { elicitation: {} } },
 ] as const;
 
-/** Answers with the marker it was asked about, whichever way the question came. */
+/** Returns an answerer that repeats the marker of the question with the client's name. */
 function answerAs(name: string): (method: string, params: JsonObject) => JsonObject {
   return (method, params) => {
     if (method === "elicitation/create") {
@@ -116,7 +116,7 @@ function answerAs(name: string): (method: string, params: JsonObject) => JsonObj
   };
 }
 
-/** The same shuffle in every run. */
+/** Shuffles a list in the same way in every run. */
 function shuffled<T>(list: T[]): T[] {
   let seed = 42;
   const keyed = list.map((value) => {
@@ -126,21 +126,21 @@ function shuffled<T>(list: T[]): T[] {
   return keyed.sort((a, b) => a.key - b.key).map(({ value }) => value);
 }
 
-interface Planned {
+interface PlannedCall {
   client: RawClient;
   kind: (typeof kinds)[number];
   marker: string;
   base: number;
 }
 
-function expectedText({ client, kind, marker }: Planned): string {
+function expectedText({ client, kind, marker }: PlannedCall): string {
   if (kind === "sync" || kind === "async") return `${marker} from ${client.name}`;
   if (kind === "structured") return JSON.stringify({ marker, from: client.name });
   if (kind === "ask" || kind === "ask-parked") return `${marker} answered ${marker} by ${client.name}`;
   return marker;
 }
 
-test("one server serves three revisions at once, and in 1,000 interleaved calls nothing crosses", async () => {
+test("one server answers 1,000 interleaved calls of three revisions, and no message reaches the wrong client", async () => {
   const servings = [];
   const clients: RawClient[] = [];
   const transcripts: { transcript: Transcript; revision: RevisionDate }[] = [];
@@ -153,7 +153,7 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
   }
   await Promise.all(clients.map((client) => client.begin()));
 
-  const plan = Array.from({ length: calls }, (_, index): Planned => {
+  const plan = Array.from({ length: calls }, (_, index): PlannedCall => {
     const client = clients[index % 3]!;
     return {
       client,
@@ -162,7 +162,7 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
       base: index * 10,
     };
   });
-  // All three number their requests from 1: the same ids and progress tokens are in use on each channel at once.
+  // All three clients number their requests from 1, so the same ids and progress tokens are in use on each channel.
   const bases = new Map<RawClient, Map<RequestId, number>>(clients.map((client) => [client, new Map()]));
   const hanging: { client: RawClient; marker: string; id: RequestId }[] = [];
   const answered: Promise<unknown>[] = [];
@@ -221,7 +221,7 @@ test("one server serves three revisions at once, and in 1,000 interleaved calls 
   const [alpha, bravo, carol] = clients;
   expect(new Set(alpha?.questions.map(({ method }) => method))).toEqual(new Set(["sampling/createMessage"]));
   expect(new Set(bravo?.questions.map(({ method }) => method))).toEqual(new Set(["elicitation/create"]));
-  // A stateless client is never sent a request.
+  // A stateless client never receives a request.
   expect(carol?.received.filter((message) => "method" in message && "id" in message)).toEqual([]);
 
   await Promise.all(clients.map((client) => client.close()));

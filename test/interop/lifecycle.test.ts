@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("clients of both SDKs work at once, each with a server process of its own", async () => {
+test("clients of both SDKs work at once, each with its own server process", async () => {
   const peers = await Promise.all(columns.map((column) => column.open()));
   expect(new Set(peers.map(({ pid }) => pid)).size).toBe(peers.length);
   const rounds = Array.from({ length: 50 }, (_, round) => round);
@@ -38,7 +38,7 @@ test("clients of both SDKs work at once, each with a server process of its own",
 });
 
 describe.each(columns)("$title", ({ title, open }) => {
-  test("closing while a call runs aborts its handler, and the server leaves by itself", async () => {
+  test("closing during a call aborts its handler, and the server exits by itself", async () => {
     const journal = join(folder, `${title}.txt`);
     const peer = await open({ env: { INTEROP_JOURNAL: journal } });
     let call: Promise<unknown> = Promise.resolve();
@@ -52,7 +52,7 @@ describe.each(columns)("$title", ({ title, open }) => {
   });
 });
 
-test("a server that is told to stop ends the subscriptions of a stateless client gracefully", async () => {
+test("a server that receives SIGTERM ends the subscriptions of a stateless client gracefully", async () => {
   const peer = await columns[2]!.open();
   const { ended } = await peer.follow("counter://ticks");
   process.kill(peer.pid, "SIGTERM");
@@ -61,6 +61,6 @@ test("a server that is told to stop ends the subscriptions of a stateless client
   await peer.close();
 });
 
-test.skipIf(schemasMissing).each(columns)("$title heard nothing of ours that is not valid", ({ tap }) => {
+test.skipIf(schemasMissing).each(columns)("$title received only valid messages from our server", ({ tap }) => {
   tap.expectValid("server", 50);
 });

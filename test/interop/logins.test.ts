@@ -12,7 +12,7 @@ const server = createServer({ name: "notes", version: "1.0.0" })
   .tool("whoami", { run: (_, { principal }) => JSON.stringify([principal.subject, principal.scopes]) })
   .tool("write", { run: () => "written" });
 
-/** A server of ours behind an authority of ours. */
+/** Starts our server, protected by our authority; returns its URL. */
 async function startServer(): Promise<string> {
   const origin = await serve(async (origin) => {
     const resource = `${origin}/mcp`;
@@ -32,7 +32,7 @@ async function startServer(): Promise<string> {
   return `${origin}/mcp`;
 }
 
-/** Somebody at a browser, as the SDK asks for: Ada, who allows everything. */
+/** An OAuth provider as the SDK requires it, whose user Ada signs in and allows everything. */
 class Person {
   readonly redirectUrl = redirectUrl;
   readonly clientMetadata = {
@@ -43,18 +43,18 @@ class Person {
     token_endpoint_auth_method: "none",
   };
   readonly browser = new Browser((url) => url.href.startsWith(redirectUrl));
-  readonly #kept = new Map<string, unknown>();
+  readonly #stored = new Map<string, unknown>();
   back = new URLSearchParams();
   asked = 0;
 
-  clientInformation = () => this.#kept.get("client");
-  saveClientInformation = (client: unknown) => void this.#kept.set("client", client);
-  tokens = () => this.#kept.get("tokens") as Json | undefined;
-  saveTokens = (tokens: unknown) => void this.#kept.set("tokens", tokens);
-  codeVerifier = () => this.#kept.get("verifier");
-  saveCodeVerifier = (verifier: string) => void this.#kept.set("verifier", verifier);
-  discoveryState = () => this.#kept.get("discovery");
-  saveDiscoveryState = (state: unknown) => void this.#kept.set("discovery", state);
+  clientInformation = () => this.#stored.get("client");
+  saveClientInformation = (client: unknown) => void this.#stored.set("client", client);
+  tokens = () => this.#stored.get("tokens") as Json | undefined;
+  saveTokens = (tokens: unknown) => void this.#stored.set("tokens", tokens);
+  codeVerifier = () => this.#stored.get("verifier");
+  saveCodeVerifier = (verifier: string) => void this.#stored.set("verifier", verifier);
+  discoveryState = () => this.#stored.get("discovery");
+  saveDiscoveryState = (state: unknown) => void this.#stored.set("discovery", state);
 
   redirectToAuthorization = async (url: URL) => {
     this.asked += 1;
@@ -67,7 +67,7 @@ class Person {
   };
 }
 
-/** A client that somebody has logged in with. */
+/** Connects a client after its user has signed in. */
 async function logIn(name: string) {
   const { Client, Transport } = logins[name]!;
   const url = await startServer();
@@ -84,7 +84,7 @@ async function logIn(name: string) {
   return { url, person, client, transport };
 }
 
-test.each(Object.keys(logins))("the client of %s registers, logs in and refreshes", async (name) => {
+test.each(Object.keys(logins))("the client of %s registers, signs in and refreshes its token", async (name) => {
   const { url, person, client } = await logIn(name);
   const { content } = await client.callTool({ name: "whoami", arguments: {} });
   expect(JSON.parse(content[0].text)).toEqual(["ada", ["read"]]);
@@ -95,8 +95,8 @@ test.each(Object.keys(logins))("the client of %s registers, logs in and refreshe
   expect(person.asked).toBe(1);
 });
 
-// SDK v1 refreshes instead of asking for more, and gives up.
-test("the client of SDK v2 lets the person be asked for more", async () => {
+// SDK v1 refreshes its token instead of requesting more scopes, and fails.
+test("the client of SDK v2 asks the user for an additional scope", async () => {
   const { person, client, transport } = await logIn("SDK v2");
   await expect(client.callTool({ name: "write", arguments: {} })).rejects.toThrow();
   expect(person.asked).toBe(2);

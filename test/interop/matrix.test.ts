@@ -12,11 +12,11 @@ function cellsOf(features: Findings["features"]): { [group: string]: string | un
   return Object.fromEntries(heading.map((group, at) => [group, rows[0]?.[at]]));
 }
 
-test("a group is ok when something of it works and nothing fails", () => {
+test("a group is ok when at least one feature works and none fails", () => {
   expect(cellsOf({ "tools: list": ok, "tools: text": absent })).toMatchObject({ tools: "ok", prompts: "–" });
 });
 
-test("a group with a failure failed, and one with a check that did not run is not known", () => {
+test("a group is FAIL with a failed feature, and ? with a feature that did not run", () => {
   const cells = cellsOf({
     "tools: list": ok,
     "tools: text": { mark: "failed" },
@@ -26,24 +26,24 @@ test("a group with a failure failed, and one with a check that did not run is no
   expect(cells).toMatchObject({ tools: "FAIL", prompts: "?" });
 });
 
-test("what a peer lacks has a number, and equal reasons have the same", () => {
+test("missing features have numbered reasons, and equal reasons have the same number", () => {
   const features = { "log: level": lacking("one"), log: ok, pages: lacking("two"), progress: lacking("one") };
   expect(cellsOf(features)).toMatchObject({ logging: "ok 1", pagination: "– 2", progress: "– 1" });
 });
 
-test("problems say where they are", () => {
+test("a problem names the peer, side, transport, version and feature", () => {
   const features = { "tools: text": { mark: "failed" }, "tools: list": ok } as const;
   const { problems } = toMatrix([{ ...way, habit: "json", features }]);
   expect(problems).toEqual(["peer, server, stdio, 2025-11-25, json: tools: text failed"]);
 });
 
-test("every feature is in one group", () => {
+test("a feature belongs to one group, and an unknown feature throws", () => {
   expect(groupOf("resources: watch")).toBe("subscriptions");
   expect(groupOf("resources: read")).toBe("resources");
   expect(groupOf("elicitation: form")).toBe("questions");
   expect(() => groupOf("resources: something else")).toThrow("in no group");
 });
 
-test("a table has one line for each row, and headings word by word", () => {
+test("a table has one line for each row, and wraps headings at words", () => {
   expect(toTable(["a", "b c"], [["1", "22"]]).split("\n")).toEqual(["   b", "a  c", "-  --", "1  22"]);
 });

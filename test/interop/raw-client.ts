@@ -1,11 +1,11 @@
 import type { Channel, JsonObject, Message, RequestId, RpcNotification, RpcRequest } from "portolan";
 
-/** What a raw client asks to be answered with, and how it tells who it is. */
+/** Identity and answers of a raw client. */
 export interface RawClientOptions {
-  /** In every message it sends, and the only name it may ever read. */
+  /** The client's name; no message for another client may reach it. */
   name: string;
   version: string;
-  /** Whether it shakes hands, or describes itself in every request. */
+  /** True: sends its version and capabilities in every request. False: sends initialize. */
   isStateless: boolean;
   capabilities: JsonObject;
   answer(method: string, params: JsonObject): JsonObject;
@@ -13,12 +13,12 @@ export interface RawClientOptions {
 
 type Settle = { resolve(result: JsonObject): void; reject(reason: Error): void };
 
-/** A client that is nothing but messages: whatever it receives is kept, unexpected things too. */
+/** A client without checks: it records every message that it receives. */
 export class RawClient {
   readonly received: Message[] = [];
   readonly questions: RpcRequest[] = [];
   readonly notifications: RpcNotification[] = [];
-  /** Responses to requests that were never made, or answered before. */
+  /** Responses without a pending request. */
   readonly strays: Message[] = [];
   readonly #channel: Channel;
   readonly #options: RawClientOptions;
@@ -50,7 +50,7 @@ export class RawClient {
     this.notify("notifications/initialized", {});
   }
 
-  /** One request and its answer; `begun` hears its id. */
+  /** Sends a request and resolves with its result; `begun` receives its id. */
   request(method: string, params: JsonObject, begun?: (id: RequestId) => void): Promise<JsonObject> {
     this.#lastId += 1;
     const id = this.#lastId;
@@ -61,7 +61,7 @@ export class RawClient {
     });
   }
 
-  /** A call with all its rounds. */
+  /** Calls a tool and answers all rounds of questions. */
   async callTool(name: string, args: JsonObject, begun?: (id: RequestId) => void): Promise<JsonObject> {
     const params = { name, arguments: args };
     let result = await this.request("tools/call", params, begun);

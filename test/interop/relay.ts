@@ -2,37 +2,37 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What passes connections on to a server, and can cut them. */
+/** A TCP relay in front of a server that can cut its connections. */
 export interface Relay {
   /** The server's address, through the relay. */
   readonly url: string;
-  /** How many connections are open. */
+  /** The number of open sockets. */
   readonly open: number;
-  /** Ends every connection that there is, on both sides; new ones are welcome. */
+  /** Closes every open connection on both sides; new connections are accepted. */
   cut(): void;
   /** Lets new connections wait until the returned function is called. */
   hold(): () => void;
 }
 
-/** A relay in front of a server, gone with the test. */
+/** Starts a relay in front of a server; closes it after the test. */
 export async function startRelay(target: string): Promise<Relay> {
   const { hostname, port, pathname } = new URL(target);
   const sockets = new Set<Socket>();
   let held: (() => void)[] | undefined;
-  const keep = (socket: Socket) => {
+  const track = (socket: Socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => {});
   };
   const join = (near: Socket) => {
     const far = connect(Number(port), hostname);
-    keep(far);
+    track(far);
     near.pipe(far).pipe(near);
     near.on("close", () => far.destroy());
     far.on("close", () => near.destroy());
   };
   const server = createServer((near) => {
-    keep(near);
+    track(near);
     if (held) held.push(() => join(near));
     else join(near);
   });
@@ -56,7 +56,7 @@ export async function startRelay(target: string): Promise<Relay> {
       held = waiting;
       return () => {
         held = undefined;
-        for (const go of waiting) go();
+        for (const proceed of waiting) proceed();
       };
     },
   };

@@ -3,42 +3,42 @@ import { join } from "node:path";
 import { type Finding, folder, groupOf, type Way } from "../../scripts/interop/matrix.mjs";
 import { toTable } from "../../scripts/interop/table.mjs";
 
-/** A column of a table of features. */
+/** One column of a feature table. */
 export interface Reported extends Omit<Way, "side"> {
   readonly title: string;
 }
 
-/** What came out for the columns of one table. */
+/** Collects the results of one table. */
 export interface Report<C> {
-  /** Takes note of a test that is over. */
+  /** Records the result of a test. */
   note(column: C, task: { readonly name: string; readonly result?: { readonly state: string } | undefined }): void;
-  /** Leaves what came out for a column where the table of all peers is made. */
+  /** Writes the results of a column to a file, for the table of all peers. */
   save(column: C): void;
   print(): void;
 }
 
 export interface ReportOptions<C> {
   readonly heading: string;
-  /** What the peers are. */
+  /** The role of the peers: client or server. */
   readonly side: Way["side"];
   readonly columns: readonly C[];
   readonly features: readonly string[];
-  /** Whether the version and the transport of a column have a feature. */
+  /** Tells whether the version and the transport of a column have a feature. */
   isThere(feature: string, column: C): boolean;
-  /** Why the peer of a column does not have it all the same. */
+  /** Returns why the peer of a column lacks the feature, if it does. */
   reasonFor(feature: string, column: C): string | undefined;
 }
 
 const absent = " (not in this version)";
 
-/** The name of a test that shows what happens where a version lacks a feature. */
+/** Returns the name of a test for versions that lack a feature. */
 export function withoutIt(feature: string): string {
   return `${feature}${absent}`;
 }
 
 export function createReport<C extends Reported>(options: ReportOptions<C>): Report<C> {
   const { heading, side, columns, features, isThere, reasonFor } = options;
-  // A feature without a group would be missing in the table of all peers.
+  // Throws for a feature without a group, which would be missing in the table of all peers.
   for (const feature of features) groupOf(feature);
   const marks = new Map<C, Map<string, Finding["mark"]>>(columns.map((column) => [column, new Map()]));
 

@@ -19,7 +19,7 @@ const all: Feature[] = [
   ...resumptionFeatures,
 ];
 
-/** Registers every feature for every client as a test, and prints what came out as a table. */
+/** Registers one test per feature and client, and prints the results as a table. */
 export function runColumns(heading: string, columns: readonly Column[]): void {
   const transports = new Set(columns.map(({ transport }) => transport));
   const features = all.filter(({ over }) => over === undefined || transports.has(over));
@@ -51,13 +51,13 @@ export function runColumns(heading: string, columns: readonly Column[]): void {
       else if (without && !isThere(feature, column)) test(withoutIt(name), () => without(peer, column));
     }
 
-    test.skipIf(schemasMissing)("every message of ours is valid", async () => {
+    test.skipIf(schemasMissing)("our messages are valid", async () => {
       await peer.close();
       column.tap.expectValid("server", 50);
     });
   });
 
-  test("what a client lacks or does in its own way is a feature of the table", () => {
+  test("the exceptions of a client name features of the table", () => {
     const names = new Set(all.map(({ name }) => name));
     for (const { lacks = {}, own = {} } of columns) {
       expect([...Object.keys(lacks), ...Object.keys(own)].filter((name) => !names.has(name))).toEqual([]);

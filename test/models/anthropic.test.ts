@@ -1,12 +1,23 @@
 import { type AnthropicOptions, anthropic } from "portolan-host/models";
 import { describe, expect, test } from "vitest";
-import { asking, assistant, failing, gather, image, joined, result, use, user, weather } from "./conversation.ts";
-import { answering, apiKey, connected, eventsOf } from "./providers.ts";
+import {
+  assistant,
+  collect,
+  failureOf,
+  image,
+  mergeText,
+  modelRequest,
+  result,
+  use,
+  user,
+  weather,
+} from "./conversation.ts";
+import { apiKey, eventsOf, fetchReturning, startProvider } from "./providers.ts";
 
 const open = (fetch: typeof globalThis.fetch, more: Partial<AnthropicOptions> = {}) =>
   anthropic({ model: "m", apiKey, fetch, ...more });
-const heard = async (...data: unknown[]) =>
-  joined(await gather(open(answering([eventsOf(...data)])).stream(asking("hi"))));
+const eventsFrom = async (...data: unknown[]) =>
+  mergeText(await collect(open(fetchReturning([eventsOf(...data)])).stream(modelRequest("hi"))));
 const start = {
   type: "message_start",
   message: { model: "m-2026", usage: { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 1 } },
@@ -21,18 +32,18 @@ const end = (reason: string) => ({
 });
 const over = { type: "message_stop" };
 
-async function sent(request = asking("hi"), more: Partial<AnthropicOptions> = {}) {
+async function sent(request = modelRequest("hi"), more: Partial<AnthropicOptions> = {}) {
   const seen: { url: string; body: Record<string, unknown>; headers: Headers }[] = [];
   const fetch: typeof globalThis.fetch = async (url, init) => {
     seen.push({ url: String(url), body: JSON.parse(String(init?.body)), headers: new Headers(init?.headers) });
-    return answering([eventsOf(start, end("end_turn"), over)])(url);
+    return fetchReturning([eventsOf(start, end("end_turn"), over)])(url);
   };
-  await gather(open(fetch, more).stream(request));
+  await collect(open(fetch, more).stream(request));
   return seen[0]!;
 }
 
-test("blocks become thinking, text and calls in their order, with usage of both ends", async () => {
-  const events = await heard(
+test("turns blocks into thinking, text and calls in order, and reports input and output tokens", async () => {
+  const events = await eventsFrom(
     start,
     { type: "ping" },
     block(0, { type: "thinking", thinking: "" }),
@@ -65,8 +76,8 @@ test("blocks become thinking, text and calls in their order, with usage of both 
   ]);
 });
 
-test("a call that the bound on tokens cut is unreadable, also without the end of its block", async () => {
-  const events = await heard(
+test("reports a call truncated by max_tokens as unreadable, even if its block has no end", async () => {
+  const events = await eventsFrom(
     start,
     block(0, { type: "tool_use", id: "a", name: "one", input: {} }),
     delta(0, { type: "input_json_delta", partial_json: '{"x' }),
@@ -85,11 +96,11 @@ test.each([
   ["stop_sequence", "stopSequence"],
   ["refusal", "refusal"],
   ["pause_turn", "pause_turn"],
-])("a turn that ends with %s ends with %s", async (reason, stopReason) => {
-  expect((await heard(start, end(reason), over)).at(-1)).toMatchObject({ stopReason });
+])("maps the stop reason %s to %s", async (reason, stopReason) => {
+  expect((await eventsFrom(start, end(reason), over)).at(-1)).toMatchObject({ stopReason });
 });
 
-test("an answer that is one body has the same events", async () => {
+test("yields the same events for a response that is one JSON body", async () => {
   const body = {
     model: "m-2026",
     content: [
@@ -101,20 +112,20 @@ test("an answer that is one body has the same events", async () => {
     usage: { input_tokens: 3, output_tokens: 4 },
   };
   const json = { headers: { "content-type": "application/json" } };
-  expect(await gather(open(answering([JSON.stringify(body)], json)).stream(asking("hi")))).toEqual([
+  expect(await collect(open(fetchReturning([JSON.stringify(body)], json)).stream(modelRequest("hi")))).toEqual([
     { type: "thinking", delta: "Hm" },
     { type: "text", delta: "Look" },
     { type: "tool", id: "a", name: "one", input: { x: 1 } },
     { type: "end", stopReason: "toolUse", model: "m-2026", usage: { inputTokens: 3, outputTokens: 4 } },
   ]);
-  const odd = open(answering(["{}"], json));
-  expect((await failing(odd, asking("hi"))).error.message).toContain("a body that is no turn of a model");
+  const odd = open(fetchReturning(["{}"], json));
+  expect((await failureOf(odd, modelRequest("hi"))).error.message).toContain("a body that is no turn of a model");
 });
 
-describe("a request is sent", () => {
-  test("with all that was asked for", async () => {
+describe("a request", () => {
+  test("contains all options of the model request", async () => {
     const { url, body, headers } = await sent(
-      asking("hi", {
+      modelRequest("hi", {
         system: "Be brief",
         tools: [weather],
         toolChoice: { mode: "required" },
@@ -141,7 +152,7 @@ describe("a request is sent", () => {
     });
   });
 
-  test("with results first, their images inside them, and no empty text", async () => {
+  test("has tool results first, with their images inside, and no empty text", async () => {
     const messages = [
       user(image, ""),
       assistant("", use("call:1", "shot"), use("b", "fail")),
@@ -154,7 +165,7 @@ describe("a request is sent", () => {
       user("more"),
     ];
     const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: image.data } };
-    const { body } = await sent(asking(messages));
+    const { body } = await sent(modelRequest(messages));
     expect(body["messages"]).toEqual([
       { role: "user", content: [picture] },
       {
@@ -177,7 +188,7 @@ describe("a request is sent", () => {
     ]);
   });
 
-  test("with resources and structured results in words", async () => {
+  test("has resources and structured results as text", async () => {
     const content = [
       { type: "resource_link" as const, name: "log", uri: "file:///log" },
       { type: "resource" as const, resource: { uri: "file:///a", text: "hello" } },
@@ -190,26 +201,26 @@ describe("a request is sent", () => {
         { type: "tool_result", toolUseId: "b", content: [], structuredContent: { n: 1 } },
       ),
     ];
-    const { body } = await sent(asking(messages));
+    const { body } = await sent(modelRequest(messages));
     const text = JSON.stringify(body);
     expect(text).toContain("[resource: log file:///log]");
     expect(text).toContain("hello");
     expect(text).toContain(JSON.stringify('{"n":1}'));
   });
 
-  test("not at all with sound, which the provider does not take", async () => {
+  test("with audio is rejected, because the provider does not support it", async () => {
     const audio = { type: "audio" as const, data: "AAAA", mimeType: "audio/wav" };
-    await expect(sent(asking([user(audio)]))).rejects.toMatchObject({ code: "capability-missing" });
+    await expect(sent(modelRequest([user(audio)]))).rejects.toMatchObject({ code: "capability-missing" });
   });
 
-  test("that the strict fake provider takes, calls and images and all", async () => {
-    const { model } = await connected({ dialect: "anthropic", turns: [{ say: "fine" }] });
+  test("with tool calls and images is accepted by the strict fake provider", async () => {
+    const { model } = await startProvider({ dialect: "anthropic", turns: [{ say: "fine" }] });
     const messages = [
       user("look", image),
       assistant(use("a", "shot"), use("b", "shot")),
       user({ type: "tool_result", toolUseId: "a", content: [image] }, result("b", "text")),
     ];
-    const events = await gather(model.stream(asking(messages, { tools: [weather], system: "s" })));
-    expect(joined(events)[0]).toEqual({ type: "text", delta: "fine" });
+    const events = await collect(model.stream(modelRequest(messages, { tools: [weather], system: "s" })));
+    expect(mergeText(events)[0]).toEqual({ type: "text", delta: "fine" });
   });
 });

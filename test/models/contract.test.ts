@@ -1,7 +1,7 @@
 import { demo, type Model, type Recording, recordModel, replay, scriptedModel } from "portolan-host/models";
 import { modelContract } from "./contract.ts";
-import { asking, assistant, gather, result, use, user, weather } from "./conversation.ts";
-import { connected } from "./providers.ts";
+import { assistant, collect, modelRequest, result, use, user, weather } from "./conversation.ts";
+import { startProvider } from "./providers.ts";
 
 const turns = [
   { when: { user: "Oslo" }, call: { name: "weather", input: { city: "Oslo" } } },
@@ -11,13 +11,13 @@ const turns = [
 async function recorded(): Promise<Model> {
   const recordings: Recording[] = [];
   const model = recordModel(scriptedModel(turns), (one) => void recordings.push(one));
-  await gather(model.stream(asking("weather in Oslo", { tools: [weather] })));
-  const told = [
+  await collect(model.stream(modelRequest("weather in Oslo", { tools: [weather] })));
+  const messages = [
     user("weather in Oslo"),
     assistant(use("a", "weather", { city: "Oslo" })),
     user(result("a", "Snow ❄ and 北風, 🥶")),
   ];
-  await gather(model.stream(asking(told)));
+  await collect(model.stream(modelRequest(messages)));
   return replay(recordings);
 }
 
@@ -25,13 +25,13 @@ modelContract("scripted", () => scriptedModel(turns));
 modelContract("demo", () => demo());
 modelContract("record", () => recordModel(scriptedModel(turns), () => {}));
 modelContract("replay", recorded);
-modelContract("openaiCompatible", async () => (await connected({ dialect: "openai", turns })).model);
-modelContract("anthropic", async () => (await connected({ dialect: "anthropic", turns })).model);
+modelContract("openaiCompatible", async () => (await startProvider({ dialect: "openai", turns })).model);
+modelContract("anthropic", async () => (await startProvider({ dialect: "anthropic", turns })).model);
 modelContract("openaiCompatible, byte by byte", async () => {
   const faults = [{ pieceBytes: 1, splitTools: true, times: 9 }];
-  return (await connected({ dialect: "openai", turns, faults })).model;
+  return (await startProvider({ dialect: "openai", turns, faults })).model;
 });
 modelContract("anthropic, byte by byte", async () => {
   const faults = [{ pieceBytes: 1, splitTools: true, times: 9 }];
-  return (await connected({ dialect: "anthropic", turns, faults })).model;
+  return (await startProvider({ dialect: "anthropic", turns, faults })).model;
 });

@@ -18,9 +18,9 @@ export const result = (toolUseId: string, text: string, more: object = {}): Samp
 });
 export const image = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" } as const;
 
-/** A request with a prompt, or with whole messages. */
-export const asking = (what: string | SamplingMessage[], more: Partial<ModelRequest> = {}): ModelRequest => ({
-  messages: typeof what === "string" ? [user(what)] : what,
+/** Creates a request from a prompt or from messages. */
+export const modelRequest = (content: string | SamplingMessage[], more: Partial<ModelRequest> = {}): ModelRequest => ({
+  messages: typeof content === "string" ? [user(content)] : content,
   maxTokens: 1_000,
   ...more,
 });
@@ -31,14 +31,14 @@ export const weather = {
   inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
 
-export async function gather(stream: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
+export async function collect(stream: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
   const events: ModelEvent[] = [];
   for await (const event of stream) events.push(event);
   return events;
 }
 
-/** What a stream gave before it failed, and the failure. */
-export async function failing(model: Model, request: ModelRequest) {
+/** Returns the events of a stream before it failed, and the error; throws if it does not fail. */
+export async function failureOf(model: Model, request: ModelRequest) {
   const events: ModelEvent[] = [];
   try {
     for await (const event of model.stream(request)) events.push(event);
@@ -51,8 +51,8 @@ export async function failing(model: Model, request: ModelRequest) {
   throw new Error(`Expected a failure, got ${JSON.stringify(events)}`);
 }
 
-/** Events with the text of neighbours put together, since its pieces mean nothing. */
-export function joined(events: readonly ModelEvent[]): ModelEvent[] {
+/** Merges neighbouring text deltas, because their boundaries have no meaning. */
+export function mergeText(events: readonly ModelEvent[]): ModelEvent[] {
   const whole: ModelEvent[] = [];
   for (const event of events) {
     const last = whole.at(-1);

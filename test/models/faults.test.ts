@@ -4,11 +4,11 @@ import { ModelFailure, type Retry } from "portolan-host/models";
 import type { FakeModelFaults } from "portolan-host/models/fake";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../kit/free-port.ts";
-import { asking, failing, gather, joined, weather } from "./conversation.ts";
-import { adapterOf, apiKey, connected, dialects, impatient } from "./providers.ts";
+import { collect, failureOf, mergeText, modelRequest, weather } from "./conversation.ts";
+import { adapterOf, apiKey, dialects, instantClock, startProvider } from "./providers.ts";
 
 const turns = [{ say: "Grüße aus 東京 🗼 today", call: { name: "weather", input: { city: "東京 🗼" } } }];
-const request = asking("weather", { tools: [weather] });
+const request = modelRequest("weather", { tools: [weather] });
 const whole = [
   { type: "text", delta: "Grüße aus 東京 🗼 today" },
   { type: "tool", id: "call_1", name: "weather", input: { city: "東京 🗼" } },
@@ -20,51 +20,51 @@ const whole = [
   },
 ];
 
-describe.each(dialects)("%s", (dialect) => {
+describe.each(dialects)("the %s adapter", (dialect) => {
   const open = (faults: readonly FakeModelFaults[], options: object = {}) =>
-    connected({ dialect, turns, faults }, { clock: impatient(), ...options });
+    startProvider({ dialect, turns, faults }, { clock: instantClock(), ...options });
 
   test.each<[string, FakeModelFaults]>([
     ["429 with Retry-After, three times", { status: { code: 429, retryAfter: "2" }, times: 3 }],
     ["500", { status: { code: 500 } }],
-    ["503 with a page of a proxy", { status: { code: 503, message: "<html>" } }],
+    ["503 with an HTML page", { status: { code: 503, message: "<html>" } }],
     ["529", { status: { code: 529, type: "overloaded_error" } }],
     ["a reset before the headers", { reset: "before-headers", times: 2 }],
     ["a reset before the first event", { reset: { afterEvents: 0 } }],
     ["an error as the first event", { error: { afterEvents: 0, type: "overloaded_error", message: "busy" } }],
-    ["a stream that ends with nothing in it", { cut: { afterEvents: 1 } }],
-  ])("is asked again after %s", async (_, fault) => {
+    ["an empty stream", { cut: { afterEvents: 1 } }],
+  ])("retries after %s", async (_, fault) => {
     const { provider, model } = await open([fault]);
-    expect(joined(await gather(model.stream(request)))).toEqual(whole);
+    expect(mergeText(await collect(model.stream(request)))).toEqual(whole);
     expect(provider.requests).toHaveLength(1 + (fault.times ?? 1));
     expect(new Set(provider.requests.map(({ body }) => JSON.stringify(body))).size).toBe(1);
   });
 
   test.each<[string, FakeModelFaults]>([
-    ["its bytes come one by one", { pieceBytes: 1 }],
-    ["its bytes come in threes", { pieceBytes: 3 }],
-    ["its tool calls come character by character", { splitTools: true }],
-    ["it is slow to begin", { waitFor: Promise.resolve() }],
-    ["it does not say when it is done", { noDone: true }],
-    ["it answers with one body", { plain: true }],
-  ])("is understood when %s", async (_, fault) => {
+    ["that arrives byte by byte", { pieceBytes: 1 }],
+    ["that arrives in chunks of three bytes", { pieceBytes: 3 }],
+    ["with tool calls that arrive character by character", { splitTools: true }],
+    ["that starts late", { waitFor: Promise.resolve() }],
+    ["without a final event", { noDone: true }],
+    ["that is one JSON body", { plain: true }],
+  ])("reads a response %s", async (_, fault) => {
     const { model } = await open([fault]);
-    expect(joined(await gather(model.stream(request)))).toEqual(whole);
+    expect(mergeText(await collect(model.stream(request)))).toEqual(whole);
   });
 
-  test("is understood when it gives no usage", async () => {
+  test("reads a response without usage", async () => {
     const { model } = await open([{ noUsage: true }]);
-    const end = (await gather(model.stream(request))).at(-1);
+    const end = (await collect(model.stream(request))).at(-1);
     expect(end).toMatchObject({ type: "end", stopReason: "toolUse" });
     expect(end).not.toHaveProperty("usage.outputTokens");
   });
 
-  test("is asked again as often as said and no more, with growing pauses and what it asks for", async () => {
-    const clock = impatient();
+  test("stops after the configured number of retries, each after the pause of Retry-After", async () => {
+    const clock = instantClock();
     const retries: Retry[] = [];
     const options = { clock, retries: 2, onRetry: (retry: Retry) => retries.push(retry) };
     const { provider, model } = await open([{ status: { code: 429, retryAfter: "7" }, times: 9 }], options);
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(provider.requests).toHaveLength(3);
     expect(retries.map(({ attempt, delayMs }) => [attempt, delayMs])).toEqual([
       [1, 7_000],
@@ -78,10 +78,10 @@ describe.each(dialects)("%s", (dialect) => {
     );
   });
 
-  test("has pauses that grow when it asks for none", async () => {
-    const clock = impatient();
+  test("backs off exponentially without Retry-After", async () => {
+    const clock = instantClock();
     const { model } = await open([{ status: { code: 500 }, times: 3 }], { clock });
-    await gather(model.stream(request));
+    await collect(model.stream(request));
     const [first, second, third] = clock.waited as [number, number, number];
     expect(first).toBeGreaterThanOrEqual(500);
     expect(second).toBeGreaterThanOrEqual(1_000);
@@ -89,17 +89,17 @@ describe.each(dialects)("%s", (dialect) => {
     expect(third).toBeLessThanOrEqual(2_500);
   });
 
-  test("has failed at once when it asks for a longer pause than is granted", async () => {
+  test("fails at once when Retry-After is longer than allowed", async () => {
     const { provider, model } = await open([{ status: { code: 429, retryAfter: "3600" } }]);
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(error).toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
     expect(provider.requests).toHaveLength(1);
   });
 
-  test("takes a date for the pause", async () => {
+  test("reads a date in Retry-After", async () => {
     const retryAfter = new Date(Date.now() + 40_000).toUTCString();
     const { model } = await open([{ status: { code: 503, retryAfter }, times: 9 }], { retries: 0 });
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(error.retryAfterMs).toBeGreaterThan(30_000);
     expect(error.retryAfterMs).toBeLessThanOrEqual(40_000);
   });
@@ -110,38 +110,38 @@ describe.each(dialects)("%s", (dialect) => {
     [403, "Check what the API key may do"],
     [404, "Check the name of the model"],
     [413, "Make the conversation shorter"],
-  ])("is not asked again after %i, and the error says what to do", async (code, advice) => {
+  ])("does not retry after %i, and the error gives advice", async (code, advice) => {
     const { provider, model } = await open([{ status: { code, message: "No.\u001b[31m\nNot so" } }]);
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(error).toMatchObject({ code: "model-failed", status: code });
     expect(error.message).toContain(`answered ${code}: No. [31m Not so. ${advice}`);
     expect(provider.requests).toHaveLength(1);
   });
 
-  test("is not asked again when the account is empty", async () => {
+  test("does not retry when the quota is used up", async () => {
     const { provider, model } = await open([{ status: { code: 429, type: "insufficient_quota" } }]);
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(error.message).toContain("Check the plan and the balance");
     expect(provider.requests).toHaveLength(1);
   });
 
   test.each<[string, FakeModelFaults, RegExp]>([
     ["is reset", { reset: { afterEvents: 5 } }, /was not reached or broke off/],
-    ["holds what is no JSON", { malformed: { afterEvents: 5 } }, /with what is no JSON/],
+    ["contains malformed JSON", { malformed: { afterEvents: 5 } }, /with what is no JSON/],
     [
-      "holds an error",
+      "contains an error",
       { error: { afterEvents: 5, type: "overloaded_error", message: "busy" } },
       /sent an error: overloaded_error.*busy/,
     ],
-    ["ends too early", { cut: { afterEvents: 5 } }, /ended its stream before the turn was over/],
-  ])("fails when a stream that has begun %s, gives what came, and is not asked again", async (_, fault, message) => {
+    ["ends early", { cut: { afterEvents: 5 } }, /ended its stream before the turn was over/],
+  ])("fails without a retry when a started stream %s, after the events that arrived", async (_, fault, message) => {
     const { provider, model } = await open([fault]);
-    const { events, error } = await failing(model, request);
+    const { events, error } = await failureOf(model, request);
     expect(error).toMatchObject({ code: "model-failed" });
     expect(error.message).toMatch(message);
     const text = events.map((event) => (event.type === "text" ? event.delta : "")).join("");
     expect("Grüße aus 東京 🗼 today".startsWith(text)).toBe(true);
-    // A reset may overtake what was sent before it.
+    // A reset may arrive before data that was sent earlier.
     if (fault.reset === undefined) {
       expect(text).not.toBe("");
       expect(error.message).toContain(`Before that came ${text.length} characters`);
@@ -149,13 +149,13 @@ describe.each(dialects)("%s", (dialect) => {
     if (text !== "") expect(provider.requests).toHaveLength(1);
   });
 
-  test("fails when it is silent for too long, before and in a stream, and hangs up", async () => {
+  test("fails after idleMs of silence, before and during a stream, and closes the connection", async () => {
     const clock = createClock();
     const never = new Promise(() => {});
     const faults = [{ waitFor: never }, { silent: { afterEvents: 5 } }];
     const { provider, model } = await open(faults, { clock, idleMs: 1_000 });
     for (const when of [0, 1]) {
-      const failed = failing(model, request);
+      const failed = failureOf(model, request);
       await vi.waitFor(() => expect(provider.requests).toHaveLength(when + 1));
       let isOver = false;
       const ended = failed.finally(() => {
@@ -174,33 +174,33 @@ describe.each(dialects)("%s", (dialect) => {
     expect(clock.pending).toBe(0);
   });
 
-  test("fails when a turn takes too long, though it is never silent", async () => {
+  test("fails after totalMs, even if the stream is never silent", async () => {
     const clock = createClock();
     const say = Array.from({ length: 2_000 }, (_, word) => `w${word}`).join(" ");
-    const { provider, model } = await connected(
+    const { provider, model } = await startProvider(
       { dialect, turns: [{ say }] },
       { clock, idleMs: 1_000, totalMs: 5_000 },
     );
-    let heard = 0;
+    let received = 0;
     const listen = async () => {
       for await (const event of model.stream(request)) {
-        heard += event.type === "text" ? 1 : 0;
+        received += event.type === "text" ? 1 : 0;
         await clock.advance(100);
       }
     };
     await expect(listen()).rejects.toMatchObject({ message: expect.stringContaining("was not done after 5000 ms") });
-    expect(heard).toBeGreaterThan(0);
-    expect(heard).toBeLessThan(2_000);
+    expect(received).toBeGreaterThan(0);
+    expect(received).toBeLessThan(2_000);
     expect(await provider.requests[0]!.ended).toBeDefined();
     expect(clock.pending).toBe(0);
   });
 
-  test("hears the end of a request whose caller gives up, before and in a stream", async () => {
+  test("closes the connection when the caller aborts, before and during a stream", async () => {
     const never = new Promise(() => {});
     const { provider, model } = await open([{ waitFor: never }, { silent: { afterEvents: 5 } }]);
     for (const when of [0, 1]) {
       const controller = new AbortController();
-      const failed = failing(model, { ...request, signal: controller.signal });
+      const failed = failureOf(model, { ...request, signal: controller.signal });
       await vi.waitFor(() => expect(provider.requests).toHaveLength(when + 1));
       const reason = new Error("never mind");
       controller.abort(reason);
@@ -209,71 +209,71 @@ describe.each(dialects)("%s", (dialect) => {
     }
   });
 
-  test("hears the end of a request whose stream is left", async () => {
+  test("closes the connection when the reader stops early", async () => {
     const { provider, model } = await open([{ silent: { afterEvents: 5 } }]);
     for await (const event of model.stream(request)) if (event.type === "text") break;
     expect(await provider.requests[0]!.ended).toBe("cut");
   });
 
-  test("is not waited for any longer when the caller gives up in a pause", async () => {
+  test("ends the pause before a retry when the caller aborts", async () => {
     const clock = createClock();
     const controller = new AbortController();
     const reason = new Error("no time");
     const onRetry = () => controller.abort(reason);
     const { model } = await open([{ status: { code: 500 }, times: 9 }], { clock, onRetry });
-    expect((await failing(model, { ...request, signal: controller.signal })).error).toBe(reason);
+    expect((await failureOf(model, { ...request, signal: controller.signal })).error).toBe(reason);
     expect(clock.pending).toBe(0);
   });
 
-  test("keeps its connection from turn to turn", async () => {
-    const { provider, model } = await connected({ dialect, turns: [{ say: "again", repeat: true }] });
-    for (let turn = 0; turn < 8; turn += 1) await gather(model.stream(asking("again")));
-    // Not always the same one: it may be free again only a moment after the next turn was asked for.
+  test("reuses connections across turns", async () => {
+    const { provider, model } = await startProvider({ dialect, turns: [{ say: "again", repeat: true }] });
+    for (let turn = 0; turn < 8; turn += 1) await collect(model.stream(modelRequest("again")));
+    // More than one is allowed: a connection may become free just after the next turn has started.
     expect(new Set(provider.requests.map(({ connection }) => connection)).size).toBeLessThan(5);
   });
 
-  test("is said to be out of reach where nothing listens, after it was tried again", async () => {
-    const clock = impatient();
+  test("reports an unreachable provider after its retries", async () => {
+    const clock = instantClock();
     const model = adapterOf(dialect, `http://127.0.0.1:${await freePort()}/v1`, { clock });
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(error.message).toMatch(
       /was not reached or broke off: .*ECONNREFUSED.*Check that the provider runs there.*Tried 4 times/,
     );
     expect(clock.waited).toHaveLength(3);
   });
 
-  test("is understood as no provider when it serves something else", async () => {
-    let hangUp = () => {};
-    const hungUp = new Promise<void>((resolve) => {
-      hangUp = resolve;
+  test("reports a web page in place of an API, and closes the connection", async () => {
+    let onClose = () => {};
+    const closed = new Promise<void>((resolve) => {
+      onClose = resolve;
     });
     const server = createServer((_, response) => {
-      response.once("close", () => hangUp());
-      // A page without an end.
+      response.once("close", () => onClose());
+      // The page never ends.
       response.writeHead(200, { "content-type": "text/html" }).write("<html>Welcome");
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());
     const { port } = server.address() as { port: number };
-    const { error } = await failing(adapterOf(dialect, `http://127.0.0.1:${port}/v1`), request);
+    const { error } = await failureOf(adapterOf(dialect, `http://127.0.0.1:${port}/v1`), request);
     expect(error.message).toContain("answered 200 with a web page. Check that the baseUrl leads to its API");
-    await hungUp;
+    await closed;
   });
 
-  test("never sees its key in an error, an event or a recorded request", async () => {
+  test("never shows a key in an error, a recorded request or the model", async () => {
     const wrong = "sk-wrong-key-that-is-quoted-0123456789";
     const { provider, model } = await open([], { apiKey: wrong });
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(error.message).toContain("answered 401: Incorrect API key provided: ***. Check the API key");
     const shown = [error.stack, JSON.stringify(error), JSON.stringify(provider.requests), JSON.stringify(model)].join();
     expect(shown).not.toContain(wrong);
     expect(shown).not.toContain(apiKey);
   });
 
-  test("does not get the key when another host redirects to it", async () => {
-    const other = await connected({ dialect, turns });
+  test("does not follow a redirect to another origin with the key", async () => {
+    const other = await startProvider({ dialect, turns });
     const { model } = await open([{ redirectTo: `${other.provider.url}/elsewhere` }]);
-    const { error } = await failing(model, request);
+    const { error } = await failureOf(model, request);
     expect(error.message).toMatch(
       /answered 307: it sends on to http:\/\/127\.0\.0\.1:\d+, where the key .* not taken along/,
     );

@@ -1,8 +1,19 @@
 import type { OpenAiOptions } from "portolan-host/models";
 import { openaiCompatible } from "portolan-host/models";
 import { describe, expect, test } from "vitest";
-import { asking, assistant, failing, gather, image, joined, result, use, user, weather } from "./conversation.ts";
-import { answering, apiKey, connected, eventsOf } from "./providers.ts";
+import {
+  assistant,
+  collect,
+  failureOf,
+  image,
+  mergeText,
+  modelRequest,
+  result,
+  use,
+  user,
+  weather,
+} from "./conversation.ts";
+import { apiKey, eventsOf, fetchReturning, startProvider } from "./providers.ts";
 
 const baseUrl = "https://api.example.com/v1";
 const open = (fetch: typeof globalThis.fetch, more: Partial<OpenAiOptions> = {}) =>
@@ -12,27 +23,27 @@ const delta = (members: object, reason: string | null = null) => ({
 });
 const calls = (...pieces: object[]) => delta({ tool_calls: pieces });
 const done = delta({}, "tool_calls");
-/** What comes of a stream, with the text of neighbours put together. */
-const heard = async (...data: unknown[]) =>
-  joined(await gather(open(answering([eventsOf(...data)])).stream(asking("hi"))));
+/** Returns the events of a stream, with neighbouring text merged. */
+const eventsFrom = async (...data: unknown[]) =>
+  mergeText(await collect(open(fetchReturning([eventsOf(...data)])).stream(modelRequest("hi"))));
 const toolsIn = async (...data: unknown[]) =>
-  (await heard(...data)).flatMap((event) =>
+  (await eventsFrom(...data)).flatMap((event) =>
     event.type === "tool" ? [[event.id, event.name, event.input ?? event.unreadable]] : [],
   );
 
-/** The body that a request is sent with. */
-async function sent(request = asking("hi"), more: Partial<OpenAiOptions> = {}) {
+/** Sends a request and returns its URL, body and headers. */
+async function sent(request = modelRequest("hi"), more: Partial<OpenAiOptions> = {}) {
   const seen: { url: string; body: Record<string, unknown>; headers: Headers }[] = [];
   const fetch: typeof globalThis.fetch = async (url, init) => {
     seen.push({ url: String(url), body: JSON.parse(String(init?.body)), headers: new Headers(init?.headers) });
-    return answering([eventsOf(delta({ content: "ok" }, "stop"))])(url);
+    return fetchReturning([eventsOf(delta({ content: "ok" }, "stop"))])(url);
   };
-  await gather(open(fetch, more).stream(request));
+  await collect(open(fetch, more).stream(request));
   return seen[0]!;
 }
 
-describe("a tool call is put together", () => {
-  test("from pieces by their index, in any mixture", async () => {
+describe("a tool call is assembled", () => {
+  test("from pieces by their index, in any order", async () => {
     const tools = await toolsIn(
       calls({ index: 0, id: "a", function: { name: "one", arguments: "" } }),
       calls({ index: 1, id: "b", function: { name: "two", arguments: '{"y"' } }),
@@ -46,7 +57,7 @@ describe("a tool call is put together", () => {
     ]);
   });
 
-  test("without ids, and with ids that are empty or taken", async () => {
+  test("with a generated id if its id is missing, empty or already used", async () => {
     const tools = await toolsIn(
       calls({ index: 0, function: { name: "one", arguments: "{}" } }),
       calls({ index: 1, id: "", function: { name: "two", arguments: "{}" } }),
@@ -60,14 +71,14 @@ describe("a tool call is put together", () => {
     ]);
   });
 
-  test("with an id that the conversation has not had", async () => {
+  test("with a generated id that does not occur in the conversation", async () => {
     const messages = [
       user("x"),
       assistant(use("call_1", "one"), use("call_2", "one")),
       user(result("call_1", "1"), result("call_2", "2")),
     ];
-    const fetch = answering([eventsOf(calls({ index: 0, function: { name: "one", arguments: "{}" } }), done)]);
-    const events = await gather(open(fetch).stream(asking(messages)));
+    const fetch = fetchReturning([eventsOf(calls({ index: 0, function: { name: "one", arguments: "{}" } }), done)]);
+    const events = await collect(open(fetch).stream(modelRequest(messages)));
     expect(events[0]).toMatchObject({ id: "call_3" });
   });
 
@@ -85,7 +96,7 @@ describe("a tool call is put together", () => {
     ]);
   });
 
-  test("when all calls have the same index and ids of their own", async () => {
+  test("when all calls have the same index and different ids", async () => {
     const tools = await toolsIn(
       calls({ index: 0, id: "a", function: { name: "one", arguments: "{}" } }),
       calls({ index: 0, id: "b", function: { name: "two", arguments: "" } }),
@@ -114,7 +125,7 @@ describe("a tool call is put together", () => {
     ]);
   });
 
-  test("when id and name are repeated with each piece, or the name is split", async () => {
+  test("when each piece repeats id and name, or the name is split", async () => {
     const tools = await toolsIn(
       calls({ index: 0, id: "a", function: { name: "one", arguments: '{"x"' } }),
       calls({ index: 0, id: "a", function: { name: "one", arguments: ":1}" } }),
@@ -129,7 +140,7 @@ describe("a tool call is put together", () => {
     ]);
   });
 
-  test("when its arguments are an object, missing, or no object at all", async () => {
+  test("when its arguments are an object, missing, or not an object", async () => {
     const tools = await toolsIn(
       calls({ index: 0, id: "a", function: { name: "one", arguments: { x: 1 } } }),
       calls({ index: 1, id: "b", function: { name: "two" } }),
@@ -154,19 +165,22 @@ describe("a turn ends", () => {
     ["function_call", "toolUse"],
     ["content_filter", "refusal"],
     ["insufficient_system_resource", "insufficient_system_resource"],
-  ])("with %s as %s", async (reason, stopReason) => {
-    expect((await heard(delta({ content: "a" }, reason), "[DONE]")).at(-1)).toMatchObject({ type: "end", stopReason });
+  ])("with the provider's reason %s as %s", async (reason, stopReason) => {
+    expect((await eventsFrom(delta({ content: "a" }, reason), "[DONE]")).at(-1)).toMatchObject({
+      type: "end",
+      stopReason,
+    });
   });
 
-  test("as a call when there are calls, whatever the provider says", async () => {
+  test("as toolUse if it has calls, regardless of the provider's reason", async () => {
     const piece = { index: 0, id: "a", function: { name: "one", arguments: "{}" } };
-    expect((await heard(calls(piece), delta({}, "stop"))).at(-1)).toMatchObject({ stopReason: "toolUse" });
-    expect((await heard(calls(piece), "[DONE]")).at(-1)).toMatchObject({ stopReason: "toolUse" });
+    expect((await eventsFrom(calls(piece), delta({}, "stop"))).at(-1)).toMatchObject({ stopReason: "toolUse" });
+    expect((await eventsFrom(calls(piece), "[DONE]")).at(-1)).toMatchObject({ stopReason: "toolUse" });
   });
 
-  test("with usage and the model's full name, where they come", async () => {
+  test("with usage and the model's full name, if they are sent", async () => {
     const usage = { prompt_tokens: 12, completion_tokens: 3 };
-    const events = await heard(
+    const events = await eventsFrom(
       { ...delta({ content: "a" }, "stop"), model: "m-2026" },
       { choices: [], usage },
       "[DONE]",
@@ -179,22 +193,22 @@ describe("a turn ends", () => {
     });
   });
 
-  test("as a refusal, whose words are its text", async () => {
-    expect(await heard(delta({ refusal: "I will " }), delta({ refusal: "not" }, "stop"))).toEqual([
+  test("as a refusal, with the refusal as text", async () => {
+    expect(await eventsFrom(delta({ refusal: "I will " }), delta({ refusal: "not" }, "stop"))).toEqual([
       { type: "text", delta: "I will not" },
       { type: "end", stopReason: "refusal", model: "m" },
     ]);
   });
 
-  test("also when the last event has no blank line after it, and nothing says that it is the last", async () => {
+  test("even if the last event has no blank line after it and there is no [DONE]", async () => {
     const text = eventsOf(delta({ content: "a" }), delta({}, "stop")).trimEnd();
-    const events = await gather(open(answering([text])).stream(asking("hi")));
+    const events = await collect(open(fetchReturning([text])).stream(modelRequest("hi")));
     expect(events.map(({ type }) => type)).toEqual(["text", "end"]);
   });
 });
 
-test("what it thinks is thinking, under either name, and once when it comes under both", async () => {
-  const events = await heard(
+test("reads thinking under both field names, and only once if both are present", async () => {
+  const events = await eventsFrom(
     delta({ reasoning_content: "Let me " }),
     delta({ reasoning: "see" }),
     delta({ reasoning_content: "!", reasoning: "!" }),
@@ -206,20 +220,20 @@ test("what it thinks is thinking, under either name, and once when it comes unde
   ]);
 });
 
-test("comments, empty events, other choices and unknown members are passed over", async () => {
+test("ignores comments, empty events, other choices and unknown fields", async () => {
   const text = `: PROCESSING\n\ndata:\n\n${eventsOf(
     { choices: [{ index: 1, delta: { content: "other" } }] },
     { choices: null, x: 1 },
     { ...delta({ content: "a" }, "stop"), obfuscation: "xyz" },
   )}`;
-  const events = await gather(open(answering([text])).stream(asking("hi")));
-  expect(joined(events)[0]).toEqual({ type: "text", delta: "a" });
+  const events = await collect(open(fetchReturning([text])).stream(modelRequest("hi")));
+  expect(mergeText(events)[0]).toEqual({ type: "text", delta: "a" });
 });
 
-describe("a request is sent", () => {
-  test("with all that was asked for", async () => {
+describe("a request", () => {
+  test("contains all options of the model request", async () => {
     const { url, body, headers } = await sent(
-      asking("hi", {
+      modelRequest("hi", {
         system: "Be brief",
         tools: [weather],
         toolChoice: { mode: "required" },
@@ -258,38 +272,41 @@ describe("a request is sent", () => {
     ["https://mine.openai.azure.com/openai/v1?api-version=preview", {}, "max_completion_tokens"],
     ["https://api.example.com/v1/", {}, "max_tokens"],
     ["https://api.openai.com/v1", { maxTokens: "max_tokens" as const }, "max_tokens"],
-  ])("to %s with the words that it knows (%o)", async (address, quirks, member) => {
-    const { url, body } = await sent(asking("hi"), { baseUrl: address, quirks });
+  ])("to %s with quirks %o limits tokens with %s", async (address, quirks, member) => {
+    const { url, body } = await sent(modelRequest("hi"), { baseUrl: address, quirks });
     expect(body).toHaveProperty(member, 1_000);
     expect(Object.keys(body).filter((name) => name.startsWith("max_"))).toEqual([member]);
     expect(new URL(url).pathname).toMatch(/[^/]\/chat\/completions$/);
     expect(new URL(url).search).toBe(new URL(address).search);
   });
 
-  test("without what a provider refuses", async () => {
-    const { body } = await sent(asking("hi", { system: "x", tools: [weather], toolChoice: { mode: "required" } }), {
-      quirks: { streamUsage: false, systemRole: "developer", requiredTools: false },
-    });
+  test("omits or replaces fields according to the provider's quirks", async () => {
+    const { body } = await sent(
+      modelRequest("hi", { system: "x", tools: [weather], toolChoice: { mode: "required" } }),
+      {
+        quirks: { streamUsage: false, systemRole: "developer", requiredTools: false },
+      },
+    );
     expect(body).not.toHaveProperty("stream_options");
     expect(body).toMatchObject({ messages: [{ role: "developer" }, {}], tool_choice: "auto" });
   });
 
-  test("with the metadata of a server only if the application passes it on", async () => {
-    const request = asking("hi", { metadata: { user: "eve", model: "expensive" } });
+  test("contains a server's metadata only if passMetadata returns it", async () => {
+    const request = modelRequest("hi", { metadata: { user: "eve", model: "expensive" } });
     const { body } = await sent(request);
     expect(JSON.stringify(body)).not.toContain("eve");
     const passed = await sent(request, { passMetadata: (metadata) => metadata });
     expect(passed.body).toMatchObject({ user: "eve", model: "m" });
   });
 
-  test("with results before anything else the user says, and their images after them", async () => {
+  test("has tool results first, then their images, then the user's text", async () => {
     const messages = [
       user("look", image),
       assistant("I will", use("a", "shot"), use("b", "fail")),
       user("by the way", { type: "tool_result", toolUseId: "a", content: [{ type: "text", text: "here" }, image] }),
       user(result("b", "no camera", { isError: true })),
     ];
-    const { body } = await sent(asking(messages));
+    const { body } = await sent(modelRequest(messages));
     const url = `data:image/png;base64,${image.data}`;
     expect(body["messages"]).toEqual([
       {
@@ -320,29 +337,31 @@ describe("a request is sent", () => {
     ]);
   });
 
-  test("with words for what the model does not take, and not at all when the user says it", async () => {
-    const blind = { capabilities: { images: false } };
+  test("replaces images in tool results by text for a model without images, and rejects the user's images", async () => {
+    const withoutImages = { capabilities: { images: false } };
     const shown = { type: "tool_result" as const, toolUseId: "a", content: [image] };
-    const { body } = await sent(asking([user("x"), assistant(use("a", "shot")), user(shown)]), blind);
+    const { body } = await sent(modelRequest([user("x"), assistant(use("a", "shot")), user(shown)]), withoutImages);
     expect(JSON.stringify(body)).not.toContain(image.data);
     expect(JSON.stringify(body)).toContain("image left out");
-    await expect(sent(asking([user(image)]), blind)).rejects.toMatchObject({ code: "capability-missing" });
+    await expect(sent(modelRequest([user(image)]), withoutImages)).rejects.toMatchObject({
+      code: "capability-missing",
+    });
   });
 
-  test("that the strict fake provider takes, calls and images and all", async () => {
-    const { model } = await connected({ dialect: "openai", turns: [{ say: "fine" }] });
+  test("with tool calls and images is accepted by the strict fake provider", async () => {
+    const { model } = await startProvider({ dialect: "openai", turns: [{ say: "fine" }] });
     const messages = [
       user("look", image),
       assistant(use("a", "shot"), use("b", "shot")),
       user({ type: "tool_result", toolUseId: "a", content: [image] }),
       user(result("b", "text")),
     ];
-    const events = await gather(model.stream(asking(messages, { tools: [weather], system: "s" })));
-    expect(joined(events)[0]).toEqual({ type: "text", delta: "fine" });
+    const events = await collect(model.stream(modelRequest(messages, { tools: [weather], system: "s" })));
+    expect(mergeText(events)[0]).toEqual({ type: "text", delta: "fine" });
   });
 });
 
-test("an answer that is one body may hold calls, thoughts and an error", async () => {
+test("reads a response that is one JSON body, with calls and thinking, or with an error", async () => {
   const json = { headers: { "content-type": "application/json; charset=utf-8" } };
   const message = {
     reasoning: "hm",
@@ -350,24 +369,29 @@ test("an answer that is one body may hold calls, thoughts and an error", async (
     tool_calls: [{ id: "x", function: { name: "one", arguments: "{}" } }],
   };
   const body = JSON.stringify({ choices: [{ message, finish_reason: "tool_calls" }] });
-  const events = await gather(open(answering([body], json)).stream(asking("hi")));
+  const events = await collect(open(fetchReturning([body], json)).stream(modelRequest("hi")));
   expect(events.map(({ type }) => type)).toEqual(["thinking", "text", "tool", "end"]);
-  const broken = open(answering([JSON.stringify({ error: { message: "no such thing", type: "invalid" } })], json));
-  expect((await failing(broken, asking("hi"))).error.message).toContain("sent an error: invalid: no such thing");
-  const odd = open(answering(["[]"], json));
-  expect((await failing(odd, asking("hi"))).error.message).toContain("an array where an object was expected");
+  const broken = open(fetchReturning([JSON.stringify({ error: { message: "no such thing", type: "invalid" } })], json));
+  expect((await failureOf(broken, modelRequest("hi"))).error.message).toContain(
+    "sent an error: invalid: no such thing",
+  );
+  const odd = open(fetchReturning(["[]"], json));
+  expect((await failureOf(odd, modelRequest("hi"))).error.message).toContain("an array where an object was expected");
 });
 
 test.each([
-  ["a list", [{ error: { message: "bad key" } }], "bad key"],
-  ["a text", { error: "model not found" }, "model not found"],
+  ["an array", [{ error: { message: "bad key" } }], "bad key"],
+  ["a string", { error: "model not found" }, "model not found"],
   [
     "details",
     { message: { detail: [{ loc: ["body", "stop"], msg: "too many" }] } },
     '"loc":["body","stop"],"msg":"too many"',
   ],
-  ["nothing known", { oops: true }, "answered 422. Check the request"],
-])("an error that is %s is told as it is", async (_, body, expected) => {
-  const fetch = answering([JSON.stringify(body)], { status: 422, headers: { "content-type": "application/json" } });
-  expect((await failing(open(fetch), asking("hi"))).error.message).toContain(expected);
+  ["an unknown object", { oops: true }, "answered 422. Check the request"],
+])("quotes an error body with %s", async (_, body, expected) => {
+  const fetch = fetchReturning([JSON.stringify(body)], {
+    status: 422,
+    headers: { "content-type": "application/json" },
+  });
+  expect((await failureOf(open(fetch), modelRequest("hi"))).error.message).toContain(expected);
 });

@@ -6,14 +6,14 @@ export type DialectName = FakeProviderOptions["dialect"];
 export const dialects = ["openai", "anthropic"] as const;
 export const apiKey = "sk-test-0123456789abcdef";
 
-/** The adapter of a dialect, for an address. */
+/** Creates the adapter of a dialect for a base URL. */
 export function adapterOf(dialect: DialectName, baseUrl: string, options: Partial<ProviderOptions> = {}): Model {
   const all = { model: "test-model", apiKey, baseUrl, ...options };
   return dialect === "openai" ? openaiCompatible(all) : anthropic(all);
 }
 
-/** A fake provider until the test is over, and the adapter that asks it. */
-export async function connected(
+/** Starts a fake provider that is closed after the test, and creates its adapter. */
+export async function startProvider(
   fake: FakeProviderOptions,
   options: Partial<ProviderOptions> = {},
 ): Promise<{ provider: FakeProvider; model: Model }> {
@@ -22,8 +22,8 @@ export async function connected(
   return { provider, model: adapterOf(fake.dialect, provider.url, options) };
 }
 
-/** A clock on which every pause is over at once; silence and the total take their time. */
-export function impatient() {
+/** Creates a clock that skips timers below 200 s and records them in `waited`; longer ones run in real time. */
+export function instantClock() {
   const waited: number[] = [];
   return {
     waited,
@@ -39,8 +39,8 @@ export function impatient() {
   };
 }
 
-/** A `fetch` that answers with these bytes. */
-export function answering(chunks: readonly (string | Uint8Array)[], init: ResponseInit = {}): typeof fetch {
+/** Creates a fetch that responds with these chunks. */
+export function fetchReturning(chunks: readonly (string | Uint8Array)[], init: ResponseInit = {}): typeof fetch {
   const encoder = new TextEncoder();
   return async () =>
     new Response(
@@ -54,6 +54,6 @@ export function answering(chunks: readonly (string | Uint8Array)[], init: Respon
     );
 }
 
-/** Data as an event stream. */
+/** Encodes data as an event stream. */
 export const eventsOf = (...data: unknown[]): string =>
   data.map((one) => `data: ${typeof one === "string" ? one : JSON.stringify(one)}\n\n`).join("");

@@ -7,11 +7,11 @@ import { picture } from "./media.mjs";
 export const addPrompts = (server) =>
   server
     .prompt("test_simple_prompt", {
-      description: "Says something simple",
+      description: "Returns a simple text",
       get: () => "This is a simple prompt for testing.",
     })
     .prompt("test_prompt_with_arguments", {
-      description: "Says what it is given",
+      description: "Returns its arguments",
       arguments: {
         arg1: { description: "The first", required: true, complete: ["testValue1", "otherValue1"] },
         arg2: { description: "The second", required: true },

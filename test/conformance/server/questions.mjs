@@ -1,5 +1,5 @@
 // @ts-check
-// Tools that ask once, in whichever way the client's revision has for it.
+// Tools that ask one question, in the way of the client's revision.
 import { form } from "portolan/server";
 import { askModel } from "./model.mjs";
 import { account, choices, defaults } from "./schemas.mjs";
@@ -27,25 +27,25 @@ export const addQuestions = (server) =>
       },
     })
     .tool("test_elicitation_sep1034_defaults", {
-      description: "Asks by a form with defaults",
+      description: "Asks with a form that has defaults",
       async run(_, ctx) {
         const answer = await ctx.elicit("defaults", { message: "Please review the values", form: defaultsForm });
         return `Elicitation completed: ${JSON.stringify(answer)}`;
       },
     })
     .tool("test_elicitation_sep1330_enums", {
-      description: "Asks by a form with choices of every kind",
+      description: "Asks with a form that has choices of every kind",
       async run(_, ctx) {
         const answer = await ctx.elicit("choices", { message: "Please choose", form: choicesForm });
         return `Elicitation completed: ${JSON.stringify(answer)}`;
       },
     })
     .tool("test_missing_capability", {
-      description: "Is of no use without a model",
+      description: "Needs sampling",
       needs: { sampling: {} },
       run: () => "The client has a model",
     })
     .tool("test_streaming_elicitation", {
-      description: "Could ask the user, and does not",
+      description: "Tells whether it could ask the user, without asking",
       run: (_, ctx) => `The user ${ctx.mayAsk("elicitation.form") ? "could" : "could not"} be asked`,
     });

@@ -1,5 +1,5 @@
 // @ts-check
-// Tools and a prompt whose questions are results of their own on the stateless revision.
+// Tools and a prompt whose questions are `input_required` results on the stateless revision.
 import { form } from "portolan/server";
 import { askModel } from "./model.mjs";
 
@@ -18,16 +18,16 @@ export const addRounds = (server) =>
       run: (_, ctx) => askModel(ctx, "capital_question", "What is the capital of France?"),
     })
     .tool("test_input_required_result_list_roots", {
-      description: "Asks for the folders",
+      description: "Asks for the roots",
       run: async (_, ctx) => JSON.stringify(await ctx.roots("client_roots")),
     })
-    .tool("test_input_required_result_request_state", { description: "Asks for a yes", run: confirmed })
+    .tool("test_input_required_result_request_state", { description: "Asks for confirmation", run: confirmed })
     .tool("test_input_required_result_tampered_state", {
-      description: "Asks for a yes whose state nobody may change",
+      description: "Asks for confirmation with a state that the client must not change",
       run: confirmed,
     })
     .tool("test_input_required_result_multiple_inputs", {
-      description: "Asks the user, the model and for the folders together",
+      description: "Asks the user, the model and for the roots at once",
       async run(_, ctx) {
         const [name, greeting, roots] = await Promise.all([
           askName(ctx),
@@ -38,7 +38,7 @@ export const addRounds = (server) =>
       },
     })
     .tool("test_input_required_result_multi_round", {
-      description: "Asks twice, one after the other",
+      description: "Asks two questions, one after the other",
       async run(_, ctx) {
         const first = await ctx.elicit("step1", { message: "What is your name?", form: nameForm });
         const second = await ctx.elicit("step2", { message: "What is your favorite color?", form: colorForm });
@@ -46,15 +46,15 @@ export const addRounds = (server) =>
       },
     })
     .tool("test_input_required_result_capabilities", {
-      description: "Asks whomever the client says can be asked",
+      description: "Asks only questions that the client's capabilities allow",
       async run(_, ctx) {
         if (ctx.mayAsk("sampling")) return askModel(ctx, "model", "Who are you?");
         if (ctx.mayAsk("elicitation.form")) return askName(ctx);
-        return "Nobody can be asked";
+        return "The client supports no questions";
       },
     })
     .prompt("test_input_required_result_prompt", {
-      description: "Asks what it is about before it says anything",
+      description: "Asks for a topic before it returns its messages",
       async get(_, ctx) {
         const answer = await ctx.elicit("user_context", { message: "What is this about?", form: contextForm });
         return `Please help with ${answer.action === "accept" ? answer.content["context"] : "anything"}`;

@@ -1,7 +1,7 @@
 // @ts-check
-// The schemas that the suite looks at member by member.
+// The schemas that the suite compares field by field.
 
-/** What a client repeats in a header. */
+/** An argument that a client repeats in a header. */
 export const place = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
 
 export const account = {

@@ -1,5 +1,5 @@
 // @ts-check
-// Tools that ask for nothing.
+// Tools that ask no questions.
 import { setTimeout as pause } from "node:timers/promises";
 import { ToolError } from "portolan/server";
 import { picture, sound } from "./media.mjs";
@@ -41,13 +41,13 @@ export const addTools = (server) =>
       },
     })
     .tool("test_tool_with_progress", {
-      description: "Tells how far it is",
+      description: "Reports progress",
       async run(_, ctx) {
         for (const progress of [0, 50, 100]) {
           ctx.progress(progress, 100, `Completed step ${progress} of 100`);
           await pause(stepMs);
         }
-        return "Progress was told";
+        return "Progress was reported";
       },
     })
     .tool("test_tool_with_logging", {
@@ -62,24 +62,24 @@ export const addTools = (server) =>
       },
     })
     .tool("test_logging_tool", {
-      description: "Logs to those who want to hear it",
+      description: "Logs to clients that request it",
       run(_, ctx) {
-        ctx.log("info", "Somebody wants to hear this");
+        ctx.log("info", "The client requested this log level");
         return "Logged";
       },
     })
     .tool("test_reconnection", {
-      description: "Hangs up before it is done",
+      description: "Closes its stream before the result",
       async run(_, ctx) {
         ctx.hangUp();
         await pause(2 * stepMs);
-        return "You came back";
+        return "The client has reconnected";
       },
     })
     .tool("test_x_mcp_header", {
       description: "Takes a region, which clients repeat in a header",
       input: place,
-      run: ({ region }) => `The region is ${region ?? "not said"}`,
+      run: ({ region }) => `The region is ${region ?? "not given"}`,
     })
     .tool("json_schema_2020_12_tool", {
       description: "Has an input schema that uses much of JSON Schema 2020-12",

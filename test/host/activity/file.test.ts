@@ -20,8 +20,8 @@ const goodHead = async (file: string) => {
   return verdict.head;
 };
 
-describe("a log in a file", () => {
-  test("is lines of JSON for its owner only, and leaves nothing behind but its head", async () => {
+describe("an activity file", () => {
+  test("has lines of JSON readable by its owner only, and no other file than its head", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one", "two"]);
     const lines = readFileSync(file, "utf8").trimEnd().split("\n");
@@ -30,7 +30,7 @@ describe("a log in a file", () => {
     expect(readdirSync(dirname(file)).sort()).toEqual([basename(file), `${basename(file)}.head`]);
   });
 
-  test("goes on when it is opened again, and makes the folder that it lies in", async () => {
+  test("continues when it is opened again, and creates its folder", async () => {
     const file = join(dirname(freshFile()), "a", "b", "activity.ndjson");
     await writeBlocks(file, ["one"]);
     await writeBlocks(file, ["two"]);
@@ -38,7 +38,7 @@ describe("a log in a file", () => {
     expect(await namesIn(file)).toEqual(["one", "two"]);
   });
 
-  test("that was never written is whole and empty", async () => {
+  test("verifies as empty when it was never written", async () => {
     const file = freshFile();
     expect(await verifyActivityFile(file)).toMatchObject({ ok: true, entries: 0 });
     expect(await verifyActivityFile(join(dirname(file), "no", "such", "folder"))).toMatchObject({
@@ -48,7 +48,7 @@ describe("a log in a file", () => {
     expect(await entriesOf(file)).toEqual([]);
   });
 
-  test("is read from its end without reading the rest", async () => {
+  test("returns its entries newest first", async () => {
     const file = freshFile();
     const log = await openActivityFile(file);
     for (let number = 0; number < 3_000; number++) log.record({ kind: "call", name: `${number} é`.padEnd(90, "é") });
@@ -60,14 +60,14 @@ describe("a log in a file", () => {
   });
 });
 
-describe("damage", () => {
-  test("of any byte, in the log or in its head, is found", async () => {
+describe("verification", () => {
+  test("detects a flipped bit in any byte of the log or its head", async () => {
     const file = freshFile();
     await writeBlocks(file, ["öne", "two"]);
     for (const path of [file, `${file}.head`]) {
       const bytes = readFileSync(path);
       for (let at = 0; at < bytes.length; at++) {
-        // One bit, which is another at each byte, keeps this short.
+        // Flips one bit per byte, a different one each time; all eight would take too long.
         const changed = Buffer.from(bytes);
         changed[at]! ^= 1 << (at % 8);
         writeFileSync(path, changed);
@@ -78,7 +78,7 @@ describe("damage", () => {
     }
   });
 
-  test("that reads like what was written is found", async () => {
+  test("detects invalid bytes that decode to the same text", async () => {
     const file = freshFile();
     await writeBlocks(file, ["�"]);
     const bytes = readFileSync(file);
@@ -88,7 +88,7 @@ describe("damage", () => {
     expect(await verifyActivityFile(file)).toMatchObject({ ok: false });
   });
 
-  test("by cutting off whole blocks is found, also after more was written", async () => {
+  test("detects truncation by whole blocks, also after more was written", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one"]);
     const { size } = statSync(file);
@@ -100,7 +100,7 @@ describe("damage", () => {
     expect(await namesIn(file)).toEqual(["one", "four"]);
   });
 
-  test("by cutting off within a line is found, and the next entry stands in a line of its own", async () => {
+  test("detects truncation within a line, and the next entry starts on its own line", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one"]);
     const { size } = statSync(file);
@@ -112,7 +112,7 @@ describe("damage", () => {
     expect(await verifyActivityFile(file)).toMatchObject({ ok: false, isTorn: false });
   });
 
-  test("by writing the log anew is found, also after more was written", async () => {
+  test("detects a replaced log, also after more was written", async () => {
     const [file, other] = [freshFile(), freshFile()];
     await writeBlocks(file, ["one", "two"]);
     await writeBlocks(other, ["one", "a name that is longer", "three"]);
@@ -122,7 +122,7 @@ describe("damage", () => {
     expect(await verifyActivityFile(file)).toMatchObject({ ok: false });
   });
 
-  test("by cutting off and taking the head away is told by the log itself, and by a head kept elsewhere", async () => {
+  test("detects truncation with a deleted head: by the repair entry, and by a head stored elsewhere", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one", "two"]);
     const { size } = statSync(file);
@@ -136,7 +136,7 @@ describe("damage", () => {
     expect(await verifyActivityFile(file, { contains: head })).toMatchObject({ ok: false });
   });
 
-  test("by an older head is found", async () => {
+  test("detects an older head", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one"]);
     const older = readFileSync(`${file}.head`);
@@ -145,7 +145,7 @@ describe("damage", () => {
     expect(await verifyActivityFile(file)).toMatchObject({ ok: false });
   });
 
-  test("in the middle does not keep the log from going on", async () => {
+  test("reports damage in the middle, and the log can still be written", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one", "two"]);
     writeFileSync(file, readFileSync(file, "utf8").replace("one", "eno"));
@@ -159,8 +159,8 @@ describe("damage", () => {
   });
 });
 
-describe("a writer that ended in the middle", () => {
-  test("leaves a block that is torn until the next one mends it, and nothing is lost", async () => {
+describe("after a crashed writer", () => {
+  test("a half-written block is repaired at the next opening, and no complete entry is lost", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one"]);
     const [log, head] = [readFileSync(file), readFileSync(`${file}.head`)];
@@ -184,7 +184,7 @@ describe("a writer that ended in the middle", () => {
     }
   });
 
-  test("after its block and before its head leaves nothing to mend", async () => {
+  test("a block without its head needs no repair", async () => {
     const file = freshFile();
     await writeBlocks(file, ["one"]);
     const head = readFileSync(`${file}.head`);
@@ -198,49 +198,49 @@ describe("a writer that ended in the middle", () => {
 
   test.each([
     ["zeros", Buffer.alloc(4_096)],
-    ["no text", Buffer.from([0xff, 0xfe, 10])],
-    ["no JSON", Buffer.from('{"seq":2,"kind"\n')],
-    ["an entry with another number", Buffer.from('{"seq":7,"kind":"call"}\n')],
-    ["an entry without number", Buffer.from('{"kind":"call"}\n')],
-  ])("may leave %s, which is put aside", async (_, nonsense) => {
+    ["invalid UTF-8", Buffer.from([0xff, 0xfe, 10])],
+    ["incomplete JSON", Buffer.from('{"seq":2,"kind"\n')],
+    ["an entry with a wrong number", Buffer.from('{"seq":7,"kind":"call"}\n')],
+    ["an entry without a number", Buffer.from('{"kind":"call"}\n')],
+  ])("%s at the end of the log is moved to the .torn file", async (_, rest) => {
     const file = freshFile();
     await writeBlocks(file, ["one"]);
-    appendFileSync(file, nonsense);
+    appendFileSync(file, rest);
     expect(await verifyActivityFile(file)).toMatchObject({ ok: false, isTorn: true });
     expect(await entriesOf(file)).toMatchObject([
       { name: "one" },
-      { kind: "error", name: "activity-mended", entries: 0, bytesMoved: nonsense.length },
+      { kind: "error", name: "activity-mended", entries: 0, bytesMoved: rest.length },
     ]);
-    expect(readFileSync(`${file}.torn`)).toEqual(nonsense);
+    expect(readFileSync(`${file}.torn`)).toEqual(rest);
     expect(await verifyActivityFile(file)).toMatchObject({ ok: true });
   });
 });
 
-describe("files put aside", () => {
+describe("rotated files", () => {
   const fill = async () => {
     const file = freshFile();
     const names = Array.from({ length: 20 }, (_, index) => `call ${index}`);
     await writeBlocks(file, names, { maxBytes: 1_000 });
-    const aside = readdirSync(dirname(file)).filter((name) => /\.\d+$/.test(name)).length;
-    return { file, names, aside };
+    const rotated = readdirSync(dirname(file)).filter((name) => /\.\d+$/.test(name)).length;
+    return { file, names, rotated };
   };
 
-  test("carry the chain on, oldest first, and none grows beyond its bound", async () => {
-    const { file, names, aside } = await fill();
-    expect(aside).toBeGreaterThan(3);
+  test("form one chain, oldest first, and none exceeds its limit", async () => {
+    const { file, names, rotated } = await fill();
+    expect(rotated).toBeGreaterThan(3);
     expect(await namesIn(file)).toEqual(names);
     expect(await namesIn(file, true)).toEqual(names.toReversed());
     expect(await verifyActivityFile(file)).toMatchObject({ ok: true, entries: 20, blocks: 20 });
-    for (let number = 1; number <= aside; number++) {
+    for (let number = 1; number <= rotated; number++) {
       const { size, mode } = statSync(`${file}.${number}`);
       expect(size).toBeLessThanOrEqual(1_000);
       expect(mode & 0o777).toBe(0o600);
     }
   });
 
-  test("are missed when one is taken away or exchanged", async () => {
-    const { file, aside } = await fill();
-    for (let number = 1; number <= aside; number++) {
+  test("fail verification when one is missing or swapped", async () => {
+    const { file, rotated } = await fill();
+    for (let number = 1; number <= rotated; number++) {
       renameSync(`${file}.${number}`, `${file}.away`);
       expect(await verifyActivityFile(file), `without ${number}`).toMatchObject({ ok: false });
       renameSync(`${file}.away`, `${file}.${number}`);
@@ -251,7 +251,7 @@ describe("files put aside", () => {
     expect(await verifyActivityFile(file)).toMatchObject({ ok: false, at: { part: `${basename(file)}.1` } });
   });
 
-  test("are not whole when a line was moved from one to the next", async () => {
+  test("fail verification when a line was moved from one to the next", async () => {
     const { file } = await fill();
     const first = readFileSync(`${file}.1`, "utf8");
     const lastLine = first.lastIndexOf("\n", first.length - 2) + 1;
@@ -260,19 +260,19 @@ describe("files put aside", () => {
     expect(await verifyActivityFile(file)).toMatchObject({ ok: false });
   });
 
-  test("go on when the writer was killed between putting a file aside and writing the next", async () => {
-    const { file, names, aside } = await fill();
-    renameSync(file, `${file}.${aside + 1}`);
+  test("are continued when the writer was killed between rotating a file and writing the next", async () => {
+    const { file, names, rotated } = await fill();
+    renameSync(file, `${file}.${rotated + 1}`);
     expect(await verifyActivityFile(file)).toMatchObject({ ok: true, entries: 20 });
     await writeBlocks(file, ["last"], { maxBytes: 1_000 });
     expect(await namesIn(file)).toEqual([...names, "last"]);
     expect(await verifyActivityFile(file)).toMatchObject({ ok: true, entries: 21 });
-    expect(readdirSync(dirname(file)).filter((name) => /\.\d+$/.test(name)).length).toBe(aside + 1);
+    expect(readdirSync(dirname(file)).filter((name) => /\.\d+$/.test(name)).length).toBe(rotated + 1);
   });
 
-  test("are found again when the head is gone", async () => {
-    const { file, names, aside } = await fill();
-    renameSync(file, `${file}.${aside + 1}`);
+  test("are continued when the head is deleted", async () => {
+    const { file, names, rotated } = await fill();
+    renameSync(file, `${file}.${rotated + 1}`);
     rmSync(`${file}.head`);
     await writeBlocks(file, ["last"], { maxBytes: 1_000 });
     expect(await namesIn(file)).toEqual([...names, "last"]);

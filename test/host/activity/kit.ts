@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { type ActivityEntry, type ActivityFileOptions, openActivityFile } from "portolan-host";
 import { onTestFinished } from "vitest";
 
-/** A place for a log in a folder of its own. */
+/** Returns a path for a log in a new folder. */
 export function freshFile(): string {
   const folder = mkdtempSync(join(tmpdir(), "portolan-activity-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, "activity.ndjson");
 }
 
-/** Writes one block for each name. */
+/** Writes one block with one call for each name. */
 export async function writeBlocks(
   file: string,
   names: readonly string[],
@@ -25,7 +25,7 @@ export async function writeBlocks(
   await log.close();
 }
 
-/** All entries of a log. */
+/** Returns all entries of a log. */
 export async function entriesOf(file: string, newestFirst = false): Promise<ActivityEntry[]> {
   await using log = await openActivityFile(file);
   const entries: ActivityEntry[] = [];
@@ -33,7 +33,7 @@ export async function entriesOf(file: string, newestFirst = false): Promise<Acti
   return entries;
 }
 
-/** The names of its calls. */
+/** Returns the names of the calls in a log. */
 export async function namesIn(file: string, newestFirst = false): Promise<string[]> {
   const entries = await entriesOf(file, newestFirst);
   return entries.flatMap(({ kind, name }) => (kind === "call" ? [name ?? ""] : []));

@@ -1,4 +1,4 @@
-// Records entries in a log and prints the name of each one that is written.
+// Records entries in a log and prints the name of each entry once it is written.
 // Run: node writer.mjs FILE PREFIX COUNT MAX_BYTES
 import { writeSync } from "node:fs";
 import { openActivityFile } from "portolan-host";

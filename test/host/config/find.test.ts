@@ -20,8 +20,8 @@ function folderWith(files: { readonly [path: string]: string }): string {
 const servers = (...names: string[]) =>
   JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: name }])) });
 
-/** Finds on a machine that has every file that is looked for. */
-async function everywhere(options: FindOptions & { readonly gitAt: string }) {
+/** Finds the configuration files on a simulated machine where every file exists. */
+async function findAll(options: FindOptions & { readonly gitAt: string }) {
   const look = async (path: string) =>
     path.endsWith(".git") ? (path === options.gitAt ? "folder" : undefined) : "file";
   return (await findConfigs({ env: {}, look, ...options })).map(
@@ -29,9 +29,9 @@ async function everywhere(options: FindOptions & { readonly gitAt: string }) {
   );
 }
 
-describe("the known places", () => {
+describe("configuration files are found", () => {
   test("on Linux", async () => {
-    const found = await everywhere({
+    const found = await findAll({
       platform: "linux",
       home: "/home/ada",
       cwd: "/home/ada/atlas",
@@ -79,7 +79,7 @@ describe("the known places", () => {
   });
 
   test("on macOS", async () => {
-    const found = await everywhere({ platform: "darwin", home: "/Users/ada", cwd: "/Users/ada/atlas", gitAt: "" });
+    const found = await findAll({ platform: "darwin", home: "/Users/ada", cwd: "/Users/ada/atlas", gitAt: "" });
     expect(found).toEqual(
       expect.arrayContaining([
         "managed claude-code /Library/Application Support/ClaudeCode/managed-mcp.json",
@@ -93,7 +93,7 @@ describe("the known places", () => {
 
   test("on Windows", async () => {
     const env = { APPDATA: "D:\\Roaming" };
-    const found = await everywhere({
+    const found = await findAll({
       platform: "win32",
       home: "C:\\Users\\ada",
       cwd: "C:\\work\\atlas\\sub",
@@ -115,22 +115,22 @@ describe("the known places", () => {
       ]),
     );
     expect(found.filter((line) => /goose|zed C/.test(line))).toHaveLength(1 + 2);
-    const withoutVariable = await everywhere({ platform: "win32", home: "C:\\Users\\ada", cwd: "C:\\x", gitAt: "" });
+    const withoutVariable = await findAll({ platform: "win32", home: "C:\\Users\\ada", cwd: "C:\\x", gitAt: "" });
     expect(withoutVariable).toContain("user vscode C:\\Users\\ada\\AppData\\Roaming\\Code\\User\\mcp.json");
   });
 
-  test("where the user has moved them, unless that is no place at all", async () => {
+  test("under XDG_CONFIG_HOME, unless it is a relative path", async () => {
     const place = { platform: "linux", home: "/home/ada", cwd: "/x", gitAt: "" };
-    expect(await everywhere({ ...place, env: { XDG_CONFIG_HOME: "/etc/ada" } })).toContain(
+    expect(await findAll({ ...place, env: { XDG_CONFIG_HOME: "/etc/ada" } })).toContain(
       "user goose /etc/ada/goose/config.yaml",
     );
-    expect(await everywhere({ ...place, env: { XDG_CONFIG_HOME: "relative" } })).toContain(
+    expect(await findAll({ ...place, env: { XDG_CONFIG_HOME: "relative" } })).toContain(
       "user goose /home/ada/.config/goose/config.yaml",
     );
   });
 });
 
-describe("looking upwards", () => {
+describe("the search in parent folders", () => {
   const foundIn = async (root: string, cwd: string, home = join(root, "home")) =>
     (await findConfigs({ cwd: join(root, cwd), home, platform: "linux", env: {} })).map(
       ({ file, scope }) => `${scope} ${file.slice(root.length)}`,
@@ -151,12 +151,12 @@ describe("looking upwards", () => {
     ]);
   });
 
-  test("does not begin without a repository, for anybody may leave a file further up", async () => {
+  test("does not start outside a repository, because anyone may put a file in a parent folder", async () => {
     const root = folderWith({ ".mcp.json": "{}", "a/.mcp.json": "{}", "a/b/.mcp.json": "{}" });
     expect(await foundIn(root, "a/b")).toEqual(["project /a/b/.mcp.json"]);
   });
 
-  test("never reaches the home folder, even if that is a repository", async () => {
+  test("excludes the home folder, even if that is a repository", async () => {
     const root = folderWith({
       "home/.git/HEAD": "",
       "home/.mcp.json": "{}",
@@ -166,24 +166,24 @@ describe("looking upwards", () => {
     expect(await foundIn(root, "home/a")).toEqual(["project /home/a/.mcp.json", "user /home/.cursor/mcp.json"]);
   });
 
-  test("in the home folder keeps a user's file a user's", async () => {
+  test("treats a user's file as a user's when it starts in the home folder", async () => {
     const root = folderWith({ "home/.cursor/mcp.json": "{}", "home/.mcp.json": "{}" });
     expect(await foundIn(root, "home")).toEqual(["project /home/.mcp.json", "user /home/.cursor/mcp.json"]);
   });
 });
 
-describe("reading", () => {
-  const reading = (root: string, more = {}) => ({ home: join(root, "home"), platform: "linux", env: {}, ...more });
+describe("readConfigs", () => {
+  const optionsFor = (root: string, more = {}) => ({ home: join(root, "home"), platform: "linux", env: {}, ...more });
 
-  test("takes what an administrator has decided before all else, as a file of the user and not of a project", async () => {
+  test("gives managed entries priority, in user scope", async () => {
     const root = folderWith({
       "managed-mcp.json": servers("both", "theirs"),
       "home/.claude.json": servers("both", "own"),
       "repo/.mcp.json": servers("both"),
     });
     const managed = { file: join(root, "managed-mcp.json"), scope: "managed", workspaceFolder: root } as const;
-    const found = await findConfigs({ cwd: join(root, "repo"), ...reading(root) });
-    const { entries, shadowed } = await readConfigs([...found, managed], reading(root));
+    const found = await findConfigs({ cwd: join(root, "repo"), ...optionsFor(root) });
+    const { entries, shadowed } = await readConfigs([...found, managed], optionsFor(root));
     expect(entries.map(({ name, source, raw }) => [name, source.scope, raw.level])).toEqual([
       ["both", "user", "managed"],
       ["theirs", "user", "managed"],
@@ -192,7 +192,7 @@ describe("reading", () => {
     expect(shadowed.map((pair) => pair.used.source)).toEqual([entries[0]?.source, entries[0]?.source]);
   });
 
-  test("takes the nearest of a name and tells of the others, and one bad file hides no other", async () => {
+  test("uses the nearest entry of a name, reports the shadowed ones, and reads the other files if one is malformed", async () => {
     const root = folderWith({
       "home/.claude.json": JSON.stringify({
         mcpServers: { both: { command: "user" }, own: { command: "user" } },
@@ -203,8 +203,8 @@ describe("reading", () => {
       "repo/.mcp.json": servers("both"),
       "repo/.vscode/mcp.json": '{"servers":{"db":{"command":"${workspaceFolder}/x","args":["${env:NO}"]}}}',
     });
-    const files = await findConfigs({ cwd: join(root, "repo"), ...reading(root) });
-    const { entries, shadowed, errors } = await readConfigs(files, reading(root));
+    const files = await findConfigs({ cwd: join(root, "repo"), ...optionsFor(root) });
+    const { entries, shadowed, errors } = await readConfigs(files, optionsFor(root));
     expect(entries.map(({ name, source }) => [name, source.scope])).toEqual([
       ["both", "project"],
       ["db", "project"],
@@ -213,15 +213,15 @@ describe("reading", () => {
     expect(shadowed).toMatchObject([
       { used: { source: { scope: "project" } }, shadowed: { source: { scope: "user" } } },
     ]);
-    const before = (entry: ServerEntry | undefined) =>
+    const replacedBy = (entry: ServerEntry | undefined) =>
       entry && describeForTrust(entry).lines.filter(({ label }) => label === "In place of");
-    expect(before(entries[0])?.map(({ value }) => value)).toEqual([
+    expect(replacedBy(entries[0])?.map(({ value }) => value)).toEqual([
       `mcpServers.both in ${join(root, "home/.claude.json")}`,
     ]);
-    expect(before(entries[2])).toEqual([]);
+    expect(replacedBy(entries[2])).toEqual([]);
     writeFileSync(join(root, "repo/.mcp.json"), servers("оwn"));
-    const looks = (await readConfigs(files, reading(root))).entries.map(({ resembles }) => resembles);
-    expect(looks).toEqual(["own", undefined, undefined, "оwn"]);
+    const lookalikes = (await readConfigs(files, optionsFor(root))).entries.map(({ resembles }) => resembles);
+    expect(lookalikes).toEqual(["own", undefined, undefined, "оwn"]);
     expect(errors.map(({ message }) => message)).toEqual([
       expect.stringContaining("home/.cursor/mcp.json:1:17: malformed JSON"),
     ]);
@@ -233,7 +233,7 @@ describe("reading", () => {
     });
   });
 
-  test("puts a user's own servers for this project first", async () => {
+  test("gives priority to the user's own servers for the project", async () => {
     const root = folderWith({ "repo/.git/HEAD": "", "repo/.mcp.json": servers("a") });
     const repo = join(root, "repo");
     mkdirSync(join(root, "home"));
@@ -241,35 +241,35 @@ describe("reading", () => {
       projects: { [repo]: { mcpServers: { a: { command: "local" } } }, "/else": { mcpServers: { b: {} } } },
     };
     writeFileSync(join(root, "home/.claude.json"), JSON.stringify(content));
-    const { entries } = await readConfigs(await findConfigs({ cwd: repo, ...reading(root) }), reading(root));
+    const { entries } = await readConfigs(await findConfigs({ cwd: repo, ...optionsFor(root) }), optionsFor(root));
     expect(entries).toMatchObject([{ name: "a", written: { command: "local" }, raw: { level: "local" } }]);
   });
 
-  test("of one path takes it for a project's, wherever it says it comes from", async () => {
+  test("reads a given path in project scope unless it is at the user's known place", async () => {
     const root = folderWith({
       "repo/.copilot/mcp-config.json": servers("a"),
       "home/.copilot/mcp-config.json": servers("a"),
     });
-    const scopeOf = async (path: string) => (await readConfigs(join(root, path), reading(root))).entries[0]?.source;
+    const scopeOf = async (path: string) => (await readConfigs(join(root, path), optionsFor(root))).entries[0]?.source;
     expect(await scopeOf("repo/.copilot/mcp-config.json")).toMatchObject({ scope: "project", product: "copilot" });
     expect(await scopeOf("home/.copilot/mcp-config.json")).toMatchObject({ scope: "user", product: "copilot" });
   });
 
-  test("knows the project of a file that is named", async () => {
+  test("derives the workspace folder from a given path", async () => {
     const root = folderWith({
       "repo/.vscode/mcp.json": '{"servers":{"a":{"command":"${workspaceFolder}"}}}',
       "x/my.json": servers("b"),
     });
-    const wayOf = async (path: string) => (await readConfigs(join(root, path), reading(root))).entries[0]?.way;
+    const wayOf = async (path: string) => (await readConfigs(join(root, path), optionsFor(root))).entries[0]?.way;
     expect(await wayOf("repo/.vscode/mcp.json")).toEqual({ command: join(root, "repo"), cwd: join(root, "repo") });
     expect(await wayOf("x/my.json")).toEqual({ command: "b", cwd: join(root, "x") });
   });
 
-  test("takes variables from an environment file beside it", async () => {
+  test("reads variables from an environment file, and reports a missing one", async () => {
     const text =
       '{"servers":{"a":{"command":"x","envFile":"${workspaceFolder}/.env"},"b":{"command":"x","envFile":"no"}}}';
     const root = folderWith({ "repo/.vscode/mcp.json": text, "repo/.env": "KEY=value\n" });
-    const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), reading(root));
+    const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), optionsFor(root));
     expect(entries[0]?.way).toMatchObject({ env: { KEY: "value" } });
     expect(entries[1]?.problem).toContain("the environment file is not there");
   });
@@ -280,16 +280,16 @@ describe("reading", () => {
     const root = folderWith({ "repo/.vscode/mcp.json": JSON.stringify(content) });
     let asked = 0;
     const input = async () => `answer ${++asked}`;
-    const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), reading(root, { input }));
+    const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), optionsFor(root, { input }));
     expect(entries.map(({ way }) => "command" in way && way.args)).toEqual([["answer 1"], ["answer 1"]]);
   });
 
-  test("of a file that is missing, a folder, a pipe, too large or no UTF-8 says so and waits for nothing", async () => {
+  test("reports a file that is missing, a folder, a pipe, too large or not UTF-8, without waiting", async () => {
     const root = folderWith({ "large.json": " ".repeat(4 * 1024 * 1024 + 1), "folder/x": "" });
     writeFileSync(join(root, "latin.json"), Buffer.from([0x7b, 0xe9, 0x7d]));
     execFileSync("mkfifo", [join(root, "pipe.json")]);
     symlinkSync(join(root, "pipe.json"), join(root, "link.json"));
-    const errorOf = async (name: string) => (await readConfigs(join(root, name), reading(root))).errors[0]?.message;
+    const errorOf = async (name: string) => (await readConfigs(join(root, name), optionsFor(root))).errors[0]?.message;
     expect(await errorOf("none.json")).toContain("expected a file with servers, got none");
     expect(await errorOf("folder")).toContain("expected a file");
     expect(await errorOf("pipe.json")).toContain("expected a file");

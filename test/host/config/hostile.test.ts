@@ -24,7 +24,7 @@ const odd = fc.constantFrom(
 const share = fc.noBias(fc.nat(9_999)).map((part) => part / 10_000);
 const changes = fc.array(fc.tuple(share, fc.nat(3), fc.array(odd, { maxLength: 2 })), { minLength: 1, maxLength: 2 });
 
-/** Any of the products' files with a few places of it replaced. */
+/** One of the products' files with a few characters replaced. */
 const damaged = fc.tuple(fc.constantFrom(...files), changes).map(([file, edits]) => {
   let text = readFileSync(file, "utf8");
   for (const [part, length, added] of edits) {
@@ -34,16 +34,16 @@ const damaged = fc.tuple(fc.constantFrom(...files), changes).map(([file, edits])
   return { file, text };
 });
 
-const isOurs = (error: unknown) => {
+const expectPortolanError = (error: unknown) => {
   if (!(error instanceof PortolanError)) throw error;
   return undefined;
 };
 
-test("a damaged file of any product gives entries or one error of ours, and each entry can be judged", async () => {
+test("a damaged file gives entries or one PortolanError, and each entry has a trust digest", async () => {
   let entries = 0;
   await fc.assert(
     fc.asyncProperty(damaged, async ({ file, text }) => {
-      const parsed = await parseConfig(text, { file }).catch(isOurs);
+      const parsed = await parseConfig(text, { file }).catch(expectPortolanError);
       for (const raw of parsed?.servers ?? []) {
         const entry = await expandEntry(raw, { env: {}, workspaceFolder: "/w", userHome: "/h" });
         expect(await trustDigest(entry)).toMatch(/^[\w-]{43}$/);
@@ -55,7 +55,7 @@ test("a damaged file of any product gives entries or one error of ours, and each
   expect(entries).toBeGreaterThan(500);
 });
 
-test("a damaged file is edited so that only the one server changes, or not at all", async () => {
+test("editing a damaged file changes only the one server, or fails", async () => {
   const added = {
     name: "s",
     way: { command: "x" },
@@ -66,16 +66,16 @@ test("a damaged file is edited so that only the one server changes, or not at al
   let edited = 0;
   await fc.assert(
     fc.asyncProperty(damaged, fc.boolean(), async ({ file, text }, isNew) => {
-      const before = await parseConfig(text, { file }).catch(isOurs);
+      const before = await parseConfig(text, { file }).catch(expectPortolanError);
       if (!before) return;
       const name = isNew ? "brand new" : (before.servers[0]?.name ?? "s");
-      const after = await editConfig(text, { file }, name, isNew ? added : undefined).catch(isOurs);
+      const after = await editConfig(text, { file }, name, isNew ? added : undefined).catch(expectPortolanError);
       if (after === undefined) return;
       edited++;
       const others = (config: typeof before) =>
         config.servers.filter((server) => server.name !== name && server.level !== "local");
-      // Without its last server, a file that no product's name is known for is nobody's.
-      const again = await parseConfig(after, { file }).catch(isOurs);
+      // A file with an unknown name is recognized by its servers, so it cannot be parsed without its last one.
+      const again = await parseConfig(after, { file }).catch(expectPortolanError);
       expect((again ? others(again) : []).map(({ written, settings }) => ({ written, settings }))).toEqual(
         others(before).map(({ written, settings }) => ({ written, settings })),
       );
@@ -85,7 +85,7 @@ test("a damaged file is edited so that only the one server changes, or not at al
   expect(edited).toBeGreaterThan(200);
 });
 
-test("no placeholder reaches a server, whatever is written", async () => {
+test("no unexpanded placeholder reaches a server", async () => {
   const piece = fc.constantFrom(
     "${",
     "}",

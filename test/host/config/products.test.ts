@@ -22,7 +22,7 @@ async function read(
   return Object.assign(Object.fromEntries(entries.map((entry) => [entry.name, entry])), { product: parsed.product });
 }
 
-test("Claude Desktop: a command is taken as it is, and a variable is a problem, as it puts in none", async () => {
+test("Claude Desktop: uses a command unchanged, and reports a variable, because the product expands none", async () => {
   const servers = await read("Claude/claude_desktop_config.json", { HOME: "/home/ada" });
   expect(servers).toMatchObject({
     product: "claude-desktop",
@@ -42,7 +42,7 @@ test("Claude Desktop: a command is taken as it is, and a variable is a problem, 
   expect(servers["filesystem"]).not.toHaveProperty("problem");
 });
 
-test("Claude Code: variables with and without a default, HTTP, HTTP+SSE, and no helper is ever run", async () => {
+test("Claude Code: expands variables with and without a default, reads HTTP and HTTP+SSE, and runs no helper", async () => {
   const env = { PWD: "/work", FILES_TOKEN: "t1", ISSUES_TOKEN: "t2" };
   const servers = await read("claude-code/.mcp.json", env);
   expect(servers).toMatchObject({
@@ -67,7 +67,7 @@ test("Claude Code: variables with and without a default, HTTP, HTTP+SSE, and no 
   expect(servers["files"]).not.toHaveProperty("problem");
 });
 
-test("Claude Code: a user's file has the user's servers and those of the project that is asked for, and of no other", async () => {
+test("Claude Code: reads from the user's file the user's servers and those of the given project only", async () => {
   const text = readFileSync(join(folder, "claude-code/.claude.json"), "utf8");
   const parsed = await parseConfig(text, {
     file: "/home/ada/.claude.json",
@@ -81,7 +81,7 @@ test("Claude Code: a user's file has the user's servers and those of the project
   ]);
 });
 
-test("VS Code: inputs, an environment file, places and numbers; what would run a command is refused", async () => {
+test("VS Code: reads inputs, an environment file, folder variables and numbers, and refuses inputs that run a command", async () => {
   const asked: string[] = [];
   const servers = await read(
     ".vscode/mcp.json",
@@ -118,7 +118,7 @@ test("VS Code: inputs, an environment file, places and numbers; what would run a
   ]);
 });
 
-test("Cursor: places of the editor, a registered client, and no variables in the way of shells", async () => {
+test("Cursor: expands editor variables, reads a registered client, and refuses shell-style variables", async () => {
   const servers = await read(".cursor/mcp.json", { LINT_KEY: "k", CLIENT: "c", SECRET: "s" });
   expect(servers).toMatchObject({
     product: "cursor",
@@ -134,7 +134,7 @@ test("Cursor: places of the editor, a registered client, and no variables in the
   });
 });
 
-test("Copilot: local servers and a choice of tools", async () => {
+test("Copilot: reads local servers and the selection of tools", async () => {
   const servers = await read(".copilot/mcp-config.json", { DOCS_KEY: "d" });
   expect(servers).toMatchObject({
     product: "copilot",
@@ -144,7 +144,7 @@ test("Copilot: local servers and a choice of tools", async () => {
   expect((servers["playwright"] as ConfiguredServer).settings).toEqual({});
 });
 
-test("Codex: tables of TOML, variables by name, times in seconds; a token in the file is refused unseen", async () => {
+test("Codex: reads TOML tables, variables by name and times in seconds, and refuses a literal token without printing it", async () => {
   const servers = await read(".codex/config.toml", { CONTEXT_KEY: "c", DESIGN_TOKEN: "d", TEAM_NAME: "t" });
   expect(servers).toMatchObject({
     product: "codex",
@@ -164,7 +164,7 @@ test("Codex: tables of TOML, variables by name, times in seconds; a token in the
   expect(JSON.stringify(servers)).not.toContain("sk-do-not-print");
 });
 
-test("Gemini: its own names of addresses and tools; its trust is noted and not honoured", async () => {
+test("Gemini: reads its own keys for URLs and tools, and notes its trust flag without applying it", async () => {
   const servers = await read(".gemini/settings.json", { DB_URL: "db", API_KEY: "a" });
   expect(servers).toMatchObject({
     product: "gemini",
@@ -179,7 +179,7 @@ test("Gemini: its own names of addresses and tools; its trust is noted and not h
   expect((servers["python"] as ConfiguredServer).settings).not.toHaveProperty("trustHints");
 });
 
-test("goose: extensions of YAML, keys from the environment; what is a part of goose cannot be started", async () => {
+test("goose: reads YAML extensions and keys from the environment, and refuses built-in extensions", async () => {
   const servers = await read("goose/config.yaml", { GITHUB_TOKEN: "g" });
   expect(servers).toMatchObject({
     product: "goose",
@@ -196,7 +196,7 @@ test("goose: extensions of YAML, keys from the environment; what is a part of go
   });
 });
 
-test("Windsurf: its name for addresses, backslashes as they are, no values from files", async () => {
+test("Windsurf: reads its own key for URLs, keeps backslashes, and refuses values from files", async () => {
   const servers = await read("windsurf/mcp_config.json", { AUTH_TOKEN: "a" });
   expect(servers).toMatchObject({
     product: "windsurf",
@@ -206,7 +206,7 @@ test("Windsurf: its name for addresses, backslashes as they are, no values from 
   });
 });
 
-test("Zed: both shapes of a command, addresses, and extensions that only it can start", async () => {
+test("Zed: reads both forms of a command and URLs, and refuses extensions that only Zed can start", async () => {
   const servers = await read("zed/settings.json");
   expect(servers).toMatchObject({
     product: "zed",
@@ -217,7 +217,7 @@ test("Zed: both shapes of a command, addresses, and extensions that only it can 
   });
 });
 
-test("opencode: commands as lists and its own way to write variables", async () => {
+test("opencode: reads commands as lists and its own syntax for variables", async () => {
   const servers = await read("opencode/opencode.jsonc", { MY_KEY: "k", JIRA: "j" });
   expect(servers).toMatchObject({
     product: "opencode",
@@ -227,7 +227,7 @@ test("opencode: commands as lists and its own way to write variables", async () 
   });
 });
 
-test("Cline: seconds, and an approval that is noted and not honoured", async () => {
+test("Cline: reads times in seconds, and notes automatic approval without applying it", async () => {
   const servers = await read("cline/cline_mcp_settings.json");
   expect(servers).toMatchObject({
     product: "cline",
@@ -240,7 +240,7 @@ test("Cline: seconds, and an approval that is noted and not honoured", async () 
   expect((servers["weather"] as ConfiguredServer).settings).toEqual({ disabled: true, idleMs: 60_000 });
 });
 
-test("Kiro: tools that are off, approval noted, variables put in", async () => {
+test("Kiro: reads disabled tools, notes automatic approval, and expands variables", async () => {
   expect(await read(".kiro/settings/mcp.json", { AWS_TOKEN: "a" })).toMatchObject({
     product: "kiro",
     "aws-docs": {
@@ -251,7 +251,7 @@ test("Kiro: tools that are off, approval noted, variables put in", async () => {
   });
 });
 
-test("Inspector: the era, times, roots and a client", async () => {
+test("Inspector: reads the era, times, roots and a client", async () => {
   expect(await read(".mcp-inspector/mcp.json")).toMatchObject({
     product: "inspector",
     crm: {
@@ -263,7 +263,7 @@ test("Inspector: the era, times, roots and a client", async () => {
   });
 });
 
-test("the registry's server.json: packages become commands, their inputs questions", async () => {
+test("registry server.json: turns packages into commands and their variables into inputs", async () => {
   const answers = { city: "Oslo", units: "us", WEATHER_KEY: "k", tenant: "acme", key: "s" };
   const servers = await read("registry/server.json", {}, { inputs: answers });
   expect(servers).toMatchObject({
@@ -299,7 +299,7 @@ test("the registry's server.json: packages become commands, their inputs questio
   });
 });
 
-test("a bundle's manifest: its folder, the user's folders, and questions", async () => {
+test("bundle manifest: expands its folder and the user's folders, and reads inputs", async () => {
   expect(await read("bundle/manifest.json", {}, { inputs: { api_key: "k" } })).toMatchObject({
     product: "bundle",
     calendar: {
@@ -313,7 +313,7 @@ test("a bundle's manifest: its folder, the user's folders, and questions", async
   });
 });
 
-test("LibreChat: variables of its users are questions, others are unknown", async () => {
+test("LibreChat: turns user variables into inputs, and reports unknown ones", async () => {
   const servers = await read("librechat/librechat.yaml", { TEAM: "t" }, { inputs: { API_KEY: "k" } });
   expect(servers).toMatchObject({
     product: "librechat",
@@ -322,7 +322,7 @@ test("LibreChat: variables of its users are questions, others are unknown", asyn
   });
 });
 
-test("Continue: a list of servers, one without a name", async () => {
+test("Continue: reads a list of servers, and reports one without a name", async () => {
   const servers = await read("continue/config.yaml", { SQLITE_KEY: "q" });
   expect(servers).toMatchObject({
     product: "continue",
@@ -335,7 +335,7 @@ test("Continue: a list of servers, one without a name", async () => {
   });
 });
 
-test("mcphost: its address-like variables, lists of commands and lines of headers", async () => {
+test("mcphost: reads its URL-like variables, commands as lists and headers as lines, and refuses built-in servers", async () => {
   const servers = await read("mcphost/.mcphost.yml", { DEBUG: "1", WEB_TOKEN: "w" });
   expect(servers).toMatchObject({
     product: "mcphost",

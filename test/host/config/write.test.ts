@@ -35,7 +35,7 @@ const entry = (command: string): ServerEntry => ({
 });
 const namesIn = async (file: string) => (await readConfigs(file)).entries.map(({ name }) => name);
 
-test("a new file is the portable one, for its owner only, and its folder is made", async () => {
+test("a new file has the common format, is readable by its owner only, and its folder is created", async () => {
   const file = join(emptyFolder(), "a/b/.mcp.json");
   await writeServer(file, "s", entry("x"));
   expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ mcpServers: { s: { type: "stdio", command: "x" } } });
@@ -43,7 +43,7 @@ test("a new file is the portable one, for its owner only, and its folder is made
   expect(readdirSync(join(file, ".."))).toEqual([".mcp.json"]);
 });
 
-test("each product's file is written in its own way and read back the same", async () => {
+test("each product's file is written in its own format and read back unchanged", async () => {
   const root = emptyFolder();
   const files = [".mcp.json", ".vscode/mcp.json", ".vscode/settings.json", ".cursor/mcp.json", ".codex/config.toml"];
   const more = [
@@ -75,7 +75,7 @@ test("each product's file is written in its own way and read back the same", asy
   }
 });
 
-test("the mode of a file and a link to it stay", async () => {
+test("writing keeps the mode of a file and a symbolic link to it", async () => {
   const root = emptyFolder();
   mkdirSync(join(root, "dotfiles"));
   const target = join(root, "dotfiles/mcp.json");
@@ -90,7 +90,7 @@ test("the mode of a file and a link to it stay", async () => {
   expect(readdirSync(join(root, "dotfiles"))).toEqual(["mcp.json"]);
 });
 
-test("a link to a file that is not there yet stays a link", async () => {
+test("writing through a dangling link creates the file and keeps the link", async () => {
   const root = emptyFolder();
   symlinkSync("real.json", join(root, ".mcp.json"));
   await writeServer(join(root, ".mcp.json"), "s", entry("x"));
@@ -98,7 +98,7 @@ test("a link to a file that is not there yet stays a link", async () => {
   expect(existsSync(join(root, "real.json"))).toBe(true);
 });
 
-test("a file that cannot be edited is left as it is, and nothing is left beside it", async () => {
+test("a file that cannot be edited stays unchanged, and no temporary file remains", async () => {
   const root = emptyFolder();
   const broken = join(root, ".mcp.json");
   writeFileSync(broken, '{ "mcpServers": {');
@@ -111,13 +111,13 @@ test("a file that cannot be edited is left as it is, and nothing is left beside 
   expect(readdirSync(root).sort()).toEqual([".mcp.json", "mcp-config.json"]);
 });
 
-test("removing from a file that is not there makes none", async () => {
+test("removing a server from a missing file creates no file", async () => {
   const file = join(emptyFolder(), "a/.mcp.json");
   await writeServer(file, "s", undefined);
   expect(existsSync(join(file, ".."))).toBe(false);
 });
 
-test("what does not change anything does not write", async () => {
+test("an edit without effect does not write the file", async () => {
   const file = join(emptyFolder(), ".mcp.json");
   writeFileSync(file, '{"mcpServers":{"s":{"type":"stdio","command":"x"}}}');
   const { ino } = statSync(file);
@@ -126,7 +126,7 @@ test("what does not change anything does not write", async () => {
   expect(statSync(file).ino).toBe(ino);
 });
 
-test("a value that was put in never gets into a file", async () => {
+test("the value of a variable is never written to a file", async () => {
   const root = emptyFolder();
   const from = join(root, ".mcp.json");
   writeFileSync(from, '{"mcpServers":{"s":{"url":"https://x","headers":{"Authorization":"Bearer ${TOKEN}"}}}}');
@@ -141,11 +141,11 @@ test("a value that was put in never gets into a file", async () => {
   }
 });
 
-/** A program that writes so many servers, one after another. */
+/** Builds a program that writes a number of servers one after another. */
 async function buildWriter(): Promise<string> {
   const folder = emptyFolder();
   const input = join(import.meta.dirname, "../../../packages/portolan/src/host/node/config/index.ts");
-  // The one that Node would load finds its parts only where it lies.
+  // The bundler must take the ES module build: the CommonJS build finds its parts only in its own folder.
   const resolve = { mainFields: ["module", "main"] };
   await build({
     resolve,
@@ -165,7 +165,7 @@ async function buildWriter(): Promise<string> {
   return join(folder, "writer.mjs");
 }
 
-test("many who write at once, in several processes, lose nothing, and a reader sees only whole files", async () => {
+test("concurrent writers in several processes lose no server, and a reader sees only complete files", async () => {
   const root = emptyFolder();
   const file = join(root, ".mcp.json");
   writeFileSync(file, '{\n  // kept\n  "mcpServers": {}\n}\n');

@@ -11,7 +11,7 @@ const scriptOf = (name: string) =>
   fileURLToPath(new URL(`../../../packages/servers/${name}/dist/main.js`, import.meta.url));
 
 test.each([["files"], ["git"], ["memory"], ["fetch"], ["time"], ["travel"]])(
-  "the descriptions of %s are shown as they are and suspected of nothing",
+  "the descriptions of the %s server are displayed unchanged and not flagged",
   async (name) => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-display-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -10,24 +10,24 @@ const handshakes = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const newestHandshake = "2025-11-25";
 const stateless = "2026-07-28";
 
-const noPages = "its lists are always one page";
+const noPages = "its lists always have one page";
 
 const sdkLacks = { pages: noPages };
 const sdkStatelessLacks = {
   ...sdkLacks,
-  "roots: changed": "a stateless server asks each time it wants to know",
+  "roots: changed": "a stateless server asks again each time",
 };
 
 const fastmcpLacks = {
   ...sdkLacks,
-  "completion: in context": "its completers are not told the other arguments",
-  "log: level": "it keeps the level, but sends everything all the same",
+  "completion: in context": "its completers do not receive the other arguments",
+  "log: level": "it stores the log level but does not filter by it",
 };
 
 const tmcpLacks = {
-  cancellation: "its stdio transport gives handlers no signal, so nothing ever ends a running call",
-  "time-outs": "its stdio transport gives handlers no signal, so nothing ever ends a running call",
-  "resources: kept as long as allowed": "it sets a lifetime for all resources at once, also for those that change",
+  cancellation: "its stdio transport gives handlers no signal, so a running call cannot be cancelled",
+  timeouts: "its stdio transport gives handlers no signal, so a running call cannot be cancelled",
+  "resources: cached for their lifetime": "it sets one cache lifetime for all resources, including those that change",
 };
 
 export const columns: readonly ServerColumn[] = [
@@ -46,8 +46,8 @@ export const columns: readonly ServerColumn[] = [
     era: "auto",
     lacks: {
       ...tmcpLacks,
-      roots: "it asks for roots on stateful connections only",
-      "roots: changed": "a stateless server asks each time it wants to know",
+      roots: "it asks for roots only on stateful connections",
+      "roots: changed": "a stateless server asks again each time",
     },
   }),
   reference("everything", everything),
@@ -55,13 +55,13 @@ export const columns: readonly ServerColumn[] = [
   reference("memory", memory),
 ];
 
-interface Speaking {
+interface FixtureOptions {
   readonly version: string;
   readonly era: string;
   readonly lacks: ServerColumn["lacks"];
 }
 
-function fixture(peer: string, server: string, { version, era, lacks }: Speaking): ServerColumn {
+function fixture(peer: string, server: string, { version, era, lacks }: FixtureOptions): ServerColumn {
   const script = quickServer(fileURLToPath(new URL(`../../peers/servers/${server}.mjs`, import.meta.url)));
   const habit = era === "auto" ? { habit: era } : {};
   const tap = createTap(version);

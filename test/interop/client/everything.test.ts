@@ -20,14 +20,14 @@ afterAll(async () => {
   await peer.client.close();
 });
 
-test("nothing of our environment reaches a server but what every program needs, and what is given to it", async () => {
+test("a server's environment has only basic variables and those given to it", async () => {
   const environment = JSON.parse(textOf(await peer.client.callTool("get-env")));
   expect(environment).toMatchObject({ GIVEN: "to the server", PATH: process.env["PATH"] });
   expect(environment).not.toHaveProperty(secret);
   expect(environment).not.toHaveProperty("VITEST");
 });
 
-test("a call that needs a page to be visited first says which, and can be made again", async () => {
+test("a call that needs a URL visit fails with the URL, and succeeds when it is repeated", async () => {
   const args = { url: "https://example.com/done", errorPath: true };
   const elicitations = [{ mode: "url", url: "https://modelcontextprotocol.io" }];
   await expect(peer.client.callTool("trigger-url-elicitation", args)).rejects.toMatchObject({
@@ -37,7 +37,7 @@ test("a call that needs a page to be visited first says which, and can be made a
   expect(textOf(await peer.client.callTool("trigger-url-elicitation", args))).toContain("completed");
 });
 
-test.skipIf(schemasMissing)("every message of ours is valid", async () => {
+test.skipIf(schemasMissing)("our messages are valid", async () => {
   await peer.client.close();
   everything.tap.expectValid("client", 5);
 });

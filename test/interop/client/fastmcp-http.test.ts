@@ -1,20 +1,17 @@
-import { because, type Gaps, noEvents, noLettingGo, noPages, noProgress, noSessions, oneShot } from "./gaps.ts";
-import { fixtureOverHttp, type Speaking } from "./http-columns.ts";
+import { because, type Gaps, noEarlyClose, noEvents, noPages, noProgress, noSessions, oneShot } from "./gaps.ts";
+import { type FixtureOptions, fixtureOverHttp } from "./http-columns.ts";
 import { runColumns } from "./run-columns.ts";
 
 const always = {
   ...noPages,
-  ...noLettingGo,
-  ...because("its completers are not told the other arguments", "completion: in context"),
-  ...because("it keeps the level, but sends everything all the same", "log: level"),
+  ...noEarlyClose,
+  ...because("its completers do not receive the other arguments", "completion: in context"),
+  ...because("it stores the log level but does not filter by it", "log: level"),
 };
-const noCallsInJson = because(
-  "a reply in JSON has no events to go on behind",
-  "resumption: of a call that was cut off",
-);
-const noLog = because("it logs on the stream of the session, and there is none", "log");
+const noCallsInJson = because("a JSON response has no events to resume from", "resumption: of an interrupted call");
+const noLog = because("it logs on the session's stream, and there is none", "log");
 
-const fastmcp = (title: string, habit: string, lacks: Gaps = {}, more: Partial<Speaking> = {}) =>
+const fastmcp = (title: string, habit: string, lacks: Gaps = {}, more: Partial<FixtureOptions> = {}) =>
   fixtureOverHttp({ title: `fastmcp ${title}`, fixture: "fastmcp", habit, lacks: { ...always, ...lacks }, ...more });
 
 runColumns("fastmcp servers over HTTP", [

@@ -1,7 +1,7 @@
-/** Why a feature is missing, by the names of the features it takes away. */
+/** Reasons why features are missing, by feature name. */
 export type Gaps = { readonly [feature: string]: string };
 
-/** One reason for several features. */
+/** Returns the same reason for several features. */
 export function because(reason: string, ...features: string[]): Gaps {
   return Object.fromEntries(features.map((feature) => [feature, reason]));
 }
@@ -9,11 +9,11 @@ export function because(reason: string, ...features: string[]): Gaps {
 const questions = [
   "elicitation: form",
   "elicitation: declined",
-  "elicitation: a page to visit",
+  "elicitation: URL",
   "questions: answered for one call",
-  "questions: answered wrongly",
-  "questions: not answered",
-  "questions: taken back with their call",
+  "questions: invalid answer",
+  "questions: answered with an error",
+  "questions: withdrawn with their call",
 ];
 const questionsOfSession = [
   "sampling",
@@ -24,61 +24,61 @@ const questionsOfSession = [
 ];
 const watches = [
   "resources: watch",
-  "resources: no change is told twice",
-  "resources: two watches of one address",
-  "resources: a watch that ended hears nothing",
+  "resources: no duplicate changes",
+  "resources: two watches of one URI",
+  "resources: no changes after a watch ended",
   "list changes",
 ];
-const runningCalls = ["time-outs", "closing with a call under way", "cancellation"];
+const runningCalls = ["timeouts", "closing during a call", "cancellation"];
 const progress = ["progress", "progress: of two calls at once"];
-const sessions = ["session: ends with the client", "session: forgotten by the server"];
+const sessions = ["session: ends with the client", "session: lost by the server"];
 const resumed = [
-  "resumption: of a call that was cut off",
+  "resumption: of an interrupted call",
   "resumption: of the session's stream",
-  "resumption: of a call that the server let go",
+  "resumption: of a call whose stream the server closed",
 ];
 
-export const noPages: Gaps = because("its lists are always one page", "pages");
+export const noPages: Gaps = because("its lists always have one page", "pages");
 
-/** What a reply in JSON leaves no room for. */
+/** Features that a JSON response cannot carry. */
 export const noProgress: Gaps = because(
-  "a reply in JSON has no room for what comes before it; these calls are followed by their progress",
+  "a JSON response cannot carry progress, by which these tests follow the calls",
   ...progress,
   ...runningCalls,
 );
 
 export const noQuestionsInJson: Gaps = because(
-  "a reply in JSON has no room for a question; only what is asked on the stream of the session arrives",
+  "a JSON response cannot carry a question; only questions on the session's stream arrive",
   ...questions,
 );
 
-export const noLogInJson: Gaps = because("a reply in JSON has no room for what is logged", "log", "log: level");
+export const noLogInJson: Gaps = because("a JSON response cannot carry log messages", "log", "log: level");
 
-/** What is missing where even more than that goes with the reply. */
+/** Features that are missing if a server sends everything with the JSON response. */
 export const onlyReplies: Gaps = {
-  ...because("a reply in JSON has no room for a question", ...questions, ...questionsOfSession),
+  ...because("a JSON response cannot carry a question", ...questions, ...questionsOfSession),
   ...noLogInJson,
 };
 
-/** What a server cannot do that serves every request by itself. */
+/** Features that a server lacks if it serves each request on its own. */
 export const oneShot: Gaps = {
   ...because(
-    "who keeps no session has nobody to ask",
+    "without a session it cannot ask questions",
     ...questions,
     ...questionsOfSession,
     "questions: to a client without answers",
   ),
-  ...because("who keeps no session has no stream to tell of changes on", ...watches),
-  ...because("who keeps no session does not remember a level", "log: level"),
-  ...because("who keeps no session cannot be told which call to end", ...runningCalls),
+  ...because("without a session it has no stream for change notifications", ...watches),
+  ...because("without a session it does not keep the log level", "log: level"),
+  ...because("without a session it cannot find the call to cancel", ...runningCalls),
 };
 
 export const noSessions: Gaps = because("there are no sessions", ...sessions);
 
-export const noEvents: Gaps = because("its server keeps no events to go on behind", ...resumed);
+export const noEvents: Gaps = because("its server stores no events to resume from", ...resumed);
 
-/** Servers hold on to their streams until the answer is there. */
-export const noLettingGo: Gaps = because(
-  "its tools cannot let go of a connection before the answer",
-  "resumption: of a call that the server let go",
+/** Servers that keep their streams open until the result. */
+export const noEarlyClose: Gaps = because(
+  "its tools cannot close a stream before the result",
+  "resumption: of a call whose stream the server closed",
 );

@@ -10,25 +10,31 @@ import { type ListeningServer, type ServerCommand, startServer } from "./start-s
 export const newestHandshake = "2025-11-25";
 export const stateless = "2026-07-28";
 
-/** How a fixture of another implementation is spoken to over HTTP. */
-export interface Speaking {
+/** Options of a column for a fixture of another implementation over HTTP. */
+export interface FixtureOptions {
   readonly title: string;
-  /** The name of the fixture's file. */
+  /** File name of the fixture, without extension. */
   readonly fixture: string;
   readonly habit: string;
   readonly version?: string;
-  /** What the client is told to speak; it finds out unless said otherwise. */
+  /** The era or version that the client is fixed to. Default: it negotiates. */
   readonly era?: string;
-  /** The path of the endpoint, where it is not the one that the server names. */
+  /** Path of the endpoint. Default: the one that the server prints. */
   readonly path?: string;
   readonly lacks: ServerColumn["lacks"];
   readonly partly?: NonNullable<ServerColumn["partly"]>;
-  readonly odd?: NonNullable<ServerColumn["odd"]>;
+  readonly knownErrors?: NonNullable<ServerColumn["knownErrors"]>;
 }
 
 const peers: { readonly [fixture: string]: string } = { "sdk-v1": "SDK v1", "sdk-v2": "SDK v2" };
 
-export function fixtureOverHttp({ fixture, habit, version = newestHandshake, era, ...more }: Speaking): ServerColumn {
+export function fixtureOverHttp({
+  fixture,
+  habit,
+  version = newestHandshake,
+  era,
+  ...more
+}: FixtureOptions): ServerColumn {
   const script = quickServer(fileURLToPath(new URL(`../../peers/servers/${fixture}.mjs`, import.meta.url)));
   const command = { args: [script], env: { FIXTURE_HTTP: habit } };
   const tap = createTap(version);
@@ -46,7 +52,7 @@ export function fixtureOverHttp({ fixture, habit, version = newestHandshake, era
   };
 }
 
-/** The reference server with one of everything, in one of its transports. */
+/** Creates a column for the reference server "everything" on one of its transports. */
 export function everythingOverHttp(
   transport: "streamableHttp" | "sse",
   server: string,

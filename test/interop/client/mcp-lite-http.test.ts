@@ -2,26 +2,26 @@ import { RpcError } from "portolan";
 import { expect } from "vitest";
 import { type Check, outcomeOf, textOf } from "./feature.ts";
 import { because, type Gaps, noEvents, noPages, noSessions, oneShot } from "./gaps.ts";
-import { fixtureOverHttp, type Speaking } from "./http-columns.ts";
+import { type FixtureOptions, fixtureOverHttp } from "./http-columns.ts";
 import { runColumns } from "./run-columns.ts";
 
 const always = {
   ...noPages,
   ...noEvents,
   ...because("it has no completion", "completion: of a prompt", "completion: of a template", "completion: in context"),
-  ...because("it has no log", "log", "log: level"),
+  ...because("it has no logging", "log", "log: level"),
   ...because("it cannot ask for roots", "roots", "roots: changed"),
-  ...because("its handlers are not told that a call was given up", "cancellation", "time-outs"),
-  ...because("it takes no question back", "questions: taken back with their call"),
+  ...because("it does not tell its handlers that a call was cancelled", "cancellation", "timeouts"),
+  ...because("it does not withdraw questions", "questions: withdrawn with their call"),
   ...because(
-    "its resources cannot be watched",
+    "it has no resource subscriptions",
     "resources: watch",
-    "resources: no change is told twice",
-    "resources: two watches of one address",
-    "resources: a watch that ended hears nothing",
+    "resources: no duplicate changes",
+    "resources: two watches of one URI",
+    "resources: no changes after a watch ended",
   ),
 };
-const anySession = because("it takes every session for one of its own", "session: forgotten by the server");
+const anySession = because("it accepts every session id", "session: lost by the server");
 
 const older = { version: "2025-03-26" };
 
@@ -33,12 +33,12 @@ const partly: { readonly [feature: string]: Check } = {
   async "elicitation: form"(peer) {
     const before = peer.asked.length;
     expect(textOf(await peer.client.callTool("ask"))).toBe("Hello Ada, size m");
-    // The title of the name is lost on its side.
+    // It drops the title of the name field.
     const properties = { name: { type: "string" }, size: { enum: ["s", "m", "l"] } };
     const params = { message: "Who are you?", requestedSchema: { properties } };
     expect(peer.asked.slice(before)).toMatchObject([{ kind: "elicit", params }]);
   },
-  // Its errors say what they are, and name nothing.
+  // Its errors do not name the argument.
   async "tools: errors for the model"({ client }) {
     expect(await client.callTool("fail")).toMatchObject({ isError: true, content: [{ text: "Out of ink" }] });
     expect(await outcomeOf(client.callTool("echo", { text: 7 }))).toMatchObject({ hasFailed: true });
@@ -55,7 +55,7 @@ const partly: { readonly [feature: string]: Check } = {
   },
 };
 
-const mcpLite = (title: string, habit: string, lacks: Gaps, more: Partial<Speaking> = {}) =>
+const mcpLite = (title: string, habit: string, lacks: Gaps, more: Partial<FixtureOptions> = {}) =>
   fixtureOverHttp({
     title: `mcp-lite ${title}`,
     fixture: "mcp-lite",

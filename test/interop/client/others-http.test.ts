@@ -16,8 +16,8 @@ runColumns("Other servers over HTTP", [
     era: "stateful",
     lacks: {
       ...noEvents,
-      ...because("it takes every session for one of its own", ...Object.keys(noSessions)),
-      ...because("it asks with the answer to a message, and notifications have none", "roots: changed"),
+      ...because("it accepts every session id", ...Object.keys(noSessions)),
+      ...because("it sends questions only with a response, and notifications have none", "roots: changed"),
     },
   }),
   fixtureOverHttp({
@@ -27,10 +27,10 @@ runColumns("Other servers over HTTP", [
     lacks: {
       ...noSessions,
       ...noEvents,
-      ...because("it asks for roots on stateful connections only", "roots", "roots: changed"),
+      ...because("it asks for roots only on stateful connections", "roots", "roots: changed"),
       ...because(
-        "it sets a lifetime for all resources at once, also for those that change",
-        "resources: kept as long as allowed",
+        "it sets one cache lifetime for all resources, including those that change",
+        "resources: cached for their lifetime",
       ),
     },
   }),

@@ -2,34 +2,34 @@ import { type Answers, type Client, type CommandTarget, type ConnectOptions, con
 import type { HttpLink } from "portolan/client/http";
 import type { Data } from "../../peers/clients/peer.d.mts";
 
-/** How the user, the model and the host behind the client answer; may be changed between calls. */
+/** The answers of the user, the model and the host behind the client; a test may change them between calls. */
 export type Host = Required<Answers>;
 
-/** Our client, connected to another implementation's server, and what it heard. */
+/** Our client, connected to another implementation's server, with a record of what it received. */
 export interface Peer {
   readonly client: Client;
   readonly host: Host;
-  /** What the server asked, in order. */
+  /** Questions of the server, in order. */
   readonly asked: readonly { kind: keyof Answers; params: Data; context: Data }[];
   readonly logs: readonly Data[];
   readonly heard: readonly { method: string; params: Data }[];
-  /** What the client found wrong without failing a call. */
+  /** Errors that the client reported without failing a call. */
   readonly errors: string[];
   readonly stderr: readonly string[];
-  /** The session with the server, where it has them. */
+  /** The session id, if the server has sessions. */
   readonly sessionId: () => string | undefined;
-  /** Resolves as soon as something that was recorded makes it true. */
+  /** Resolves as soon as a recorded event makes the condition true. */
   until(isSo: () => boolean): Promise<void>;
 }
 
-/** Neither is there, so that no server comes to anything in them. */
+/** Roots that do not exist, so that no server finds files in them. */
 export const folders = [
   { uri: "file:///nowhere/ada", name: "ada" },
   { uri: "file:///nowhere/alan", name: "alan" },
 ];
 
-/** A user who accepts everything, a model of few words, and a host with two folders. */
-export function agreeable(): Host {
+/** Returns answers that accept everything, echo every prompt and list two roots. */
+export function defaultAnswers(): Host {
   return {
     elicit: () => ({ action: "accept", content: { name: "Ada" } }),
     openUrl: () => ({ action: "accept" }),
@@ -43,7 +43,7 @@ export function agreeable(): Host {
 
 export async function openPeer(target: CommandTarget | HttpLink, options: ConnectOptions = {}): Promise<Peer> {
   const { record, until } = createRecorder();
-  const host = agreeable();
+  const host = defaultAnswers();
   const asked: { kind: keyof Answers; params: Data; context: Data }[] = [];
   const logs: Data[] = [];
   const heard: { method: string; params: Data }[] = [];

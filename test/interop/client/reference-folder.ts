@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 
-/** Where the reference servers work. */
+/** The folder that the reference servers work in. */
 export const folder: string = join(tmpdir(), `portolan-servers-${process.pid}`);
 export const shared: string = join(folder, "shared");
 export const other: string = join(folder, "other");
 
-/** Lets the tests of a file have it. */
+/** Creates the folder for the tests of a file, and removes it afterwards. */
 export function useFolder(): void {
   beforeAll(() => {
     for (const each of [shared, other]) mkdirSync(each, { recursive: true });

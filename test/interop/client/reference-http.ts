@@ -9,30 +9,30 @@ type Checks = NonNullable<ServerColumn["own"]>;
 
 const tool = "trigger-long-running-operation";
 
-/** What the reference server shows on every HTTP transport. */
+/** Checks of the reference server for every HTTP transport. */
 export const everythingChecks: Checks = { ...everything.checks, ...shared("http: through fetch") };
 
-/** What it shows with sessions. */
+/** Checks of the reference server with sessions. */
 export const everythingSessionChecks: Checks = {
   ...everythingChecks,
-  ...shared("session: ends with the client", "session: forgotten by the server"),
-  async "resumption: of a call that was cut off"(_, { address, openAt }) {
+  ...shared("session: ends with the client", "session: lost by the server"),
+  async "resumption: of an interrupted call"(_, { address, openAt }) {
     const url = await address!();
     const relay = await startRelay(url);
     const { client } = await openAt!(relay.url);
     const second = await openAt!(url);
     const seen: number[] = [];
-    let goOn = () => {};
+    let reconnect = () => {};
     const onProgress = ({ progress }: Progress) => {
       seen.push(progress);
       if (progress > 1) return;
-      // Its server sends what it has kept when somebody comes back, and nothing later: so one comes back late.
-      goOn = relay.hold();
+      // Its server sends stored events when a client reconnects and none later, so the client must reconnect late.
+      reconnect = relay.hold();
       relay.cut();
     };
     const call = client.callTool(tool, { duration: 0.2, steps: 4 }, { onProgress });
     await second.client.callTool(tool, { duration: 0.4, steps: 1 });
-    goOn();
+    reconnect();
     expect(await call).toMatchObject({ content: [{ text: expect.stringContaining("completed") }] });
     expect(seen).toEqual([1, 2, 3, 4]);
     await Promise.all([client.close(), second.client.close()]);

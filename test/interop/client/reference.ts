@@ -7,7 +7,7 @@ import { outcomeOf, type ServerColumn, textOf } from "./feature.ts";
 import type { Peer } from "./peer.ts";
 import { folder, other, shared } from "./reference-folder.ts";
 
-/** A server of the protocol's own collection, and how it shows the features it has. */
+/** An official reference server with the checks of its features. */
 interface Reference {
   readonly server: string;
   readonly args?: readonly string[];
@@ -27,7 +27,7 @@ const common: Reference["checks"] = {
     expect(refused).toEqual({ hasFailed: true, text: expect.stringContaining("nonesuch") });
   },
   async "closing ends the server"(_, { open }) {
-    // These do not leave when their input ends while they wait for an answer of ours: they have to be told.
+    // These servers do not exit at the end of their input while they wait for our answer, so they get a signal.
     const { client } = await open({}, { graceMs: 100 });
     await client.close();
     expect(await client.closed).toBeUndefined();
@@ -35,14 +35,14 @@ const common: Reference["checks"] = {
   },
 };
 
-/** Has one of nearly everything, but no pages, no large echo, no list that changes, and no tool that can be stopped. */
+/** Has nearly every feature, but no pages, no large echo, no list that changes, and no tool that can be cancelled. */
 export const everything: Reference = {
   server: "mcp-servers/everything",
   checks: {
     ...common,
     async "tools: list"({ client }) {
       const names = (await client.listTools()).map(({ name }) => name);
-      // The last three are there only for a client that says it can answer.
+      // The last three are listed only for a client with the capabilities.
       const some = ["echo", "get-sum", "get-roots-list", "trigger-sampling-request", "trigger-url-elicitation"];
       expect(names).toEqual(expect.arrayContaining(some));
     },
@@ -96,10 +96,10 @@ export const everything: Reference = {
     },
     async "elicitation: form"({ client, asked }) {
       const result = await client.callTool("trigger-elicitation-request");
-      // Everything but the name is left to the defaults of the form.
+      // All fields except the name have the defaults of the form.
       expect((result.content as Data)[1].text).toContain("Name: Ada");
       expect((result.content as Data)[2].text).toContain('"integer": 42');
-      // It asks for the roots as well, in its own time.
+      // The server also asks for the roots at some time.
       const form = asked.findLast(({ kind }) => kind === "elicit");
       expect(form).toMatchObject({ params: { requestedSchema: { required: ["name"] } } });
     },
@@ -108,7 +108,7 @@ export const everything: Reference = {
       const result = await client.callTool("trigger-elicitation-request", {}, { answers });
       expect(textOf(result)).toContain("declined");
     },
-    async "elicitation: a page to visit"({ client, asked }) {
+    async "elicitation: URL"({ client, asked }) {
       const url = "https://example.com/consent";
       expect(textOf(await client.callTool("trigger-url-elicitation", { url }))).toContain("completed");
       expect(asked.findLast(({ kind }) => kind === "openUrl")).toMatchObject({ params: { url } });
@@ -121,7 +121,7 @@ export const everything: Reference = {
       expect(textOf(await client.callTool("get-roots-list"))).toContain("file:///nowhere/ada");
     },
     async "roots: changed"(peer) {
-      // The server listens for the change only since it has asked for the roots.
+      // The server handles the change only after it has asked for the roots.
       await peer.client.callTool("get-roots-list");
       const before = peer.asked.length;
       peer.client.rootsChanged();
@@ -134,7 +134,7 @@ export const everything: Reference = {
       expect(seen).toEqual([1, 2, 3, 4, 5].map((progress) => ({ progress, total: 5 })));
     },
     async cancellation({ client }) {
-      // The tool runs on whatever happens, and its answer comes late.
+      // The tool cannot be cancelled, so its response arrives late.
       const controller = new AbortController();
       const options = { signal: controller.signal, onProgress: () => controller.abort(new Error("enough")) };
       const call = client.callTool("trigger-long-running-operation", { duration: 0.2, steps: 20 }, options);
@@ -176,7 +176,7 @@ export const everything: Reference = {
   },
 };
 
-/** Has tools only, and asks for roots. */
+/** Has only tools, and asks for roots. */
 export const filesystem: Reference = {
   server: "secure-filesystem-server",
   args: [shared],
@@ -216,7 +216,7 @@ export const filesystem: Reference = {
       expect(textOf(await client.callTool("read_text_file", { path }))).toBe(content);
     },
     async roots(peer) {
-      // Neither folder of the host exists, so the server stays with what it was started with.
+      // Neither root exists, so the server keeps the folders of its command line.
       await peer.until(() => peer.stderr.some((line) => line.includes("No valid root directories")));
       expect(peer.asked).toMatchObject([{ kind: "roots" }]);
       expect(await allowedBy(peer)).toContain(shared);
@@ -235,7 +235,7 @@ export const filesystem: Reference = {
 const graph = "memory://knowledge-graph";
 const ada = { name: "Ada", entityType: "person", observations: ["wrote the first program"] };
 
-/** Has tools and one resource, and asks nothing. */
+/** Has tools and one resource, and asks no questions. */
 export const memory: Reference = {
   server: "memory-server",
   env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
@@ -249,7 +249,7 @@ export const memory: Reference = {
       await client.listTools();
       const { structuredContent } = await client.callTool("create_entities", { entities: [ada] });
       expect(structuredContent).toEqual({ entities: [ada] });
-      // What it was told outlives the process.
+      // The graph is kept after the process exits.
       const second = await open();
       const found = await second.client.callTool("search_nodes", { query: "program" });
       expect(found.structuredContent).toMatchObject({ entities: [ada] });

@@ -1,10 +1,10 @@
 import { because, type Gaps, noEvents, noPages, noProgress, noQuestionsInJson, noSessions, oneShot } from "./gaps.ts";
-import { fixtureOverHttp, type Speaking } from "./http-columns.ts";
+import { type FixtureOptions, fixtureOverHttp } from "./http-columns.ts";
 import { runColumns } from "./run-columns.ts";
 
-const noLog = because("it logs on the stream of the session, and there is none", "log");
+const noLog = because("it logs on the session's stream, and there is none", "log");
 
-const sdkV1 = (habit: string, lacks: Gaps, more: Partial<Speaking> = {}) =>
+const sdkV1 = (habit: string, lacks: Gaps, more: Partial<FixtureOptions> = {}) =>
   fixtureOverHttp({ title: `SDK v1 ${habit}`, fixture: "sdk-v1", habit, lacks: { ...noPages, ...lacks }, ...more });
 
 runColumns("SDK v1 servers over HTTP", [

@@ -9,14 +9,14 @@ import {
   oneShot,
   onlyReplies,
 } from "./gaps.ts";
-import { fixtureOverHttp, type Speaking, stateless } from "./http-columns.ts";
+import { type FixtureOptions, fixtureOverHttp, stateless } from "./http-columns.ts";
 import { runColumns } from "./run-columns.ts";
 
-const noRootsChange = because("a stateless server asks each time it wants to know", "roots: changed");
+const noRootsChange = because("a stateless server asks again each time", "roots: changed");
 const withSessions = noPages;
 const withoutSessions = { ...noPages, ...noRootsChange, ...noSessions, ...noEvents };
 
-const sdkV2 = (habit: string, lacks: Gaps, more: Partial<Speaking> = {}) =>
+const sdkV2 = (habit: string, lacks: Gaps, more: Partial<FixtureOptions> = {}) =>
   fixtureOverHttp({ title: `SDK v2 ${habit}`, fixture: "sdk-v2", habit, lacks, ...more });
 
 runColumns("SDK v2 servers over HTTP", [

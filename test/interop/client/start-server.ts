@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 
-/** A server process that listens, and where. */
+/** A server process that listens at a URL. */
 export interface ListeningServer {
   readonly url: string;
   stop(): Promise<void>;
@@ -12,11 +12,11 @@ export interface ListeningServer {
 export interface ServerCommand {
   readonly args: readonly string[];
   readonly env?: { readonly [name: string]: string };
-  /** Where it listens, by a line that it prints on standard output or error; the line itself unless said otherwise. */
+  /** Finds the URL in a line that the server prints. Default: a line that is a URL. */
   toUrl?(line: string, port: number): string | undefined;
 }
 
-/** Starts a node program and resolves when it has said that it listens. */
+/** Starts a Node program and resolves when it has printed its URL. */
 export async function startServer({ args, env = {}, toUrl = toPrinted }: ServerCommand): Promise<ListeningServer> {
   const port = await findPort();
   const child = spawn(process.execPath, args, {
@@ -24,16 +24,16 @@ export async function startServer({ args, env = {}, toUrl = toPrinted }: ServerC
     stdio: ["ignore", "pipe", "pipe"],
   });
   const stop = () => end(child);
-  const said: string[] = [];
+  const lines: string[] = [];
   const url = new Promise<string>((resolve, reject) => {
-    const hear = (line: string) => {
-      said.push(line);
+    const onLine = (line: string) => {
+      lines.push(line);
       const found = toUrl(line, port);
       if (found !== undefined) resolve(found);
     };
-    createInterface(child.stdout).on("line", hear);
-    createInterface(child.stderr).on("line", hear);
-    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}:\n${said.join("\n")}`)));
+    createInterface(child.stdout).on("line", onLine);
+    createInterface(child.stderr).on("line", onLine);
+    child.once("exit", (code) => reject(new Error(`the server exited with code ${code}:\n${lines.join("\n")}`)));
   });
   return { url: await url, stop };
 }
@@ -42,7 +42,7 @@ function toPrinted(line: string): string | undefined {
   return line.startsWith("http://") ? line : undefined;
 }
 
-/** A port that nobody uses, for servers that have to be told one. */
+/** Finds a free port, for servers that need a fixed one. */
 async function findPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -56,7 +56,7 @@ async function findPort(): Promise<number> {
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, "exit");
+  const exited = once(child, "exit");
   child.kill("SIGKILL");
-  await gone;
+  await exited;
 }

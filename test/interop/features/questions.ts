@@ -1,23 +1,23 @@
 import { expect } from "vitest";
 import type { Data, PeerClient } from "../../peers/clients/peer.d.mts";
-import { agreeable, type Feature, journalOf, textOf } from "../feature.ts";
+import { defaultAnswers, type Feature, journalOf, textOf } from "../feature.ts";
 
 const forms = "2025-06-18";
 const urls = "2025-11-25";
 
-/** Without the capability the call is refused, and the connection lives on. */
+/** Expects that a call without the capability is refused, and that the connection stays usable. */
 const refuses = (tool: string, args?: object) => async (peer: PeerClient) => {
   await expect(peer.callTool(tool, args)).rejects.toMatchObject({ code: -32602 });
   expect(textOf(await peer.callTool("text", { text: "still there" }))).toBe("still there");
 };
 
-/** Answers differently for the length of one check. */
-async function answering(peer: PeerClient, answers: object, check: () => Promise<void>): Promise<void> {
+/** Replaces some answers during one check. */
+async function withAnswers(peer: PeerClient, answers: object, check: () => Promise<void>): Promise<void> {
   Object.assign(peer.answers, answers);
   try {
     await check();
   } finally {
-    Object.assign(peer.answers, agreeable());
+    Object.assign(peer.answers, defaultAnswers());
   }
 }
 
@@ -47,7 +47,7 @@ export const questionFeatures: Feature[] = [
     since: forms,
     async check(peer) {
       for (const action of ["decline", "cancel"]) {
-        await answering(peer, { elicit: () => ({ action }) }, async () => {
+        await withAnswers(peer, { elicit: () => ({ action }) }, async () => {
           expect(textOf(await peer.callTool("ask-form"))).toBe(`no name: ${action}`);
           expect(textOf(await peer.callTool("ask-confirm"))).toBe("refused");
         });
@@ -57,7 +57,7 @@ export const questionFeatures: Feature[] = [
     without: refuses("ask-confirm"),
   },
   {
-    name: "elicitation: a page to visit",
+    name: "elicitation: URL",
     since: urls,
     async check(peer, { version }) {
       peer.asked.length = 0;
@@ -65,7 +65,10 @@ export const questionFeatures: Feature[] = [
       const { params } = peer.asked[0]!;
       expect(params).toMatchObject({ mode: "url", url: "https://example.com/consent?for=drive" });
       if (version > urls) return;
-      await peer.hears("notifications/elicitation/complete", (told) => told.elicitationId === params.elicitationId);
+      await peer.hears(
+        "notifications/elicitation/complete",
+        ({ elicitationId }) => elicitationId === params.elicitationId,
+      );
     },
     without: refuses("ask-url", { label: "drive" }),
   },
@@ -86,12 +89,16 @@ export const questionFeatures: Feature[] = [
       const use = { type: "tool_use", id: "u1", name: "add", input: { a: 2, b: 3 } };
       const sample = ({ messages, tools }: Data) => {
         expect(tools).toMatchObject([{ name: "add" }]);
-        const said = { role: "assistant", model: "tiny-1" };
-        if (messages.length === 1) return { ...said, content: [use], stopReason: "toolUse" };
+        const message = { role: "assistant", model: "tiny-1" };
+        if (messages.length === 1) return { ...message, content: [use], stopReason: "toolUse" };
         const [result] = [messages[2].content].flat();
-        return { ...said, content: { type: "text", text: `It is ${result.content[0].text}` }, stopReason: "endTurn" };
+        return {
+          ...message,
+          content: { type: "text", text: `It is ${result.content[0].text}` },
+          stopReason: "endTurn",
+        };
       };
-      await answering(peer, { sample }, async () => {
+      await withAnswers(peer, { sample }, async () => {
         expect(textOf(await peer.callTool("sample-with-tools"))).toBe("It is 5");
       });
     },
@@ -160,7 +167,7 @@ export const questionFeatures: Feature[] = [
       const elicit = () => {
         throw new Error("the dialog is broken");
       };
-      await answering(peer, { elicit }, async () => {
+      await withAnswers(peer, { elicit }, async () => {
         const outcome = await peer.callTool("ask-form").catch((error: unknown) => ({ error }));
         expect("error" in outcome || outcome.isError).toBe(true);
       });
@@ -168,19 +175,19 @@ export const questionFeatures: Feature[] = [
     },
   },
   {
-    name: "questions: taken back with their call",
+    name: "questions: withdrawn with their call",
     since: forms,
     async check(peer) {
       const controller = new AbortController();
-      let takenBack: Promise<unknown> = Promise.resolve();
+      let withdrawn: Promise<unknown> = Promise.resolve();
       const elicit = (_: Data, signal: AbortSignal) => {
-        takenBack = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        withdrawn = new Promise((resolve) => signal.addEventListener("abort", resolve));
         controller.abort(new Error("enough"));
-        return takenBack.then(() => ({ action: "cancel" }));
+        return withdrawn.then(() => ({ action: "cancel" }));
       };
-      await answering(peer, { elicit }, async () => {
+      await withAnswers(peer, { elicit }, async () => {
         await expect(peer.callTool("ask-form", {}, { signal: controller.signal })).rejects.toThrow("enough");
-        await takenBack;
+        await withdrawn;
       });
       expect(textOf(await peer.callTool("ask-form"))).toBe("Hello Ada, size m");
     },

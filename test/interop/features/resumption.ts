@@ -6,10 +6,10 @@ import { type Relay, startRelay } from "../relay.ts";
 const ticks = "counter://ticks";
 const until = "2025-11-25";
 
-/** Streams that are cut and gone on with, which takes sessions. */
+/** Streams that are interrupted and resumed; this needs sessions. */
 export const resumptionFeatures: Feature[] = [
   {
-    name: "resumption: of a call that was cut off",
+    name: "resumption: of an interrupted call",
     over: "http",
     until,
     async check(_, column) {
@@ -26,7 +26,7 @@ export const resumptionFeatures: Feature[] = [
       const call = peer.callTool("progress", { steps: 1 }, { onProgress });
       await started;
       relay.cut();
-      await reaching(() => peer.callTool("release"));
+      await retry(() => peer.callTool("release"));
       expect(textOf(await call)).toBe("done");
       expect(seen).toEqual([1]);
       await peer.close();
@@ -43,7 +43,7 @@ export const resumptionFeatures: Feature[] = [
       await peer.callTool("tick");
       await peer.hears("notifications/resources/updated");
       relay.cut();
-      await reaching(() => peer.callTool("tick"));
+      await retry(() => peer.callTool("tick"));
       await peer.hears("notifications/resources/updated", () => heard() > 1);
       await peer.close();
     },
@@ -60,8 +60,8 @@ async function openThroughRelay({ open }: Column): Promise<{ peer: PeerClient; r
   return { peer, relay: relay! };
 }
 
-/** Asks again as long as a connection from before the cut is tried. */
-async function reaching(call: () => Promise<unknown>): Promise<void> {
+/** Retries while the client still uses a connection from before the cut. */
+async function retry(call: () => Promise<unknown>): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) {
     try {
       await call();

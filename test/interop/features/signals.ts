@@ -78,17 +78,17 @@ export const signalFeatures: Feature[] = [
     },
   },
   {
-    name: "nothing but messages",
+    name: "only messages on the wire",
     async check(peer) {
       await peer.callTool("noise");
       expect(textOf(await peer.callTool("text", { text: "after the noise" }))).toBe("after the noise");
-      // The official clients go on with the stream of a call that they gave up, and in the end ask for a second one.
+      // The official clients resume the stream of an aborted call, and finally request a second session stream.
       const aboutStreams = /SSE stream|reconnection/;
       expect(peer.errors.filter((error) => !aboutStreams.test(error))).toEqual([]);
     },
   },
   {
-    name: "close ends the server",
+    name: "closing ends the server",
     over: "stdio",
     async check(_, { open }) {
       const brief = await open();

@@ -19,10 +19,10 @@ export const toolFeatures: Feature[] = [
     },
   },
   {
-    name: "the server knows its client",
+    name: "client info",
     async check(peer, { version }) {
-      const told = JSON.parse(textOf(await peer.callTool("whoami")));
-      expect(told).toEqual({
+      const client = JSON.parse(textOf(await peer.callTool("whoami")));
+      expect(client).toEqual({
         name: peer.name,
         protocolVersion: version,
         capabilities: ["elicitation", "roots", "sampling"],
@@ -133,7 +133,7 @@ export const toolFeatures: Feature[] = [
     },
   },
   {
-    name: "tools: a crash tells nothing",
+    name: "tools: crash without details",
     async check(peer) {
       const crashed = await peer.callTool("crash");
       expect(crashed.isError).toBe(true);

@@ -1,10 +1,10 @@
-// The MCP client of the AI SDK behind the interface of peer.d.mts, as far as it goes: it hears no notifications, so that
-// there is no progress, no log and nothing to follow.
+// The MCP client of the AI SDK behind the interface of peer.d.mts. It ignores notifications, so progress, logging and
+// subscriptions are missing.
 import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
 import { StdioMCPTransport } from "@ai-sdk/mcp/mcp-stdio";
 import { createRecorder, watchExit } from "./recorder.mjs";
 
-/** With the mode `auto` it finds the version out; else it offers the one that is given. */
+/** Connects: with the mode `auto` the client detects the version, else it offers the given one. */
 export async function connect({ name, mode, version, answers, declares = { elicitation: {} }, ...target }) {
   const recorder = createRecorder();
   const transport = createTransport(target, mode === "auto" ? undefined : version);
@@ -73,7 +73,7 @@ export async function connect({ name, mode, version, answers, declares = { elici
   };
 }
 
-/** This client offers its newest version with a handshake: another one is forced on the way out. */
+/** Creates a transport. This client always offers its newest version, so another one is set in outgoing messages. */
 function createTransport({ script, env = {}, url, httpSse }, version) {
   if (url !== undefined) {
     const send = (address, init) => fetch(address, init?.body ? { ...init, body: offer(init.body, version) } : init);
@@ -85,7 +85,7 @@ function createTransport({ script, env = {}, url, httpSse }, version) {
     env: { ...process.env, ...env },
     stderr: "ignore",
   });
-  // A busy machine starts the server later than it would wait for the answer to its first question.
+  // Without this, a server that starts slowly on a busy machine would miss the timeout of the first request.
   transport.waitsForProtocolVersionDiscovery = true;
   const send = transport.send.bind(transport);
   transport.send = (message) => send(JSON.parse(offer(JSON.stringify(message), version)));

@@ -1,6 +1,6 @@
 import type { Data } from "./peer.d.mts";
 
-/** What a client of the official SDK logs in with. */
+/** The parts of an official SDK that a client needs to sign in. */
 export interface Login {
   auth(provider: object, options: { serverUrl: string }): Promise<string>;
   Client: new (info: object) => Data;

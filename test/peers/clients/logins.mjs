@@ -1,4 +1,4 @@
-// What the official SDKs log in with, both majors under the same names.
+// The sign-in parts of the official SDKs, both major versions under the same names.
 
 import {
   auth as authV2,

@@ -1,5 +1,5 @@
-/** Plain data from another implementation; the tests look at it, nothing computes with it. */
-// biome-ignore lint/suspicious/noExplicitAny: what a peer hands over has no type that we may trust
+/** Plain data from another implementation; tests only compare it. */
+// biome-ignore lint/suspicious/noExplicitAny: data of a peer has no type that we may trust
 export type Data = any;
 
 export interface Progress {
@@ -13,54 +13,54 @@ export interface Question {
   params: Data;
 }
 
-/** How the user, the model and the host behind a client answer. */
+/** The answers of the user, the model and the host behind a client. */
 export interface Answers {
-  /** The signal aborts when the server takes its question back. */
+  /** The signal aborts when the server withdraws its question. */
   elicit(params: Data, signal: AbortSignal): Data;
   sample(params: Data): Data;
   roots(): Data;
 }
 
 export interface ConnectOptions {
-  /** The name the client gives itself. */
+  /** The client's name in its client info. */
   name: string;
-  /** How SDK v2 finds the version: `legacy` offers it, `pin` insists on it, `auto` finds out. */
+  /** The negotiation mode of SDK v2: `legacy` offers the version, `pin` requires it, `auto` probes. */
   mode?: "legacy" | "auto" | "pin";
   version: string;
-  /** The server, a script for node that serves over stdio. */
+  /** The server: a Node script that serves over stdio. */
   script?: string;
-  /** The server, where one listens already. */
+  /** The server: the URL of a running one. */
   url?: string;
-  /** Speaks the transport of 2024-11-05 to the url. */
+  /** Uses the HTTP+SSE transport of 2024-11-05 with the URL. */
   httpSse?: boolean;
   env?: { [name: string]: string };
   answers: Answers;
-  /** The capabilities of the client; all of them unless said otherwise. */
+  /** The capabilities of the client. Default: all. */
   declares?: Data;
 }
 
 export interface Following {
   stop(): Promise<void>;
-  /** Which side ended a subscription, where there are subscriptions. */
+  /** Resolves with the side that ended the subscription, on revisions that have subscriptions. */
   ended?: Promise<"local" | "graceful" | "remote">;
 }
 
-/** Another implementation's client, connected to a child process or a url, behind one face for all of them. */
+/** Another implementation's client, connected to a child process or a URL, behind one common interface. */
 export interface PeerClient {
   readonly name: string;
-  /** What was agreed. */
+  /** The negotiated version. */
   readonly version: string;
-  /** Of the server process; none for a url. */
+  /** Process id of the server; meaningless for a URL. */
   readonly pid: number;
-  /** How the server process ended; undefined for a url. */
+  /** Resolves when the server process exits; with undefined for a URL. */
   readonly exit: Promise<{ code: number | null; signal: string | null; wasKilled: boolean } | undefined>;
   /** May be changed between calls. */
   readonly answers: Answers;
-  /** What the client found wrong with the messages it received. */
+  /** Errors that the client reported about received messages. */
   readonly errors: readonly string[];
   readonly heard: readonly { method: string; params: Data }[];
   readonly asked: Question[];
-  /** Resolves with the params of the first such notification, heard before or after. */
+  /** Resolves with the params of the first matching notification, received before or after this call. */
   hears(method: string, matches?: (params: Data) => boolean): Promise<Data>;
   readonly server: { info: Data; capabilities: Data; instructions: string | undefined };
   callTool(
@@ -68,7 +68,7 @@ export interface PeerClient {
     args?: object,
     options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
   ): Promise<Data>;
-  /** Every page, and how many there were. */
+  /** Lists all pages; also returns the number of pages. */
   listTools(): Promise<{ all: Data[]; pages: number }>;
   listResources(): Promise<{ all: Data[]; pages: number }>;
   listTemplates(): Promise<{ all: Data[]; pages: number }>;
@@ -79,7 +79,7 @@ export interface PeerClient {
   complete(params: object): Promise<Data>;
   ping(): Promise<Data>;
   setLogLevel(level: string): Promise<void>;
-  /** Hears changes of a resource, by the means of the version that was agreed. */
+  /** Subscribes to changes of a resource, in the way of the negotiated version. */
   follow(uri: string): Promise<Following>;
   followLists(): Promise<Following>;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-// What a client heard and was asked, kept in order, with a way to wait for it.
+/** Records the notifications and questions that a client receives, and lets a test wait for a notification. */
 export function createRecorder() {
   const heard = [];
   const waiting = new Set();
@@ -25,7 +25,7 @@ export function createRecorder() {
   };
 }
 
-/** How a child process came to its end, if there is one; `wasKilled` when the client had to send it a signal. */
+/** Resolves when a child process exits, with undefined without one; `wasKilled` if the client sent it a signal. */
 export function watchExit(child) {
   if (!child) return Promise.resolve(undefined);
   return new Promise((resolve) => {

@@ -50,7 +50,7 @@ export async function connect({ name, version, answers, declares = capabilities,
     negotiated = agreed;
     setProtocolVersion?.(agreed);
   };
-  // This client always offers its newest version: an older one is forced on the way out.
+  // This client always offers its newest version, so an older one is set in outgoing messages.
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {
     if (message.method !== "initialize") return send(message, options);

@@ -1,11 +1,11 @@
-// The official SDK, version 2, behind the interface of peer.d.mts: one client, either era.
+// The official SDK, version 2, behind the interface of peer.d.mts: one client for both eras.
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { capabilities, createRecorder, notifications, watchExit } from "./recorder.mjs";
 
 const logLevelKey = "io.modelcontextprotocol/logLevel";
 
-/** `mode` is `legacy`, `auto` or `pin`; `version` is what is offered, or pinned. */
+/** Connects; `mode` is `legacy`, `auto` or `pin`, and `version` is the offered or pinned one. */
 export async function connect({ name, mode, version, answers, declares = capabilities, ...target }) {
   const negotiation = mode === "pin" ? { pin: version } : mode;
   const options = { capabilities: declares, versionNegotiation: { mode: negotiation } };
@@ -38,7 +38,7 @@ export async function connect({ name, mode, version, answers, declares = capabil
   const isModern = client.getProtocolEra() === "modern";
   let logLevel;
   const meta = () => (logLevel === undefined ? {} : { _meta: { [logLevelKey]: logLevel } });
-  // Without a cursor this client walks through all pages by itself.
+  // Without a cursor this client reads all pages by itself.
   const countPages = async (method, member, list) => {
     let pages = 0;
     const send = transport.send;

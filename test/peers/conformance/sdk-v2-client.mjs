@@ -1,5 +1,5 @@
 // Runs the one client scenario that the conformance suite names in its environment variables, on the official SDK,
-// version 2: the same steps as test/conformance/client.mjs, in the ways that it documents.
+// version 2: the same steps as test/conformance/client.mjs, with its documented API.
 import { Client, SdkErrorCode, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 import { createProvider } from "./sdk-v2-provider.mjs";
 
@@ -32,7 +32,7 @@ const scenarios = {
     await callTool(client, "test_mrtr_echo_state");
     await callTool(client, "test_mrtr_no_state");
     await callTool(client, "test_mrtr_unrelated");
-    // It may refuse a result that does not say its type: the suite looks at what it sends.
+    // It may reject a result without a type; the suite checks only the messages that it sends.
     await callTool(client, "test_mrtr_no_result_type").catch((error) => {
       if (error.code !== SdkErrorCode.InvalidResult) throw error;
     });
@@ -53,7 +53,7 @@ async function callEveryTool(client) {
   for (const { name } of (await client.listTools()).tools) await callTool(client, name);
 }
 
-/** Every scenario about authorization asks for this much, and that it is allowed. */
+/** The steps of every authorization scenario. */
 async function useTestTool(client, transport) {
   await withConsent(transport, () => client.listTools());
   await withConsent(transport, () => callTool(client, "test-tool"));
@@ -83,7 +83,7 @@ function createClient() {
 const provider = createProvider(JSON.parse(context));
 const toTransport = () => new StreamableHTTPClientTransport(url, { authProvider: provider });
 
-/** Connects; when the user has to allow it first, lets them, and connects anew as the SDK asks for. */
+/** Connects; if the user has to authorize first, does so and connects again, as the SDK requires. */
 async function connect() {
   const transport = toTransport();
   const client = createClient();
@@ -100,7 +100,7 @@ async function connect() {
   }
 }
 
-/** Does something; when the user has to allow more first, lets them, and does it once more. */
+/** Runs an action; if the user has to authorize more scopes first, does so and runs it again. */
 async function withConsent(transport, act) {
   try {
     return await act();

@@ -1,10 +1,10 @@
 // The user, the browser and the storage behind an OAuth client of the official SDK, version 2.
 
-/** The only document of a client that the suite knows. */
+/** The only client metadata document that the suite knows. */
 const clientMetadataUrl = "https://conformance-test.local/client-metadata.json";
 const redirectUrl = "http://localhost:3000/callback";
 
-/** A provider as the SDK describes it, whose user allows everything at once; `callback` is what came back. */
+/** Creates an OAuth provider for the SDK whose user allows everything at once; `callback` has the redirect's query. */
 export function createProvider({ client_id, client_secret }) {
   const clients = new Map();
   const tokens = new Map();
@@ -28,7 +28,7 @@ export function createProvider({ client_id, client_secret }) {
     saveTokens(saved, { issuer } = {}) {
       tokens.set(issuer, saved);
       latest = saved;
-      // Kept for the way to the browser and back only: the next time the server may name another issuer.
+      // Kept only during one authorization: next time the server may name another issuer.
       discovery = undefined;
     },
     saveCodeVerifier(saved) {

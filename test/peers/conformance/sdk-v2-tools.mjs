@@ -21,11 +21,11 @@ const field = (name, type = "string") => ({
 });
 const nameQuestion = () => elicit("What is your name?", field("name"));
 
-/** The tools; `mint` seals a state, `notify` tells subscribers without a session. */
+/** Adds the tools; `mint` seals a state, `notify` notifies subscribers without a session. */
 export function addTools(server, { mint, notify }) {
   const add = (name, run, inputSchema) =>
     server.registerTool(name, { description: name, ...(inputSchema && { inputSchema }) }, (...given) =>
-      // Without a schema there are no arguments, and the context comes first.
+      // Without a schema there are no arguments, so the context is the first parameter.
       inputSchema ? run(...given) : run({}, given[0]),
     );
   addContent(add);
@@ -105,7 +105,7 @@ function addQuestions(add) {
   ask("test_elicitation", ({ message }) => elicit(message, account), z.object({ message: z.string() }));
   ask("test_elicitation_sep1034_defaults", () => elicit("Please review the values", defaults));
   ask("test_elicitation_sep1330_enums", () => elicit("Please choose", choices));
-  // The SDK refuses the question to a client that has no model.
+  // The SDK refuses to ask a client without the sampling capability.
   ask("test_missing_capability", () => sample("Are you there?"));
   add("test_streaming_elicitation", () => toText("Nobody was asked"));
 }

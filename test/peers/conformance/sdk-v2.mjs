@@ -1,4 +1,4 @@
-// What the conformance suite wants to find in a server, on the official SDK, version 2: both eras at one address.
+// The server that the conformance suite expects, on the official SDK, version 2: both eras at one URL.
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   createMcpHandler,

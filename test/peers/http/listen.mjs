@@ -1,7 +1,7 @@
-// What the HTTP servers of other implementations have in common: where they listen, and how they tell.
+// Shared code of the HTTP servers of other implementations: listening, and printing the URL.
 import { createServer } from "node:http";
 
-/** Listens on loopback and says where on standard output. */
+/** Listens on loopback and prints the URL on standard output. */
 export function listen(handle) {
   const server = createServer((request, response) => {
     handle(request, response).catch((error) => {
@@ -38,7 +38,7 @@ export async function serveWeb(handle, request, response) {
   response.end();
 }
 
-/** Remembers the events of streams, in order. */
+/** Stores the events of streams, in order. */
 export function createEventStore() {
   const events = [];
   return {

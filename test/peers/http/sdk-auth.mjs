@@ -1,4 +1,4 @@
-// An authorization server on the official SDK, version 1: its own demonstration, which this makes complete.
+// An authorization server on the official SDK, version 1: its demonstration provider, completed.
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { DemoInMemoryAuthProvider } from "@modelcontextprotocol/sdk/examples/server/demoInMemoryOAuthProvider.js";
@@ -6,7 +6,7 @@ import { InvalidGrantError, InvalidTokenError } from "@modelcontextprotocol/sdk/
 import { mcpAuthRouter } from "@modelcontextprotocol/sdk/server/auth/router.js";
 import express from "express";
 
-/** The demonstration with tokens that can be renewed and revoked, and that die when a test says so. */
+/** The demonstration provider with tokens that can be refreshed, revoked, and expired by a test. */
 export class Provider extends DemoInMemoryAuthProvider {
   #refreshTokens = new Map();
 
@@ -45,7 +45,7 @@ export class Provider extends DemoInMemoryAuthProvider {
   }
 }
 
-/** Listens on loopback; `serve` gets the application and its address before anybody comes. */
+/** Listens on loopback; `serve` gets the application and its URL before the first request. */
 export async function listenApart(serve) {
   const app = express();
   const server = app.listen(0, "127.0.0.1");
@@ -55,7 +55,7 @@ export async function listenApart(serve) {
   return origin;
 }
 
-/** An authorization server of its own, with a door for the test: a POST to /end ends all access tokens. */
+/** A separate authorization server; a POST to /end expires all access tokens, for the test. */
 export async function startAuthority(provider) {
   return listenApart((app, issuerUrl) => {
     app.post("/end", (_request, response) => {

@@ -1,4 +1,4 @@
-// A server on the official SDK, version 1, that wants tokens: of an authorization server `apart`, or its `own`.
+// A server on the official SDK, version 1, that requires tokens: of an authorization server `apart`, or of its `own`.
 import { requireBearerAuth } from "@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js";
 import {
   createOAuthMetadata,

@@ -1,4 +1,4 @@
-// A server on the official SDK, version 1. Its habit is named on the command line.
+// A server on the official SDK, version 1. The command line names its mode.
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { z } from "zod";
 import { toText } from "./listen.mjs";
@@ -36,7 +36,7 @@ function createFixture() {
     });
   });
   server.registerTool("journal", {}, () => toText(journal.join(" ")));
-  // The connection is dropped before the result is there: only who comes back will have it.
+  // Closes the connection before the result: only a client that reconnects receives it.
   server.registerTool("detached", {}, async (extra) => {
     extra.closeSSEStream();
     await new Promise((resolve) => setTimeout(resolve, 100));

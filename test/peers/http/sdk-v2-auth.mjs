@@ -1,4 +1,4 @@
-// A server on the official SDK, version 2, that wants tokens; version 1 has the authorization server for it.
+// A server on the official SDK, version 2, that requires tokens; the authorization server is that of version 1.
 
 import { createOAuthMetadata } from "@modelcontextprotocol/sdk/server/auth/router.js";
 import {

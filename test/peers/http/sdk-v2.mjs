@@ -1,4 +1,4 @@
-// A server on the official SDK, version 2. Its habit is named on the command line.
+// A server on the official SDK, version 2. The command line names its mode.
 import { inputRequired, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { toText } from "./listen.mjs";

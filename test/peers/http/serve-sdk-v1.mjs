@@ -1,11 +1,11 @@
-// How servers on the official SDK, version 1, speak HTTP.
+// HTTP for servers on the official SDK, version 1.
 import { randomUUID } from "node:crypto";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { createEventStore, listen } from "./listen.mjs";
 
 /**
- * Serves a fixture per session. The habit is `events`, `json`, `polling` (events that can be asked for again),
+ * Serves a fixture per session. The mode is `events`, `json`, `polling` (streams that can be resumed),
  * `sessionless`, `sessionless-json` or `http-sse`.
  */
 export function serveSdkV1(createFixture, habit) {

@@ -1,12 +1,12 @@
-// How servers on the official SDK, version 2, speak HTTP.
+// HTTP for servers on the official SDK, version 2.
 import { randomUUID } from "node:crypto";
 import { createMcpHandler, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { createEventStore, listen, serveWeb } from "./listen.mjs";
 
 /**
- * Serves a fixture per request with the habits `auto`, `sse` and `json`, which also take single requests of the
- * stateful era; a fixture per session with `sessions`, `sessions-json` and `sessions-polling`. Returns what tells
- * subscribers without a session of changes.
+ * Serves a fixture per request in the modes `auto`, `sse` and `json`, which also accept single requests of the
+ * stateful era; a fixture per session in `sessions`, `sessions-json` and `sessions-polling`. Returns a function that
+ * notifies subscribers without a session.
  */
 export function serveSdkV2(createFixture, habit) {
   const hasSessions = habit.startsWith("sessions");

@@ -1,6 +1,6 @@
 // The fixture on fastmcp.
-//   FIXTURE_HTTP   serves over HTTP, at /mcp and, with sessions, at /sse: sessions, json or sessionless; else over stdio
-//   PORT           where
+//   FIXTURE_HTTP   serves over HTTP, at /mcp and, with sessions, at /sse: sessions, json or sessionless. Default: stdio
+//   PORT           the port
 import { FastMCP, UserError } from "fastmcp";
 import { z } from "zod";
 import {
@@ -29,7 +29,7 @@ const { wait, release } = createGate();
 const quiet = { debug() {}, error() {}, info() {}, log() {}, warn() {} };
 const server = new FastMCP({ name: "fastmcp-fixture", version: "1.2.3", instructions, logger: quiet });
 const label = z.object({ label: z.string() });
-// There is no session until a while after the handshake; what is announced before is lost.
+// A session exists only some time after the handshake; notifications before that are lost.
 const first = new Promise((resolve) => {
   server.once("connect", (event) => resolve(event.session));
 });

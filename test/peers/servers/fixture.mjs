@@ -1,5 +1,5 @@
-// What the fixture servers have in common, so that one set of checks fits all of them. They tell who they are, and that
-// they left by themselves, on standard error.
+// Shared code of the fixture servers, so that one set of checks fits all of them. They print their process id, and
+// their exit code if they exit by themselves, on standard error.
 import { writeSync } from "node:fs";
 
 writeSync(2, `pid ${process.pid}\n`);
@@ -23,7 +23,7 @@ export const nameForm = {
 export const startsWith = (all) => (value) => all.filter((one) => one.toLowerCase().startsWith(value.toLowerCase()));
 export const completeName = startsWith(["Ada", "Alan", "Grace"]);
 export const completeId = startsWith(["1", "2", "10", "11"]);
-/** Knows the tones of everybody, but only of somebody. */
+/** Completes a tone depending on the name: only Ada has tones. */
 export const completeTone = (value, name) => startsWith(name === "Ada" ? ["formal", "friendly"] : [])(value);
 
 export const toQuestion = (text) => ({
@@ -43,7 +43,7 @@ export const toRoots = ({ roots }) => toText(roots.map(({ name, uri }) => `${nam
 export const toMessage = (text) => ({ messages: [{ role: "user", content: { type: "text", text } }] });
 export const greet = ({ name, tone }) => toMessage(`Greet ${name}${tone === undefined ? "" : ` in a ${tone} tone`}`);
 
-/** Mixed content, in an order that has to survive. */
+/** Mixed content whose order must be kept. */
 export const mixed = {
   content: [
     { type: "text", text: "first" },
@@ -53,7 +53,7 @@ export const mixed = {
   ],
 };
 
-/** Runs until it is cancelled, and notes what happened to it. */
+/** Runs until it is cancelled, and notes its start and its abort. */
 export function runSlowly(label, signal, note) {
   return new Promise((_, reject) => {
     note(`started ${label}`);
@@ -64,7 +64,7 @@ export function runSlowly(label, signal, note) {
   });
 }
 
-/** Something to wait for, one at a time. */
+/** Creates a gate for one waiting call: `wait` resolves at `release`. */
 export function createGate() {
   let open = () => {};
   return {

@@ -1,5 +1,5 @@
-// The fixture on mcp-lite, as far as it goes: it serves over HTTP only, and has no completion, log, roots or watches.
-//   FIXTURE_HTTP   its habit: sessions or sessionless
+// The fixture on mcp-lite, which serves only over HTTP and has no completion, logging, roots or subscriptions.
+//   FIXTURE_HTTP   its mode: sessions or sessionless
 import { InMemoryClientRequestAdapter, InMemorySessionAdapter, McpServer, StreamableHttpTransport } from "mcp-lite";
 import { z } from "zod";
 import { listen, serveWeb } from "../http/listen.mjs";

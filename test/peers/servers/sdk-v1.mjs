@@ -1,5 +1,5 @@
 // The fixture on the official SDK, version 1.
-//   FIXTURE_HTTP   serves over HTTP, with this habit; else over stdio
+//   FIXTURE_HTTP   serves over HTTP in this mode. Default: stdio
 import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
 import { McpServer, ResourceTemplate } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
@@ -93,7 +93,7 @@ function createFixture() {
 
   const elicit = (options) =>
     server.server.elicitInput({ message: "Who are you?", requestedSchema: nameForm }, options);
-  // Over HTTP these go with the answer to their call, the others on the stream of the session.
+  // Over HTTP these messages go on the stream of their call, the others on the stream of the session.
   server.registerTool("ask", {}, async ({ signal, requestId: relatedRequestId }) =>
     toGreeting(await elicit({ signal, relatedRequestId })),
   );
@@ -178,7 +178,7 @@ async function progress({ _meta, sendNotification }, step, total) {
 const habit = process.env.FIXTURE_HTTP;
 if (habit === undefined) await createFixture().connect(new StdioServerTransport());
 else {
-  // It brings a whole web server.
+  // Imported late, because it loads a complete web server.
   const { serveSdkV1 } = await import("../http/serve-sdk-v1.mjs");
   serveSdkV1(createFixture, habit);
 }

@@ -1,5 +1,5 @@
-// The fixture on the official SDK, version 2: one definition, either era.
-//   FIXTURE_HTTP   serves over HTTP, with this habit; else over stdio
+// The fixture on the official SDK, version 2: one definition for both eras.
+//   FIXTURE_HTTP   serves over HTTP in this mode. Default: stdio
 import { completable, inputRequired, McpServer, ResourceTemplate } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
@@ -29,19 +29,19 @@ import {
   toVisit,
 } from "./fixture.mjs";
 
-// The probe and the handshake may each make a server, over HTTP every request: what they know is outside of them.
+// The probe, the handshake and, over HTTP, every request may create a server, so the state is outside of it.
 const { note, read } = createJournal();
 const { wait, release } = createGate();
 let ticks = 0;
 let reads = 0;
 let isGrown = false;
-/** Tells of changes over HTTP without sessions. */
+/** Notifies subscribers over HTTP without sessions. */
 let notify;
 
 const label = z.object({ label: z.string() });
 const plain = { mimeType: "text/plain" };
 
-/** Asks once, then goes on with the answer: on both eras the handler runs again from the top. */
+/** Creates a handler that asks once, then uses the answer; on both eras the handler runs again from the top. */
 const asking =
   (toRequest, use) =>
   (...given) => {

@@ -1,6 +1,6 @@
-// The fixture on tmcp, which speaks both eras.
-//   FIXTURE_PAGE_SIZE   how many features a list page holds
-//   FIXTURE_HTTP        serves over HTTP; else over stdio
+// The fixture on tmcp, which supports both eras.
+//   FIXTURE_PAGE_SIZE   entries per page of a list
+//   FIXTURE_HTTP        serves over HTTP. Default: stdio
 import { ZodJsonSchemaAdapter } from "@tmcp/adapter-zod";
 import { HttpTransport } from "@tmcp/transport-http";
 import { StdioTransport } from "@tmcp/transport-stdio";

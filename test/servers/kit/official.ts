@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { agreeable } from "../../interop/feature.ts";
+import { defaultAnswers } from "../../interop/feature.ts";
 import type { PeerClient } from "../../peers/clients/peer.d.mts";
 import { connect as connectV1 } from "../../peers/clients/sdk-v1.mjs";
 import { connect as connectV2 } from "../../peers/clients/sdk-v2.mjs";
@@ -19,7 +19,7 @@ export function forOfficialClients(
   env: () => { [name: string]: string } = () => ({}),
 ): void {
   test.each(clients)(`$name ${what}`, async ({ connect, ...options }) => {
-    const client = await connect({ script, answers: agreeable(), env: env(), ...options });
+    const client = await connect({ script, answers: defaultAnswers(), env: env(), ...options });
     try {
       expect(client.version).toBe(options.version);
       await use(client);

@@ -5,7 +5,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, type ConnectOptions, connect } from "portolan/client";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { agreeable } from "../../interop/feature.ts";
+import { defaultAnswers } from "../../interop/feature.ts";
 import type { PeerClient } from "../../peers/clients/peer.d.mts";
 import { connect as connectV1 } from "../../peers/clients/sdk-v1.mjs";
 import { connect as connectV2 } from "../../peers/clients/sdk-v2.mjs";
@@ -71,7 +71,7 @@ export function forOfficialClients(script: string, what: string, use: (client: P
   describe.each(["stdio", "http"])("over %s", (transport) => {
     test.each(clients)(`$name ${what}`, async ({ connect, ...options }) => {
       const target = transport === "stdio" ? { script } : { url: await serveHttp(script) };
-      const client = await connect({ ...target, answers: agreeable(), ...options });
+      const client = await connect({ ...target, answers: defaultAnswers(), ...options });
       try {
         expect(client.version).toBe(options.version);
         await use(client);

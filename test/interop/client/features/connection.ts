@@ -21,14 +21,14 @@ export const connectionFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "requests of one's own",
+    name: "custom requests",
     async check({ client }) {
       expect(await client.request("prompts/list")).toMatchObject({ prompts: [{ name: "greet" }] });
       await expect(client.request("example/nonesuch", { any: 1 })).rejects.toMatchObject({ code: -32601 });
     },
   },
   {
-    name: "time-outs",
+    name: "timeouts",
     async check(_, { open }) {
       const clock = createClock();
       const peer = await open({ clock });
@@ -40,7 +40,7 @@ export const connectionFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "closing with a call under way",
+    name: "closing during a call",
     async check(_, { open, transport }) {
       const peer = await open();
       const { client } = peer;
@@ -63,7 +63,7 @@ export const connectionFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "a server that is killed",
+    name: "killed server",
     over: "stdio",
     async check(_, { open }) {
       const peer = await open();
@@ -83,24 +83,24 @@ export const connectionFeatures: ServerFeature[] = [
     over: "stdio",
     async check(_, { open }) {
       const peer = await open();
-      // It has asked something by then: servers that still wait for an answer do not leave.
+      // The server must have its answers: servers that wait for one do not exit.
       expect(textOf(await peer.client.callTool("sample", { text: "hello" }))).toContain("hello");
       await peer.client.close();
       expect(await peer.client.closed).toBeUndefined();
       expect(isRunning(peer)).toBe(false);
-      // Nobody had to kill it.
+      // The server exited without a signal.
       await peer.until(() => peer.stderr.includes("exit 0"));
       expect(peer.errors).toEqual([]);
     },
   },
 ];
 
-/** A call that runs until it is ended, handed over when it is known to run. */
+/** Starts a call that runs until it is cancelled; resolves when the handler has started. */
 async function callSlowly({ client }: Peer, label: string, options: CallOptions = {}) {
   let call: Promise<unknown> = Promise.resolve();
   await new Promise<void>((started) => {
     call = client.callTool("slow", { label }, { ...options, onProgress: () => started() });
-    // Whoever waits for it hears of its end all the same.
+    // Prevents an unhandled rejection; the test still sees the rejection of `call`.
     call.catch(() => {});
   });
   return { call };

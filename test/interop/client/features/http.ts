@@ -6,7 +6,7 @@ import type { Peer } from "../peer.ts";
 
 const ticks = "counter://ticks";
 
-/** What only a transport with connections of its own for each request has. */
+/** Features that exist only over HTTP. */
 export const httpFeatures: ServerFeature[] = [
   {
     name: "http: through fetch",
@@ -30,7 +30,7 @@ export const httpFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "session: forgotten by the server",
+    name: "session: lost by the server",
     over: "http",
     async check(_, { open, address }) {
       const { client, sessionId, errors } = await open();
@@ -45,7 +45,7 @@ export const httpFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "resumption: of a call that was cut off",
+    name: "resumption: of an interrupted call",
     over: "http",
     async check(_, column) {
       const { peer, relay } = await openThroughRelay(column);
@@ -62,7 +62,7 @@ export const httpFeatures: ServerFeature[] = [
       const call = client.callTool("hold", {}, { onProgress });
       await started;
       relay.cut();
-      await reaching(() => client.callTool("release"));
+      await retry(() => client.callTool("release"));
       expect(textOf(await call)).toBe("held");
       expect(seen).toEqual([1, 2]);
       await client.close();
@@ -76,17 +76,17 @@ export const httpFeatures: ServerFeature[] = [
       const { client } = peer;
       const watch = await client.watch({ uris: [ticks] });
       const changes = watch[Symbol.asyncIterator]();
-      // Only behind an event that was heard can the stream be gone on with.
+      // A stream can be resumed only after the client has received an event.
       await client.callTool("tick");
       expect((await changes.next()).value).toEqual({ kind: "resource", uri: ticks });
       relay.cut();
-      await reaching(() => client.callTool("tick"));
+      await retry(() => client.callTool("tick"));
       expect((await changes.next()).value).toEqual({ kind: "resource", uri: ticks });
       await client.close();
     },
   },
   {
-    name: "resumption: of a call that the server let go",
+    name: "resumption: of a call whose stream the server closed",
     over: "http",
     async check(_, { open }) {
       const peer = await open();
@@ -105,8 +105,8 @@ async function openThroughRelay({ address, openAt }: ServerColumn): Promise<{ pe
   return { peer: await openAt!(relay.url), relay };
 }
 
-/** Asks again as long as a connection from before the cut is tried. */
-async function reaching<T>(call: () => Promise<T>): Promise<T> {
+/** Retries while the client still uses a connection from before the cut. */
+async function retry<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 0; tries < 20; tries += 1) {
     try {
       return await call();
@@ -114,10 +114,10 @@ async function reaching<T>(call: () => Promise<T>): Promise<T> {
       if ((error as { code?: unknown }).code !== "connection-closed") throw error;
     }
   }
-  throw new Error("the server cannot be reached any more");
+  throw new Error("the server cannot be reached after 20 attempts");
 }
 
-/** What a server answers to somebody who names a session. */
+/** Returns the status of a request with a session id. */
 async function statusOf(url: string, method: "GET" | "DELETE", sessionId: string): Promise<number> {
   const headers = { "mcp-session-id": sessionId, accept: "text/event-stream" };
   const response = await fetch(url, { method, headers });

@@ -2,12 +2,12 @@ import type { Answers } from "portolan/client";
 import { expect } from "vitest";
 import type { Data } from "../../../peers/clients/peer.d.mts";
 import { outcomeOf, type ServerFeature, textOf } from "../feature.ts";
-import { agreeable, folders, type Host, type Peer } from "../peer.ts";
+import { defaultAnswers, folders, type Host, type Peer } from "../peer.ts";
 
 const forms = "2025-06-18";
 const urls = "2025-11-25";
 
-/** The server is not told of what its version does not know, so it does not ask. */
+/** Expects that the server does not ask, because its version lacks the capability. */
 const isNotAsked = (tool: string, kind: keyof Answers) => async (peer: Peer) => {
   const { client } = peer;
   expect(await outcomeOf(client.callTool(tool))).toMatchObject({ hasFailed: true });
@@ -15,13 +15,13 @@ const isNotAsked = (tool: string, kind: keyof Answers) => async (peer: Peer) => 
   expect(textOf(await client.callTool("echo", { text: "still there" }))).toBe("still there");
 };
 
-/** Answers differently for the length of one check. */
-async function answering(peer: Peer, answers: Partial<Host>, check: () => Promise<void>): Promise<void> {
+/** Replaces some answers during one check. */
+async function withAnswers(peer: Peer, answers: Partial<Host>, check: () => Promise<void>): Promise<void> {
   Object.assign(peer.host, answers);
   try {
     await check();
   } finally {
-    Object.assign(peer.host, agreeable());
+    Object.assign(peer.host, defaultAnswers());
   }
 }
 
@@ -35,7 +35,7 @@ export const questionFeatures: ServerFeature[] = [
     since: forms,
     async check(peer, { version, era }) {
       const before = askedBy(peer, "elicit").length;
-      // The size is left out: its default is filled in before the answer travels.
+      // The answer has no size: the client fills in its default.
       expect(textOf(await peer.client.callTool("ask"))).toBe("Hello Ada, size m");
       const [question, ...others] = askedBy(peer, "elicit").slice(before);
       expect(others).toEqual([]);
@@ -55,14 +55,14 @@ export const questionFeatures: ServerFeature[] = [
     since: forms,
     async check(peer) {
       for (const action of ["decline", "cancel"] as const) {
-        await answering(peer, { elicit: () => ({ action }) }, async () => {
+        await withAnswers(peer, { elicit: () => ({ action }) }, async () => {
           expect(textOf(await peer.client.callTool("ask"))).toBe(`no name: ${action}`);
         });
       }
     },
   },
   {
-    name: "elicitation: a page to visit",
+    name: "elicitation: URL",
     since: urls,
     async check(peer) {
       expect(textOf(await peer.client.callTool("visit"))).toBe("visit: accept");
@@ -91,7 +91,7 @@ export const questionFeatures: ServerFeature[] = [
     name: "roots: changed",
     async check(peer) {
       const before = askedBy(peer, "roots").length;
-      await answering(peer, { roots: () => folders.slice(1) }, async () => {
+      await withAnswers(peer, { roots: () => folders.slice(1) }, async () => {
         peer.client.rootsChanged();
         await peer.until(() => askedBy(peer, "roots").length > before);
         expect(textOf(await peer.client.callTool("roots"))).toBe("alan file:///nowhere/alan");
@@ -114,7 +114,7 @@ export const questionFeatures: ServerFeature[] = [
         asked += 1;
         return { action: "accept" as const, content: asked === 1 ? { name: "Ada" } : { name: "Alan", size: "l" } };
       };
-      await answering(peer, { elicit }, async () => {
+      await withAnswers(peer, { elicit }, async () => {
         expect(textOf(await peer.client.callTool("ask-twice"))).toBe("first Ada, second l");
       });
     },
@@ -145,11 +145,11 @@ export const questionFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "questions: answered wrongly",
+    name: "questions: invalid answer",
     since: forms,
     async check(peer) {
-      const wrongly = { action: "accept" as const, content: { name: "Ada", size: "enormous" } };
-      await answering(peer, { elicit: () => wrongly }, async () => {
+      const invalid = { action: "accept" as const, content: { name: "Ada", size: "enormous" } };
+      await withAnswers(peer, { elicit: () => invalid }, async () => {
         expect(await outcomeOf(peer.client.callTool("ask"))).toMatchObject({ hasFailed: true });
       });
       peer.errors.length = 0;
@@ -157,16 +157,16 @@ export const questionFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "questions: not answered",
+    name: "questions: answered with an error",
     since: forms,
     async check(peer) {
       const elicit = () => {
         throw new Error("the dialog is broken, and the password is hunter2");
       };
-      await answering(peer, { elicit }, async () => {
+      await withAnswers(peer, { elicit }, async () => {
         const { hasFailed, text } = await outcomeOf(peer.client.callTool("ask"));
         expect(hasFailed).toBe(true);
-        // A stateless call ends here and may say why; what went over the wire may not.
+        // A stateless call fails in the client and may contain the reason; messages to the server may not.
         if (peer.client.server.era === "stateful") expect(text).not.toContain("hunter2");
       });
       peer.errors.length = 0;
@@ -174,22 +174,22 @@ export const questionFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "questions: taken back with their call",
+    name: "questions: withdrawn with their call",
     since: forms,
     async check(_, { open }) {
-      // Some servers do nothing else until their question is answered, so whatever comes of this stays apart.
+      // Some servers block until their question is answered, so this check has its own connection.
       const peer = await open();
       const controller = new AbortController();
-      let takenBack: Promise<unknown> = Promise.resolve();
+      let withdrawn: Promise<unknown> = Promise.resolve();
       peer.host.elicit = (_params, { signal }) => {
-        takenBack = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        withdrawn = new Promise((resolve) => signal.addEventListener("abort", resolve));
         controller.abort(new Error("enough"));
-        return takenBack.then(() => ({ action: "cancel" as const }));
+        return withdrawn.then(() => ({ action: "cancel" as const }));
       };
       const call = peer.client.callTool("ask", {}, { signal: controller.signal });
       await expect(call).rejects.toMatchObject({ name: "AbortError", cause: { message: "enough" } });
-      await takenBack;
-      peer.host.elicit = agreeable().elicit;
+      await withdrawn;
+      peer.host.elicit = defaultAnswers().elicit;
       expect(textOf(await peer.client.callTool("ask"))).toBe("Hello Ada, size m");
       await peer.client.close();
     },

@@ -57,7 +57,7 @@ export const resourceFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "resources: no change is told twice",
+    name: "resources: no duplicate changes",
     async check(peer) {
       const before = updatesOf(peer);
       const watch = await peer.client.watch({ uris: [ticks] });
@@ -78,14 +78,14 @@ export const resourceFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "resources: two watches of one address",
+    name: "resources: two watches of one URI",
     async check({ client }) {
       const first = await client.watch({ uris: [ticks] });
       const second = await client.watch({ uris: [ticks] });
-      const heard = [first, second].map((watch) => watch[Symbol.asyncIterator]().next());
+      const received = [first, second].map((watch) => watch[Symbol.asyncIterator]().next());
       await client.callTool("tick");
       const change = { done: false, value: { kind: "resource", uri: ticks } };
-      expect(await Promise.all(heard)).toEqual([change, change]);
+      expect(await Promise.all(received)).toEqual([change, change]);
       await first.close();
       const next = second[Symbol.asyncIterator]().next();
       await client.callTool("tick");
@@ -94,13 +94,13 @@ export const resourceFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "resources: a watch that ended hears nothing",
+    name: "resources: no changes after a watch ended",
     async check(peer) {
       const watch = await peer.client.watch({ uris: [ticks] });
       await watch.close();
       const before = updatesOf(peer);
       await peer.client.callTool("tick");
-      // A second watch hears of the next tick: whatever the first caused would be here by then.
+      // A second watch gets the next tick: a late notification for the first watch would arrive before it.
       const second = await peer.client.watch({ uris: [ticks] });
       await peer.client.callTool("tick");
       await peer.until(() => updatesOf(peer) > before);
@@ -109,7 +109,7 @@ export const resourceFeatures: ServerFeature[] = [
     },
   },
   {
-    name: "resources: kept as long as allowed",
+    name: "resources: cached for their lifetime",
     since: "2026-07-28",
     async check({ client }) {
       const uri = "counter://reads";
@@ -130,7 +130,7 @@ export const resourceFeatures: ServerFeature[] = [
         (kind) => (client.server.capabilities[kind] as Data)?.listChanged,
       );
       expect(kinds).toContain("prompts");
-      // Whatever was kept of the lists has to go when they change.
+      // Fill the cache, which must be cleared when the lists change.
       await Promise.all([client.listTools(), client.listPrompts(), client.listResources()]);
       const watch = await client.watch({ tools: true, prompts: true, resources: true });
       expect(watch.honoured).toEqual(Object.fromEntries(kinds.map((kind) => [kind, true])));

@@ -48,7 +48,7 @@ export const toolFeatures: ServerFeature[] = [
     name: "tools: errors for the model",
     async check({ client }) {
       expect(await client.callTool("fail")).toMatchObject({ isError: true, content: [{ text: "Out of ink" }] });
-      // Some servers tell the model what is wrong with the arguments, some the client.
+      // Some servers report invalid arguments as a tool result, some as a protocol error.
       const refused = await outcomeOf(client.callTool("echo", { text: 7 }));
       expect(refused).toEqual({ hasFailed: true, text: expect.stringContaining("echo") });
     },

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { createBenchServer } from "./tools.mjs";
 
-// It does not tell which port it was given, so one that is free is looked for first.
+// It does not report its port, so this finds a free one first.
 const probe = createServer().listen(0, "127.0.0.1");
 await once(probe, "listening");
 const { port } = probe.address();

@@ -1,7 +1,7 @@
 import { StreamableHttpTransport } from "mcp-lite";
 import { createBenchServer } from "./tools.mjs";
 
-// It has no transport but HTTP: its public door in one process is (Request) => Response.
+// It has only HTTP: its public entry within one process is (Request) => Response.
 export function connect({ extraTools }, receive) {
   const handle = new StreamableHttpTransport().bind(createBenchServer(extraTools));
   const headers = {

@@ -2,7 +2,7 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
-// McpServer of v1 takes zod only; plain JSON Schema means the low-level Server.
+// McpServer of v1 accepts only zod; plain JSON Schema needs the low-level Server.
 const server = new Server({ name: "bench", version: "1.0.0" }, { capabilities: { tools: {} } });
 const inputSchema = { type: "object", properties: { message: { type: "string" } }, required: ["message"] };
 server.setRequestHandler(ListToolsRequestSchema, () => ({

@@ -22,6 +22,6 @@ async function handleSession(request) {
 
 const handle =
   process.env.BENCH_ERA === "stateless" ? createMcpHandler(() => createBenchServer(extraTools)).fetch : handleSession;
-// It speaks web-standard requests only; this is the bridge that its own adapter for node is made of.
+// It handles only web-standard requests; its own Node adapter uses this bridge.
 const server = createServer(getRequestListener((request) => handle(request)));
 server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/mcp`));

@@ -6,7 +6,7 @@ export async function connect({ extraTools, schemaOf }, receive) {
   const [near, far] = InMemoryTransport.createLinkedPair();
   near.onmessage = receive;
   await near.start();
-  // The one entry of v2 that serves both eras over a transport.
+  // The only entry of v2 that serves both eras over a transport.
   serveStdio(() => createBenchServer(extraTools, schemaOf), { transport: far });
   return (message) => near.send(message);
 }

@@ -5,7 +5,7 @@ import { createBenchServer } from "./tools.mjs";
 
 export async function connect({ era }) {
   const [near, far] = InMemoryTransport.createLinkedPair();
-  // The one entry of v2 that serves both eras over a transport.
+  // The only entry of v2 that serves both eras over a transport.
   serveStdio(() => createBenchServer(0), { transport: far });
   return connectOver(near, era);
 }

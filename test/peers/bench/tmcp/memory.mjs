@@ -1,7 +1,7 @@
 import { InMemoryTransport } from "@tmcp/transport-in-memory";
 import { createBenchServer } from "./tools.mjs";
 
-// Its transport makes the envelope itself: it takes method and params and gives back the bare result.
+// Its transport builds the JSON-RPC envelope: it takes a method and params and returns the plain result.
 export function connect({ extraTools, era }, receive) {
   const transport = new InMemoryTransport(createBenchServer(extraTools));
   const client = era === "stateless" ? transport.stateless() : transport.session("bench");

@@ -1,7 +1,7 @@
 import { StdioTransport } from "@tmcp/transport-stdio";
 import { McpServer } from "tmcp";
 
-// Without a schema library it has no checker of its own: the schema is passed through an adapter by hand.
+// It has no validator of its own, so this adapter passes the schema through.
 const jsonSchema = { type: "object", properties: { message: { type: "string" } }, required: ["message"] };
 const schema = { "~standard": { version: 1, vendor: "bench", validate: (value) => ({ value }) } };
 const server = new McpServer(

@@ -1,7 +1,7 @@
 import { InMemoryTransport } from "@tmcp/transport-in-memory";
 import { createBenchServer } from "./tools.mjs";
 
-// Its in-memory transport is the client too: it takes a name and arguments and gives back the result.
+// Its in-memory transport is also the client: it takes a name and arguments and returns the result.
 export async function connect({ era }) {
   const transport = new InMemoryTransport(createBenchServer(0));
   const client = era === "stateless" ? transport.stateless() : transport.session("bench");

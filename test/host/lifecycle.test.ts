@@ -3,15 +3,26 @@ import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
 import { memorySink, openActivity, type ServerEntry } from "portolan-host";
 import { describe, expect, test, vi } from "vitest";
-import { allow, entriesOf, eventOf, greeter, inMemory, makeHost, puppet, textOf, toldOf, written } from "./kit.ts";
+import {
+  activityEntries,
+  allow,
+  collectEvents,
+  createModel,
+  entryFromFile,
+  greeter,
+  inMemory,
+  makeHost,
+  nextEvent,
+  textOf,
+} from "./kit.ts";
 
 describe("servers", () => {
-  test("an eager server is started with the host, another when it is needed", async () => {
+  test("an eager server starts with the host, other servers stay idle", async () => {
     const host = await makeHost({ servers: { now: inMemory(greeter(), { eager: true }), later: inMemory(greeter()) } });
     await vi.waitFor(() => expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle"]));
   });
 
-  test("each new state is told and written down once", async () => {
+  test("each state change is reported and logged once", async () => {
     const host = await makeHost({ servers: { s: inMemory(greeter()) } });
     const events = host.events({ kinds: ["server"] });
     const states: string[] = [];
@@ -21,13 +32,13 @@ describe("servers", () => {
     await host.start("s");
     await host.stop("s");
     await host.stop("s");
-    expect((await entriesOf(host, "server")).map(({ state }) => state)).toEqual(["starting", "ready", "idle"]);
+    expect((await activityEntries(host, "server")).map(({ state }) => state)).toEqual(["starting", "ready", "idle"]);
     await host.close();
     await reading;
     expect(states).toEqual(["starting", "ready", "idle", "closed"]);
   });
 
-  test("a server that is stopped leaves no timer behind, and tells of no change any more", async () => {
+  test("a closed host leaves no timer and reports no more changes", async () => {
     const clock = createClock();
     const server = live(greeter());
     const host = await makeHost({ clock, servers: { s: inMemory(server, { era: "2026-07-28" }) }, policy: allow });
@@ -38,16 +49,16 @@ describe("servers", () => {
       server.update((current) => current.tool(name, { run: () => name }));
       await clock.advance(0);
     }
-    await eventOf(events, "catalog");
+    await nextEvent(events, "catalog");
     await host.close();
-    // What a call has begun to be written down by.
+    // Lets the timer of the activity log run, which the call started.
     await clock.advance(100);
     expect(clock.pending).toBe(0);
     await clock.advance(10_000);
-    expect(await toldOf(events)).toEqual([]);
+    expect(await collectEvents(events)).toEqual([]);
   });
 
-  test("a run starts the servers that it is for, and says who takes no part", async () => {
+  test("a run starts its servers, and reports those that cannot take part", async () => {
     const host = await makeHost({
       servers: {
         here: inMemory(greeter()),
@@ -58,14 +69,14 @@ describe("servers", () => {
     });
     const notices: string[] = [];
     const servers = ["here", "gone", "off"];
-    for await (const event of host.run("go", { model: puppet({ say: "ok" }), servers })) {
+    for await (const event of host.run("go", { model: createModel({ say: "ok" }), servers })) {
       if (event.type === "notice") notices.push(event.text);
     }
     expect(notices).toEqual([expect.stringMatching(/^gone takes no part: it is down, .*code 7/)]);
     expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle", "down", "disabled"]);
   });
 
-  test("what looks like a key is in no log, whatever it is called", async () => {
+  test("a value that looks like a key is not logged, even under a harmless name", async () => {
     const key = "Zm9vYmFyYmF6cXV4cXV1eA";
     const loud = createServer({ name: "loud", version: "1.0.0" }).tool("leak", { run: () => `it is ${key}` });
     const entry: ServerEntry = {
@@ -77,14 +88,14 @@ describe("servers", () => {
     };
     const host = await makeHost({ servers: [entry], policy: allow });
     expect(textOf(await host.callTool("s", "leak"))).toContain(key);
-    const log = JSON.stringify(await entriesOf(host, "call"));
+    const log = JSON.stringify(await activityEntries(host, "call"));
     expect(log).toContain("it is");
     expect(log).not.toContain(key);
   });
 
-  test("trust for once is forgotten with the host, trust for always is not", async () => {
+  test("trust for always is kept in the storage, trust without a duration is not", async () => {
     const storage = createMemoryStorage();
-    const entry = written(inMemory(greeter()));
+    const entry = entryFromFile(inMemory(greeter()));
     const stateAfter = async (verdict?: { allow: boolean; for?: "always" }) => {
       const host = await makeHost({ servers: [entry], storage });
       const before = host.servers[0]?.state;
@@ -99,22 +110,22 @@ describe("servers", () => {
 });
 
 describe("events", () => {
-  test("a reader hears the kinds and the server that it asks for", async () => {
+  test("a reader gets only events of the kinds and the server it selects", async () => {
     const host = await makeHost({ servers: { a: inMemory(greeter()), b: inMemory(greeter()) }, policy: allow });
     const ofA = host.events({ server: "a" });
     const calls = host.events({ kinds: ["call"] });
     for (const server of ["a", "b"]) await host.callTool(server, "greet");
     await host.close();
-    const toldOfA = await toldOf(ofA);
-    expect(new Set(toldOfA.map(({ server }) => server))).toEqual(new Set(["a"]));
-    expect(toldOfA.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["server", "call", "ended"]));
-    expect((await toldOf(calls)).map(({ kind, server }) => [kind, server])).toEqual([
+    const eventsOfA = await collectEvents(ofA);
+    expect(new Set(eventsOfA.map(({ server }) => server))).toEqual(new Set(["a"]));
+    expect(eventsOfA.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["server", "call", "ended"]));
+    expect((await collectEvents(calls)).map(({ kind, server }) => [kind, server])).toEqual([
       ["call", "a"],
       ["call", "b"],
     ]);
   });
 
-  test("a log message is told, as far as it is not too long to be kept for a reader", async () => {
+  test("a log message is an event, truncated to 65536 characters", async () => {
     const server = createServer({ name: "s", version: "1.0.0" }).tool("log", {
       run(_, ctx) {
         ctx.log("info", { rows: 3 }, "db");
@@ -125,8 +136,8 @@ describe("events", () => {
     const host = await makeHost({ servers: { s: inMemory(server) }, policy: allow });
     const events = host.events({ kinds: ["log"] });
     await host.callTool("s", "log");
-    expect(await eventOf(events, "log")).toMatchObject({ level: "info", logger: "db", data: { rows: 3 } });
-    const { data } = await eventOf(events, "log");
+    expect(await nextEvent(events, "log")).toMatchObject({ level: "info", logger: "db", data: { rows: 3 } });
+    const { data } = await nextEvent(events, "log");
     expect(String(data)).toMatch(/^x{65536} \(934464 more characters\)$/);
   });
 
@@ -138,10 +149,10 @@ describe("events", () => {
       await host.stop("s");
     }
     await host.close();
-    expect(await toldOf(events)).toMatchObject([{ status: { state: "closed" } }]);
+    expect(await collectEvents(events)).toMatchObject([{ status: { state: "closed" } }]);
   });
 
-  test("a call has a beginning, progress and an end; one that failed says so", async () => {
+  test("a call has start, progress and end events, and the end event names the outcome", async () => {
     const server = greeter()
       .tool("work", {
         async run(_, ctx) {
@@ -163,10 +174,10 @@ describe("events", () => {
     await host.stop("s");
     await expect(failing).rejects.toThrow();
     await host.close();
-    const told = await toldOf(events);
-    // A flood of progress is one unread event.
-    expect(told.filter(({ kind }) => kind === "progress")).toHaveLength(1);
-    expect(told.flatMap((event) => (event.kind === "ended" ? [event.how] : []))).toEqual([
+    const received = await collectEvents(events);
+    // Unread progress events are merged into one.
+    expect(received.filter(({ kind }) => kind === "progress")).toHaveLength(1);
+    expect(received.flatMap((event) => (event.kind === "ended" ? [event.how] : []))).toEqual([
       "done",
       "cancelled",
       "failed",
@@ -175,7 +186,7 @@ describe("events", () => {
 });
 
 describe("closing", () => {
-  test("ends runs before it resolves, and writes down what is left", async () => {
+  test("ends runs and flushes the log before it resolves", async () => {
     const sink = memorySink();
     const activity = openActivity(sink, { flushMs: 60_000 });
     const host = await makeHost({ activity, servers: { s: inMemory(greeter()) }, policy: allow });
@@ -199,17 +210,17 @@ describe("closing", () => {
     const kinds: string[] = [];
     for await (const { kind } of openActivity(sink).query()) kinds.push(kind);
     expect(kinds).toEqual(expect.arrayContaining(["call"]));
-    // What the application brought along is its own to close.
+    // The application opened this log, so the host does not close it.
     activity.record({ kind: "note" } as never);
     await activity.flush();
     expect(activity.lost).toBe(0);
     await activity.close();
   });
 
-  test("a run that is over is forgotten", async () => {
-    const host = await makeHost({ model: puppet({ say: "ok" }) });
+  test("the state of a finished run can be continued", async () => {
+    const host = await makeHost({ model: createModel({ say: "ok" }) });
     const { state } = await host.run("go").result;
-    const again = host.run(state, { model: puppet({ say: "again" }) });
+    const again = host.run(state, { model: createModel({ say: "again" }) });
     expect((await again.result).text).toBe("again");
   });
 });

@@ -1,5 +1,4 @@
-// The least a server can be: lines in, lines out, and nothing checked. Each odd server is this one with something else
-// in the place of a handler.
+// A minimal server without checks: reads and writes lines. Each odd server replaces one of its handlers.
 import { createInterface } from "node:readline";
 
 export const stateless = "2026-07-28";
@@ -8,7 +7,7 @@ export const toResult = (id, result) => ({ jsonrpc: "2.0", id, result });
 export const toError = (id, code, message, data) => ({ jsonrpc: "2.0", id, error: { code, message, data } });
 export const toText = (text) => ({ content: [{ type: "text", text }] });
 
-/** Everything in one write. */
+/** Writes all messages in one chunk. */
 export function send(...messages) {
   process.stdout.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
 }
@@ -28,7 +27,7 @@ const received = [];
 const usual = {
   initialize: (request) => send(greet(request)),
   "completion/complete": ({ id }) => send(toResult(id, { completion: { values: ["Ada"] } })),
-  // Says what it was sent up to now.
+  // Returns the methods that were received so far.
   "tools/call": ({ id }) => send(toResult(id, { resultType: "complete", ...toText(received.join(" ")) })),
 };
 

@@ -1,4 +1,4 @@
-// A server that shows other definitions at each listing, and hides what it wants in them.
+// A server whose tool definitions differ at each listing and contain hidden instructions.
 import { createInterface } from "node:readline";
 
 const inputSchema = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } };

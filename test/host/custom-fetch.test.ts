@@ -3,7 +3,7 @@ import { serveHttp } from "portolan/server/http";
 import { createHost } from "portolan-host";
 import { expect, onTestFinished, test } from "vitest";
 
-test("a server that is not reached straight is reached by the fetch for its address", async () => {
+test("the option via chooses the fetch function by address", async () => {
   const server = createServer({ name: "far", version: "1.0.0" }).tool("hi", { run: () => "hello" });
   const serving = serveHttp(server, { allowedHosts: ["far.example"] });
   onTestFinished(() => serving.close(0));

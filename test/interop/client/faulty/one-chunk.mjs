@@ -1,4 +1,4 @@
-// Writes all progress and the result at once; speaks either era.
+// Writes all progress and the result in one chunk, on both eras.
 import { discovered, send, serve, toResult, toText } from "./raw.mjs";
 
 serve({

@@ -1,4 +1,4 @@
-// Greets with the version that is its argument, whatever it was asked for.
+// Answers initialize with the version of its argument, regardless of the requested one.
 import { greet, send, serve, toError } from "./raw.mjs";
 
 serve({

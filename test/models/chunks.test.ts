@@ -2,10 +2,10 @@ import fc from "fast-check";
 import type { ModelEvent } from "portolan-host/models";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { beforeAll, describe, expect, test } from "vitest";
-import { asking, gather, joined, weather } from "./conversation.ts";
-import { adapterOf, answering, apiKey, dialects } from "./providers.ts";
+import { collect, mergeText, modelRequest, weather } from "./conversation.ts";
+import { adapterOf, apiKey, dialects, fetchReturning } from "./providers.ts";
 
-const request = asking("go", { tools: [weather] });
+const request = modelRequest("go", { tools: [weather] });
 const turns = [
   {
     think: "Ölige Gedanken 🤔 … ",
@@ -18,7 +18,7 @@ const turns = [
   },
 ];
 
-/** The bytes that the fake provider sends. */
+/** Returns the bytes that the fake provider sends. */
 async function bytesOf(dialect: (typeof dialects)[number], fault = {}): Promise<Uint8Array> {
   const provider = await startFakeProvider({ dialect, turns, apiKey, faults: [fault] });
   let bytes: Uint8Array | undefined;
@@ -27,20 +27,20 @@ async function bytesOf(dialect: (typeof dialects)[number], fault = {}): Promise<
     bytes = new Uint8Array(await response.clone().arrayBuffer());
     return response;
   };
-  await gather(adapterOf(dialect, provider.url, { fetch: tapped }).stream(request));
+  await collect(adapterOf(dialect, provider.url, { fetch: tapped }).stream(request));
   await provider.close();
   return bytes!;
 }
 
-/** Bytes cut at these places. */
-function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
+/** Splits bytes at the given offsets. */
+function splitAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const sorted = [...new Set(places.map((place) => place % bytes.length))].sort((a, b) => a - b);
   return [0, ...sorted].map((place, index) => bytes.slice(place, sorted[index] ?? bytes.length));
 }
 
-describe.each(dialects)("%s", (dialect) => {
+describe.each(dialects)("the %s adapter", (dialect) => {
   const read = (chunks: Uint8Array[]) =>
-    gather(adapterOf(dialect, "http://127.0.0.1:9/v1", { fetch: answering(chunks) }).stream(request));
+    collect(adapterOf(dialect, "http://127.0.0.1:9/v1", { fetch: fetchReturning(chunks) }).stream(request));
   let bytes: Uint8Array;
   let events: ModelEvent[];
 
@@ -49,8 +49,8 @@ describe.each(dialects)("%s", (dialect) => {
     events = await read([bytes]);
   });
 
-  test("says in its events what was said", () => {
-    expect(joined(events)).toMatchObject([
+  test("yields the events of the fake provider's turn", () => {
+    expect(mergeText(events)).toMatchObject([
       { type: "thinking", delta: turns[0]!.think },
       { type: "text", delta: turns[0]!.say },
       { type: "tool", input: turns[0]!.call[0]!.input },
@@ -59,32 +59,32 @@ describe.each(dialects)("%s", (dialect) => {
     ]);
   });
 
-  test("gives the same events however its bytes are cut", async () => {
+  test("yields the same events for any split of the bytes", async () => {
     const places = fc.array(fc.nat(bytes.length - 1), { maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(places, async (cuts) => {
-        expect(await read(cutAt(bytes, cuts))).toEqual(events);
+        expect(await read(splitAt(bytes, cuts))).toEqual(events);
       }),
       { numRuns: 150 },
     );
   });
 
-  test("gives the same events byte by byte", async () => {
+  test("yields the same events byte by byte", async () => {
     expect(await read(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(events);
   });
 
-  test("gives the same whole when its tool calls come character by character", async () => {
-    expect(joined(await read([await bytesOf(dialect, { splitTools: true })]))).toEqual(joined(events));
+  test("yields the same merged events when tool calls arrive character by character", async () => {
+    expect(mergeText(await read([await bytesOf(dialect, { splitTools: true })]))).toEqual(mergeText(events));
   });
 
-  test("never ends a turn that was cut, and gives only what was said", async () => {
+  test("yields no end event for a truncated turn, and only text that was sent", async () => {
     const cuts = fc.nat(bytes.length - 1);
-    const whole = joined(events);
+    const whole = mergeText(events);
     await fc.assert(
       fc.asyncProperty(cuts, async (cut) => {
         const seen: ModelEvent[] = [];
         const model = adapterOf(dialect, "http://127.0.0.1:9/v1", {
-          fetch: answering([bytes.slice(0, cut)]),
+          fetch: fetchReturning([bytes.slice(0, cut)]),
           retries: 0,
         });
         try {
@@ -94,23 +94,23 @@ describe.each(dialects)("%s", (dialect) => {
           expect(seen.some(({ type }) => type === "end")).toBe(false);
         }
         const last = seen.at(-1)?.type === "end" ? seen.pop() : undefined;
-        // Only the words after the end of the turn may be missing from one that ended.
-        if (last !== undefined) expect(joined(seen)).toEqual(whole.slice(0, -1));
-        const said = (type: string, all: readonly ModelEvent[]) =>
+        // A turn with an end event is complete; only the bytes after its stop reason may be missing.
+        if (last !== undefined) expect(mergeText(seen)).toEqual(whole.slice(0, -1));
+        const textOf = (type: string, all: readonly ModelEvent[]) =>
           all.map((event) => (event.type === type && "delta" in event ? event.delta : "")).join("");
-        for (const type of ["text", "thinking"]) expect(said(type, whole).startsWith(said(type, seen))).toBe(true);
+        for (const type of ["text", "thinking"]) expect(textOf(type, whole).startsWith(textOf(type, seen))).toBe(true);
       }),
       { numRuns: 150 },
     );
   });
 
-  test("survives any bytes at all", async () => {
+  test("yields a complete turn or a ModelFailure for random bytes", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), fc.nat(bytes.length - 1), async (noise, place) => {
         const chunks = [bytes.slice(0, place), noise, bytes.slice(place)];
-        const model = adapterOf(dialect, "http://127.0.0.1:9/v1", { fetch: answering(chunks), retries: 0 });
+        const model = adapterOf(dialect, "http://127.0.0.1:9/v1", { fetch: fetchReturning(chunks), retries: 0 });
         try {
-          expect((await gather(model.stream(request))).at(-1)?.type).toBe("end");
+          expect((await collect(model.stream(request))).at(-1)?.type).toBe("end");
         } catch (error) {
           expect(error).toMatchObject({ code: "model-failed" });
         }
@@ -119,7 +119,7 @@ describe.each(dialects)("%s", (dialect) => {
     );
   });
 
-  test("survives any JSON in its events", async () => {
+  test("yields a complete turn or a ModelFailure for random JSON in its events", async () => {
     const members = [
       "type",
       "choices",
@@ -149,9 +149,9 @@ describe.each(dialects)("%s", (dialect) => {
     await fc.assert(
       fc.asyncProperty(fc.array(tree, { maxLength: 4 }), async (data) => {
         const text = new TextEncoder().encode(data.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(""));
-        const model = adapterOf(dialect, "http://127.0.0.1:9/v1", { fetch: answering([text]), retries: 0 });
+        const model = adapterOf(dialect, "http://127.0.0.1:9/v1", { fetch: fetchReturning([text]), retries: 0 });
         try {
-          expect((await gather(model.stream(request))).at(-1)?.type).toBe("end");
+          expect((await collect(model.stream(request))).at(-1)?.type).toBe("end");
         } catch (error) {
           expect(error).toMatchObject({ code: "model-failed" });
         }

@@ -13,16 +13,16 @@ import {
 import { createTime } from "portolan-time";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptOf, serveHttp as serveProgram } from "../servers/kit/programs.ts";
-import { makeFolder, makeHost, puppet } from "./kit.ts";
+import { createModel, makeFolder, makeHost } from "./kit.ts";
 
 const departure = new Date(Date.now() + 40 * 24 * 60 * 60_000).toISOString().slice(0, 10);
 
-test("a vacation is planned with three servers, and the log tells the whole story", async () => {
+test("a model plans a vacation with three servers, and the log records each step", async () => {
   const folder = await makeFolder();
   const file = join(folder, "activity.ndjson");
   const activity = await openActivityFile(file);
 
-  // Three servers of three revisions on three transports.
+  // Three servers with three revisions on three transports.
   const memoryUrl = await serveProgram(scriptOf("memory"), ["--file", join(folder, "memory.jsonl")]);
   const clocks = serveHttp(createTime(), { httpSse: true });
   onTestFinished(() => clocks.close());
@@ -47,19 +47,19 @@ test("a vacation is planned with three servers, and the log tells the whole stor
         const [first] = question.params.messages;
         return { allow: true, params: { ...question.params, messages: [first!], systemPrompt: "Answer with one id." } };
       }
-      // The user likes another one better than the model does.
+      // The user replaces the model's choice.
       return { allow: true, result: { ...question.result, content: { type: "text", text: chosen } } };
     },
   };
 
   let chosen = "";
-  const planner = puppet(
+  const planner = createModel(
     {
       say: "Looking for flights.",
       call: [["travel__search-flights", { from: "Oslo", to: "Lisbon", date: departure }]],
     },
     (request) => {
-      // What the model saw is what the server said; the dearest flight is the one the user will want.
+      // The last flight in the server's result is the one that the user will choose.
       const ids = JSON.stringify(request.messages.at(-1)).match(/PT\d+/g) ?? [];
       chosen = ids.at(-1) ?? "";
       return {
@@ -75,7 +75,7 @@ test("a vacation is planned with three servers, and the log tells the whole stor
     },
     { say: "All set for Lisbon." },
   );
-  const thinker = { ...puppet({ say: "PT000, I think" }), id: "thinker" };
+  const thinker = { ...createModel({ say: "PT000, I think" }), id: "thinker" };
 
   const host = await makeHost({
     activity,
@@ -99,7 +99,7 @@ test("a vacation is planned with three servers, and the log tells the whole stor
     "travel 2025-11-25",
   ]);
 
-  // The prompt of a server, its arguments completed, and a resource that the user chose.
+  // Completes an argument of a prompt, then runs the prompt with an attached resource.
   const ref = { type: "ref/prompt", name: "plan-vacation" } as const;
   expect((await host.complete("travel", ref, { name: "destination", value: "Li" })).values).toEqual(["Lisbon"]);
   const run = host.run(
@@ -120,7 +120,7 @@ test("a vacation is planned with three servers, and the log tells the whole stor
     "memory.create_entities",
     "time.now",
   ]);
-  // Data of travel goes to the memory: the user is told so.
+  // The approval warns that data of travel goes to the memory server.
   expect(approvals[1]?.cautions).toContainEqual({ kind: "data-flow", from: ["travel"] });
   expect(forms.map(({ server }) => server)).toEqual(["travel"]);
   expect(samples.map(({ stage }) => stage)).toEqual(["request", "response"]);
@@ -129,12 +129,12 @@ test("a vacation is planned with three servers, and the log tells the whole stor
   expect(results).toContain("Ada Lovelace");
   expect(events.some((event) => event.type === "tool" && event.stage === "progress")).toBe(true);
 
-  // The story, as it was written down.
-  const story: string[] = [];
+  // The log has an entry for each step.
+  const steps: string[] = [];
   for await (const { kind, server, name, step } of host.activity.query()) {
-    if (kind !== "server") story.push([kind, server, name ?? step].filter(Boolean).join(" "));
+    if (kind !== "server") steps.push([kind, server, name ?? step].filter(Boolean).join(" "));
   }
-  for (const part of [
+  for (const step of [
     "prompt travel plan-vacation",
     "resource travel travel://calendar",
     "call travel search-flights",
@@ -149,13 +149,13 @@ test("a vacation is planned with three servers, and the log tells the whole stor
     "call memory create_entities",
     "call time now",
   ]) {
-    expect(story).toContain(part);
+    expect(steps).toContain(step);
   }
   expect(await host.activity.verify()).toMatchObject({ ok: true });
   await host.close();
   await activity.close();
 
-  // What was said between the user and a server is not in it, and one byte that is not as it was is found.
+  // The log contains no answers to forms, and verification detects one changed byte.
   const bytes = await readFile(file);
   expect(bytes.includes("1990-12-10")).toBe(false);
   const at = bytes.indexOf("search-flights");

@@ -3,7 +3,7 @@ import { createHost } from "portolan-host";
 import { openaiCompatible } from "portolan-host/models";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, onTestFinished, test } from "vitest";
-import { allow, greeter, inMemory, makeHost, puppet, written } from "./kit.ts";
+import { allow, createModel, entryFromFile, greeter, inMemory, makeHost } from "./kit.ts";
 
 test.each([
   [{ startsAtOnce: 0 }, "startsAtOnce: expected a number of at least 1, got number 0"],
@@ -24,7 +24,7 @@ test.each([
   [{ sampling: { servers: { s: { review: 1 } } } }, "sampling.servers.s.review: expected"],
   [{ logLevel: "verbose" }, 'logLevel: expected a level from debug to emergency, got "verbose"'],
   [{ roots: [{ uri: "/home/ada" }] }, 'roots: expected an address that begins with file://, got "/home/ada"'],
-])("a host is not made with %j", async (options, message) => {
+])("createHost rejects %j", async (options, message) => {
   await expect(createHost(options as never)).rejects.toThrow(message);
 });
 
@@ -37,12 +37,12 @@ test.each([
   [{ attach: ["a:b"] }, "attach: expected a list of { server, uri }, got an array"],
   [{ maxTurn: 3 }, "run: there is no option maxTurn; there are model, system"],
   [{ contextTokens: -1 }, "contextTokens: expected a number of at least 0, got number -1"],
-])("a run is not begun with %j", async (options, message) => {
-  const host = await makeHost({ model: puppet() });
+])("run rejects %j", async (options, message) => {
+  const host = await makeHost({ model: createModel() });
   expect(() => host.run("x", options as never)).toThrow(message);
 });
 
-test("a bound that is left out, or is undefined, is the one that holds for all", async () => {
+test("a sampling limit that is undefined has its default", async () => {
   const server = createServer({ name: "asker", version: "1.0.0" }).tool("sample", {
     description: "Asks a model",
     async run(_, ctx) {
@@ -50,7 +50,7 @@ test("a bound that is left out, or is undefined, is the one that holds for all",
       return JSON.stringify(await ctx.sample("s", { messages, maxTokens: 1_000_000 }));
     },
   });
-  const model = puppet({ say: "x" });
+  const model = createModel({ say: "x" });
   const host = await makeHost({
     servers: { a: inMemory(server) },
     policy: allow,
@@ -61,7 +61,7 @@ test("a bound that is left out, or is undefined, is the one that holds for all",
   expect(model.asked[0]?.maxTokens).toBe(4_096);
 });
 
-test("a limit of a provider that is undefined is the one that holds for all", async () => {
+test("a provider limit that is undefined has its default", async () => {
   const provider = await startFakeProvider({
     dialect: "openai",
     turns: [{ call: Array.from({ length: 200 }, () => ({ name: "x", input: {} })) }],
@@ -78,8 +78,8 @@ test("a limit of a provider that is undefined is the one that holds for all", as
   expect(error?.message).toContain("128 tool calls");
 });
 
-test("a server that nobody was asked about says what to do", async () => {
-  const host = await makeHost({ servers: [written(inMemory(greeter()))], model: puppet({ say: "alone" }) });
+test("the error for an untrusted server names answers.trust and host.trust", async () => {
+  const host = await makeHost({ servers: [entryFromFile(inMemory(greeter()))], model: createModel({ say: "alone" }) });
   const advice = "give the host `answers.trust`, or call `host.trust`";
   await expect(host.callTool("s", "greet")).rejects.toThrow(advice);
   const notices: string[] = [];

@@ -13,10 +13,10 @@ import {
 } from "portolan-host";
 import { expect, onTestFinished, test } from "vitest";
 
-const program = fileURLToPath(new URL("./turncoat.mjs", import.meta.url));
+const program = fileURLToPath(new URL("./changing-tools.mjs", import.meta.url));
 const server = { server: "math", serverDigest: "trusted-as-it-was" };
 
-async function meet() {
+async function connectServer() {
   const client = await connect({ command: process.execPath, args: [program] }, { era: "stateful" });
   onTestFinished(() => client.close());
   const { kv } = createMemoryStorage();
@@ -28,8 +28,8 @@ async function meet() {
   return { list, pins, grants };
 }
 
-test("a server that turns is held back, shown for what it has become, and its grant is not found again", async () => {
-  const { list, grants } = await meet();
+test("a changed tool is held back and shown as a diff, and its grant applies only to the old definition", async () => {
+  const { list, grants } = await connectServer();
   const first = await list();
   const digest = first.report.digests.get("add")!;
   const query = { kind: "tool", ...server, subject: "add", digest } as const;
@@ -58,8 +58,8 @@ test("a server that turns is held back, shown for what it has become, and its gr
   expect(grants.find({ ...query, digest: last.report.digests.get("add")! })).toBeDefined();
 });
 
-test("what it hides is shown and flagged", async () => {
-  const { list } = await meet();
+test("hidden instructions in a description are displayed and flagged", async () => {
+  const { list } = await connectServer();
   const { tools: before } = await list();
   const { tools: after } = await list();
   expect(findSuspicious(before[0]!.description!)).toEqual([]);
@@ -74,8 +74,8 @@ test("what it hides is shown and flagged", async () => {
   );
 });
 
-test("its hints open nothing unless it is trusted", async () => {
-  const { list } = await meet();
+test("read-only hints allow a call only if the server is trusted", async () => {
+  const { list } = await connectServer();
   const { tools } = await list();
   const policy = compilePolicy([{ readOnly: true, then: "allow" }]);
   const call = (trusted: boolean): PolicyCall => ({

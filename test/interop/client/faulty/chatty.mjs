@@ -1,15 +1,15 @@
-// Says what nobody asked for around each answer: requests before the greeting, answers to nobody, answers given twice.
+// Sends unexpected messages: requests before the initialize result, unknown responses and duplicate responses.
 import { greet, send, serve, toError, toResult, toText } from "./raw.mjs";
 
 const ping = { jsonrpc: "2.0", id: "early", method: "ping" };
 const nonesuch = { jsonrpc: "2.0", id: 0, method: "example/nonesuch" };
-const told = [];
+const received = [];
 let waiting;
 
-/** Answers its calls when its own questions are answered. */
+/** Answers the waiting call when its own requests are answered. */
 function answer() {
-  if (waiting === undefined || told.length < 2) return;
-  const answer = toResult(waiting, toText(told.sort().join(", ")));
+  if (waiting === undefined || received.length < 2) return;
+  const answer = toResult(waiting, toText(received.sort().join(", ")));
   send(toResult(9_999, {}), toError("nobody", -32603, "?"), answer, answer);
 }
 
@@ -19,7 +19,7 @@ serve({
     send(greet(request));
   },
   undefined: ({ id, error }) => {
-    told.push(`${JSON.stringify(id)} ${error?.code ?? "ok"}`);
+    received.push(`${JSON.stringify(id)} ${error?.code ?? "ok"}`);
     answer();
   },
   "tools/call": ({ id }) => {

@@ -1,4 +1,4 @@
-// Refuses the probe and offers other versions, which are its arguments; greets only with one of them.
+// Refuses the probe and offers the versions of its arguments; accepts initialize only with one of them.
 import { greet, send, serve, toError } from "./raw.mjs";
 
 const supported = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import type { ProviderOptions } from "portolan-host/models";
 import { describe, expect, test } from "vitest";
-import { asking, failing, gather } from "./conversation.ts";
-import { adapterOf, answering, apiKey, type DialectName, dialects, eventsOf } from "./providers.ts";
+import { collect, failureOf, modelRequest } from "./conversation.ts";
+import { adapterOf, apiKey, type DialectName, dialects, eventsOf, fetchReturning } from "./providers.ts";
 
 const address = "http://127.0.0.1:9/v1";
 const text = (dialect: DialectName, said: string) =>
@@ -25,7 +25,7 @@ const argument = (dialect: DialectName, part: string) =>
     ? { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: part } }] } }] }
     : { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: part } };
 
-/** Chunks without an end, and how many of them were taken. */
+/** Creates a fetch whose body never ends; `state` tells how many chunks were read and whether it was cancelled. */
 function endless(next: (count: number) => string) {
   const state = { taken: 0, isCancelled: false };
   const fetch: typeof globalThis.fetch = async () =>
@@ -45,7 +45,7 @@ function endless(next: (count: number) => string) {
   return { state, fetch };
 }
 
-describe.each(dialects)("%s is cut off", (dialect) => {
+describe.each(dialects)("a response of %s is aborted", (dialect) => {
   const limits = { eventChars: 5_000, textChars: 1_000, toolCalls: 3, argumentChars: 1_000, totalChars: 20_000 };
 
   test.each<[string, (count: number) => string, string]>([
@@ -59,41 +59,41 @@ describe.each(dialects)("%s is cut off", (dialect) => {
     ["one event", (count) => (count === 0 ? "data: " : "x".repeat(100)), "5000 characters in one event"],
     ["comments", () => `: ${"x".repeat(100)}\n\n`, "20000 characters"],
     ["empty events", () => eventsOf({ type: "ping" }), "20000 characters"],
-  ])("when it sends too much: %s", async (_, next, what) => {
+  ])("when it exceeds the limit for %s", async (_, next, limit) => {
     const { state, fetch } = endless(next);
-    const { error } = await failing(adapterOf(dialect, address, { fetch, limits }), asking("hi"));
+    const { error } = await failureOf(adapterOf(dialect, address, { fetch, limits }), modelRequest("hi"));
     expect(error).toMatchObject({ code: "model-failed" });
-    expect(error.message).toContain(`sent more than ${what}, and was cut off`);
+    expect(error.message).toContain(`sent more than ${limit}, and was cut off`);
     expect(state.isCancelled).toBe(true);
     expect(state.taken).toBeLessThan(2_000);
   });
 
-  test("when one body is too large", async () => {
+  test("when a JSON body is too large", async () => {
     const json = { headers: { "content-type": "application/json" } };
-    const fetch = answering(
+    const fetch = fetchReturning(
       Array.from({ length: 300 }, () => "x".repeat(100)),
       json,
     );
-    const { error } = await failing(adapterOf(dialect, address, { fetch, limits }), asking("hi"));
+    const { error } = await failureOf(adapterOf(dialect, address, { fetch, limits }), modelRequest("hi"));
     expect(error.message).toContain("sent more than 20000 characters");
   });
 
-  test("when its error has no end, of which a little is shown", async () => {
+  test("when its error body never ends, and the message shows a part of it", async () => {
     const { fetch, state } = endless(() => "no ".repeat(1_000));
     const refusing: typeof globalThis.fetch = async (...args) =>
       new Response((await fetch(...args)).body, { status: 400, headers: { "content-type": "text/plain" } });
-    const { error } = await failing(adapterOf(dialect, address, { fetch: refusing, limits }), asking("hi"));
+    const { error } = await failureOf(adapterOf(dialect, address, { fetch: refusing, limits }), modelRequest("hi"));
     expect(error.message.length).toBeLessThan(600);
     expect(state.isCancelled).toBe(true);
     expect(state.taken).toBeLessThan(100);
   });
 });
 
-describe.each(dialects)("a turn of %s that is over", (dialect) => {
+describe.each(dialects)("after the last event of %s the adapter", (dialect) => {
   const last = dialect === "openai" ? "[DONE]" : { type: "message_stop" };
 
-  /** A stream with a whole turn in it, whose end comes later or never. */
-  function ending(finish: (controller: ReadableStreamDefaultController) => void) {
+  /** Creates a fetch whose stream holds a complete turn; `finish` then closes it, fails it or leaves it open. */
+  function streamWith(finish: (controller: ReadableStreamDefaultController) => void) {
     const state = { isCancelled: false, pulls: 0 };
     const body = new ReadableStream(
       {
@@ -112,33 +112,35 @@ describe.each(dialects)("a turn of %s that is over", (dialect) => {
     return { state, fetch: (async () => new Response(body, { headers })) as typeof globalThis.fetch };
   }
 
-  test("waits for the end of its answer, so that the connection can be used again", async () => {
-    const { state, fetch } = ending((controller) => controller.close());
-    const events = await gather(adapterOf(dialect, address, { fetch }).stream(asking("hi")));
+  test("waits for the end of the stream, so that the connection can be reused", async () => {
+    const { state, fetch } = streamWith((controller) => controller.close());
+    const events = await collect(adapterOf(dialect, address, { fetch }).stream(modelRequest("hi")));
     expect(events.at(-1)?.type).toBe("end");
     expect(state).toEqual({ isCancelled: false, pulls: 2 });
   });
 
-  test("does not wait for an end that never comes, nor minds one that breaks", async () => {
-    const silent = ending(() => {});
-    const events = await gather(adapterOf(dialect, address, { fetch: silent.fetch }).stream(asking("hi")));
+  test("cancels a stream that stays open, and ignores one that fails", async () => {
+    const silent = streamWith(() => {});
+    const events = await collect(adapterOf(dialect, address, { fetch: silent.fetch }).stream(modelRequest("hi")));
     expect(events.at(-1)?.type).toBe("end");
     expect(silent.state.isCancelled).toBe(true);
-    const broken = ending((controller) => controller.error(new Error("reset")));
-    expect(await gather(adapterOf(dialect, address, { fetch: broken.fetch }).stream(asking("hi")))).toEqual(events);
+    const broken = streamWith((controller) => controller.error(new Error("reset")));
+    expect(await collect(adapterOf(dialect, address, { fetch: broken.fetch }).stream(modelRequest("hi")))).toEqual(
+      events,
+    );
   });
 });
 
-describe.each(dialects)("a turn of %s that has its reason", (dialect) => {
+describe.each(dialects)("a turn of %s with a stop reason", (dialect) => {
   const reason =
     dialect === "openai"
       ? { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
       : { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: {} };
 
   test.each<[string, (controller: ReadableStreamDefaultController) => void]>([
-    ["breaks", (controller) => controller.error(new TypeError("terminated"))],
+    ["fails", (controller) => controller.error(new TypeError("terminated"))],
     ["stays open", () => {}],
-  ])("is over also when the stream %s before the provider says so", async (_, finish) => {
+  ])("is complete even if the stream %s before the final event", async (_, finish) => {
     let pulls = 0;
     const body = new ReadableStream({
       pull(controller) {
@@ -148,34 +150,34 @@ describe.each(dialects)("a turn of %s that has its reason", (dialect) => {
       },
     });
     const fetch = async () => new Response(body, { headers: { "content-type": "text/event-stream" } });
-    const events = await gather(adapterOf(dialect, address, { fetch }).stream(asking("hi")));
+    const events = await collect(adapterOf(dialect, address, { fetch }).stream(modelRequest("hi")));
     expect(events).toMatchObject([
       { type: "text", delta: "hi" },
       { type: "end", stopReason: "endTurn" },
     ]);
   });
 
-  test("still ends with the caller who gives up", async () => {
+  test("rejects with the reason of a signal that aborts before the final event", async () => {
     const controller = new AbortController();
     const stop = new Error("stop");
     const body = new ReadableStream({
       start: (stream) => stream.enqueue(new TextEncoder().encode(eventsOf(reason))),
-      // Once the first piece was read, and the next one is waited for.
+      // Aborts after the first chunk was read, while the adapter waits for the next one.
       pull: () => new Promise(() => setImmediate(() => controller.abort(stop))),
     });
     const fetch = async () => new Response(body, { headers: { "content-type": "text/event-stream" } });
-    const { error } = await failing(
+    const { error } = await failureOf(
       adapterOf(dialect, address, { fetch }),
-      asking("hi", { signal: controller.signal }),
+      modelRequest("hi", { signal: controller.signal }),
     );
     expect(error).toBe(stop);
   });
 });
 
-describe.each(dialects)("what %s nests too deep", (dialect) => {
+describe.each(dialects)("deeply nested JSON of %s", (dialect) => {
   const deep = `${'{"a":'.repeat(200_000)}1${"}".repeat(200_000)}`;
 
-  test("is unreadable as arguments, as text and as an object", async () => {
+  test("makes tool arguments unreadable, as text and as an object", async () => {
     const escaped = JSON.stringify(deep);
     const stream =
       dialect === "openai"
@@ -189,8 +191,8 @@ describe.each(dialects)("what %s nests too deep", (dialect) => {
             `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","name":"y","input":${deep}}}`,
             `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`,
           ];
-    const fetch = answering([eventsOf(...stream)]);
-    const calls = (await gather(adapterOf(dialect, address, { fetch }).stream(asking("hi")))).slice(0, 2);
+    const fetch = fetchReturning([eventsOf(...stream)]);
+    const calls = (await collect(adapterOf(dialect, address, { fetch }).stream(modelRequest("hi")))).slice(0, 2);
     expect(calls).toMatchObject([
       { type: "tool", name: "x", unreadable: deep },
       { type: "tool", name: "y", unreadable: "(nested too deep)" },
@@ -201,25 +203,28 @@ describe.each(dialects)("what %s nests too deep", (dialect) => {
     ["a message", `{"error":{"message":${deep}}}`],
     ["errors in errors", deep.replaceAll('"a"', '"error"')],
     ["lists in lists", `{"error":${"[".repeat(200_000)}${"]".repeat(200_000)}}`],
-  ])("is left out of an error: %s", async (_, body) => {
-    const { error } = await failing(adapterOf(dialect, address, { fetch: answering([eventsOf(body)]) }), asking("hi"));
+  ])("in an error is left out of the message: %s", async (_, body) => {
+    const { error } = await failureOf(
+      adapterOf(dialect, address, { fetch: fetchReturning([eventsOf(body)]) }),
+      modelRequest("hi"),
+    );
     expect(error).toMatchObject({ code: "model-failed" });
     expect(error.message).toContain("sent an error");
   });
 });
 
-describe.each(dialects)("the key of %s", (dialect) => {
-  const made =
+describe.each(dialects)("the API key of %s", (dialect) => {
+  const create =
     (baseUrl: string, options: Partial<ProviderOptions> = {}) =>
     () =>
       adapterOf(dialect, baseUrl, options);
 
   test.each(["http://api.example.com/v1", "http://192.168.1.5:8080/v1", "http://127.0.0.1.example.com/v1"])(
-    "does not go over plain http to %s",
+    "is not sent over plain http to %s unless allowHttp is set",
     (baseUrl) => {
-      expect(made(baseUrl)).toThrow(expect.objectContaining({ code: "address-refused" }));
-      expect(made(baseUrl)).toThrow(/plain http to .*; use https, or set allowHttp/);
-      expect(made(baseUrl, { allowHttp: true })).not.toThrow();
+      expect(create(baseUrl)).toThrow(expect.objectContaining({ code: "address-refused" }));
+      expect(create(baseUrl)).toThrow(/plain http to .*; use https, or set allowHttp/);
+      expect(create(baseUrl, { allowHttp: true })).not.toThrow();
     },
   );
 
@@ -228,36 +233,36 @@ describe.each(dialects)("the key of %s", (dialect) => {
     "http://localhost:1234/v1",
     "http://[::1]:8000/v1",
     "https://api.example.com/v1",
-  ])("may go to %s", (baseUrl) => expect(made(baseUrl)).not.toThrow());
+  ])("may be sent to %s", (baseUrl) => expect(create(baseUrl)).not.toThrow());
 
-  test.each(["ftp://example.com", "api.example.com/v1", ""])("goes to no address such as %s", (baseUrl) => {
-    expect(made(baseUrl)).toThrow(expect.objectContaining({ code: "invalid-argument" }));
+  test.each(["ftp://example.com", "api.example.com/v1", ""])("is not sent to the invalid URL %j", (baseUrl) => {
+    expect(create(baseUrl)).toThrow(expect.objectContaining({ code: "invalid-argument" }));
   });
 
-  test("is not the empty text of a variable that is not set", () => {
-    expect(made("https://api.example.com/v1", { apiKey: "" })).toThrow(/apiKey: expected a key, got an empty text/);
-    expect(made("https://api.example.com/v1", { apiKey: undefined })).not.toThrow();
+  test("must not be an empty string, but may be undefined", () => {
+    expect(create("https://api.example.com/v1", { apiKey: "" })).toThrow(/apiKey: expected a key, got an empty text/);
+    expect(create("https://api.example.com/v1", { apiKey: undefined })).not.toThrow();
   });
 
-  test("is shown in no error about the options", () => {
+  test("is not contained in errors about the options", () => {
     const secret = "sk-secret-with-line-end\n";
-    const thrown = (make: () => unknown) => {
+    const catchError = (run: () => unknown) => {
       try {
-        make();
+        run();
       } catch (error) {
         return error as Error;
       }
       throw new Error("Expected an error");
     };
-    const badKey = thrown(made("https://api.example.com/v1", { apiKey: `${secret}x: y` }));
-    const badUrl = thrown(made("https://user:sk-secret-with-line-end@api.example.com/v1"));
+    const badKey = catchError(create("https://api.example.com/v1", { apiKey: `${secret}x: y` }));
+    const badUrl = catchError(create("https://user:sk-secret-with-line-end@api.example.com/v1"));
     for (const error of [badKey, badUrl]) {
       expect(error).toMatchObject({ code: "invalid-argument" });
       expect(`${error.stack} ${String(error.cause)}`).not.toContain("sk-secret");
     }
   });
 
-  test("is taken out of what a provider quotes, with secret headers and queries, also where it is cut", async () => {
+  test("is redacted in quoted provider errors, like secret headers and queries, also where the text is truncated", async () => {
     const token = "another-secret-token";
     const quoted = `${"x".repeat(290)}${apiKey} ${token} q-secret-value`;
     for (const [status, body] of [
@@ -266,9 +271,12 @@ describe.each(dialects)("the key of %s", (dialect) => {
       [200, eventsOf({ error: { message: `${apiKey} ${token} q-secret-value`, type: token } })],
     ] as const) {
       const headers = { "content-type": status === 200 ? "text/event-stream" : "application/json" };
-      const fetch = answering([body], { status, headers });
+      const fetch = fetchReturning([body], { status, headers });
       const options = { fetch, headers: { "x-auth": `Token ${token}` } };
-      const { error } = await failing(adapterOf(dialect, `${address}?key=q-secret-value`, options), asking("hi"));
+      const { error } = await failureOf(
+        adapterOf(dialect, `${address}?key=q-secret-value`, options),
+        modelRequest("hi"),
+      );
       expect(error.message).not.toMatch(/sk-|another-|q-secret/);
     }
   });

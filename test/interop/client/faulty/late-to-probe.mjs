@@ -1,4 +1,4 @@
-// Answers the probe when the greeting is there. What it says, and in which order, is its argument.
+// Answers the probe only after initialize has arrived. The argument names the answers and their order.
 import { discovered, greet, send, serve, toError, toResult } from "./raw.mjs";
 
 let probe;
