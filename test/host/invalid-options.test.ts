@@ -16,7 +16,7 @@ test.each([
   [{ servers: [{ command: "node" }] }, "servers: expected servers by name, entries as readConfigs gives them"],
   [
     { model: "gpt" },
-    "model: expected { id, capabilities, stream } such as those of portolan/models, or a list of them",
+    "model: expected { id, capabilities, stream } such as those of portolan-host/models, or a list of them",
   ],
   [{ storage: {} }, "storage: expected { kv } of a storage, got an object"],
   [{ activity: "log.ndjson" }, "activity: expected a log as openActivity or openActivityFile gives it"],

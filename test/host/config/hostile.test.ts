@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { PortolanError } from "portolan";
 import { expect, test } from "vitest";
 import { editConfig, expandEntry, parseConfig, trustDigest } from "../../../packages/host/src/config/index.ts";
-import { PortolanError } from "../../../packages/portolan/src/errors.ts";
 
 const folder = join(import.meta.dirname, "files");
 const files = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "rolldown";
+import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { readConfigs, writeServer } from "../../../packages/host/src/node/config/index.ts";
 import type { ServerEntry } from "../../../packages/host/src/options.ts";
@@ -141,35 +141,26 @@ test("the value of a variable is never written to a file", async () => {
   }
 });
 
-/** Builds a program that writes a number of servers one after another. */
-async function buildWriter(): Promise<string> {
-  const folder = emptyFolder();
-  const input = join(import.meta.dirname, "../../../packages/portolan/src/host/node/config/index.ts");
-  // The bundler must take the ES module build: the CommonJS build finds its parts only in its own folder.
-  const resolve = { mainFields: ["module", "main"] };
-  await build({
-    resolve,
-    input,
-    platform: "node",
-    output: { file: join(folder, "config.mjs"), codeSplitting: false },
-    logLevel: "warn",
-  });
+/** Writes a program that adds a number of servers to a file, one after another. */
+function writerProgram(): string {
+  const library = pathToFileURL(join(import.meta.dirname, "../../../packages/host/dist/node/index.js")).href;
   const program = `
-    import { writeServer } from "./config.mjs";
+    import { writeServer } from "${library}";
     const [file, who, count] = process.argv.slice(2);
     const entry = { name: "s", way: {}, written: { command: who }, settings: {}, source: { kind: "code" } };
     for (let n = 0; n < Number(count); n++) await writeServer(file, who + n, entry);
     process.disconnect();
   `;
-  writeFileSync(join(folder, "writer.mjs"), program);
-  return join(folder, "writer.mjs");
+  const file = join(emptyFolder(), "writer.mjs");
+  writeFileSync(file, program);
+  return file;
 }
 
 test("concurrent writers in several processes lose no server, and a reader sees only complete files", async () => {
   const root = emptyFolder();
   const file = join(root, ".mcp.json");
   writeFileSync(file, '{\n  // kept\n  "mcpServers": {}\n}\n');
-  const writer = await buildWriter();
+  const writer = writerProgram();
   const children = ["a", "b"].map((name) =>
     fork(writer, [file, name, "10"], { stdio: ["ignore", "ignore", "inherit", "ipc"] }),
   );
