@@ -1,0 +1,59 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
+
+/** The most files that a call may pass, without those of the validator. */
+const limits = { statelessHttp: 18, statefulStdio: 15, clientCall: 12, elicitation: 24, hostCall: 30 };
+
+/** The first column of the table below a mark. */
+function listedFiles(path: string): string[] {
+  const section = page.split(`<!-- call path: ${path} -->`)[1]?.split(/\n#|<!--/)[0] ?? "";
+  return [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, file = ""]) =>
+    file.startsWith("host/") ? file.replace("host/", "packages/host/src/") : `packages/portolan/src/${file}`,
+  );
+}
+
+let measured: { readonly [path: string]: readonly string[] } = {};
+
+beforeAll(() => {
+  const { stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", "test/call-paths/measure.mjs"], {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, TSX_TSCONFIG_PATH: "tsconfig.sources.json" },
+  });
+  expect(stderr).toBe("");
+  measured = JSON.parse(stdout);
+}, 120_000);
+
+describe.each(Object.entries(limits))("the path %s", (path, limit) => {
+  test("passes the files that ARCHITECTURE.md lists, each listed once", () => {
+    expect(listedFiles(path).sort()).toEqual(measured[path]);
+  });
+
+  test(`passes at most ${limit} files outside schema/`, () => {
+    const files = (measured[path] ?? []).filter((file) => !file.includes("/schema/"));
+    expect(files.length).toBeGreaterThan(5);
+    expect(files.length).toBeLessThanOrEqual(limit);
+  });
+});
+
+test("tsconfig.sources.json leads every entry of the two libraries to its source", () => {
+  const expected: { [name: string]: string[] } = {};
+  for (const folder of ["portolan", "host"]) {
+    const manifest = JSON.parse(readFileSync(join(root, `packages/${folder}/package.json`), "utf8"));
+    const toSource = (file: string) =>
+      `./packages/${folder}/${file.replace("./dist/", "src/").replace(/\.js$/, ".ts")}`;
+    for (const [name, entry] of Object.entries<{ default?: string }>(manifest.exports)) {
+      if (entry.default) expected[`${manifest.name}${name.slice(1)}`] = [toSource(entry.default)];
+    }
+    for (const [name, { node }] of Object.entries<{ node: string }>(manifest.imports ?? {})) {
+      expected[name] = [toSource(node)];
+    }
+  }
+  const { compilerOptions } = JSON.parse(readFileSync(join(root, "tsconfig.sources.json"), "utf8"));
+  expect(compilerOptions.paths).toEqual(expected);
+});

@@ -1,0 +1,148 @@
+// Prints, as JSON, which source files have a function that runs during one warm call, path by path.
+//   node --import tsx test/call-paths/measure.mjs      with TSX_TSCONFIG_PATH=tsconfig.sources.json
+// V8 counts the calls of every function; files of packages/*/src with a count above zero are on the path.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Session } from "node:inspector/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { connect } from "portolan/client";
+import { createServer } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
+import { serveStdio } from "portolan/server/stdio";
+import { createHost, openActivityFile } from "portolan-host";
+
+const self = fileURLToPath(import.meta.url);
+const root = join(dirname(self), "../..");
+const inspector = new Session();
+inspector.connect();
+
+/** Runs one call and returns the files that ran. */
+async function filesOf(call) {
+  await startCounting();
+  await call();
+  return stopCounting();
+}
+
+async function startCounting() {
+  await inspector.post("Profiler.enable");
+  await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  await inspector.post("Profiler.takePreciseCoverage");
+}
+
+async function stopCounting() {
+  const { result } = await inspector.post("Profiler.takePreciseCoverage");
+  await inspector.post("Profiler.stopPreciseCoverage");
+  const files = [];
+  for (const { url, functions } of result) {
+    if (!url.startsWith("file:")) continue;
+    const file = relative(root, fileURLToPath(url.split("?")[0]));
+    if (!/^packages\/[^/]+\/src\//.test(file)) continue;
+    if (functions.some(isOurs)) files.push(file);
+  }
+  return files.sort();
+}
+
+/** Whether a function ran that the author wrote: neither a module's own body nor a helper of the compiler. */
+function isOurs({ functionName, ranges: [range] }) {
+  if (range.count === 0 || functionName === "__name" || functionName.startsWith("<static")) return false;
+  return functionName !== "" || range.startOffset > 0;
+}
+
+const server = createServer({ name: "paths", version: "1.0.0" })
+  .tool("add", {
+    input: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
+    run: ({ a }) => String(a + 1),
+  })
+  .tool("greet", {
+    async run(_, ctx) {
+      const form = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+      const { content } = await ctx.elicit("name", { message: "Who?", form });
+      return `Hello ${content?.name}`;
+    },
+  });
+
+if (process.argv[2] === "serve") {
+  const report = process.argv[3];
+  const counted = server
+    .tool("start", { run: async () => (await startCounting(), "started") })
+    .tool("stop", { run: async () => (writeFileSync(report, JSON.stringify(await stopCounting())), "stopped") });
+  serveStdio(counted);
+} else {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-paths-"));
+  console.log(JSON.stringify({ ...(await overHttp()), ...(await overStdio(folder)), ...(await inHost(folder)) }));
+  rmSync(folder, { recursive: true, force: true });
+  process.exit(0);
+}
+
+async function overHttp() {
+  const endpoint = serveHttp(server);
+  const { url } = await endpoint.listen(0);
+  const send = async (name, args, capabilities, more) => {
+    const version = "2026-07-28";
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": version,
+      "io.modelcontextprotocol/clientInfo": { name: "paths", version: "1.0.0" },
+      "io.modelcontextprotocol/clientCapabilities": capabilities,
+    };
+    const params = { name, arguments: args, _meta, ...more };
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+        ...{ "mcp-protocol-version": version, "mcp-method": "tools/call", "mcp-name": name },
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+    });
+    return (await response.json()).result;
+  };
+  const call = () => send("add", { a: 1 }, {});
+  const elicit = async () => {
+    const capabilities = { elicitation: { form: {} } };
+    const { inputRequests, requestState } = await send("greet", {}, capabilities);
+    const [key] = Object.keys(inputRequests);
+    const inputResponses = { [key]: { action: "accept", content: { name: "Ada" } } };
+    await send("greet", {}, capabilities, { requestState, inputResponses });
+  };
+  for (let round = 0; round < 3; round++) await call();
+  const statelessHttp = await filesOf(call);
+  for (let round = 0; round < 3; round++) await elicit();
+  const elicitation = await filesOf(elicit);
+  await endpoint.close(100);
+  return { statelessHttp, elicitation };
+}
+
+function command(...args) {
+  const env = { TSX_TSCONFIG_PATH: process.env.TSX_TSCONFIG_PATH ?? "" };
+  return { command: process.execPath, args: [...process.execArgv, self, "serve", ...args], cwd: root, env };
+}
+
+async function overStdio(folder) {
+  const report = join(folder, "server.json");
+  const client = await connect(command(report), { era: "stateful" });
+  for (let round = 0; round < 3; round++) await client.callTool("add", { a: 1 });
+  await client.callTool("start", {});
+  const clientCall = await filesOf(() => client.callTool("add", { a: 1 }));
+  await client.callTool("stop", {});
+  await client.close();
+  return { clientCall, statefulStdio: JSON.parse(readFileSync(report, "utf8")) };
+}
+
+async function inHost(folder) {
+  const host = await createHost({
+    activity: await openActivityFile(join(folder, "activity.ndjson")),
+    servers: { paths: command(join(folder, "unused.json")) },
+    policy: [{ then: "ask" }],
+    answers: { trust: () => ({ allow: true, for: "always" }), approve: () => true },
+  });
+  const written = () => new Promise((resolve) => setTimeout(resolve, 600));
+  const call = () => host.callTool("paths", "add", { a: 1 });
+  for (let round = 0; round < 3; round++) await call();
+  await written();
+  const hostCall = await filesOf(async () => {
+    await call();
+    await written();
+  });
+  await host.close();
+  return { hostCall };
+}
