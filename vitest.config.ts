@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 /** What needs neither a build nor other processes. */
-const quick = ["test/architecture.test.ts", "test/json-schema/*.test.ts"];
+const quick = ["test/architecture.test.ts", "test/documents.test.ts", "test/json-schema/*.test.ts"];
 
 /** Unit tests load the sources, so the `imports` of the library lead to its sources too. */
 const library = join(import.meta.dirname, "packages/portolan");

@@ -1,0 +1,75 @@
+// Tables and lists of the documents, compared with the code.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+
+describe("docs/errors.md", () => {
+  const union = read("packages/portolan/src/errors.ts").match(/export type PortolanErrorCode =([^;]+);/)?.[1] ?? "";
+  const codes = [...union.matchAll(/"([a-z-]+)"/g)].map(([, code = ""]) => code);
+  const sections = new Map(
+    read("docs/errors.md")
+      .split(/^## /m)
+      .slice(1)
+      .map((section) => [section.match(/^`([^`]+)`/)?.[1] ?? "", section]),
+  );
+
+  test("has a section for each code, and no other", () => {
+    expect(codes.length).toBeGreaterThan(20);
+    expect([...sections.keys()]).toEqual(codes);
+  });
+
+  test.each(codes)("explains %s with its cause, an example and a fix", (code) => {
+    const [, cause = "", ...rest] = (sections.get(code) ?? "").split("\n\n");
+    expect(cause.length).toBeGreaterThan(30);
+    expect(rest.join("\n")).toMatch(/^- \*\*Example:\*\* .{10,}[\s\S]*^- \*\*Fix:\*\* .{10,}/m);
+  });
+});
+
+test("the glossary has at most forty terms, each once, in alphabetical order", () => {
+  const terms = [...read("docs/glossary.md").matchAll(/^\| \*\*([^*]+)\*\*/gm)].map(([, term = ""]) => term);
+  expect(terms.length).toBeGreaterThan(20);
+  expect(terms.length).toBeLessThanOrEqual(40);
+  expect(terms).toEqual([...new Set(terms)].sort());
+});
+
+describe("the table of changes in CONTRIBUTING.md", () => {
+  const table = read("CONTRIBUTING.md").split("| change")[1]?.split("\n\n")[0] ?? "";
+  const rows = table.split("\n").slice(2);
+  const changes = rows.map((row) => {
+    const [, change = "", files = ""] = row.split("|").map((cell) => cell.trim());
+    return [change, [...files.matchAll(/`([^`]*[/.][^`]*)`/g)].map(([, file = ""]) => file)] as const;
+  });
+
+  test("has the twelve changes that newcomers make", () => {
+    expect(changes.map(([change]) => change).filter((change) => change !== "")).toHaveLength(12);
+  });
+
+  test.each(changes.filter(([change]) => change !== ""))("names files for %s that exist", (_, files) => {
+    expect(files.length).toBeGreaterThan(0);
+    const places = (file: string) => [file, `packages/portolan/src/${file}`];
+    expect(files.filter((file) => !places(file).some((place) => existsSync(join(root, place))))).toEqual([]);
+  });
+});
+
+describe("files that ARCHITECTURE.md names", () => {
+  const page = read("ARCHITECTURE.md");
+  const named = [...page.matchAll(/`([a-z0-9#/-]+(?:\.ts|\/))`/g)].map(([, file = ""]) => file);
+
+  test.each([...new Set(named)])("%s exists", (file) => {
+    const places = [`packages/portolan/src/${file}`, `packages/host/src/${file.replace(/^host\//, "")}`, file];
+    // A name without a folder stands for a file of the folder that the sentence is about.
+    if (!file.includes("/")) return expect(findByName(file)).toBe(true);
+    expect(places.some((place) => existsSync(join(root, place)))).toBe(true);
+  });
+});
+
+function findByName(name: string): boolean {
+  return ["packages/portolan/src", "packages/host/src"].some((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).some(
+      (file) => file === name || file.endsWith(`/${name}`),
+    ),
+  );
+}
