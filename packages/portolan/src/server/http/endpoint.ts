@@ -205,8 +205,7 @@ export class Endpoint {
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
-    const read = readBody(body);
-    return isPromise(read) ? read.then((later) => this.#take(later, context)) : this.#take(read, context);
+    return this.#take(readBody(body), context);
   }
 
   #take(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {

@@ -1,6 +1,5 @@
-import type { MaybePromise } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
-import type { readText } from "../../jsonrpc/framing.ts";
+import { readText } from "../../jsonrpc/framing.ts";
 import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
 import type { BodyProblem, HttpHeaders, HttpRequest } from "./adapter.ts";
 import { type HttpLimits, protectionOf, type ServeHttpOptions } from "./options.ts";
@@ -248,14 +247,14 @@ export function decodeBody(bytes: Uint8Array): string | BodyProblem {
 }
 
 /** The messages of a body, or what is wrong with it. */
-export function readBody(body: string): MaybePromise<Message | Message[] | Unreadable> {
+export function readBody(body: string): Message | Message[] | Unreadable {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {}
   // Nearly every body is one message; batches and what is wrong are looked at by who knows them.
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return import("../../jsonrpc/framing.ts").then(({ readText }) => readOddBody(body, readText));
+    return readOddBody(body);
   }
   return checkMessage(value) ?? (value as Message);
 }
@@ -266,11 +265,11 @@ export function isUnreadable(read: Message | Message[] | Unreadable): read is Un
 }
 
 /** The messages of a body that is a batch, or what is wrong with one that is no message. */
-function readOddBody(body: string, read: typeof readText): Message[] | Unreadable {
+function readOddBody(body: string): Message[] | Unreadable {
   const found: Message[] = [];
   let problem: Unreadable | undefined;
   let isBatch = false;
-  read(body, {
+  readText(body, {
     message(message) {
       found.push(message);
     },

@@ -1,4 +1,3 @@
-import { whenDone } from "../../async.ts";
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
 import type { Message, Unreadable } from "../../jsonrpc/message.ts";
 import { serialize } from "../../jsonrpc/message.ts";
@@ -84,11 +83,10 @@ export class HttpSse {
         sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
         return;
       }
-      void whenDone(readBody(body), (read) => {
-        if (!isUnreadable(read) && !permits(read)) return;
-        reply.send(202, headers);
-        known.channel.receive(read);
-      });
+      const read = readBody(body);
+      if (!isUnreadable(read) && !permits(read)) return;
+      reply.send(202, headers);
+      known.channel.receive(read);
     });
   }
 }
