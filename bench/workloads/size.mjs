@@ -32,7 +32,8 @@ export async function run({ notes }) {
       clientProgram(programOf(name, "one-call"), programOf("raw", "stdio")),
     )),
     ...(await sizes("a one-tool HTTP server", having("one-tool-http"), notes, ({ name }) =>
-      serverProgram(programOf(name, "one-tool-http"), overPort),
+      // The program of raw listens on a port of its own choice, and loads nothing late.
+      serverProgram(programOf(name, "one-tool-http"), name !== "raw" && overPort),
     )),
     ...(await overHttp((url) =>
       sizes("a one-call HTTP client", having("one-call-http"), notes, ({ name }) =>
