@@ -1,4 +1,4 @@
-import { otherwise } from "../http/server/otherwise.ts";
+import { otherwise } from "../http/server/exceptions.ts";
 import { scopeOf as scopeOverHttp } from "../http/server/requirement.ts";
 import { manifest as serverHttp } from "../http/server/rows/index.ts";
 import { sections as serverHttpSections } from "../http/server/sections/index.ts";

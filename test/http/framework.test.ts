@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { openListener } from "./doors.ts";
+import { openListener } from "./adapters.ts";
 import { echo, plain } from "./handlers.ts";
 
 describe("behind a framework that has read the body", () => {

@@ -4,7 +4,7 @@ import type { Servable } from "portolan/server";
 import { type ServeHttpOptions, serveHttp } from "portolan/server/http";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { RawResponse } from "../kit/raw-peer.ts";
-import { openListener, toListener } from "./doors.ts";
+import { openListener, toListener } from "./adapters.ts";
 import { type ServerEvent, toEvents } from "./events.ts";
 
 export type Headers = { readonly [name: string]: string | readonly string[] | undefined };

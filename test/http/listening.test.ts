@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { HttpHandler } from "../../packages/portolan/src/server/http/adapter.ts";
 import { listenOn } from "../../packages/portolan/src/server/http/node/listen.ts";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { connectTo, openNode } from "./doors.ts";
+import { connectTo, openNode } from "./adapters.ts";
 import { echo, plain, waiting } from "./handlers.ts";
 import { post } from "./raw-http.ts";
 

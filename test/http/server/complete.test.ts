@@ -5,11 +5,11 @@ import { manifest as ofChannels } from "../../requirements/manifest.ts";
 import { scopeOf as scopeOnChannels } from "../../requirements/requirement.ts";
 import { http } from "../../requirements/rows/row.ts";
 import { sections as sectionsOfChannels } from "../../requirements/sections/index.ts";
-import { otherwise } from "./otherwise.ts";
+import { standIns } from "./equivalent-rows.ts";
+import { otherwise } from "./exceptions.ts";
 import { scopeOf } from "./requirement.ts";
 import { manifest } from "./rows/index.ts";
 import { sections } from "./sections/index.ts";
-import { standIns } from "./stand-ins.ts";
 
 const matrix = join(import.meta.dirname, "../../../../shared/spec/MATRIX.md");
 if (!existsSync(matrix)) console.log("the rows are not compared with the matrix, which is not beside this clone");

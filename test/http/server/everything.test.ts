@@ -5,7 +5,7 @@ import type { RevisionDate } from "../../kit/revisions.ts";
 import { type Open, type Requirement, scopeOf } from "../../requirements/requirement.ts";
 import { sections } from "../../requirements/sections/index.ts";
 import { HttpChannel } from "../channel.ts";
-import { otherwise } from "./otherwise.ts";
+import { otherwise } from "./exceptions.ts";
 
 const fullServer = new URL("../../kit/full-server.mjs", import.meta.url);
 const isOverChannels = (requirement: Requirement) => scopeOf(requirement).over.includes("memory");

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { HttpReply } from "../../packages/portolan/src/server/http/adapter.ts";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { connectTo, openListener, openNode } from "./doors.ts";
+import { connectTo, openListener, openNode } from "./adapters.ts";
 import { bodyOf, echo, plain, refuse, waiting } from "./handlers.ts";
 import { post, type RawHttp } from "./raw-http.ts";
 

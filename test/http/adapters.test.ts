@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { HttpReply } from "../../packages/portolan/src/server/http/adapter.ts";
-import { connectTo, doors } from "./doors.ts";
+import { connectTo, doors } from "./adapters.ts";
 import { bodyOf, echo, plain, waiting } from "./handlers.ts";
 import { post } from "./raw-http.ts";
 
