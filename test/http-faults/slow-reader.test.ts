@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { describe, expect, test } from "vitest";
-import type { Answer, Said } from "../http/kit.ts";
+import type { Answer, ReceivedMessage } from "../http/kit.ts";
 import { begin, open, SessionPeer, StatelessPeer, textOf } from "../http/peer.ts";
 import { until } from "../http-client/kit.ts";
 import { metaKey } from "../kit/raw-peer.ts";
@@ -20,12 +20,12 @@ async function flood(server: ServerProcess, revision: "2025-11-25" | "2026-07-28
 }
 
 /** Everything that a client which begins to read again still hears. */
-async function readOn(answer: Answer): Promise<Said[]> {
+async function readOn(answer: Answer): Promise<ReceivedMessage[]> {
   answer.resume();
   return answer.messages();
 }
 
-const methodsOf = (said: readonly Said[]): Set<unknown> => new Set(said.map(({ method }) => method));
+const methodsOf = (said: readonly ReceivedMessage[]): Set<unknown> => new Set(said.map(({ method }) => method));
 
 describe.each(["2025-11-25", "2026-07-28"] as const)("a client that does not read (%s)", (revision) => {
   test("loses progress and logs, and never the result", async () => {

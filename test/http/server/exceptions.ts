@@ -1,7 +1,7 @@
 import { between, type RevisionDate, revisions, stateful, stateless } from "../../kit/revisions.ts";
 
-/** A requirement that is written for channels, where HTTP answers by other rules. */
-export interface Otherwise {
+/** A requirement on channels that does not apply over HTTP, where other rules hold. */
+export interface HttpException {
   readonly row: string;
   readonly says: string;
   readonly on: readonly RevisionDate[];
@@ -9,13 +9,14 @@ export interface Otherwise {
 }
 
 const untilJune = between("2024-11-05", "2025-06-18");
-const nullIds = "over HTTP an id that could not be read is left out on every revision";
-const sessions = "over HTTP a request without a session is refused by its headers, before it is looked at";
+const nullIds = "over HTTP every revision omits an id that could not be read";
+const sessions = "over HTTP a request without a session is refused by its headers, before its body is parsed";
 const handshakes = "over HTTP a second handshake begins another session";
-const closing = "over HTTP going away is the cancel: there is no reason to hear, and other connections may be faster";
+const closing =
+  "over HTTP closing the stream cancels the request: it has no reason, and other connections may be faster";
 
-/** All that is not asked over HTTP, with the reason; the tests of the transport say what holds instead. */
-export const otherwise: readonly Otherwise[] = [
+/** The requirements that are not run over HTTP, with the reasons. The HTTP sections test the rules that hold instead. */
+export const exceptions: readonly HttpException[] = [
   {
     row: "A2",
     says: "strings and integers come back with their type, other ids are refused",
@@ -40,7 +41,7 @@ export const otherwise: readonly Otherwise[] = [
     row: "X-T23",
     says: "a second request under an id in use is refused, and both eras share the ids",
     on: revisions,
-    why: "over HTTP each request has an answer of its own, so that equal ids are allowed",
+    why: "over HTTP each request has its own answer, so equal ids are allowed",
   },
   { row: "X-T27", says: "a hundred members are served, one more is refused", on: ["2025-03-26"], why: nullIds },
   {
@@ -53,13 +54,13 @@ export const otherwise: readonly Otherwise[] = [
     row: "X-R18",
     says: "unknown, late, double and mistyped responses are dropped",
     on: revisions,
-    why: "over HTTP questions have ids that are strings already, and a stateless server refuses responses",
+    why: "over HTTP the ids of the server's requests are strings, and a stateless server refuses responses",
   },
   {
     row: "X-R19",
     says: "an id beyond 2^53 is refused instead of being answered under another",
     on: revisions,
-    why: "over HTTP each refusal comes on a connection of its own, in no order",
+    why: "over HTTP each refusal has its own connection, so they have no order",
   },
   {
     row: "XI4",
@@ -117,9 +118,9 @@ export const otherwise: readonly Otherwise[] = [
   },
   {
     row: "J13",
-    says: "a list that depends on the caller is private, although the server allows sharing",
+    says: "a list that depends on the caller is private, even if the server's cache scope is public",
     on: stateless,
-    why: "the view of that server is for the local user, whom nobody is over HTTP",
+    why: "that server has a view for the local user, and no caller over HTTP is the local user",
   },
   {
     row: "X-R08",

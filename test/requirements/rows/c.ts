@@ -20,7 +20,7 @@ export const rowsC: { readonly [row: string]: Row } = {
     untestable: "how a server reads its environment is its own affair",
   },
   "X-R09": { about: "chunks, line ends, byte order marks and blank lines do not matter", on: revisions, over: stdio },
-  "X-R10": { about: "bytes that are no UTF-8 are refused, not replaced", on: revisions, over: stdio },
+  "X-R10": { about: "invalid UTF-8 is refused, not replaced", on: revisions, over: stdio },
   "X-R13": {
     about: "reading costs time in proportion to the bytes",
     untestable: "timed, so it belongs to the benchmarks",

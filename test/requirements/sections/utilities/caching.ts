@@ -72,7 +72,7 @@ export const caching: readonly Requirement[] = [
   },
   {
     row: "J13",
-    says: "a list that depends on the caller is private, although the server allows sharing",
+    says: "a list that depends on the caller is private, even if the server's cache scope is public",
     async test(open) {
       const peer = await open({ server: viewsServer });
       const { result } = await peer.request("tools/list");
