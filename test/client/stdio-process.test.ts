@@ -297,7 +297,7 @@ test("sending waits while the server does not read, and ends with the server", a
 });
 
 test("a program that exits takes its servers and their grandchildren along", async () => {
-  const leaver = fileURLToPath(new URL("./fixtures/leaver.mjs", import.meta.url));
+  const leaver = fileURLToPath(new URL("./fixtures/exit-without-close.mjs", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [leaver, server]);
   const { pids, listeners } = JSON.parse(stdout) as { pids: number[]; listeners: number };
   expect(pids).toHaveLength(3);
