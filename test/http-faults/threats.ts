@@ -8,10 +8,10 @@ const limits = `${sections}/limits.ts`;
 const sessions = `${sections}/sessions.ts`;
 const schemas = "packages/portolan/src/schema";
 
-/** A file, and words from the name of a test in it. */
+/** A file, and a part of the title of a test in it. */
 export type Tested = readonly [file: string, name: string];
 
-/** Which tests hold against each threat to a server over HTTP, by its number. */
+/** The tests for each threat to a server over HTTP, by threat number. */
 export const threats: { readonly [threat: string]: readonly Tested[] } = {
   T01: [
     [pages, "a host other than loopback is refused for every method, before the body is read"],
@@ -28,8 +28,11 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   ],
   T04: [[pages, "an address other than loopback needs verify or dangerouslyAllowUnauthenticated"]],
   T05: [
-    [`${faults}/isolation.test.ts`, "of 200 clients with equal ids and tokens none hears what is for another"],
-    [`${faults}/isolation.test.ts`, "of 200 clients that listen under one id each hears of its own resources only"],
+    [`${faults}/isolation.test.ts`, "200 clients with equal ids and progress tokens receive only their own messages"],
+    [
+      `${faults}/isolation.test.ts`,
+      "200 clients that listen with the same id receive updates of their own resources only",
+    ],
     [clients, "100 clients with equal ids and progress tokens each receive their own answer"],
   ],
   T06: [
@@ -58,13 +61,13 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   ],
   T11: [
     [bytes, "two lengths, a length with chunks, and invalid line ends are refused"],
-    [`${faults}/bodies.test.ts`, "that is longer than its length says is read as far as that"],
+    [`${faults}/bodies.test.ts`, "that is longer than its length is cut at its length"],
     [`${faults}/bodies.test.ts`, "whose length is %s is refused"],
   ],
   T12: [[bytes, "a body above the limit is refused with 413, with or without a content-length"]],
   T13: [
     [bytes, "a compressed body is refused with 415"],
-    ["test/http-client/replies.test.ts", "compressed answers are not asked for"],
+    ["test/http-client/replies.test.ts", "requests no compression"],
   ],
   T14: [
     [bytes, "deeply nested JSON is answered, and the server continues"],
@@ -72,23 +75,23 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   ],
   T15: [
     [bytes, "headers and bodies that do not arrive are answered 408"],
-    [`${faults}/bodies.test.ts`, "that drips is given up although something always comes"],
-    [`${faults}/bodies.test.ts`, "that drip are given up although something always comes"],
+    [`${faults}/bodies.test.ts`, "that arrives byte by byte is answered 408 in time"],
+    [`${faults}/bodies.test.ts`, "that arrive byte by byte are answered 408 or 431 in time"],
   ],
   T16: [
-    [`${faults}/many-streams.test.ts`, "5,000 streams are held, one more is refused, none is cut, and calls go on"],
+    [`${faults}/many-streams.test.ts`, "5,000 streams stay open, another is refused, and calls are served"],
     [limits, "a stream above the limit is refused with 503, and open streams continue"],
     [limits, "streams are limited per principal"],
   ],
   T17: [
     [limits, "a client that does not read is disconnected, and other requests are served"],
-    [`${faults}/slow-reader.test.ts`, "loses progress and logs, and never the result"],
-    [`${faults}/slow-reader.test.ts`, "is cut when it leaves too much unread that may not be lost"],
+    [`${faults}/slow-reader.test.ts`, "loses progress and logs, but never the result"],
+    [`${faults}/slow-reader.test.ts`, "is disconnected when its backlog of updates is too large"],
   ],
   T18: [
     [limits, "sessions above the limit are refused with 503 until one ends"],
     [limits, "sessions above the rate limit are refused with 429"],
-    [`${faults}/abandoned-sessions.test.ts`, "10,000 sessions that nobody comes back to leave the heap as it was"],
+    [`${faults}/abandoned-sessions.test.ts`, "10,000 abandoned sessions are removed from memory after they expire"],
   ],
   T19: [
     [texts, "headers and URIs that provoke slow matching are answered promptly"],
