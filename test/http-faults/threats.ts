@@ -48,7 +48,10 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   T08: [
     [clients, "a request state with any changed character is refused"],
     [`${sections}/stateless.ts`, "the request state of one principal is refused from another"],
-    ["test/requirements/sections/rounds/states.ts", "a flipped byte, another tool, other arguments, another method"],
+    [
+      "test/requirements/sections/rounds/states.ts",
+      "a state with a changed byte, tool, arguments or method, or an expired one",
+    ],
   ],
   T09: [
     [bytes, "a repeated header is refused"],

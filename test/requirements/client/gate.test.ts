@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { placesOf, runGate } from "../gate.ts";
+import { runGate, scopesOf } from "../gate.ts";
 import { manifest as serverManifest } from "../manifest.ts";
 import { client } from "../rows/row.ts";
 import { clientTransports } from "./kit/transports.ts";
@@ -9,8 +9,8 @@ import { sections } from "./sections/index.ts";
 
 runGate(manifest, sections, {
   moreThan: { rows: 120, requirements: 120 },
-  wanted: ({ on, over = clientTransports }) => placesOf({ on, over }),
-  covered: (requirement) => placesOf(scopeOf(requirement)),
+  required: ({ on, over = clientTransports }) => scopesOf({ on, over }),
+  covered: (requirement) => scopesOf(scopeOf(requirement)),
 });
 
 /** Rows that the server's half numbers for itself and leaves to the client. */

@@ -9,7 +9,7 @@ import { sections } from "./sections/index.ts";
 
 runGate(manifest, sections, {
   moreThan: { rows: 50, requirements: 60 },
-  wanted: ({ on }) => on,
+  required: ({ on }) => on,
   covered: scopeOf,
 });
 
