@@ -3,7 +3,7 @@ import { connect } from "portolan/client";
 import { describe, expect, test } from "vitest";
 import type { RevisionDate } from "../../kit/revisions.ts";
 import { turn } from "./kit/calls.ts";
-import { type Door, type DoorOptions, openDoor } from "./kit/ends.ts";
+import { type Door, type DoorOptions, openDoor } from "./kit/endpoints.ts";
 import { type Script, ScriptedServer } from "./kit/scripted-server.ts";
 import { type ClientTransport, clientTransports } from "./kit/transports.ts";
 import { problemsOf } from "./kit/wire-check.ts";

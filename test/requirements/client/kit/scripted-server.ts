@@ -1,7 +1,7 @@
 import type { JsonObject, Message, RequestId } from "portolan";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless, type RevisionDate } from "../../../kit/revisions.ts";
-import type { End, Hearing } from "./ends.ts";
+import type { End, Hearing } from "./endpoints.ts";
 
 /** A message of the client, with all members optional so that tests can look at any. */
 export interface Sent {

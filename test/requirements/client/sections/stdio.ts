@@ -6,7 +6,7 @@ import { expect, onTestFinished } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless } from "../../../kit/revisions.ts";
 import { allAnswers, asks, everyCall, heard, round, text, textOf } from "../kit/calls.ts";
-import { attach } from "../kit/ends.ts";
+import { attach } from "../kit/endpoints.ts";
 import { ScriptedServer } from "../kit/scripted-server.ts";
 import type { Requirement } from "../requirement.ts";
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { type Channel, createMemoryPair, LineReader, type Message } from "portolan";
 import type { CommandTarget, ConnectTarget } from "portolan/client";
-import { openHttp } from "./http-door.ts";
+import { openHttp } from "./http-endpoint.ts";
 import type { ClientTransport } from "./transports.ts";
 
 /** What a server's end of a connection tells. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Message, RequestId } from "portolan";
 import { metaKey } from "../../../kit/raw-peer.ts";
-import type { Door, End, Hearing } from "./ends.ts";
+import type { Door, End, Hearing } from "./endpoints.ts";
 import type { Request, Sent } from "./scripted-server.ts";
 
 /** Streamable HTTP of both eras, with as little of its own as there can be. */
