@@ -9,13 +9,13 @@ import { build } from "rolldown";
 import { HttpServer } from "../driver/http-server.mjs";
 import { having, implementations, installed, programOf } from "../implementations.mjs";
 
-// Packages fastmcp can do without and which are not installed.
+// Optional packages of fastmcp that are not installed.
 const optional = ["effect", "sury", "arktype", "@valibot/to-json-schema"];
 
 /**
- * A one-tool server and a client that makes one call, over stdio and over HTTP, min + gzip, schema library left out;
- * mcp-lite's server over stdio is its fetch handler. What is behind `import()` is counted apart: the first row of each is what the program loads
- * to do its work, the second all it may load.
+ * A one-tool server and a client that makes one call, over stdio and over HTTP, min + gzip, without the schema library;
+ * mcp-lite's server over stdio is its fetch handler. Modules behind `import()` are counted separately: the first row of
+ * each is what the program loads to do its work, the second all that it may load.
  */
 export async function run({ notes }) {
   return [
@@ -80,7 +80,7 @@ const leaveForLater = (isNeeded) => ({
   },
 });
 
-/** The addresses of all modules that a client really loads to connect to the raw server and make its call. */
+/** The URLs of all modules that a client loads to connect to the raw server and make its call. */
 async function loadedBy(program, server) {
   const directory = mkdtempSync(join(tmpdir(), "portolan-bench-"));
   try {
@@ -90,7 +90,7 @@ async function loadedBy(program, server) {
       timeout: 30_000,
     });
     if (stdout !== "hello\n") throw new Error(`Error: the call was answered with ${stdout}`);
-    // The server may leave a report too: which of them is the client's does not matter, for raw loads nothing of theirs.
+    // The server may write a report too; that does not matter, because raw loads none of their modules.
     const reports = readdirSync(directory).map((file) => JSON.parse(readFileSync(join(directory, file), "utf8")));
     return new Set(reports.flatMap(({ result }) => result.map(({ url }) => url)));
   } finally {
