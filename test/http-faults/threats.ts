@@ -113,8 +113,8 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   T24: [[bytes, "member names are case-sensitive"]],
   T25: [[bytes, "names of Object.prototype are unknown tools, and such arguments do not pollute objects"]],
   T26: [
-    ["test/requirements/client/sections/schemas.ts", "neither of inputs nor of outputs"],
-    ["test/requirements/client/sections/schemas.ts", "schemas and values alike"],
+    ["test/requirements/client/sections/schemas.ts", "references in input and output schemas are never fetched"],
+    ["test/requirements/client/sections/schemas.ts", "a deeply nested value or schema rejects its call"],
     [`${schemas}/json-schema.test.ts`, "a pattern with several repeats is not run on long text"],
   ],
   T27: [[bytes, "a batch of more than 100 members is refused as a whole"]],

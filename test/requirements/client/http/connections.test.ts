@@ -1,4 +1,4 @@
 import { runRequirements } from "./requirement.ts";
-import { ways } from "./sections/connections.ts";
+import { connections } from "./sections/connections.ts";
 
-runRequirements("ways", ways);
+runRequirements("connections", connections);
