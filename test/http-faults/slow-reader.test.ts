@@ -60,9 +60,9 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("a client that does not rea
     const answer = await flood(server, revision, { kinds: ["progress"], rounds, chars: 64 * 1024 });
     await server.noted("flooded");
     const messages = await readRest(answer);
-    const told = messages.filter(({ method }) => method === "notifications/progress");
-    expect(told.length).toBeLessThan(rounds);
-    expect(told.at(-1)?.params.progress).toBe(rounds);
+    const progress = messages.filter(({ method }) => method === "notifications/progress");
+    expect(progress.length).toBeLessThan(rounds);
+    expect(progress.at(-1)?.params.progress).toBe(rounds);
     expect(
       messages.filter(({ method }) => method === "notifications/message").map(({ params }) => params.data),
     ).toEqual(["after all"]);

@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
 import { createServer, type LiveServer, live } from "portolan/server";
 
-/** A server whose handlers wait until the test lets them go on. */
+/** A server whose handlers wait until the test releases them. */
 export interface Fixture {
   readonly server: LiveServer;
   /** The actions of the handlers, in order. */
@@ -30,7 +30,7 @@ export function createFixture(secrets?: string[]): Fixture {
   const held = new Map<string, Held>();
   /** Commands for `hold` calls that have not begun. */
   const early = new Map<string, (keyof Held)[]>();
-  const tell = (name: string, what: keyof Held) => {
+  const command = (name: string, what: keyof Held) => {
     const tool = held.get(name);
     if (tool) tool[what]();
     else early.set(name, [...(early.get(name) ?? []), what]);
@@ -61,7 +61,7 @@ export function createFixture(secrets?: string[]): Fixture {
             reject(context.signal.reason);
           });
           note(`holding ${name}`);
-          for (const what of early.get(name) ?? []) tell(name, what);
+          for (const what of early.get(name) ?? []) command(name, what);
           early.delete(name);
         }),
     })
@@ -131,7 +131,7 @@ export function createFixture(secrets?: string[]): Fixture {
     async noted(line) {
       while (!journal.includes(line)) await new Promise<void>((resolve) => watchers.push(resolve));
     },
-    release: (name) => tell(name, "release"),
-    step: (name) => tell(name, "step"),
+    release: (name) => command(name, "release"),
+    step: (name) => command(name, "step"),
   };
 }

@@ -135,9 +135,9 @@ describe("watch", () => {
     let changed: (uri?: string) => void = () => {};
     const server = createServer(info).resource("x:a", {
       read: () => "",
-      watch: (uri, tell) => {
+      watch: (uri, notify) => {
         log.push(`begin ${uri}`);
-        changed = tell;
+        changed = notify;
         return () => {
           log.push(`end ${uri}`);
         };

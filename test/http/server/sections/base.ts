@@ -105,22 +105,22 @@ export const base: readonly HttpRequirement[] = [
     async test() {
       const { url } = await start(createFullServer());
       const post = posterOn(new Agent({ keepAlive: true, maxSockets: 1 }), url);
-      const generous = toMeta({ [metaKey("logLevel")]: "debug" }, elicitation);
-      const { [metaKey("clientInfo")]: _, ...shy } = toMeta();
-      const asked = await (await post("ask_name", generous)).response();
+      const full = toMeta({ [metaKey("logLevel")]: "debug" }, elicitation);
+      const { [metaKey("clientInfo")]: _, ...minimal } = toMeta();
+      const asked = await (await post("ask_name", full)).response();
       expect(asked.result).toMatchObject({ resultType: "input_required" });
-      const refused = await post("ask_name", shy);
+      const refused = await post("ask_name", minimal);
       expect([refused.status, (await refused.json()).error?.code]).toEqual([400, -32021]);
-      expect((await (await post("logs", generous)).messages()).length).toBeGreaterThan(1);
-      const silent = await post("logs", shy);
+      expect((await (await post("logs", full)).messages()).length).toBeGreaterThan(1);
+      const silent = await post("logs", minimal);
       expect(silent.isStream).toBe(false);
       await silent.text();
       const whoIs = async (meta: object) =>
         JSON.parse((await (await post("who", meta)).response()).result.content[0].text);
-      expect(await whoIs(generous)).toMatchObject({ client: { name: "raw-http" }, capabilities: elicitation });
-      const nobody = await whoIs(shy);
-      expect(nobody).toMatchObject({ capabilities: {} });
-      expect(nobody).not.toHaveProperty("client");
+      expect(await whoIs(full)).toMatchObject({ client: { name: "raw-http" }, capabilities: elicitation });
+      const unidentified = await whoIs(minimal);
+      expect(unidentified).toMatchObject({ capabilities: {} });
+      expect(unidentified).not.toHaveProperty("client");
     },
   },
   {

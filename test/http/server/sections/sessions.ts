@@ -188,10 +188,10 @@ export const sessions: readonly HttpRequirement[] = [
       const { url } = await start(fixture.server, { verify: byUser });
       const ada = await begin(url, revision, { headers: { authorization: "ada" } });
       const mallory = ada.at(url, { authorization: "mallory" });
-      const nobody = ada.at(url, { authorization: undefined });
+      const anonymous = ada.at(url, { authorization: undefined });
       for (const [peer, status] of [
         [mallory, 404],
-        [nobody, 401],
+        [anonymous, 401],
       ] as const) {
         for (const tried of [peer.request("ping"), peer.get(), peer.delete(), peer.cancel(1), peer.answer(1, {})]) {
           expect((await tried).status).toBe(status);
