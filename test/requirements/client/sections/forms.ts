@@ -117,13 +117,13 @@ export const forms: Requirement[] = [
       await once(web, "listening");
       const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/a?b=ä#c`;
       const asked: unknown[] = [];
-      const visit = ((params) => {
+      const openUrl = ((params) => {
         asked.push(params);
         return { action: "accept", content: { leaked: true } };
       }) as NonNullable<Answers["openUrl"]>;
       try {
         const on = { "tools/call": asks(revision, "elicitation/create", page(url)) };
-        const { client } = await open({ on, answers: { openUrl: visit } });
+        const { client } = await open({ on, answers: { openUrl } });
         expect(await answerOf(client)).toEqual({ action: "accept" });
         expect(asked).toEqual([page(url)]);
         expect(hits).toBe(0);
@@ -139,7 +139,7 @@ export const forms: Requirement[] = [
         "vscode://x",
       ]) {
         const question = ["elicitation/create", page(odd)] as const;
-        expect(await refusalOf(open, revision, question, { answers: { openUrl: visit } }), odd).toBe(-32602);
+        expect(await refusalOf(open, revision, question, { answers: { openUrl } }), odd).toBe(-32602);
       }
       expect(asked).toHaveLength(1);
     },
