@@ -297,8 +297,8 @@ test("sending waits while the server does not read, and ends with the server", a
 });
 
 test("a program that exits ends its servers and their grandchildren", async () => {
-  const leaver = fileURLToPath(new URL("./fixtures/exit-without-close.mjs", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [leaver, server]);
+  const program = fileURLToPath(new URL("./fixtures/exit-without-close.mjs", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [program, server]);
   const { pids, listeners } = JSON.parse(stdout) as { pids: number[]; listeners: number };
   expect(pids).toHaveLength(3);
   expect(listeners).toBe(1);

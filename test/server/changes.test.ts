@@ -212,7 +212,7 @@ describe("watch", () => {
 });
 
 describe("cursors", () => {
-  test.each(revisions)("of another list, altered or invented cursors are refused (%s)", async (revision) => {
+  test.each(revisions)("of another list and altered or invented ones are refused (%s)", async (revision) => {
     const server = createServer(info, { pageSize: 1 })
       .tool("a", { run: () => "" })
       .tool("b", { run: () => "" })
