@@ -1,12 +1,12 @@
 /**
- * What portolan must reach, by the metric it is read from.
+ * A limit that portolan must keep, by metric.
  * @typedef {object} Budget
  * @property {string} metric
- * @property {"value" | "ratio" | "speed" | "difference"} of which number of portolan's cell is held against it
+ * @property {"value" | "ratio" | "speed" | "difference"} of the number of portolan's cell that is compared
  * @property {number} [atMost]
  * @property {number} [atLeast]
  * @property {string} text
- * @property {boolean} [isReported] shown, but no reason for --check to fail: an absolute time depends on the machine, throughput on what else runs on it
+ * @property {boolean} [isReported] shown, but --check does not fail: absolute times depend on the machine, throughput on its load
  */
 
 const speed = (share) => ({ of: "speed", atLeast: share, text: `≥ ${share}× raw` });
@@ -82,7 +82,7 @@ export const budgets = [
   { metric: "types: one callTool", ...value(500, "≤ 500") },
 ];
 
-/** "met", "missed", or "–" when there is nothing to hold against it. */
+/** Returns "met", "missed", or "–" if there is no measurement. */
 export function verdict(budget, row) {
   const number = row.cells.portolan?.[budget.of];
   if (number === undefined || Number.isNaN(number)) return "–";

@@ -10,19 +10,19 @@ const clients = ["client", "one-call", "http-client", "one-call-http"];
 const all = [...servers, ...clients, "whole"];
 
 /**
- * One implementation as data. A door that is absent prints as "–".
+ * One implementation as data. A role that is absent prints as "–".
  * @typedef {object} Implementation
  * @property {string} name
- * @property {string} folder holds a program for each door: stdio.mjs and one-tool.mjs are servers to start, memory.mjs a
+ * @property {string} folder holds a program for each role: stdio.mjs and one-tool.mjs are servers to start, memory.mjs a
  *   server in the same process, client.mjs a client, one-call.mjs a client to start, whole.mjs a client and a server in one
  *   process; http.mjs, one-tool-http.mjs, http-client.mjs and one-call-http.mjs the same over HTTP
  * @property {("stdio" | "memory" | "one-tool" | "client" | "one-call" | "whole" | "http" | "one-tool-http" | "http-client" |
- *   "one-call-http")[]} doors
+ *   "one-call-http")[]} roles
  * @property {("stateful" | "stateless")[]} eras
- * @property {boolean} [streamsIfItMay] answers with JSON only who accepts nothing else
- * @property {boolean} [waitsAtHandshake] takes a second for each, in which it does nothing
- * @property {string[]} imports what a stdio server of it imports, for the import cost
- * @property {string} needs absent means: not built or not installed
+ * @property {boolean} [streamsIfItMay] answers with JSON only if the client accepts nothing else
+ * @property {boolean} [waitsAtHandshake] waits a second in each handshake
+ * @property {string[]} imports the imports of its stdio server, for the import cost
+ * @property {string} needs a path; if it does not exist, the implementation is not built or not installed
  */
 
 /** @type {Implementation[]} */
@@ -30,7 +30,7 @@ export const implementations = [
   {
     name: "raw",
     folder: at("./servers/raw"),
-    doors: all,
+    roles: all,
     eras: both,
     imports: [],
     needs: at("./servers/raw"),
@@ -38,7 +38,7 @@ export const implementations = [
   {
     name: "portolan",
     folder: at("./servers/portolan"),
-    doors: all,
+    roles: all,
     eras: both,
     imports: ["portolan/server"],
     needs: at("../packages/portolan/dist/server/stdio.js"),
@@ -46,7 +46,7 @@ export const implementations = [
   {
     name: "sdk-v1",
     folder: at(`${peers}/sdk-v1`),
-    doors: all,
+    roles: all,
     eras: ["stateful"],
     imports: ["@modelcontextprotocol/sdk/server/mcp.js"],
     needs: at("../test/peers/node_modules/@modelcontextprotocol/sdk"),
@@ -54,7 +54,7 @@ export const implementations = [
   {
     name: "sdk-v2",
     folder: at(`${peers}/sdk-v2`),
-    doors: all,
+    roles: all,
     eras: both,
     imports: ["@modelcontextprotocol/server"],
     needs: at("../test/peers/node_modules/@modelcontextprotocol/server"),
@@ -62,7 +62,7 @@ export const implementations = [
   {
     name: "fastmcp",
     folder: at(`${peers}/fastmcp`),
-    doors: ["stdio", "one-tool", "http", "one-tool-http"],
+    roles: ["stdio", "one-tool", "http", "one-tool-http"],
     eras: ["stateful"],
     waitsAtHandshake: true,
     imports: ["fastmcp"],
@@ -72,7 +72,7 @@ export const implementations = [
     name: "mcp-lite",
     folder: at(`${peers}/mcp-lite`),
     // Its one-tool program is a fetch handler (it has no stdio), so only its size is measured.
-    doors: ["memory", "http", "one-tool-http"],
+    roles: ["memory", "http", "one-tool-http"],
     eras: ["stateful"],
     streamsIfItMay: true,
     imports: ["mcp-lite"],
@@ -81,7 +81,7 @@ export const implementations = [
   {
     name: "tmcp",
     folder: at(`${peers}/tmcp`),
-    doors: ["stdio", "memory", "one-tool", "whole", "http", "one-tool-http"],
+    roles: ["stdio", "memory", "one-tool", "whole", "http", "one-tool-http"],
     eras: both,
     streamsIfItMay: true,
     imports: ["tmcp"],
@@ -91,12 +91,12 @@ export const implementations = [
 
 export const names = implementations.map((implementation) => implementation.name);
 
-/** Those that are installed and have the door and era asked for. */
-export function having(door, era = "stateful") {
-  return implementations.filter((it) => existsSync(it.needs) && it.doors.includes(door) && it.eras.includes(era));
+/** The installed implementations that have the role and era. */
+export function having(role, era = "stateful") {
+  return implementations.filter((it) => existsSync(it.needs) && it.roles.includes(role) && it.eras.includes(era));
 }
 
 export const installed = () => implementations.filter((it) => existsSync(it.needs));
 
-/** The file that an implementation has for a door. */
-export const programOf = (name, door) => join(implementations.find((it) => it.name === name).folder, `${door}.mjs`);
+/** The file of an implementation for a role. */
+export const programOf = (name, role) => join(implementations.find((it) => it.name === name).folder, `${role}.mjs`);

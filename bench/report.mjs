@@ -1,7 +1,7 @@
 import { budgets, verdict } from "./budgets.mjs";
 import { names } from "./implementations.mjs";
 
-/** The one table: a line per metric, a column per implementation, and the budget. */
+/** Formats the table: a line per metric, a column per implementation, and the budget. */
 export function table(rows) {
   const head = ["", ...names, "budget", ""];
   const body = rows.map((row) => {

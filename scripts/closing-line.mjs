@@ -1,4 +1,4 @@
-// Prints which tests passed only when tried again, and why, then "N passed, N failed" as the very last line of a test run.
+// Prints the tests that passed only on a retry, with the reason, then "N passed, N failed" as the last line of a test run.
 export default class ClosingLine {
   onTestRunEnd(modules, unhandledErrors) {
     const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 };

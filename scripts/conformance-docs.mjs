@@ -1,5 +1,5 @@
-// Writes docs/conformance.md anew from the manifests of the tests, and from what the last runs of `npm run interop` and
-// `npm run conformance` left behind.
+// Writes docs/conformance.md from the manifests of the tests and the results of the last `npm run interop` and
+// `npm run conformance`.
 import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

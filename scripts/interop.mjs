@@ -1,6 +1,6 @@
-// Runs the interop tests and prints what came out as one table. Fails where something failed.
-//   --quick   runs two ways to speak, where the other implementations are installed, and prints no table
-//   --table   prints what the last runs found, and runs nothing
+// Runs the interop tests and prints the results as one table. Fails if a test failed.
+//   --quick   runs two of the pairings if the other implementations are installed, and prints no table
+//   --table   prints the results of the last runs, and runs nothing
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,6 +1,6 @@
 // @ts-check
-// Opens the host in the terminal with five servers in a sandbox and the demo model; without a terminal, tells a walk
-// through it.
+// Opens the host in the terminal with five servers in a sandbox and the demo model; without a terminal, prints a scripted
+// walk-through.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -8,9 +8,9 @@ import { makeSandbox } from "./start/sandbox.mjs";
 import { line, row } from "./start/screen.mjs";
 import { walk } from "./start/walk.mjs";
 
-// Whoever reads only the first lines, as `head` does, has seen enough.
+// A reader that closes the pipe early, such as `head`, is not an error.
 process.stdout.on("error", () => process.exit());
-// The program in the terminal decides what Ctrl-C does.
+// The terminal program handles Ctrl-C itself.
 process.on("SIGINT", () => {});
 
 const sandbox = await makeSandbox();

@@ -11,7 +11,7 @@ afterAll(() => void wires.stdio?.channel.child.kill("SIGKILL"));
 
 let runs = 0;
 
-/** Plays a script and sees that all was answered; what is expected of a wire adds up over its scripts. */
+/** Plays a script and checks that everything is answered. Expectations of a wire accumulate over its scripts. */
 async function play(wire: Wire, input: Script, expected: Expected = new Expected()): Promise<void> {
   runs += 1;
   const run = runs;
@@ -26,7 +26,7 @@ async function play(wire: Wire, input: Script, expected: Expected = new Expected
     }
     return found;
   };
-  /** Refuses every question, so that no call waits for us. */
+  /** Refuses every request of the server, so that no call waits for an answer. */
   const refuse = () => {
     for (; refused < wire.received.length; refused += 1) {
       const { id, method } = wire.received[refused] ?? {};

@@ -69,7 +69,7 @@ describe.each(Object.entries(libraries))("a tool by %s", (_, server) => {
   });
 });
 
-test("a mounted tool whose schema is still being loaded is listed with it", async () => {
+test("a mounted tool is listed with its schema, even if that is still loading", async () => {
   const child = begin().tool("old", { input: z3.object({ a: z3.string() }), run: ({ a }) => a });
   const peer = await connectMemory(begin().mount("child_", child), { revision: "2025-11-25" });
   const [tool] = (await peer.request("tools/list")).result.tools;
@@ -77,7 +77,7 @@ test("a mounted tool whose schema is still being loaded is listed with it", asyn
   expect((await peer.callTool("child_old", { a: "x" })).result.content).toEqual([{ type: "text", text: "x" }]);
 });
 
-test("a JSON Schema that is none is reported when it is served, by its tool's name", async () => {
+test("an invalid JSON Schema is reported with its tool's name when the tool is called", async () => {
   const errors: unknown[] = [];
   const server = begin((error) => errors.push(error)).tool("bad", {
     input: { type: "object", minProperties: "1" },

@@ -21,7 +21,7 @@ async function start(server: URL, options: RawPeerOptions = session, env: Record
   return peer;
 }
 
-/** Runs a program that serves stdio in its own way. */
+/** Runs a program that calls `serveStdio` itself. */
 async function startProgram(source: string, options: RawPeerOptions = session) {
   const head = 'import { createServer } from "portolan/server"; import { serveStdio } from "portolan/server/stdio";';
   const channel = new ChildChannel(process.execPath, ["--input-type=module", "--eval", `${head}\n${source}`]);
@@ -34,7 +34,7 @@ function line(message: JsonObject): string {
 }
 
 describe("standard output", () => {
-  test("what a module prints when it is imported after serveStdio goes to standard error", async () => {
+  test("output of modules and handlers after serveStdio goes to standard error", async () => {
     const peer = await startProgram(`
       serveStdio(createServer({ name: "s", version: "1" }).tool("t", { run() { console.log("from a handler"); return "ok"; } }));
       await import("data:text/javascript,console.log('a banner'); process.stdout.write('{\\"jsonrpc\\":\\"2.0\\"}\\\\n')");
@@ -47,7 +47,7 @@ describe("standard output", () => {
     expect(peer.transcript.filter((text) => text.startsWith("< "))).toHaveLength(2);
   });
 
-  test("a client that closes it ends the server without a stack trace", async () => {
+  test("a client that closes it ends the server without an error message", async () => {
     const peer = await start(fullServer);
     peer.channel.child.stdout.destroy();
     for (let id = 100; id < 110; id += 1) peer.channel.write(line({ id, method: "tools/list" }));
@@ -55,7 +55,7 @@ describe("standard output", () => {
     expect(peer.channel.stderr).toBe("");
   });
 
-  test("a client that reads nothing and leaves does not keep the server", async () => {
+  test("a client that disconnects without reading does not keep the server running", async () => {
     const peer = await start(wireServer);
     peer.channel.child.stdout.pause();
     peer.channel.write(
@@ -65,7 +65,7 @@ describe("standard output", () => {
     expect(await peer.channel.exited).toBe(0);
   });
 
-  test("a large answer is written whole before the server leaves", async () => {
+  test("a large answer is written completely before the server exits", async () => {
     const peer = await start(wireServer);
     const text = "é".repeat(3_000_000);
     const response = peer.request("tools/call", { name: "any", arguments: { text } });
@@ -75,7 +75,7 @@ describe("standard output", () => {
   });
 });
 
-test("a client that closes standard error is served on", async () => {
+test("a client that closes standard error is still served", async () => {
   const peer = await start(wireServer);
   peer.channel.child.stderr.destroy();
   for (let count = 0; count < 5; count += 1)
@@ -85,7 +85,7 @@ test("a client that closes standard error is served on", async () => {
 });
 
 describe("the end of standard input", () => {
-  test("ends the process although a timer lives and a call never ends", async () => {
+  test("ends the process although a timer is active and a call never ends", async () => {
     const peer = await start(busyServer);
     peer.request("tools/call", { name: "never" });
     await peer.settled();
@@ -111,7 +111,7 @@ describe("the end of standard input", () => {
     expect(await peer.channel.exited).toBe(0);
   });
 
-  test("before anything was said ends the process", async () => {
+  test("before the first message ends the process", async () => {
     const peer = await start(fullServer, { revision: "2026-07-28" });
     peer.channel.child.stdin.end();
     expect(await peer.channel.exited).toBe(0);
@@ -120,7 +120,7 @@ describe("the end of standard input", () => {
 });
 
 describe("signals", () => {
-  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s answers what runs and exits with 0", async (signal) => {
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s answers running calls and exits with 0", async (signal) => {
     const peer = await start(busyServer);
     const running = peer.request("tools/call", { name: "wait", arguments: { ms: 100 } });
     await peer.settled();
@@ -130,7 +130,7 @@ describe("signals", () => {
     expect(peer.channel.stderr).toBe("");
   });
 
-  test("a second one does not wait", async () => {
+  test("a second signal exits without waiting", async () => {
     const peer = await startProgram(`
       serveStdio(createServer({ name: "s", version: "1" }).tool("never", { run: () => new Promise(() => {}) }), { graceMs: 3_600_000 });
     `);
@@ -144,7 +144,7 @@ describe("signals", () => {
 });
 
 describe("standard input", () => {
-  test("both eras are read from one stream, byte by byte, between garbage, blank lines and line ends of all kinds", async () => {
+  test("reads both eras from one stream, byte by byte, between garbage, blank lines and different line ends", async () => {
     const peer = await start(fullServer, { ...session, handshake: false });
     const ids = ["init", "old", "new", "last"];
     const responses = ids.map((id) => peer.responseTo(id));
@@ -177,7 +177,7 @@ describe("standard input", () => {
     expect(peer.strays).toEqual([]);
   });
 
-  test("a message over the default limit is refused with its id, and a large one below it is read in small pieces", async () => {
+  test("refuses a message above the default limit with its id, and reads a large one below it in small chunks", async () => {
     const peer = await start(wireServer);
     const refused = peer.responseTo("too long");
     peer.channel.write(
@@ -201,7 +201,7 @@ describe("standard input", () => {
     expect(peer.strays).toEqual([]);
   });
 
-  test("clients of all revisions in one process, one after the other and at once, are each served in their own way", async () => {
+  test("serves handshakes of all stateful revisions, one after the other, beside stateless requests", async () => {
     const peer = await start(fullServer, { ...session, handshake: false });
     for (const protocolVersion of stateful) {
       const params = { protocolVersion, capabilities: {}, clientInfo: { name: protocolVersion, version: "1" } };

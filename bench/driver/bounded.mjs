@@ -1,4 +1,4 @@
-/** The promise, or a rejection naming what was awaited when it takes too long. */
+/** Resolves like the promise; rejects with the name of the wait when it takes too long. */
 export async function bounded(promise, milliseconds, what) {
   let timer;
   const late = new Promise((_, reject) => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { bounded } from "./bounded.mjs";
 
-/** A process of its own in which one implementation runs; `program` names a file beside this one that answers tasks. */
+/** A child process that runs one implementation; `program` names a file in this folder that answers tasks. */
 export class Child {
   #process;
   #name;
@@ -13,7 +13,7 @@ export class Child {
     this.#name = name;
     const file = fileURLToPath(new URL(program, import.meta.url));
     this.#process = fork(file, [JSON.stringify({ name, ...settings })], {
-      // A peer that leaks listeners says so at every call.
+      // A peer that leaks listeners prints a warning at every call.
       execArgv: name === "portolan" ? [] : ["--disable-warning=MaxListenersExceededWarning"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
@@ -31,7 +31,7 @@ export class Child {
     return reply;
   }
 
-  /** Lets it end by itself, so that it can end the server it started. */
+  /** Lets the process exit by itself, so that it can end the server it started. */
   async close() {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     this.#process.disconnect();

@@ -6,8 +6,8 @@ import { watchServer } from "./server-cpu.mjs";
 import { answerTasks, settings } from "./tasks.mjs";
 
 /**
- * What each client.mjs (over stdio), each http-client.mjs and each whole.mjs (in memory, with the server it brings along)
- * exports as `connect`.
+ * The export `connect` of each client.mjs (over stdio), each http-client.mjs and each whole.mjs (in memory, with its own
+ * server).
  * @typedef {(options: { era: "stateful" | "stateless", url?: string, command?: string, args?: string[],
  *   env?: Record<string, string> }) => Promise<BenchClient>} Connect
  * @typedef {object} BenchClient
@@ -27,7 +27,7 @@ const spent = () => {
 const both = async () => spent() + ((await watch?.cpu()) ?? 0);
 
 let opened;
-/** Connects, lists the tools (which is when a client learns what their results must look like) and tries both. */
+/** Connects, lists the tools (so that the client knows their output schemas) and tries both. */
 async function open(url) {
   if (opened) return opened;
   const { connect } = await import(pathToFileURL(join(folder, program)).href);
@@ -43,8 +43,8 @@ async function open(url) {
 
 answerTasks({
   /**
-   * `count` calls, so many in flight, each awaited as a user would: CPU µs of this process, and of it and the server it has
-   * started together. Every thousandth is checked.
+   * Makes `count` calls with a number in flight, each awaited as a user would: CPU µs of this process, and of it together
+   * with the server it has started. Every thousandth answer is checked.
    */
   async pump({ url, call, count }) {
     const client = await open(url);
@@ -66,8 +66,8 @@ answerTasks({
   },
 
   /**
-   * One call that reports progress `count` times: wall ms, CPU µs of the client and of the server it has started, and what
-   * the callback heard.
+   * Makes one call that reports progress `count` times: wall ms, CPU µs of the client and of the server it has started, and
+   * the number of notifications that reached the callback.
    */
   async notify({ url, count }) {
     const client = await open(url);
@@ -80,7 +80,7 @@ answerTasks({
     const wall = performance.now() - start;
     const cpu = (await both()) - before;
     if (result.content[0].text !== "done") throw new Error(`${name} answered ${JSON.stringify(result).slice(0, 200)}`);
-    // What comes later than the answer still counts as delivered.
+    // Notifications after the answer still count as delivered.
     await turn();
     return { wall, cpu, delivered };
   },

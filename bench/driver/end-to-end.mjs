@@ -7,21 +7,21 @@ const COUNT = 10_000;
 
 /**
  * 10,000 progress notifications from one call, each implementation's client with its own server: wall, the CPU of both
- * processes, and how many the user's callback never heard.
+ * processes, and how many notifications never reached the user's callback.
  * @typedef {{ wall: number, cpu: number, delivered: number }} Notified ms, µs and how many
  * @typedef {{ notify(count: number): Promise<Notified>, close(): Promise<void> }} Pair a client and its server
  * @param {string} title
- * @param {{ door: string, open(implementation: object, era: string): Pair }} subject `door` is what an implementation
+ * @param {{ role: string, open(implementation: object, era: string): Pair }} subject `role` is what an implementation
  *   must have to take part
  */
-export async function notifyEndToEnd(title, { door, open }, { quick, notes }) {
+export async function notifyEndToEnd(title, { role, open }, { quick, notes }) {
   const rows = [];
   const lost = {};
   for (const era of ["stateful", "stateless"]) {
     const cpu = new Samples();
     const wall = new Samples();
     await interleave({
-      implementations: having(door, era),
+      implementations: having(role, era),
       rounds: quick ? 1 : 3,
       repetitions: quick ? 6 : 8,
       peersEvery: 3,

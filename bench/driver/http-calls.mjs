@@ -5,10 +5,10 @@ import { interleave } from "./interleave.mjs";
 import { rowOf } from "./row.mjs";
 import { Samples } from "./stats.mjs";
 
-/** What is called so that the answer is of that kind. */
+/** The tool to call for each kind of answer. */
 const callFor = { json: "echo", sse: "notify" };
 
-/** Servers under load over HTTP: one process makes the load for all of them in turn. */
+/** Servers under load over HTTP. One process creates the load for all of them in turn. */
 export async function withLoad(work) {
   const load = new Child("load", "http-load.mjs", {});
   try {
@@ -20,7 +20,7 @@ export async function withLoad(work) {
 
 let servers = 0;
 
-/** One server and how it is called. */
+/** One server and its call. */
 export class LoadedServer {
   #server;
   #load;

@@ -2,14 +2,14 @@ import { Connection, headerOf, isStream, messagesOf } from "./keep-alive.mjs";
 import { calls, check, initialize, initialized, paramsOf } from "./messages.mjs";
 import { answerTasks } from "./tasks.mjs";
 
-// Loads the servers, in a process apart from them and from the one that measures.
+// Creates the load in its own process, apart from the servers and from the process that measures.
 
 const CONNECTIONS = 32;
 let lastId = 1_000_000;
 
-/** @type {Map<number, string[]>} the sessions that calls belong to, by their server: addresses come back */
+/** @type {Map<number, string[]>} the sessions of calls, by server, because addresses are reused */
 const callers = new Map();
-/** @type {Map<string, { id: string, stream?: Connection }[]>} the sessions that do nothing */
+/** @type {Map<string, { id: string, stream?: Connection }[]>} the idle sessions */
 const idle = new Map();
 
 const lines = (headers) => Object.entries(headers).reduce((text, [name, value]) => `${text}${name}: ${value}\r\n`, "");
@@ -63,7 +63,7 @@ async function callersOf(server, url, era) {
   return callers.get(server);
 }
 
-/** Throws unless the answer is right and of the kind that is measured: a call that says something gets a stream. */
+/** Throws unless the answer is correct and of the measured kind: a call with a notification gets a stream. */
 function checkAnswer(name, call, answer) {
   const messages = messagesOf(answer);
   check(name, call, messages.at(-1) ?? {});
@@ -73,7 +73,7 @@ function checkAnswer(name, call, answer) {
 }
 
 answerTasks({
-  /** `count` calls over 32 connections, one at a time on each: wall ms. Every hundredth answer is checked. */
+  /** Makes `count` calls over 32 connections, one at a time on each: wall ms. Every hundredth answer is checked. */
   async pump({ server, name, url, era, call, count, accept = posted.accept }) {
     const sessions = await callersOf(server, url, era);
     const params = JSON.stringify(paramsOf(era, calls[call].params));
@@ -104,7 +104,7 @@ answerTasks({
     return { wall: performance.now() - start };
   },
 
-  /** Begins `count` sessions over so many connections and leaves them alone, each with an open stream if so said. */
+  /** Begins `count` sessions over a number of connections and leaves them idle, optionally with an open stream each. */
   async begin({ url, count, withStreams, connections }) {
     const begun = [];
     let left = count;
@@ -117,7 +117,7 @@ answerTasks({
     return { begun: begun.length };
   },
 
-  /** Ends them as clients do: half of those that have a stream close it first, the other half leave that to the server. */
+  /** Ends the sessions as clients do: half of those with a stream close it first, the others leave that to the server. */
   async end({ url }) {
     const ended = idle.get(url);
     idle.delete(url);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { ServerProcess } from "./server-process.mjs";
 
-/** An HTTP server in a process of its own, which says where it listens and what it has used. */
+/** An HTTP server in its own process, which reports its URL and its CPU time. */
 export class HttpServer {
   #process;
   /** @type {Promise<string>} */
@@ -11,7 +11,7 @@ export class HttpServer {
   /**
    * @param {{ name: string, folder: string }} implementation
    * @param {{ era?: "stateful" | "stateless", reply?: "json" | "sse", extraTools?: number, flags?: string[] }} options
-   *   `reply` is for those that must be told at their start what kind of answer to give, `flags` are for node
+   *   `reply` is for servers whose kind of answer is set at start, `flags` are for node
    */
   constructor({ name, folder }, { era = "stateful", reply = "json", extraTools = 0, flags = [] } = {}) {
     const env = { BENCH_ERA: era, BENCH_REPLY: reply, BENCH_EXTRA_TOOLS: String(extraTools) };
@@ -38,12 +38,12 @@ export class HttpServer {
     return this.#process.memory();
   }
 
-  /** The promise, unless the server ends before. */
+  /** Resolves like the promise; rejects when the server ends before. */
   async during(promise, what) {
     try {
       return await this.#process.within(promise, what);
     } catch (error) {
-      // Who talks to a server that ends hears of it first, and knows less.
+      // A client notices the end of its server first but does not know the reason.
       await Promise.race([this.#process.failed, pause(200)]);
       throw error;
     }

@@ -16,7 +16,7 @@ const compilerOptions = {
   lib: ["es2023", "esnext.disposable", "dom"],
 };
 
-/** How many types TypeScript instantiates to check the program, which is written into the directory. */
+/** Writes the program into the directory and returns the number of type instantiations of its check. */
 export async function instantiations(directory, program) {
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, "program.ts"), program);

@@ -1,7 +1,7 @@
 /**
  * Opens and warms one subject per implementation, measures all of them in turn `repetitions` times, and starts afresh each round,
- * so that no ratio hangs on one process's luck. Peers, slow and far from any budget, may take part only in every n-th
- * repetition. One that fails is left out, and the reason noted.
+ * so that no ratio depends on one process. Peers, which are slow and have no budget, may take part only in every n-th
+ * repetition. One that fails is left out, and the reason is noted.
  */
 export async function interleave({ implementations, rounds, repetitions, peersEvery = 1, open, warm, measure, notes }) {
   const failed = new Set();

@@ -5,13 +5,13 @@ const HEAD_END = "\r\n\r\n";
 const LAST_CHUNK = Buffer.from("\r\n0\r\n\r\n");
 
 /**
- * What came back: the head as text, the body as it was on the wire.
+ * A received answer: the head as text, the body as raw bytes.
  * @typedef {{ status: number, head: string, pieces: Buffer[], bodyStart: number }} Answer
  */
 
 /**
- * One keep-alive connection, one request at a time, written and read by hand: of an answer no more is read than it takes
- * to know where it ends, so that the load is cheaper to make than to serve.
+ * One keep-alive connection with one request at a time and a minimal parser: it reads only as much of an answer as it needs
+ * to find its end, so that creating the load is cheaper than serving it.
  */
 export class Connection {
   #socket;
@@ -20,7 +20,7 @@ export class Connection {
   #bytes = 0;
   #head = "";
   #bodyStart = 0;
-  /** Where the body ends, in bytes; unknown of a chunked one, which ends with its last chunk. */
+  /** The end of the body in bytes; unknown for a chunked body, which ends with its last chunk. */
   #end;
 
   static async open({ hostname, port }) {
@@ -53,7 +53,7 @@ export class Connection {
     });
   }
 
-  /** Resolves with the head of an answer that goes on; what comes after it is thrown away. */
+  /** Resolves with the head of an open-ended answer; the rest is discarded. */
   async begin(text) {
     this.#socket.removeAllListeners("data");
     this.#socket.write(text, "latin1");

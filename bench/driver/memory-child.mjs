@@ -4,8 +4,8 @@ import { calls, check, initialize, initialized, paramsOf, request } from "./mess
 import { answerTasks, settings } from "./tasks.mjs";
 
 /**
- * What each memory.mjs exports: serves the bench's tools in this process, calls `receive` with each message that comes
- * back, and returns the function that sends one.
+ * The export of each memory.mjs: serves the bench's tools in this process, calls `receive` with each message of the
+ * server, and returns the function that sends one.
  * @typedef {(options: { extraTools: number, era: "stateful" | "stateless", schemaOf?: <S>(schema: S) => S },
  *   receive: (message: object) => void) => ((message: object) => unknown) | Promise<(message: object) => unknown>} Connect
  */
@@ -14,7 +14,7 @@ const { folder, name, era, extraTools = 0 } = settings;
 const IN_FLIGHT = 64;
 
 let conversions = 0;
-/** The schema as it is, except that each conversion to JSON Schema is counted. */
+/** Returns the schema unchanged, but counts each conversion to JSON Schema. */
 function counted(schema) {
   const standard = schema["~standard"];
   const count =
@@ -58,7 +58,7 @@ async function open() {
 }
 
 answerTasks({
-  /** `count` calls, 64 in flight: CPU µs of this process, driver included. */
+  /** Makes `count` calls, 64 in flight: CPU µs of this process, driver included. */
   async pump({ call, count }) {
     const send = await open();
     const params = paramsOf(era, calls[call].params);
@@ -67,7 +67,7 @@ answerTasks({
       let sent = 0;
       let received = 0;
       let isPumping = false;
-      // A server that answers synchronously must not make this recurse.
+      // A server that answers synchronously must not cause recursion.
       const pump = () => {
         isPumping = true;
         while (sent < count && sent - received < IN_FLIGHT) {
@@ -87,7 +87,7 @@ answerTasks({
     return { cpu: user + system };
   },
 
-  /** How often a schema is converted once the server has started: two lists and a hundred calls. */
+  /** Counts the schema conversions after the start of the server, during two lists and a hundred calls. */
   async conversions() {
     const send = await start({ schemaOf: counted });
     await hello(send);

@@ -13,7 +13,7 @@ export const initialize = {
 };
 export const initialized = { jsonrpc: "2.0", method: "notifications/initialized" };
 
-/** The params as a peer of that era sends them. */
+/** Adds to the params what a peer of that era sends. */
 export function paramsOf(era, params = {}) {
   return era === "stateful" ? params : { ...params, _meta: { ...params._meta, ...perRequest } };
 }
@@ -22,7 +22,7 @@ export function request(era, id, method, params) {
   return { jsonrpc: "2.0", id, method, params: paramsOf(era, params) };
 }
 
-/** What each call sends and what its answer must hold. */
+/** The params of each call and the expected content of its answer. */
 export const calls = {
   echo: {
     params: { name: "echo", arguments: { message: "The quick brown fox jumps over the lazy dog" } },
@@ -32,14 +32,14 @@ export const calls = {
     params: { name: "add", arguments: { a: 20, b: 22 } },
     isRight: (result) => result.structuredContent.sum === 42,
   },
-  // Says one thing before its answer, which over HTTP makes the answer a stream.
+  // Sends one notification before its answer, which over HTTP makes the answer a stream.
   notify: {
     params: { name: "notify", arguments: { n: 1 }, _meta: { progressToken: "progress" } },
     isRight: (result) => result.content[0].text === "done",
   },
 };
 
-/** Throws when the answer is not the one the tool must give. */
+/** Throws unless the answer is the expected one. */
 export function check(name, call, response) {
   if (!response.result || response.result.isError || !calls[call].isRight(response.result)) {
     throw new Error(`${name} answered ${call} with ${JSON.stringify(response).slice(0, 300)}`);

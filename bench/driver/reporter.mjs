@@ -1,4 +1,4 @@
-// Preloaded into measured children: answers each question of the parent, about CPU time in µs or about memory in bytes.
+// Preloaded into measured children: answers each request of the parent for CPU time in µs or memory in bytes.
 import { setTimeout as pause } from "node:timers/promises";
 
 process.on("message", async (question) => {
@@ -10,9 +10,9 @@ process.on("message", async (question) => {
 });
 process.channel?.unref();
 
-/** What is in use once everything that can be collected has been; needs --expose-gc. */
+/** The memory in use after a garbage collection; needs --expose-gc. */
 async function memory() {
-  // What a collection lets go of is often finished, and its memory given back, only in later turns.
+  // Finalizers often run, and memory is often released, only in later turns.
   for (let i = 0; i < 4; i++) {
     globalThis.gc();
     await pause(50);

@@ -3,11 +3,11 @@ import { createServer } from "node:net";
 
 const reporter = new URL("./cpu-over-socket.mjs", import.meta.url).href;
 
-/** Lets a client that starts its server itself ask for that server's CPU time, over a socket beside the protocol. */
+/** Reads the CPU time of a server that a client has started, over a socket beside the protocol. */
 export async function watchServer() {
   let socket;
   const listener = createServer((connected) => {
-    // The last one counts: a client may first try its server in a process of its own.
+    // The last connection counts: a client may first probe its server in another process.
     socket = connected;
     connected.on("error", () => {});
     connected.unref();

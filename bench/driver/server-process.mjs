@@ -5,7 +5,7 @@ import { bounded } from "./bounded.mjs";
 const reporter = new URL("./reporter.mjs", import.meta.url).href;
 const LIMIT_MS = 60_000;
 
-/** A server in a process of its own, which says what it has used so far and, when it ends, why. */
+/** A server in its own process, which reports its CPU time and memory, and the reason of its end. */
 export class ServerProcess {
   #name;
   #child;
@@ -17,7 +17,7 @@ export class ServerProcess {
    * @param {string} name of the implementation
    * @param {string} file the program
    * @param {{ stdin: "pipe" | "ignore", env: Record<string, string>, flags?: string[], measured?: boolean }} options
-   *   `flags` are for node; what is not `measured` starts as a user would start it, and cannot be asked
+   *   `flags` are for node; without `measured` it starts as a user would start it, and reports nothing
    */
   constructor(name, file, { stdin, env, flags = [], measured = true }) {
     this.#name = name;
@@ -43,7 +43,7 @@ export class ServerProcess {
     return this.#child.stdout;
   }
 
-  /** CPU µs (user + system, all threads) it has used so far, as told by itself. */
+  /** CPU µs (user + system, all threads) so far, as the process reports it. */
   cpu() {
     return this.#ask("cpu");
   }
@@ -60,7 +60,7 @@ export class ServerProcess {
     return told;
   }
 
-  /** The promise, unless the process ends before or it takes too long. */
+  /** Resolves like the promise; rejects when the process ends before or it takes too long. */
   within(promise, what) {
     return bounded(Promise.race([promise, this.failed]), LIMIT_MS, `${this.#name}, ${what}`);
   }

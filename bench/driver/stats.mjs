@@ -5,7 +5,7 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Values by implementation and repetition, so that each is compared with raw of the same repetition only. */
+/** Values by implementation and repetition; each is compared only with raw of the same repetition. */
 export class Samples {
   /** @type {Map<string, Map<number, number>>} */
   #byName = new Map();

@@ -4,7 +4,7 @@ import { ServerProcess } from "./server-process.mjs";
 
 const IN_FLIGHT = 64;
 
-/** A child server and the one hand-written driver that talks to it; its costs fall on this process, not the child. */
+/** A child server and its hand-written driver, whose costs fall on this process, not on the child. */
 export class StdioDriver {
   #process;
   #name;
@@ -27,7 +27,7 @@ export class StdioDriver {
     this.#process.stdin.on("error", () => {});
   }
 
-  /** Says hello (in the stateful era) and proves that the tools answer rightly. */
+  /** Performs the handshake (in the stateful era) and checks the answers of the tools. */
   async open() {
     if (this.#era === "stateful") await this.hello();
     for (const call of ["echo", "add"]) {
@@ -46,7 +46,7 @@ export class StdioDriver {
     return this.#process.cpu();
   }
 
-  /** One request; `notifications` counts the lines that came before its response. */
+  /** Sends one request; `notifications` counts the lines before its response. */
   exchange(method, params) {
     return this.#send(request(this.#era, this.#nextId++, method, params));
   }
@@ -65,7 +65,7 @@ export class StdioDriver {
             const response = JSON.parse(line.toString("utf8"));
             if (response.id === message.id) resolve({ response, notifications, bytes: line.length });
           } catch (cause) {
-            reject(new Error(`${this.#name} wrote what is no JSON: ${line.subarray(0, 200)}`, { cause }));
+            reject(new Error(`${this.#name} wrote a line that is not JSON: ${line.subarray(0, 200)}`, { cause }));
           }
         });
     });
@@ -73,7 +73,7 @@ export class StdioDriver {
     return this.#process.within(answered, message.method);
   }
 
-  /** Writes one line as it is and counts the bytes of the one line that answers: for messages too big to parse here. */
+  /** Writes one raw line and counts the bytes of the answering line, for messages too large to parse here. */
   exchangeBytes(line) {
     const answered = new Promise((resolve) => {
       let bytes = 0;

@@ -1,7 +1,7 @@
-/** What the parent told this process at its start. */
+/** The options from the parent process. */
 export const settings = JSON.parse(process.argv[2]);
 
-/** Runs each task the parent sends and answers with its result, or with why it failed. */
+/** Runs each task of the parent and answers with its result or the reason of its failure. */
 export function answerTasks(tasks) {
   process.on("message", async (task) => {
     try {

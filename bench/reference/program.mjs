@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { bounded } from "../driver/bounded.mjs";
 
 const patienceMs = 30_000;
-/** What the kernel counts in. */
+/** The unit of the kernel's CPU times. */
 const ticksPerSecond = 100;
 
-/** A server as users start it, over stdio, and what it costs by the kernel's own account. */
+/** A server over stdio as users start it, with its costs as counted by the kernel. */
 export class Program {
   #child;
   #exited;
@@ -22,7 +22,7 @@ export class Program {
     this.#child.stdout.setEncoding("utf8").on("data", (text) => this.#hear(text));
   }
 
-  /** The handshake that every server knows. */
+  /** Performs the handshake, which every server supports. */
   async hello() {
     const clientInfo = { name: "bench", version: "1.0.0" };
     await this.ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo });
@@ -49,7 +49,7 @@ export class Program {
     return ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond;
   }
 
-  /** What it occupies now, in megabytes. */
+  /** Resident memory in megabytes. */
   memoryMb() {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;

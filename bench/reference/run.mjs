@@ -31,7 +31,7 @@ writeFileSync(shop, "");
 const graph = { entities: [{ name: "Ada", entityType: "person", observations: ["wrote a program"] }] };
 const remember = (program) => program.call("create_entities", graph);
 
-/** Who takes part: how each is started, made ready, and read from; those with a budget must keep it. */
+/** The measured servers: how each is started, prepared and read; those with a budget must keep it. */
 const contestants = [
   {
     ...{ name: "files", by: "portolan", args: ours("files", folder), hasBudget: true },
@@ -69,7 +69,7 @@ const contestants = [
   { name: "time", by: "portolan", args: ours("time"), hasBudget: true },
 ].filter(({ args }) => existsSync(args[0]));
 
-/** Bare node that answers once: what nobody can do without. */
+/** Bare node that answers once: the minimum for every server. */
 const bare = `process.stdin.once("data", (line) => {
   const { id } = JSON.parse(String(line).split("\\n")[0]);
   process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: {} }) + "\\n");

@@ -1,17 +1,17 @@
 import { Child } from "../driver/child.mjs";
 import { having } from "../implementations.mjs";
 
-// Only those that ask a schema for its JSON Schema through Standard Schema can be watched from outside.
+// Only implementations that convert through Standard Schema can be observed from outside.
 const watchable = ["portolan", "sdk-v2"];
 
-/** How often schemas are converted to JSON Schema after the server has started: two lists and a hundred calls. */
+/** Counts conversions to JSON Schema after the start of the server, during two lists and a hundred calls. */
 export async function run({ notes }) {
   const cells = {};
   for (const { name, folder } of having("memory").filter((it) => watchable.includes(it.name))) {
     const child = new Child(name, "memory-child.mjs", { folder, era: "stateful" });
     try {
       const { atStart, later } = await child.ask({ run: "conversions" });
-      // None at all means that it converts by a way not seen from here, which proves nothing.
+      // No conversion at all means that it converts in a way that is not visible here, which proves nothing.
       if (atStart + later === 0) throw new Error("no conversion was seen, not even at the start");
       cells[name] = { value: later };
     } catch (error) {

@@ -11,13 +11,13 @@ import { build } from "rolldown";
 import { HttpServer } from "../driver/http-server.mjs";
 import { having, implementations, installed, programOf } from "../implementations.mjs";
 
-// Packages fastmcp can do without and which are not installed.
+// Optional packages of fastmcp that are not installed.
 const optional = ["effect", "sury", "arktype", "@valibot/to-json-schema"];
 
 /**
- * A one-tool server and a client that makes one call, over stdio and over HTTP, min + gzip, schema library left out;
- * mcp-lite's server over stdio is its fetch handler. What is behind `import()` is counted apart: the first row of each is what the program loads
- * to do its work, the second all it may load.
+ * A one-tool server and a client that makes one call, over stdio and over HTTP, min + gzip, without the schema library;
+ * mcp-lite's server over stdio is its fetch handler. Modules behind `import()` are counted separately: the first row of
+ * each is what the program loads to do its work, the second all that it may load.
  */
 export async function run({ notes }) {
   return [

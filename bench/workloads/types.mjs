@@ -7,7 +7,7 @@ const handler = (i) =>
   `({ message${i}, times }) => ({ content: [{ type: "text", text: message${i}.repeat(times ?? 1) }] })`;
 const each = (count, lineOf) => Array.from({ length: count }, (_, i) => lineOf(i)).join("\n");
 
-/** The server with that many zod tools, written as its users would. */
+/** A server with this many zod tools, as users write it. */
 const servers = {
   portolan: (tools) => `import { createServer } from "portolan/server";
 export const server = createServer({ name: "a", version: "1" })
@@ -26,8 +26,8 @@ const peerCall = (i) =>
   `export const text${i} = (await client.callTool({ name: "t${i}", arguments: { message${i}: "a" } })).structuredContent;`;
 
 /**
- * A client that calls so many of so many tools. Portolan's knows them from the server's definition, which is part of the
- * program; the peers' know nothing of theirs.
+ * A client that calls a number of tools. Portolan's knows them from the server's definition, which is part of the program;
+ * the clients of the peers do not know theirs.
  */
 const clients = {
   portolan: (tools, calls) => `import { connect } from "portolan/client";
@@ -46,7 +46,7 @@ export const client = new Client({ name: "a", version: "1" });
 ${each(calls, peerCall)}`,
 };
 
-/** Type instantiations of the first of its kind over the program without it, and of 200 over what the first two foretell. */
+/** Type instantiations of the first one over the program without it, and of 200 over the extrapolation of the first two. */
 export async function run({ notes }) {
   return [
     ...(await growth("zod tool", servers, notes)),
@@ -54,7 +54,7 @@ export async function run({ notes }) {
   ];
 }
 
-/** `first` and `before` are how many tools and calls the two programs have whose difference is the one thing measured. */
+/** `first` and `before` are the numbers of tools and calls of two programs whose difference is measured. */
 async function growth(what, programs, notes, { first = [1, 1], before = [0, 0] } = {}) {
   const one = {};
   const linear = {};

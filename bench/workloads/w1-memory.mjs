@@ -4,23 +4,23 @@ import { rowOf } from "../driver/row.mjs";
 import { Samples } from "../driver/stats.mjs";
 import { having } from "../implementations.mjs";
 
-/** Who takes part in a row, and in what kind of process. */
+/** The implementations of a row, and the kind of their process. */
 const halves = {
-  "W1 in-memory call": { door: "whole", driver: "client-child.mjs", program: "whole.mjs" },
-  "W1 server alone": { door: "memory", driver: "memory-child.mjs" },
+  "W1 in-memory call": { role: "whole", driver: "client-child.mjs", program: "whole.mjs" },
+  "W1 server alone": { role: "memory", driver: "memory-child.mjs" },
 };
 
 /**
  * In-memory echo with 64 in flight, CPU µs per call of the one process: a client and a server together, and the server
- * alone, driven by hand-made messages.
+ * alone, driven by hand-written messages.
  */
 export async function run({ quick, notes }) {
   const rows = [];
-  for (const [title, { door, driver, program }] of Object.entries(halves)) {
+  for (const [title, { role, driver, program }] of Object.entries(halves)) {
     for (const era of ["stateful", "stateless"]) {
       const samples = new Samples();
       await interleave({
-        implementations: having(door, era),
+        implementations: having(role, era),
         rounds: quick ? 1 : 2,
         repetitions: quick ? 3 : 6,
         peersEvery: 3,

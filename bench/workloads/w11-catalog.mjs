@@ -7,7 +7,7 @@ import { Samples } from "../driver/stats.mjs";
 const verbs = ["create", "read", "update", "delete", "list", "search", "export", "import", "share", "archive"];
 const things = ["invoice", "issue", "branch", "message", "calendar", "contact", "photo", "report", "ticket", "note"];
 
-/** A host of 100 servers with 100 tools each: what a person would wait for. */
+/** A host of 100 servers with 100 tools each: the waits that a person notices. */
 export async function run({ quick }) {
   const repetitions = quick ? 5 : 20;
   const servers = Array.from({ length: 100 }, (_, number) => live(serverOf(number)));
@@ -75,7 +75,7 @@ function timeOf(work) {
   return performance.now() - begun;
 }
 
-/** From the change of one server until a search finds it. */
+/** Measures the time from a change of one server until a search finds it. */
 async function changeOf(host, server, number) {
   const events = host.events({ kinds: ["catalog"] });
   const begun = performance.now();

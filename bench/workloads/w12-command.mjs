@@ -17,7 +17,7 @@ export async function run({ quick }) {
   try {
     for (let repetition = 0; repetition < (quick ? 5 : 15); repetition += 1) {
       const bare = await firstByte(["-e", "process.stdout.write('x')"], home);
-      // A call cannot be made without a server: bare node started twice is what nobody can do without.
+      // A call needs a server, so the minimum is bare node started twice.
       samples.help.add("raw", repetition, bare);
       samples.call.add("raw", repetition, bare + (await firstByte(["-e", "process.stdout.write('x')"], home)));
       samples.help.add("portolan", repetition, await firstByte([program, "--help"], home));
@@ -32,7 +32,7 @@ export async function run({ quick }) {
   ];
 }
 
-/** From the start of a process to the first byte that it writes. */
+/** Measures the time from the start of a process to its first byte of output. */
 function firstByte(args, home) {
   const begun = performance.now();
   const env = { PATH: process.env.PATH, HOME: home, PORTOLAN_HOME: join(home, "state") };
@@ -44,7 +44,7 @@ function firstByte(args, home) {
     });
     child.once("exit", (code) => {
       if (code === 0 && first !== undefined) resolve(first);
-      else reject(new Error(`${args.join(" ")} left with ${code}`));
+      else reject(new Error(`${args.join(" ")} exited with ${code}`));
     });
   });
 }

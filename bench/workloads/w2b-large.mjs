@@ -5,7 +5,7 @@ import { StdioDriver } from "../driver/stdio.mjs";
 import { having } from "../implementations.mjs";
 
 const MB = 1_000_000;
-// A line break in each eighty characters: text has escapes, and a parser without them is flattered.
+// A line break every 80 characters: real text has escapes, and a parser without them looks too fast.
 const line = `${"abcdefghij".repeat(8).slice(0, 79)}\n`;
 const lineOf = (bytes) => {
   const message = line.repeat(Math.ceil(bytes / 81));
@@ -32,7 +32,7 @@ export async function run({ quick, notes }) {
   return [rowOf("W2b echo of 8 MB", { unit: "ms", shown: "cost" }, samples), await linearity(quick, notes)];
 }
 
-/** Raw is linear by construction; who costs no more at 64 MB than at 8 MB beside it is linear too. */
+/** Raw is linear by construction; an implementation with the same ratio to it at 64 MB as at 8 MB is linear too. */
 async function linearity(quick, notes) {
   const largest = new Samples();
   const perByte = new Map();

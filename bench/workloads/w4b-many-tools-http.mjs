@@ -6,7 +6,7 @@ import { having } from "../implementations.mjs";
 const era = "stateless";
 const sizes = { few: 0, many: 997 };
 
-/** Whether a stateless call over HTTP costs the same among 1,000 tools as among 3: server CPU. */
+/** The cost of a stateless call over HTTP among 1,000 tools compared with 3: server CPU. */
 export function run({ quick, notes }) {
   return withLoad(async (load) => {
     const samples = new Samples();

@@ -6,12 +6,12 @@ import { having } from "../implementations.mjs";
 
 const COUNT = 1_000;
 const MB = 1_000_000;
-// A young generation that grows as it likes would hide what is measured.
+// A young generation of unlimited size would hide the measured memory.
 const flags = ["--expose-gc", "--max-semi-space-size=1"];
 
 /**
- * What 1,000 sessions that do nothing take, and what is still taken after they have ended: of resident memory at once, and of
- * the heap after two thousand more.
+ * The memory of 1,000 idle sessions, and the memory that remains after they have ended: resident memory at once, and heap
+ * after 2,000 more sessions.
  */
 export async function run({ quick, notes }) {
   return withLoad(async (load) => [
@@ -29,7 +29,7 @@ async function idle(title, withStreams, load, quick, notes) {
     repetitions: quick ? 3 : 5,
     peersEvery: 5,
     notes,
-    // Each measurement starts a server of its own: memory that was once used is used again.
+    // Each measurement starts its own server, because freed memory is reused.
     open: () => ({ close: async () => {} }),
     warm: async () => {},
     async measure(name, _subject, repetition) {
@@ -38,7 +38,7 @@ async function idle(title, withStreams, load, quick, notes) {
         const url = await server.url();
         const connections = servers.get(name).waitsAtHandshake ? 200 : undefined;
         const sessions = (run, count) => server.during(load.ask({ run, url, count, withStreams, connections }), run);
-        // What is loaded and compiled for the first sessions is none of theirs.
+        // Memory for modules loaded by the first sessions is not counted.
         await sessions("begin", 100);
         await sessions("end");
         const before = await server.memory();

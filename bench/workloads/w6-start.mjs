@@ -14,7 +14,7 @@ export async function run({ quick, notes }) {
   return [await coldStart(quick, notes), await imports(quick, notes)];
 }
 
-// Each measurement starts a process of its own.
+// Each measurement starts its own process.
 const nothingOpen = { open: () => ({ close: async () => {} }), warm: async () => {} };
 
 async function coldStart(quick, notes) {
@@ -62,7 +62,7 @@ async function imports(quick, notes) {
   return rowOf("W6 import over bare node", { unit: "ms", shown: "difference" }, samples);
 }
 
-/** A program that imports and does nothing, placed where the packages resolve; raw's is empty, that is bare node. */
+/** A program that only imports, placed where the packages resolve; raw's is empty, that is, bare node. */
 function importerOf({ name, folder, imports: specifiers }) {
   const file = join(dirname(folder), "dist", `import-${name}.mjs`);
   mkdirSync(dirname(file), { recursive: true });

@@ -8,8 +8,8 @@ const COUNT = 10_000;
 const params = { name: "notify", arguments: { n: COUNT }, _meta: { progressToken: "progress" } };
 
 /**
- * 10,000 progress notifications from one call over stdio: server CPU and wall end to end. Lost means: not there when the
- * response came, for that is when a client forgets the token.
+ * 10,000 progress notifications from one call over stdio: server CPU and wall end to end. Lost means: not received before
+ * the response, because then a client forgets the token.
  */
 export async function run({ quick, notes }) {
   const cpu = new Samples();

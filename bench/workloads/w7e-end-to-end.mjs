@@ -4,10 +4,10 @@ import { programOf } from "../implementations.mjs";
 
 /** 10,000 progress notifications from one call over stdio, each implementation's client with its own server. */
 export function run(options) {
-  return notifyEndToEnd("W7 end to end", { door: "client", open }, options);
+  return notifyEndToEnd("W7 end to end", { role: "client", open }, options);
 }
 
-/** A client, which starts its server itself. */
+/** A client that starts its server itself. */
 function open({ name, folder }, era) {
   const settings = { folder, program: "client.mjs", era, server: programOf(name, "stdio") };
   const client = new Child(name, "client-child.mjs", settings);

@@ -5,7 +5,7 @@ import { HttpServer } from "../driver/http-server.mjs";
 /** 10,000 progress notifications from one call over HTTP, each implementation's client with its own server. */
 export function run(options) {
   const open = (implementation, era) => new Pair(implementation, era);
-  return notifyEndToEnd("W7 HTTP", { door: "http-client", open }, options);
+  return notifyEndToEnd("W7 HTTP", { role: "http-client", open }, options);
 }
 
 /** A server and a client of the same implementation. */

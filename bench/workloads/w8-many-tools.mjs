@@ -4,7 +4,7 @@ import { Samples } from "../driver/stats.mjs";
 import { StdioDriver } from "../driver/stdio.mjs";
 import { having } from "../implementations.mjs";
 
-/** tools/list of 10,000 tools, and whether a call costs the same among 1,000 tools as among 3: server CPU. */
+/** tools/list of 10,000 tools, and the cost of a call among 1,000 tools compared with 3: server CPU. */
 export async function run({ quick, notes }) {
   return [await list(quick, notes), await flatness(quick, notes)];
 }

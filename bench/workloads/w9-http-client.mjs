@@ -5,7 +5,7 @@ import { rowOf } from "../driver/row.mjs";
 import { Samples } from "../driver/stats.mjs";
 import { having, implementations } from "../implementations.mjs";
 
-/** A tool that is answered in JSON, and one that says something before, for which the answer is a stream. */
+/** A tool that is answered with JSON, and one that sends a notification first, so that its answer is a stream. */
 const callFor = { json: "echo", sse: "notify" };
 
 /** tools/call over HTTP with 32 in flight, every client against the raw server: CPU µs per call of the client. */

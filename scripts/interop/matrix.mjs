@@ -1,12 +1,12 @@
-// What the interop tests found, put together: one row for each way to speak with a peer, one column for each group.
+// The combined results of the interop tests: one row for each pairing with a peer, one column for each group.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where each column of the tests leaves what it found. */
+/** The folder of the results of each column. */
 export const folder = fileURLToPath(new URL("../../node_modules/.cache/portolan/interop/", import.meta.url));
 
-/** The groups, and the features in them; `tools:` stands for every feature whose name begins like that. */
+/** The groups and their features; `tools:` stands for every feature with that prefix. */
 const groups = {
   lifecycle: [
     "negotiation",
@@ -51,7 +51,7 @@ const groups = {
   resumption: ["resumption:"],
 };
 
-/** The group of a feature; throws for one that is in none. */
+/** Returns the group of a feature; throws if it has none. */
 export function groupOf(feature) {
   const prefix = `${feature.split(":")[0]}:`;
   const found =
@@ -61,7 +61,7 @@ export function groupOf(feature) {
   return found;
 }
 
-/** Everything that was found, in the order of the table. */
+/** All results, in the order of the table. */
 export function readFindings() {
   return readdirSync(folder)
     .filter((name) => name.endsWith(".json"))
@@ -74,7 +74,7 @@ function keyOf({ side, peer, wire, version, habit = "" }) {
   return JSON.stringify([side, peer, wires.indexOf(wire), version, habit]);
 }
 
-/** The findings as a table with the reasons for gaps, and what went wrong. */
+/** The results as a table with the reasons for gaps, and the problems. */
 export function toMatrix(findings) {
   const names = Object.keys(groups);
   const reasons = [];

@@ -1,4 +1,4 @@
-/** A table in plain text; the words of a heading stand one below the other. */
+/** Formats a table as plain text; the words of a heading are stacked. */
 export function toTable(heading, rows) {
   const words = heading.map((title, column) => (column === 0 ? [title] : title.split(" ")));
   const height = Math.max(...words.map((list) => list.length));

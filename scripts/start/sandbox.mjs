@@ -1,5 +1,5 @@
 // @ts-check
-// A folder to try things out in: files, a repository, the configuration of five servers, and what the host remembers.
+// A temporary folder with files, a repository, the configuration of five servers, and the storage of the host.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ export async function makeSandbox() {
   const kv = folderKeyValue(join(home, "store"));
   const machine = { home: folder, platform: process.platform, env: {} };
   const { entries } = await readConfigs(await findConfigs({ ...machine, cwd: folder }), machine);
-  // Who starts this has agreed to the servers that it brings along.
+  // Starting the demo implies trust in its own servers.
   const host = await createHost({ servers: entries, storage: { kv } });
   for (const name of Object.keys(servers)) await host.trust(name, { allow: true, for: "always", trustHints: true });
   await host.close();
@@ -52,7 +52,7 @@ function server(name, ...args) {
   return { command: process.execPath, args: [main, ...args] };
 }
 
-/** A repository with a commit and a change; false where there is no git. */
+/** Creates a repository with a commit and a change; returns false without git. */
 function makeRepository(/** @type {string} */ folder) {
   mkdirSync(folder);
   const git = (/** @type {string[]} */ ...args) =>

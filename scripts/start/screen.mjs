@@ -1,5 +1,5 @@
 // @ts-check
-// How the walk-through looks: at most 100 columns, coloured only where somebody can see colours.
+// The layout of the walk-through: at most 100 columns, coloured only on a terminal with colours.
 import { styleText } from "node:util";
 
 const isColoured = process.stdout.isTTY === true && process.stdout.hasColors();

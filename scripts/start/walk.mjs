@@ -1,5 +1,5 @@
 // @ts-check
-// What a newcomer does in the terminal, done by a script that tells each step.
+// The first steps of a newcomer in the terminal, as a script that prints each step.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createHost, display, openActivityFile } from "portolan-host";
@@ -8,7 +8,7 @@ import { line, row, wrappedRow } from "./screen.mjs";
 
 const passenger = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "window", bags: 1 };
 
-/** Lists, calls, consents, answers and verifies; throws when something is not as it is told. */
+/** Lists, calls, consents, answers and verifies; throws if a step has another result than it prints. */
 export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { folder, home, entries, kv }) {
   const activity = await openActivityFile(join(home, "activity.ndjson"));
   let flight = "";
@@ -96,7 +96,7 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
   }
 }
 
-/** Says something to the model, and tells what comes of it. */
+/** Sends a message to the model and prints the events. */
 async function say(/** @type {import("portolan-host").Host} */ host, /** @type {string} */ words) {
   tell("you", words, "bold");
   for await (const event of host.run(words)) {

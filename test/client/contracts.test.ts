@@ -12,7 +12,7 @@ const { createSocketChannel }: { createSocketChannel(socket: Socket): Channel } 
 );
 const relay = fileURLToPath(new URL("./fixtures/relay.mjs", import.meta.url));
 
-/** A process that hands everything on to a socket, which is the server's end. */
+/** Starts a listener, and describes a process that relays its standard streams to it. The socket is the server's end. */
 async function startRelay(): Promise<{ listener: Server; target: CommandTarget; release(): Promise<void> }> {
   const listener = createServer().listen(0, "127.0.0.1");
   await once(listener, "listening");
@@ -26,7 +26,7 @@ async function startRelay(): Promise<{ listener: Server; target: CommandTarget; 
   return { listener, target: { command: process.execPath, args: [relay, String(port)] }, release };
 }
 
-/** A channel that is there when its socket is. */
+/** A channel over a socket that is not connected yet. */
 function createLateChannel(socket: Promise<Socket>): Channel {
   const channel = socket.then(createSocketChannel);
   return {

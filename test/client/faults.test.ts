@@ -14,11 +14,11 @@ import { beforeAll, describe, expect, test } from "vitest";
 
 const seedsPerTest = 500;
 
-/** More than any of the time limits below, together. */
+/** More than the sum of all time limits below. */
 const patienceMs = 120_000;
 const limits = { idleMs: 2_000, totalMs: 8_000, connectMs: 6_000, probeMs: 1_000 };
 
-/** The clock of the run that goes on; one at a time. */
+/** The clock of the current run; runs never overlap. */
 let clock: ManualClock = createClock();
 
 const server = createServer({ name: "faults", version: "1.0.0" })
@@ -53,7 +53,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What one seed makes of a run; whatever is left to chance is drawn here, in this order. */
+/** The faults of a run. Every random choice is drawn here, in this order, so a seed reproduces its run. */
 function planOf(seed: number) {
   const random = seeded(seed);
   const chance = (most: number) => (random() < 0.4 ? random() * most : 0);
@@ -85,15 +85,15 @@ function planOf(seed: number) {
   };
 }
 
-/** How a call ended: what it resolved to, or why it failed. */
-interface End {
+/** The end of a call: its result, or the reason of its failure. */
+interface CallEnd {
   readonly what: string;
   readonly value?: unknown;
   readonly reason?: unknown;
 }
 
 /** Makes every kind of call at once. */
-function callAll(client: Client, signal: AbortSignal): Promise<End>[] {
+function callAll(client: Client, signal: AbortSignal): Promise<CallEnd>[] {
   const text = "naïve 日本語 🗺️";
   const calls: { [what: string]: Promise<unknown> } = {
     echo: client.callTool("echo", { text }).then(textOf),
@@ -121,14 +121,14 @@ const results: { [what: string]: unknown } = {
   read: { uri: "note://one", text: "The note" },
 };
 
-function toEnd(what: string, call: Promise<unknown>): Promise<End> {
+function toEnd(what: string, call: Promise<unknown>): Promise<CallEnd> {
   return call.then(
     (value) => ({ what, value }),
     (reason) => ({ what, reason }),
   );
 }
 
-/** Lets time pass until a promise has settled; what is still open when all patience is used up hangs. */
+/** Advances the clock until a promise has settled; throws if it is still pending after `patience`. */
 async function settled<T>(what: string, promise: Promise<T>, patience = patienceMs): Promise<T> {
   let isSettled = false;
   const end = () => {
@@ -144,7 +144,7 @@ async function settled<T>(what: string, promise: Promise<T>, patience = patience
   return promise;
 }
 
-/** What the message of each kind of failure must say. */
+/** The messages that each kind of failure may have. */
 const reasons: { [code: string]: RegExp } = {
   timeout:
     /was silent for 2000 ms|took more than 8000 ms|has not answered in 6000 ms|answers neither|did not acknowledge .* in 2000 ms/,
@@ -154,8 +154,8 @@ const reasons: { [code: string]: RegExp } = {
   "answer-invalid": /The server's answer cannot be read: .+|unusable: .+/,
 };
 
-/** Names how a call ended; throws when it ended in a way that no fault explains. */
-function judge({ what, value, reason }: End): string {
+/** Returns the kind of a call's end; throws when no fault explains the end. */
+function classify({ what, value, reason }: CallEnd): string {
   if (reason === undefined) {
     if (what in results) expect(value, what).toMatchObject(results[what] as object);
     return "result";
@@ -186,18 +186,18 @@ async function run(seed: number, era: string): Promise<string[]> {
     const [connected] = await settled("connect", Promise.allSettled([connecting]));
     const ends = connected.status === "fulfilled" ? await talk(connected.value, plan) : [];
     await settled("serving.close", serving.close());
-    // Whatever was still set ends by itself: nobody tries again for ever.
+    // Remaining timers end by themselves: nothing retries for ever.
     await clock.advance(patienceMs);
-    expect(clock.pending, "timers that are left").toBe(0);
-    if (connected.status === "rejected") return [judge({ what: "connect", reason: connected.reason })];
-    return ends.map(judge);
+    expect(clock.pending, "pending timers").toBe(0);
+    if (connected.status === "rejected") return [classify({ what: "connect", reason: connected.reason })];
+    return ends.map(classify);
   } catch (cause) {
     const injected = [...near.injected, "at the server:", ...far.injected].join("\n");
     throw new Error(`seed ${seed} on ${era}: ${cause}\n\n${transcript.brief()}\n\nfaults:\n${injected}`, { cause });
   }
 }
 
-async function talk(client: Client, { abortAtMs, closeAtMs }: ReturnType<typeof planOf>): Promise<End[]> {
+async function talk(client: Client, { abortAtMs, closeAtMs }: ReturnType<typeof planOf>): Promise<CallEnd[]> {
   const controller = new AbortController();
   const stops = [
     abortAtMs === undefined ? () => {} : clock.after(abortAtMs, () => controller.abort()),
@@ -220,7 +220,7 @@ describe.each([
 ])("$runs runs on $era", ({ era, runs }) => {
   const seen = new Map<string, number>();
 
-  // Without faults every call has its result; this also loads what is loaded when it is first needed.
+  // Without faults every call has its result. This also loads the modules that are loaded lazily.
   beforeAll(async () => {
     const [near, far] = createMemoryPair({ serialize: true });
     const serving = serveChannel(server, far);
@@ -228,19 +228,19 @@ describe.each([
     clock = createClock();
     const calls = Promise.all(callAll(client, new AbortController().signal));
     const ends = await settled("a call", calls, Number.POSITIVE_INFINITY);
-    expect(ends.map(judge)).toEqual(new Array(9).fill("result"));
+    expect(ends.map(classify)).toEqual(new Array(9).fill("result"));
     await client.close();
     await serving.closed;
   });
 
   const firsts = Array.from({ length: runs / seedsPerTest }, (_, part) => part * seedsPerTest);
-  test.each(firsts)("every call settles and says why, seeds from %d", async (first) => {
+  test.each(firsts)("every call settles with a result or a reason, seeds from %d", async (first) => {
     for (let seed = first; seed < first + seedsPerTest; seed += 1) {
       for (const end of await run(seed, era)) seen.set(end, (seen.get(end) ?? 0) + 1);
     }
   });
 
-  test("every kind of end was among them", () => {
+  test("every kind of end occurs at least 50 times", () => {
     const kinds = ["result", "rpc-error", "timeout", "cancelled", "connection-closed", "answer-invalid"];
     expect(kinds.filter((kind) => (seen.get(kind) ?? 0) < 50)).toEqual([]);
   });

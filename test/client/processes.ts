@@ -5,17 +5,17 @@ import { type CommandTarget, type StdioLink, stdio } from "portolan/client/stdio
 
 export const server: string = fileURLToPath(new URL("./fixtures/process-server.mjs", import.meta.url));
 
-/** A link to a server process and everything it told. */
+/** A link to a server process, and everything it reported. */
 export interface Started {
   readonly link: StdioLink;
   readonly lost: Promise<Error>;
   readonly notifications: RpcNotification[];
   readonly odd: string[];
-  /** The result of a request; fails with the reason of the link. */
+  /** Resolves to the result of a request; rejects with the reason of the link. */
   call(method: string, params?: JsonObject): Promise<JsonObject>;
 }
 
-/** Starts the server of the fixtures with some habits. */
+/** Starts the server of the fixtures with some faults. */
 export function start(habits: readonly string[] = [], target: Partial<CommandTarget> = {}): Promise<Started> {
   return startTarget({ command: process.execPath, args: [server, ...habits], graceMs: 100, ...target });
 }
@@ -47,7 +47,7 @@ export async function open(link: StdioLink): Promise<Started> {
   return { link, lost, notifications, odd, call };
 }
 
-/** The processes of these groups that are alive, zombies left out. */
+/** The living processes of these groups, without zombies. */
 export function livingIn(groups: ReadonlySet<number>): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -63,7 +63,7 @@ export function isAlive(pid: number): boolean {
   return state !== undefined && !"ZX".includes(state);
 }
 
-/** State, parent and group of a process; nothing if it is gone. */
+/** State, parent and group of a process; empty if it does not exist. */
 function statOf(pid: string | number): string[] {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");

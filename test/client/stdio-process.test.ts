@@ -24,20 +24,20 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map(({ link }) => link.close()));
 });
 
-describe("a server that works", () => {
-  test("answers what it is asked", async () => {
+describe("a running server process", () => {
+  test("answers requests", async () => {
     const { call, link } = await start();
     expect(await call("echo", { text: "é\u2028" })).toEqual({ text: "é\u2028" });
     expect(await call("who")).toEqual({ pid: link.pid, grandchild: null });
   });
 
-  test("gets many messages of one turn in their order", async () => {
+  test("receives many messages of one turn in order", async () => {
     const { call } = await start();
     const numbers = Array.from({ length: 500 }, (_, n) => ({ n }));
     expect(await Promise.all(numbers.map((number) => call("echo", number)))).toEqual(numbers);
   });
 
-  test("is not hurt by what it prints before it speaks, and a message inside a printed line is none", async () => {
+  test("may print lines before its first message, and a message inside such a line is ignored", async () => {
     const { call, odd } = await start(["banner"]);
     expect(await call("echo", { real: true })).toEqual({ real: true });
     expect(odd).toHaveLength(2);
@@ -45,31 +45,31 @@ describe("a server that works", () => {
     expect(odd[1]).toContain("not valid JSON");
   });
 
-  test("goes on after a line that is too long", async () => {
+  test("continues after a line that is too long", async () => {
     const { call } = await start([], { maxMessageBytes: 10_000 });
     await expect(call("large", { length: 20_000 })).rejects.toThrow("message too large: over 10000 bytes");
     expect(await call("large", { length: 5_000 })).toEqual({ text: "x".repeat(5_000) });
   });
 
-  test("answers while it floods standard error, which is read though nobody listens", async () => {
+  test("answers while it floods standard error, which is read without a listener", async () => {
     const { call, link } = await start();
     expect(await call("flood", { bytes: 10_000_000 })).toEqual({ bytes: 10_000_000 });
     await vi.waitFor(() => expect(link.stderr.length).toBeGreaterThan(200_000));
     expect(link.stderr.length).toBeLessThanOrEqual(256 * 1024);
   });
 
-  test("is heard line by line on standard error, by a listener that may throw", async () => {
+  test("reports standard error line by line, even if the listener throws", async () => {
     const lines: string[] = [];
     const onStderr = (line: string) => {
       lines.push(line);
-      throw new Error("not today");
+      throw new Error("listener failure");
     };
     const { lost } = await start(["fail"], { onStderr });
     await lost;
     expect(lines).toEqual(["starting with undefined", "Error: no database"]);
   });
 
-  test("sees the variables every program needs, those set for it, and none of ours", async () => {
+  test("receives the basic environment variables and those set for it, and no others", async () => {
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
     vi.stubEnv("NODE_OPTIONS", "--no-warnings");
     vi.stubEnv("LC_TIME", "C");
@@ -81,7 +81,7 @@ describe("a server that works", () => {
     expect(Object.keys(environment).filter((name) => !allowed.test(name))).toEqual([]);
   });
 
-  test("gets its arguments as they are, through no shell", async () => {
+  test("receives its arguments unchanged, without a shell", async () => {
     const source = `console.log(JSON.stringify({ jsonrpc: "2.0", method: "args", params: { args: process.argv.slice(1) } }))`;
     const args = ["$(id)", "`id`", "a b", '"', "&", "", "*"];
     const { notifications, lost } = await startProgram({
@@ -92,7 +92,7 @@ describe("a server that works", () => {
     expect(notifications[0]?.params).toEqual({ args });
   });
 
-  test("runs in the directory it is given", async () => {
+  test("runs in the given directory", async () => {
     const source = `console.log(JSON.stringify({ jsonrpc: "2.0", method: process.cwd() }))`;
     const { notifications, lost } = await startProgram({ command: process.execPath, args: ["-e", source], cwd: "/" });
     await lost;
@@ -100,8 +100,8 @@ describe("a server that works", () => {
   });
 });
 
-describe("a server that ends", () => {
-  test("with a code fails what waits and says what it last wrote", async () => {
+describe("a server process that ends", () => {
+  test("rejects pending calls with the exit code and its last line of standard error", async () => {
     const { call, lost } = await start();
     const waiting = [call("stall"), call("leave", { code: 7 })].map((promise) => promise.catch((error) => error));
     const reason = await lost;
@@ -111,26 +111,26 @@ describe("a server that ends", () => {
     expect(await Promise.all(waiting)).toEqual([reason, reason]);
   });
 
-  test("before it was asked says why, without what it was given in confidence", async () => {
+  test("before the first request, reports the reason without secret variables", async () => {
     const { lost, link } = await start(["fail"], { env: { PASSPHRASE: "open sesame" } });
     expect((await lost).message).toMatch(/exited with code 3: Error: no database$/);
     expect(link.stderr).toBe("starting with open sesame\nError: no database\n");
   });
 
-  test("by a signal names it", async () => {
+  test("reports the signal that ended it", async () => {
     const { call, lost } = await start();
     await expect(call("die", { signal: "SIGKILL" })).rejects.toThrow(/was ended by SIGKILL$/);
     expect((await lost).message).toContain("was ended by SIGKILL");
   });
 
-  test("is heard to the last message it wrote", async () => {
+  test("delivers every message it wrote", async () => {
     const { call, notifications } = await start();
     await expect(call("leave", { code: 0, answers: 5_000 })).rejects.toThrow("exited with code 0");
     expect(notifications.at(-1)).toMatchObject({ params: { id: 5_000 } });
     expect(notifications).toHaveLength(5_000);
   });
 
-  test("is gone although a grandchild holds its standard output, and takes that along", async () => {
+  test("counts as ended although a grandchild holds its standard output, and the grandchild is ended too", async () => {
     const { call, lost, link } = await start(["grandchild"]);
     const { grandchild } = await call("who");
     await expect(call("leave", { code: 1 })).rejects.toThrow("exited with code 1: Error: leaving now");
@@ -139,14 +139,14 @@ describe("a server that ends", () => {
     await vi.waitFor(() => expect(isAlive(grandchild as number)).toBe(false));
   });
 
-  test("in the eyes of its client, because it closed its standard output, is shut down", async () => {
+  test("is shut down when it closes its standard output", async () => {
     const { call, link } = await start(["stubborn"]);
     await expect(call("close-stdout")).rejects.toThrow(/closed its standard output$/);
     await link.close();
     expect(isAlive(link.pid!)).toBe(false);
   });
 
-  test("in the eyes of its client, because it closed its standard input, is shut down", async () => {
+  test("is shut down when it closes its standard input", async () => {
     const { call, lost, link } = await start(["stubborn"]);
     call("close-stdin").catch(() => {});
     await expect(call("echo", { text: "x".repeat(1_000_000) })).rejects.toThrow(/closed its standard input$/);
@@ -155,7 +155,7 @@ describe("a server that ends", () => {
     expect(isAlive(link.pid!)).toBe(false);
   });
 
-  test("is started anew when the link is opened again", async () => {
+  test("is started again when the link is reopened", async () => {
     const { call, lost, link } = await start();
     const first = link.pid;
     await expect(call("leave", { code: 1 })).rejects.toThrow("exited with code 1");
@@ -179,7 +179,7 @@ describe("a server that cannot be started", () => {
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("says why and what to do", async () => {
+  test("reports the reason and the remedy", async () => {
     const reasons = async (target: CommandTarget) => (await (await startTarget(target)).lost).message;
     const plain = file("plain", 0o644, "");
     const orphaned = file("orphaned", 0o755, "#!/no/such/interpreter\n");
@@ -193,7 +193,7 @@ describe("a server that cannot be started", () => {
     expect(await reasons({ command: "sh", args: ["a\0b"] })).toContain("ERR_INVALID_ARG_VALUE");
   });
 
-  test("can be closed, and tells the end once", async () => {
+  test("can be closed, and reports the end once", async () => {
     for (const command of ["no-such-program", "no\0program"]) {
       const closed = vi.fn();
       const channel = new ProcessChannel({ command });
@@ -207,8 +207,8 @@ describe("a server that cannot be started", () => {
   });
 });
 
-describe("closing", () => {
-  test("lets a server leave by itself when its input ends", async () => {
+describe("closing a link to a process", () => {
+  test("lets a server exit when its input ends", async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-"));
     const source = `process.stdin.resume().on("end", () => require("fs").writeFileSync("left", "in peace"))`;
     const { link, lost } = await startProgram({ command: process.execPath, args: ["-e", source], cwd: folder });
@@ -218,7 +218,7 @@ describe("closing", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("hands on everything that was sent before", async () => {
+  test("first delivers all messages that were sent", async () => {
     const source = `let n = 0; process.stdin.on("data", (d) => (n += d.length)).on("end", () => console.error(n))`;
     const channel = new ProcessChannel({ command: process.execPath, args: ["-e", source] });
     channel.open({ message() {}, batch() {}, unreadable() {}, closed() {} });
@@ -229,7 +229,7 @@ describe("closing", () => {
     expect(channel.stderr).toBe(`${2 * (JSON.stringify(message).length + 1)}\n`);
   });
 
-  test("ends a server that hears neither the end of its input nor SIGTERM, and its grandchild", async () => {
+  test("ends a server that ignores the end of its input and SIGTERM, and its grandchild", async () => {
     const { call, link } = await start(["stubborn", "grandchild"]);
     const { grandchild } = await call("who");
     await Promise.all([link.close(), link.close()]);
@@ -238,14 +238,14 @@ describe("closing", () => {
     await link.close();
   });
 
-  test("ends what a server that left in peace has left behind", async () => {
+  test("ends the grandchild of a server that has exited", async () => {
     const { call, link } = await start(["grandchild"]);
     const { grandchild } = await call("who");
     await link.close();
     await vi.waitFor(() => expect(isAlive(grandchild as number)).toBe(false));
   });
 
-  test("does not wait for a grandchild that left the group and holds the pipes", async () => {
+  test("does not wait for a grandchild that left the process group and holds the pipes", async () => {
     const { call, link } = await start(["escaping"]);
     const grandchild = (await call("who"))["grandchild"] as number;
     await link.close();
@@ -254,7 +254,7 @@ describe("closing", () => {
     process.kill(-grandchild, "SIGKILL");
   });
 
-  test("fails what waits at once, and nothing is heard afterwards", async () => {
+  test("rejects pending calls at once, and delivers nothing afterwards", async () => {
     const { call, link, notifications } = await start(["stubborn"], { graceMs: 5_000 });
     await call("echo");
     const waiting = call("stall").catch((error) => error);
@@ -267,7 +267,7 @@ describe("closing", () => {
     expect(notifications).toEqual([]);
   });
 
-  test("while the link waits to be opened again prevents that", async () => {
+  test("prevents a pending reopen", async () => {
     const { call, lost, link } = await start(["stubborn"]);
     call("close-stdout").catch(() => {});
     await lost;
@@ -296,20 +296,23 @@ test("sending waits while the server does not read, and ends with the server", a
   expect(isAlive(link.pid!)).toBe(true);
 });
 
-test("a program that exits takes its servers and their grandchildren along", async () => {
-  const leaver = fileURLToPath(new URL("./fixtures/leaver.mjs", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [leaver, server]);
+test("a program that exits ends its servers and their grandchildren", async () => {
+  const program = fileURLToPath(new URL("./fixtures/exit-without-close.mjs", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [program, server]);
   const { pids, listeners } = JSON.parse(stdout) as { pids: number[]; listeners: number };
   expect(pids).toHaveLength(3);
   expect(listeners).toBe(1);
   await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), { timeout: 10_000 });
 });
 
-test.skipIf(process.platform !== "linux")("200 hard deaths leave nothing behind", async () => {
-  const soak = fileURLToPath(new URL("./fixtures/soak.mjs", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [soak, server]);
-  const { groups, before, after } = JSON.parse(stdout) as { groups: number[]; before: object; after: object };
-  expect(groups.length).toBeGreaterThan(190);
-  expect(after).toEqual(before);
-  await vi.waitFor(() => expect(livingIn(new Set(groups))).toEqual([]), { timeout: 10_000 });
-});
+test.skipIf(process.platform !== "linux")(
+  "ending 200 stubborn servers leaks no processes, descriptors or listeners",
+  async () => {
+    const soak = fileURLToPath(new URL("./fixtures/soak.mjs", import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, [soak, server]);
+    const { groups, before, after } = JSON.parse(stdout) as { groups: number[]; before: object; after: object };
+    expect(groups.length).toBeGreaterThan(190);
+    expect(after).toEqual(before);
+    await vi.waitFor(() => expect(livingIn(new Set(groups))).toEqual([]), { timeout: 10_000 });
+  },
+);

@@ -1,4 +1,4 @@
-import { otherwise } from "../http/server/otherwise.ts";
+import { exceptions } from "../http/server/exceptions.ts";
 import { scopeOf as scopeOverHttp } from "../http/server/requirement.ts";
 import { manifest as serverHttp } from "../http/server/rows/index.ts";
 import { sections as serverHttpSections } from "../http/server/sections/index.ts";
@@ -71,8 +71,8 @@ export function serverCoverage(): CoveredRow[] {
     cover(covered, row, on, over);
     if (!over.includes("memory")) continue;
     // The same test also runs over HTTP, unless HTTP has its own rule.
-    const exceptions = otherwise.filter((one) => one.row === row && one.says === says).flatMap((one) => one.on);
-    const others = on.filter((revision) => !exceptions.includes(revision));
+    const excepted = exceptions.filter((one) => one.row === row && one.says === says).flatMap((one) => one.on);
+    const others = on.filter((revision) => !excepted.includes(revision));
     cover(covered, row, others, ["http"]);
   }
   for (const requirement of Object.values(serverHttpSections).flat()) {

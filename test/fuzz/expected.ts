@@ -4,11 +4,11 @@ import { deepMark, deepText, type Mutation, mutate, ownId, type Script } from ".
 
 const encoder = new TextEncoder();
 
-/** How often an id must and may be answered. */
+/** The least and the greatest number of answers to each id. */
 export class Expected {
   readonly #least = new Map<unknown, number>();
   readonly #most = new Map<unknown, number>();
-  /** Ids whose answers come together or not at all. */
+  /** Groups of ids: either all of a group are answered or none. */
   readonly together: unknown[][] = [];
 
   exactly(id: unknown): void {
@@ -46,7 +46,7 @@ export function isId(value: unknown): boolean {
   return typeof value === "string" || Number.isSafeInteger(value);
 }
 
-/** Notes what a parsed line, in whatever state it is, must lead to. */
+/** Records the answers that a parsed line, valid or not, requires or allows. */
 function expectFor(value: unknown, expected: Expected): void {
   if (Array.isArray(value)) {
     for (const member of value) if (isId(member?.id)) expected.maybe(member.id);
@@ -63,7 +63,7 @@ function expectFor(value: unknown, expected: Expected): void {
   else if (isRequest || (result === undefined && error === undefined)) expected.exactly(id);
 }
 
-/** Turns a script into bytes, and notes what must come back. */
+/** Turns a script into bytes and records the expected answers. */
 export function toBytes({ lines, crlf }: Script, run: number, expected: Expected): Uint8Array {
   const cancelled: unknown[] = [];
   const ids: unknown[] = [];
@@ -76,32 +76,32 @@ export function toBytes({ lines, crlf }: Script, run: number, expected: Expected
   const build = (request: JsonObject, mutations: Mutation[], id: unknown) =>
     mutations.reduce<unknown>(mutate, { jsonrpc: "2.0", id, ...request });
   const text = (value: unknown) => JSON.stringify(value).replaceAll(`"${deepMark}"`, deepText);
-  const say = (content: string) => {
+  const addLine = (content: string) => {
     chunks.push(encoder.encode(content));
     expectFor(JSON.parse(content), expected);
   };
   for (const item of lines) {
-    if (item.kind === "request") say(text(build(item.base, item.mutations, item.id === ownId ? newId() : item.id)));
+    if (item.kind === "request") addLine(text(build(item.base, item.mutations, item.id === ownId ? newId() : item.id)));
     else if (item.kind === "batch") {
       const values = item.members.map(({ base: request, mutations }) => build(request, mutations, newId()));
       const content = text(values);
-      say(content);
+      addLine(content);
       const members = JSON.parse(content) as JsonObject[];
       const group = members.map((member) => member?.["id"]);
       if (group.every((id) => ids.includes(id))) expected.together.push(group);
     } else if (item.kind === "cancel") {
       const requestId = ids.at(-1 - item.back);
       cancelled.push(requestId);
-      say(text({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }));
-    } else if (item.kind === "reply") say(text({ jsonrpc: "2.0", id: item.id, ...item.body }));
-    else if (item.kind === "json") say(text(item.value));
+      addLine(text({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }));
+    } else if (item.kind === "reply") addLine(text({ jsonrpc: "2.0", id: item.id, ...item.body }));
+    else if (item.kind === "json") addLine(text(item.value));
     else if (item.kind === "cut") {
       const id = newId();
       const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},`;
       chunks.push(encoder.encode(head + JSON.stringify(item.base).slice(1, 1 + item.keep)));
       expected.exactly(id);
     } else {
-      // Bytes that happen to be JSON are judged like any other line.
+      // Bytes that are JSON by chance are treated like any other line.
       for (const piece of splitLines(item.bytes)) {
         chunks.push(piece, encoder.encode("\n"));
         const value = parse(piece);

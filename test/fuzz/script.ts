@@ -8,7 +8,7 @@ export const statelessMeta: JsonObject = {
   [metaKey("clientCapabilities")]: { roots: {}, elicitation: {} },
 };
 
-/** Requests as clients of all revisions send them. All of them end by themselves. */
+/** Requests of clients of all revisions. Each ends without further input. */
 export const requests: JsonObject[] = [
   ...stateful.map((protocolVersion) => ({
     method: "initialize",
@@ -100,7 +100,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
   how: fc.constantFrom("replace", "delete", "add"),
 });
 
-/** A copy with one member, found by walking down, replaced, left out or added. */
+/** Returns a copy in which one member is replaced, deleted or added; `steps` is the path to it. */
 export function mutate(target: unknown, { steps: [step = 0, ...rest], value, how }: Mutation): unknown {
   if (typeof target !== "object" || target === null) return value;
   const keys = Object.keys(target);
@@ -121,15 +121,15 @@ export function mutate(target: unknown, { steps: [step = 0, ...rest], value, how
   return Array.isArray(target) ? next.map(([, inner]) => inner) : Object.fromEntries(next);
 }
 
-/** A stream to a server. */
+/** The input of a server. */
 export interface Script {
   lines: Line[];
-  /** Where the bytes are cut into pieces. */
+  /** Positions at which the bytes are split into chunks. */
   cuts: number[];
   crlf: boolean;
 }
 
-/** What one line holds, before it gets an id of its own. */
+/** The content of one line, before it gets its own id. */
 export type Line =
   | { kind: "request"; base: JsonObject; mutations: Mutation[]; id: unknown }
   | { kind: "batch"; members: { base: JsonObject; mutations: Mutation[] }[] }

@@ -4,17 +4,17 @@ import { serveChannel } from "portolan/server";
 import createFullServer from "../kit/full-server.mjs";
 import { ChildChannel } from "../kit/raw-peer.ts";
 
-/** Something that takes bytes and gives lines: a server behind its framing. */
+/** A server behind its framing: bytes go in, messages come out. */
 export interface Wire {
   write(bytes: Uint8Array): void;
-  /** Every message that came, oldest first; what is no JSON fails the test. */
+  /** All received messages, oldest first. A line that is not JSON fails the test. */
   readonly received: JsonObject[];
-  /** Resolves when more has come, or the other side is gone. */
+  /** Resolves when more messages have arrived or the server has exited. */
   changed(): Promise<void>;
-  readonly isGone: boolean;
+  readonly hasExited: boolean;
 }
 
-/** Calls back for each line of JSON that arrives. */
+/** Collects the received messages and wakes the waiting tests. */
 function createInbox() {
   const received: JsonObject[] = [];
   const watchers: (() => void)[] = [];
@@ -32,7 +32,7 @@ function createInbox() {
   };
 }
 
-/** The framing and the server in this process. */
+/** Opens a wire to a server in this process. */
 export function openMemory(): Wire {
   const inbox = createInbox();
   let reader: LineReader | undefined;
@@ -44,10 +44,10 @@ export function openMemory(): Wire {
     close: async () => {},
   };
   serveChannel(createFullServer(), channel);
-  return { write: (bytes) => reader?.push(bytes), received: inbox.received, changed: inbox.changed, isGone: false };
+  return { write: (bytes) => reader?.push(bytes), received: inbox.received, changed: inbox.changed, hasExited: false };
 }
 
-/** A real process. */
+/** Opens a wire to a server in a child process. */
 export function openStdio(): Wire & { readonly channel: ChildChannel } {
   const inbox = createInbox();
   const kit = (name: string) => fileURLToPath(new URL(`../kit/${name}`, import.meta.url));
@@ -66,13 +66,13 @@ export function openStdio(): Wire & { readonly channel: ChildChannel } {
     write: (bytes) => channel.write(bytes),
     received: inbox.received,
     changed: inbox.changed,
-    get isGone() {
+    get hasExited() {
       return channel.child.exitCode !== null;
     },
   };
 }
 
-/** Writes in pieces, cut anywhere. */
+/** Writes the bytes in chunks, split at the given positions. */
 export function writeCut(wire: Wire, bytes: Uint8Array, cuts: number[]): void {
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   let start = 0;
@@ -84,7 +84,7 @@ export function writeCut(wire: Wire, bytes: Uint8Array, cuts: number[]): void {
 
 const patienceMs = 10_000;
 
-/** Waits for a condition; fails when the server is gone or keeps silent. */
+/** Waits for a condition; throws when the server has exited or stays silent. */
 export async function until(wire: Wire, condition: () => boolean, what: string): Promise<void> {
   let isLate = false;
   let wake = () => {};
@@ -97,7 +97,7 @@ export async function until(wire: Wire, condition: () => boolean, what: string):
   }, patienceMs);
   try {
     while (!condition()) {
-      if (wire.isGone) throw new Error("the server is gone");
+      if (wire.hasExited) throw new Error("the server has exited");
       if (isLate) throw new Error(`still waiting for ${what}`);
       await Promise.race([wire.changed(), late]);
     }

@@ -7,7 +7,7 @@ import { openLink, reasonOf, resultOf, sendJson, startEvents, startRaw, stateles
 
 const endpoint = (address: string) => `event: endpoint\ndata: ${address}\n\n`;
 
-/** A server of the two endpoints, as the contract of links moves it. */
+/** An HTTP+SSE server that the contract of links controls. */
 async function makeLink(): Promise<LinkUnderTest> {
   const streams: ServerResponse[] = [];
   const received: Message[][] = [];
@@ -46,9 +46,9 @@ describe("HTTP+SSE as a link", () => {
 });
 
 test.each([
-  ["nothing", ""],
-  ["an error about no request", JSON.stringify({ jsonrpc: "2.0", error: { code: -32600, message: "expected GET" } })],
-])("a handshake that is refused with %s is made over HTTP+SSE", async (_, refusal) => {
+  ["no body", ""],
+  ["an error without an id", JSON.stringify({ jsonrpc: "2.0", error: { code: -32600, message: "expected GET" } })],
+])("falls back to HTTP+SSE when the handshake is refused with %s", async (_, refusal) => {
   let stream: ServerResponse | undefined;
   const server = await startRaw(({ method, path, message }, response) => {
     if (method === "GET") {
@@ -73,7 +73,7 @@ test.each([
   ]);
 });
 
-test("an error about the handshake is its answer where HTTP+SSE is not spoken", async () => {
+test("returns the error of the handshake if the server does not support HTTP+SSE", async () => {
   const error = { code: -32000, message: "Bad Request: closed on Sundays" };
   const server = await startRaw(({ method }, response) => {
     if (method === "GET") response.writeHead(405).end();
@@ -83,7 +83,7 @@ test("an error about the handshake is its answer where HTTP+SSE is not spoken", 
   expect(await ask({ method: "initialize", params: {} })).toMatchObject({ error });
 });
 
-test("an error that names the handshake is its answer at once", async () => {
+test("returns an error with the id of the handshake without trying HTTP+SSE", async () => {
   const error = { code: -32022, message: "not supported" };
   const server = await startRaw(({ message }, response) =>
     sendJson(response, 400, { jsonrpc: "2.0", id: message.id, error }),
@@ -93,7 +93,7 @@ test("an error that names the handshake is its answer at once", async () => {
   expect(server.seen).toHaveLength(1);
 });
 
-test("what describes itself is refused at once", async () => {
+test("rejects stateless requests over HTTP+SSE", async () => {
   const server = await startRaw((_, response) => {
     startEvents(response);
     response.write(endpoint("/messages"));
@@ -102,7 +102,7 @@ test("what describes itself is refused at once", async () => {
   expect((await reasonOf(ask(stateless("server/discover")))).message).toContain("handshake");
 });
 
-test("messages go to the origin of the stream only", async () => {
+test("rejects an endpoint of another origin and sends nothing to it", async () => {
   const other = await startRaw((_, response) => response.writeHead(202).end());
   const server = await startRaw((_, response) => {
     startEvents(response);
@@ -113,7 +113,7 @@ test("messages go to the origin of the stream only", async () => {
   expect(other.seen).toEqual([]);
 });
 
-test("a stream that ends before it names its endpoint is the reason", async () => {
+test("rejects when the stream ends before it names its endpoint", async () => {
   const server = await startRaw((_, response) => {
     startEvents(response);
     response.end();
@@ -121,7 +121,7 @@ test("a stream that ends before it names its endpoint is the reason", async () =
   expect((await reasonOf(openLink(server.url, { legacySse: true }))).message).toContain("ended its stream");
 });
 
-test("a message that the server refuses fails its request", async () => {
+test("rejects a request whose POST the server refuses", async () => {
   const server = await startRaw(({ method }, response) => {
     if (method === "POST") sendJson(response, 500, { error: "out of order" });
     else {
@@ -134,14 +134,14 @@ test("a message that the server refuses fails its request", async () => {
   expect(message).toMatch(/^POST http:\S+\/messages\?… answered 500: out of order$/);
 });
 
-test("HTTP+SSE is not spoken where it is switched off", async () => {
+test("does not try HTTP+SSE when it is disabled", async () => {
   const server = await startRaw((_, response) => response.writeHead(405).end());
   const { ask } = await openLink(server.url, { legacySse: false });
   expect(await reasonOf(ask({ method: "initialize", params: {} }))).toMatchObject({ status: 405 });
   expect(server.seen).toHaveLength(1);
 });
 
-test("closing while the endpoint is waited for ends the wait", async () => {
+test("closing ends the wait for the endpoint", async () => {
   const server = await startRaw((_, response) => startEvents(response));
   const link = http(server.url, { legacySse: true });
   const opening = reasonOf(link.open({ request() {}, notification() {}, odd() {}, lost() {} }));

@@ -9,7 +9,7 @@ import { type HttpLink, type HttpLinkOptions, http } from "portolan/client/http"
 import { onTestFinished } from "vitest";
 import { quickServer } from "../kit/quick-servers.mjs";
 
-/** One request as a server saw it. */
+/** One request as the server received it. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -25,11 +25,11 @@ export interface RawServer {
   readonly url: string;
   readonly port: number;
   readonly seen: Seen[];
-  /** Ends every connection and listens no more. */
+  /** Closes every connection and stops listening. */
   stop(): Promise<void>;
 }
 
-/** A server of node:http that does what the test says, on a port of its own unless told which. */
+/** Starts a node:http server with the test's handler. Default: a free port. */
 export async function startRaw(handle: Handler, port = 0): Promise<RawServer> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -60,7 +60,7 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.end(JSON.stringify(value));
 }
 
-/** Begins a stream of events; `retry` and `id` only where they are given. */
+/** Begins a stream of events. */
 export function startEvents(response: ServerResponse, headers = {}): void {
   response.writeHead(200, { "content-type": "text/event-stream", ...headers });
   response.flushHeaders();
@@ -73,7 +73,7 @@ export function toEvent(value: unknown, id?: string): string {
 export const resultOf = ({ id }: RpcRequest, result: JsonObject = {}): JsonObject => ({ jsonrpc: "2.0", id, result });
 export const textOf = (result: { content: unknown }): string => (result.content as { text: string }[])[0]!.text;
 
-/** What a stateless server says of itself. */
+/** The discovery result of a stateless server. */
 export const discovery = (tools = {}): JsonObject => ({
   resultType: "complete",
   supportedVersions: ["2026-07-28"],
@@ -82,8 +82,8 @@ export const discovery = (tools = {}): JsonObject => ({
   cacheScope: "private",
 });
 
-/** Answers the handshake of a stateful client; false for everything else. */
-export function shakeHands(seen: Seen, response: ServerResponse, sessionId?: string): boolean {
+/** Answers the handshake of a stateful client; returns false for every other request. */
+export function answerHandshake(seen: Seen, response: ServerResponse, sessionId?: string): boolean {
   const { message, method } = seen;
   if (method === "GET" || method === "DELETE") {
     response.writeHead(405).end();
@@ -103,7 +103,7 @@ export function shakeHands(seen: Seen, response: ServerResponse, sessionId?: str
   return true;
 }
 
-/** An open link and everything it told. */
+/** An open link, and everything it reported. */
 export interface Opened {
   readonly link: HttpLink;
   readonly notifications: RpcNotification[];
@@ -111,7 +111,7 @@ export interface Opened {
   readonly requests: { readonly request: RpcRequest; readonly during: unknown }[];
   readonly renewed: () => number;
   readonly lost: Promise<Error>;
-  /** The response to a request, or the reason why there is none. */
+  /** Resolves to the response of a request; rejects with the reason of the link. */
   ask(request: Omit<RpcRequest, "jsonrpc" | "id"> & { id?: string | number }): Promise<Message>;
 }
 
@@ -146,13 +146,13 @@ export async function openLink(url: string, options: HttpLinkOptions = {}): Prom
   return { link, notifications, odd, requests, renewed: () => renewals, lost, ask };
 }
 
-/** Shakes hands, as clients of the stateful era do. */
+/** Performs the handshake of a stateful client. */
 export async function begin({ ask, link }: Opened): Promise<void> {
   await ask({ method: "initialize", params: { protocolVersion: "2025-11-25" } });
   link.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
 }
 
-/** A request that describes itself, as those of the stateless era do. */
+/** A request with stateless metadata. */
 export function stateless(method: string, params: JsonObject = {}): { method: string; params: JsonObject } {
   const _meta = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -161,7 +161,7 @@ export function stateless(method: string, params: JsonObject = {}): { method: st
   return { method, params: { ...params, _meta } };
 }
 
-/** The reason of something that must fail. */
+/** Resolves to the reason of an attempt that must fail. */
 export async function reasonOf(attempt: Promise<unknown>): Promise<Error & { code?: unknown; status?: unknown }> {
   return attempt.then(
     (value) => {
@@ -171,12 +171,12 @@ export async function reasonOf(attempt: Promise<unknown>): Promise<Error & { cod
   );
 }
 
-/** Resolves when a condition holds, which is looked at in every turn. */
+/** Resolves when a condition holds; checks it every 5 ms. */
 export async function until(condition: () => unknown): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Starts a server of another implementation; resolves to its address. */
+/** Starts a server of another implementation and resolves to its URL. */
 export async function startPeer(file: string, ...args: string[]): Promise<string> {
   const path = quickServer(fileURLToPath(new URL(`../peers/http/${file}`, import.meta.url)));
   const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "inherit"] });

@@ -4,25 +4,25 @@ import { describe, expect, test } from "vitest";
 import { closing, startPeer, textOf, until } from "./kit.ts";
 
 const peers = [
-  { file: "sdk-v2.mjs", habit: "auto", era: "stateless" },
-  { file: "sdk-v2.mjs", habit: "sse", era: "stateless" },
-  { file: "sdk-v2.mjs", habit: "json", era: "stateless" },
-  { file: "sdk-v2.mjs", habit: "sessions", era: "stateful" },
-  { file: "sdk-v1.mjs", habit: "events", era: "stateful" },
-  { file: "sdk-v1.mjs", habit: "json", era: "stateful" },
-  { file: "sdk-v1.mjs", habit: "polling", era: "stateful" },
-  { file: "sdk-v1.mjs", habit: "sessionless", era: "stateful" },
-  { file: "sdk-v1.mjs", habit: "http-sse", era: "stateful" },
+  { file: "sdk-v2.mjs", mode: "auto", era: "stateless" },
+  { file: "sdk-v2.mjs", mode: "sse", era: "stateless" },
+  { file: "sdk-v2.mjs", mode: "json", era: "stateless" },
+  { file: "sdk-v2.mjs", mode: "sessions", era: "stateful" },
+  { file: "sdk-v1.mjs", mode: "events", era: "stateful" },
+  { file: "sdk-v1.mjs", mode: "json", era: "stateful" },
+  { file: "sdk-v1.mjs", mode: "polling", era: "stateful" },
+  { file: "sdk-v1.mjs", mode: "sessionless", era: "stateful" },
+  { file: "sdk-v1.mjs", mode: "http-sse", era: "stateful" },
 ] as const;
 
 const answers: Answers = { elicit: () => ({ action: "accept", content: { name: "Ada" } }) };
 
-describe.each(peers)("$file with the habit $habit", ({ file, habit, era }) => {
-  const isJson = habit === "json";
-  const isOneShot = habit === "sessionless";
+describe.each(peers)("$file in mode $mode", ({ file, mode, era }) => {
+  const isJson = mode === "json";
+  const isOneShot = mode === "sessionless";
 
-  test("is connected to in its era, and its tools are listed and called", async () => {
-    const client = closing(await connect(await startPeer(file, habit)));
+  test("negotiates its era, lists its tools and answers calls", async () => {
+    const client = closing(await connect(await startPeer(file, mode)));
     expect(client.server.era).toBe(era);
     const tools = await client.listTools();
     expect(tools.map(({ name }) => name)).toContain("echo");
@@ -31,47 +31,51 @@ describe.each(peers)("$file with the habit $habit", ({ file, habit, era }) => {
     expect(results.map(textOf)).toEqual(texts);
   });
 
-  // A reply in JSON has no room for what comes before it.
+  // A JSON reply cannot carry notifications.
   if (!isJson)
-    test("tells progress in order and before the result", async () => {
-      const client = closing(await connect(await startPeer(file, habit)));
-      const told: number[] = [];
-      const result = await client.callTool("count", { to: 50 }, { onProgress: ({ progress }) => told.push(progress) });
+    test("reports progress in order and before the result", async () => {
+      const client = closing(await connect(await startPeer(file, mode)));
+      const received: number[] = [];
+      const result = await client.callTool(
+        "count",
+        { to: 50 },
+        { onProgress: ({ progress }) => received.push(progress) },
+      );
       expect(textOf(result)).toBe("counted");
-      expect(told).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+      expect(received).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
     });
 
-  // A reply in JSON has no room for a question, and who keeps no session has nobody to ask.
+  // A JSON reply cannot carry a request to the client, and a server without sessions cannot send one.
   if (!((isJson && era === "stateful") || isOneShot))
-    test("has its questions answered", async () => {
-      const client = closing(await connect(await startPeer(file, habit), { answers }));
+    test("receives answers to its requests", async () => {
+      const client = closing(await connect(await startPeer(file, mode), { answers }));
       expect(textOf(await client.callTool("ask"))).toBe("Hello Ada");
     });
 
-  // It is aborted when its first progress is heard, and who keeps no session cannot be told so.
+  // The call is aborted at its first progress, and a server without sessions cannot receive the cancellation.
   if (!isJson && !isOneShot)
-    test("hears that a call is aborted", async () => {
-      const client = closing(await connect(await startPeer(file, habit)));
+    test("is notified of an aborted call", async () => {
+      const client = closing(await connect(await startPeer(file, mode)));
       const abort = new AbortController();
       const call = client.callTool("slow", {}, { signal: abort.signal, onProgress: () => abort.abort() });
       await expect(call).rejects.toMatchObject({ code: "cancelled", requestMayHaveRun: true });
       await until(async () => textOf(await client.callTool("journal")) === "started aborted");
     });
 
-  test("is spoken to through fetch as well", async () => {
-    const url = await startPeer(file, habit);
+  test("also works through fetch", async () => {
+    const url = await startPeer(file, mode);
     const client = closing(await connect(http(url, { fetch: globalThis.fetch })));
     expect(client.server.era).toBe(era);
     expect(textOf(await client.callTool("echo", { text: "hello" }))).toBe("hello");
   });
 });
 
-test("a stream that its server detaches from is gone on with", async () => {
+test("resumes a stream that the server closed early", async () => {
   const client = closing(await connect(await startPeer("sdk-v1.mjs", "polling")));
   expect(textOf(await client.callTool("detached"))).toBe("you came back");
 });
 
-test("changes that no call brings come on the stream of the session", async () => {
+test("changes outside calls arrive on the stream of the session", async () => {
   const client = closing(await connect(await startPeer("sdk-v1.mjs", "events")));
   const watch = await client.watch({ tools: true });
   await client.callTool("grow");
@@ -81,7 +85,7 @@ test("changes that no call brings come on the stream of the session", async () =
   }
 });
 
-test("changes are watched over a stateless server", async () => {
+test("watches changes of a stateless server", async () => {
   const client = closing(await connect(await startPeer("sdk-v2.mjs", "auto")));
   const watch = await client.watch({ tools: true });
   await client.callTool("change");

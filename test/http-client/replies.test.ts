@@ -5,13 +5,13 @@ import { describe, expect, test } from "vitest";
 import { openLink, reasonOf, resultOf, sendJson, startEvents, startRaw, stateless, toEvent, until } from "./kit.ts";
 
 const note = (method: string) => ({ jsonrpc: "2.0", method });
-const ways: readonly (readonly [string, HttpLinkOptions])[] = [
+const transports: readonly (readonly [string, HttpLinkOptions])[] = [
   ["node:http", {}],
   ["fetch", { fetch: globalThis.fetch }],
 ];
 
-describe.each(ways)("over %s", (_, options) => {
-  test("a JSON-RPC answer counts whatever its status is", async () => {
+describe.each(transports)("over %s", (_, options) => {
+  test("uses a JSON-RPC response of any HTTP status", async () => {
     const error = { code: -32601, message: "no such method" };
     const server = await startRaw(({ message }, response) =>
       sendJson(response, 404, { jsonrpc: "2.0", id: message.id, error }),
@@ -20,23 +20,23 @@ describe.each(ways)("over %s", (_, options) => {
     expect(await ask(stateless("tools/call", { name: "x" }))).toEqual({ jsonrpc: "2.0", id: 1, error });
   });
 
-  test("an error without an id is the answer to what was sent", async () => {
+  test("uses an error without an id as the response", async () => {
     const error = { code: -32700, message: "cannot be read" };
     const server = await startRaw((_, response) => sendJson(response, 400, { jsonrpc: "2.0", id: null, error }));
     const { ask } = await openLink(server.url, options);
     expect(await ask(stateless("tools/list"))).toMatchObject({ error });
   });
 
-  test("a batch is handed on in its order", async () => {
+  test("delivers a batch in order", async () => {
     const server = await startRaw(({ message }, response) =>
       sendJson(response, 200, [note("a"), note("b"), resultOf(message)]),
     );
     const { ask, notifications } = await openLink(server.url, options);
-    const heard = await ask(stateless("tools/list")).then(() => notifications.map(({ method }) => method));
-    expect(heard).toEqual(["a", "b"]);
+    const methods = await ask(stateless("tools/list")).then(() => notifications.map(({ method }) => method));
+    expect(methods).toEqual(["a", "b"]);
   });
 
-  test("events are read in any chunking, batches and comments among them", async () => {
+  test("reads events in any chunking, with batches and comments", async () => {
     const server = await startRaw(async ({ message }, response) => {
       startEvents(response);
       const text = `: hello\r\n\r\n${toEvent(note("ä"))}event: ping\ndata: {}\n\n${toEvent([note("b"), note("🗺️")])}`;
@@ -53,7 +53,7 @@ describe.each(ways)("over %s", (_, options) => {
     expect(odd).toEqual([]);
   });
 
-  test("a request of the server names the call it came with, and is answered", async () => {
+  test("reports the call of a server's request and answers the request", async () => {
     const server = await startRaw(({ message }, response) => {
       if (!("method" in message)) {
         response.writeHead(202).end();
@@ -69,7 +69,7 @@ describe.each(ways)("over %s", (_, options) => {
     expect(server.seen[1]!.message).toEqual({ jsonrpc: "2.0", id: "q", result: { said: "yes" } });
   });
 
-  test("a stream that is cut fails its call at once and names the cause", async () => {
+  test("a cut stream rejects its call at once with the cause", async () => {
     const server = await startRaw((_, response) => {
       startEvents(response);
       response.write(toEvent(note("begun")), () => response.destroy());
@@ -82,7 +82,7 @@ describe.each(ways)("over %s", (_, options) => {
     expect(notifications).toHaveLength(1);
   });
 
-  test("a stream that ends without the response fails its call at once", async () => {
+  test("a stream that ends without the response rejects its call at once", async () => {
     const server = await startRaw((_, response) => {
       startEvents(response);
       response.end(toEvent(note("begun"), "event-1"));
@@ -93,7 +93,7 @@ describe.each(ways)("over %s", (_, options) => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test("a body that is cut fails its call at once", async () => {
+  test("a cut body rejects its call at once", async () => {
     const server = await startRaw((_, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write('{"jsonrpc', () => response.destroy());
@@ -102,7 +102,7 @@ describe.each(ways)("over %s", (_, options) => {
     expect(await reasonOf(ask(stateless("tools/list")))).toMatchObject({ code: "connection-closed" });
   });
 
-  test("a body beyond the limit is not read on", async () => {
+  test("stops reading a body above the limit", async () => {
     let sent = 0;
     let isGone = false;
     const server = await startRaw((_, response) => {
@@ -122,7 +122,7 @@ describe.each(ways)("over %s", (_, options) => {
     expect(sent).toBeLessThan(50_000_000);
   });
 
-  test("an event beyond the limit ends its stream", async () => {
+  test("an event above the limit rejects the call", async () => {
     const server = await startRaw((_, response) => {
       startEvents(response);
       response.write(`data: ${"x".repeat(20_000)}`);
@@ -145,7 +145,7 @@ describe.each(ways)("over %s", (_, options) => {
     [200, "application/json", '{"ok":true}', "application/json"],
     [202, "", "", "nothing"],
     [200, "application/json", "", "nothing"],
-  ])("%i %s %s is no answer to a request", async (status, type, body, named) => {
+  ])("%i %s %s is not a valid answer to a request", async (status, type, body, named) => {
     const server = await startRaw((_, response) => response.writeHead(status, { "content-type": type }).end(body));
     const { ask } = await openLink(server.url, options);
     const reason = await reasonOf(ask(stateless("tools/list")));
@@ -153,13 +153,13 @@ describe.each(ways)("over %s", (_, options) => {
     expect(reason.message).toContain(`answered ${status} with ${named}`);
   });
 
-  test("an answer to somebody else is none", async () => {
+  test("a response with another id is not a valid answer", async () => {
     const server = await startRaw((_, response) => sendJson(response, 200, { jsonrpc: "2.0", id: "1", result: {} }));
     const { ask } = await openLink(server.url, options);
     expect(await reasonOf(ask(stateless("tools/list")))).toMatchObject({ code: "answer-invalid" });
   });
 
-  test("a response that cannot be read fails its call", async () => {
+  test("a malformed response rejects its call", async () => {
     const server = await startRaw(({ message }, response) =>
       sendJson(response, 200, { jsonrpc: "2.0", id: message.id, result: 42 }),
     );
@@ -167,7 +167,7 @@ describe.each(ways)("over %s", (_, options) => {
     expect((await reasonOf(ask(stateless("tools/list")))).message).toContain("result: expected an object");
   });
 
-  test("a server that nobody is at is named", async () => {
+  test("a refused connection rejects with the address of the server", async () => {
     const server = await startRaw((_, response) => response.end());
     await server.stop();
     const { ask } = await openLink(server.url, options);
@@ -177,7 +177,7 @@ describe.each(ways)("over %s", (_, options) => {
   });
 });
 
-test("compressed answers are not asked for, and one that comes anyway is not unpacked", async () => {
+test("requests no compression, and does not decompress an answer that is compressed anyway", async () => {
   const server = await startRaw(({ message }, response) => {
     response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
     response.end(gzipSync(JSON.stringify(resultOf(message))));
@@ -187,11 +187,11 @@ test("compressed answers are not asked for, and one that comes anyway is not unp
   expect(server.seen[0]!.headers["accept-encoding"]).toBe("identity");
 });
 
-test("a connection that the server closed while it was idle is made again for what only reads", async () => {
+test("retries a read-only request when the server closes a reused connection", async () => {
   let requests = 0;
   const server = await startRaw(({ message }, response, request) => {
     requests += 1;
-    // The second request meets a server that closes the connection without a word.
+    // The server closes the connection of the second request without an answer.
     if (requests === 2) request.socket.destroy();
     else sendJson(response, 200, resultOf(message));
   });
@@ -201,7 +201,7 @@ test("a connection that the server closed while it was idle is made again for wh
   expect(requests).toBe(3);
 });
 
-test("a tool is never called twice", async () => {
+test("does not retry a tool call", async () => {
   let requests = 0;
   const server = await startRaw(({ message }, response, request) => {
     requests += 1;
@@ -214,7 +214,7 @@ test("a tool is never called twice", async () => {
   expect(requests).toBe(2);
 });
 
-test("a stream that stays open after its response is closed after a while", async () => {
+test("closes a stream that stays open after its response", async () => {
   const clock = createClock();
   let isGone = false;
   const server = await startRaw(({ message }, response) => {
@@ -230,7 +230,7 @@ test("a stream that stays open after its response is closed after a while", asyn
   await until(() => isGone);
 });
 
-test("a stream that was kept alive and falls silent is given up", async () => {
+test("a stream that falls silent after a keep-alive comment rejects its call", async () => {
   const clock = createClock();
   const server = await startRaw((_, response) => {
     startEvents(response);
@@ -244,7 +244,7 @@ test("a stream that was kept alive and falls silent is given up", async () => {
   expect((await failed).message).toContain("silent for 45000 ms");
 });
 
-test("a stream that was never kept alive may be silent", async () => {
+test("a stream without keep-alive comments may be silent", async () => {
   const clock = createClock();
   let finish = () => {};
   const server = await startRaw(({ message }, response) => {
@@ -260,7 +260,7 @@ test("a stream that was never kept alive may be silent", async () => {
   expect(await answer).toMatchObject({ id: 1 });
 });
 
-test("closing fails what waits, in order, and is told once", async () => {
+test("closing rejects pending requests, and reports the end once", async () => {
   const server = await startRaw(() => {});
   const { ask, link, lost } = await openLink(server.url);
   const first = reasonOf(ask(stateless("tools/list")));

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import {
+  answerHandshake,
   begin,
   discovery,
   openLink,
   reasonOf,
   resultOf,
   sendJson,
-  shakeHands,
   startRaw,
   stateless,
   until,
 } from "./kit.ts";
 
-describe("a request that describes itself", () => {
-  test("repeats its version, method and name in headers", async () => {
+describe("a stateless request", () => {
+  test("mirrors its version, method and name in headers", async () => {
     const server = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
     const { ask } = await openLink(server.url);
     await ask(stateless("tools/call", { name: "weiß alles" }));
@@ -44,7 +44,7 @@ describe("a request that describes itself", () => {
     }
   });
 
-  test("repeats the arguments that the list of tools marks", async () => {
+  test("mirrors the arguments that the tool annotates", async () => {
     const inputSchema = {
       type: "object",
       properties: { region: { type: "string", "x-mcp-header": "Region" }, note: { type: "string" } },
@@ -62,7 +62,7 @@ describe("a request that describes itself", () => {
     expect(second!.headers).not.toHaveProperty("mcp-param-region");
   });
 
-  test("finds no tool in the list whose marks are not allowed, and the others there", async () => {
+  test("drops tools with invalid annotations from the list and keeps the others", async () => {
     const bad = { type: "object", properties: { a: { type: "number", "x-mcp-header": "A" } } };
     const injected = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A\r\nEvil: 1" } } };
     const good = { type: "object" };
@@ -74,7 +74,7 @@ describe("a request that describes itself", () => {
     expect(odd[0]).toContain('"tool-0"');
   });
 
-  test("is sent once more with the headers that the server misses", async () => {
+  test("is retried with the headers that the server requires", async () => {
     const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
     const mismatch = { code: -32020, message: "Mcp-Param-Region: expected" };
     const server = await startRaw(({ message, headers }, response) => {
@@ -98,7 +98,7 @@ describe("a request that describes itself", () => {
     ]);
   });
 
-  test("is not sent a third time", async () => {
+  test("is retried only once", async () => {
     const server = await startRaw(({ message }, response) => {
       const error = { code: -32020, message: "no" };
       if (message.method === "tools/list") sendJson(response, 200, resultOf(message, { tools: [] }));
@@ -117,18 +117,18 @@ describe("a request that describes itself", () => {
       });
     });
     const { link } = await openLink(server.url);
-    const heard: unknown[] = [];
-    const sink = { response: (one: unknown) => heard.push(one), failed: (one: unknown) => heard.push(one) };
+    const received: unknown[] = [];
+    const sink = { response: (one: unknown) => received.push(one), failed: (one: unknown) => received.push(one) };
     link.exchange({ jsonrpc: "2.0", id: 1, ...stateless("tools/call", { name: "x" }) }, sink);
     await until(() => server.seen.length === 1);
     link.cancel(1, "enough");
     await until(() => isGone);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     expect(server.seen).toHaveLength(1);
   });
 });
 
-test("a request without a JSON form is refused before anything is sent", async () => {
+test("throws on a request that cannot be serialized, before anything is sent", async () => {
   const server = await startRaw((_, response) => response.end());
   const { link } = await openLink(server.url);
   const sink = { response() {}, failed() {} };
@@ -137,10 +137,10 @@ test("a request without a JSON form is refused before anything is sent", async (
   expect(server.seen).toEqual([]);
 });
 
-describe("headers of the user", () => {
-  test("go with every request, but not in place of the protocol's own", async () => {
+describe("custom headers", () => {
+  test("are sent with every request but do not replace protocol headers", async () => {
     const server = await startRaw((seen, response) => {
-      if (!shakeHands(seen, response, "s1")) sendJson(response, 200, resultOf(seen.message));
+      if (!answerHandshake(seen, response, "s1")) sendJson(response, 200, resultOf(seen.message));
     });
     const headers = { "X-Tenant": "a", "mcp-method": "evil", "Content-Type": "text/plain" };
     const { ask, link } = await openLink(server.url, { headers });
@@ -157,7 +157,7 @@ describe("headers of the user", () => {
     });
   });
 
-  test("can be made for each request", async () => {
+  test("can be computed for each request", async () => {
     const server = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
     let count = 0;
     const { ask } = await openLink(server.url, {
@@ -171,7 +171,7 @@ describe("headers of the user", () => {
     expect(server.seen.map(({ headers }) => headers["x-count"])).toEqual(["1 POST /mcp true", "2 POST /mcp true"]);
   });
 
-  test("that cannot be sent fail their request", async () => {
+  test("with invalid values reject the request", async () => {
     const server = await startRaw((_, response) => response.end());
     const { ask } = await openLink(server.url, { headers: { "x-a": "1\r\nx-b: 2" } });
     expect((await reasonOf(ask(stateless("tools/list")))).message).toContain("x-a");
@@ -186,7 +186,7 @@ describe("authorization", () => {
       else response.writeHead(401, { "www-authenticate": 'Bearer realm="x"' }).end("who are you?");
     });
 
-  test("a challenge is answered and the request sent again", async () => {
+  test("retries the request after a challenge was handled", async () => {
     const server = await guard("two");
     let token = "one";
     const challenges: unknown[] = [];
@@ -205,7 +205,7 @@ describe("authorization", () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  test("a hook that never gives up is not asked for ever", async () => {
+  test("limits the number of retries after challenges", async () => {
     const server = await guard("never");
     const operations = new Set<object>();
     const { ask } = await openLink(server.url, {
@@ -223,7 +223,7 @@ describe("authorization", () => {
     expect(operations.size).toBe(1);
   });
 
-  test("a challenge that nobody answers names the request, without the values of its query", async () => {
+  test("an unhandled challenge rejects with the request, without its query values", async () => {
     const server = await guard("never");
     const { ask } = await openLink(`${server.url}?key=secret`);
     const { message } = await reasonOf(ask(stateless("server/discover")));
@@ -231,9 +231,9 @@ describe("authorization", () => {
     expect(message).not.toContain("secret");
   });
 
-  test("an error of the hook is the reason", async () => {
+  test("rejects with the error of the hook", async () => {
     const server = await guard("never");
-    const error = new Error("The user has gone home");
+    const error = new Error("The user cancelled the login");
     const { ask } = await openLink(server.url, {
       auth: { authorize: () => ({}), challenged: () => Promise.reject(error) },
     });
@@ -242,7 +242,7 @@ describe("authorization", () => {
 });
 
 describe("redirects", () => {
-  test("307 and 308 within the host are followed with the message and all headers", async () => {
+  test("follows 307 and 308 within the host with the body and all headers", async () => {
     const server = await startRaw(({ path, message }, response) => {
       if (path === "/mcp") response.writeHead(307, { location: "/mcp/" }).end();
       else if (path === "/mcp/") response.writeHead(308, { location: "/v2" }).end();
@@ -253,12 +253,12 @@ describe("redirects", () => {
     expect(server.seen[2]!.headers).toMatchObject({ authorization: "Bearer x", "mcp-method": "tools/list" });
   });
 
-  test("308 is remembered, also for what is no request, and 307 is not", async () => {
+  test("remembers 308 for all later requests, and does not remember 307", async () => {
     const server = await startRaw((seen, response) => {
       const { path } = seen;
       if (path === "/mcp") response.writeHead(308, { location: "/moved" }).end();
       else if (path === "/moved") response.writeHead(307, { location: "/now" }).end();
-      else if (!shakeHands(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
+      else if (!answerHandshake(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
     });
     const opened = await openLink(server.url, { headers: { authorization: "Bearer x" } });
     await begin(opened);
@@ -272,7 +272,7 @@ describe("redirects", () => {
     expect(server.seen.every(({ headers }) => headers.authorization === "Bearer x")).toBe(true);
   });
 
-  test("addresses that move in a circle end as well, also when they are remembered", async () => {
+  test("a cycle of remembered redirects ends with an error", async () => {
     const server = await startRaw(({ path }, response) =>
       response.writeHead(308, { location: path === "/mcp" ? "/other" : "/mcp" }).end(),
     );
@@ -283,7 +283,7 @@ describe("redirects", () => {
     expect(server.seen).toHaveLength(6);
   });
 
-  test("another host, another port and a password in the address are refused, and nothing is remembered", async () => {
+  test("refuses redirects to another host or port or with credentials, and does not remember them", async () => {
     const other = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
     const targets = [other.url, `http://user:secret@127.0.0.1:${other.port}/`, "http://localhost:1/"];
     const server = await startRaw((_, response) =>
@@ -299,14 +299,14 @@ describe("redirects", () => {
     expect(server.seen).toHaveLength(3);
   });
 
-  test("a loop of them ends", async () => {
+  test("a redirect loop ends with an error", async () => {
     const server = await startRaw((_, response) => response.writeHead(307, { location: "/mcp" }).end());
     const { ask } = await openLink(server.url);
     expect((await reasonOf(ask(stateless("tools/list")))).message).toContain("redirected more than 2 times");
     expect(server.seen).toHaveLength(3);
   });
 
-  test("another host sees nothing, and the error names it", async () => {
+  test("sends nothing to another host, and the error names it", async () => {
     const other = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message)));
     const server = await startRaw((_, response) => response.writeHead(307, { location: other.url }).end());
     const { ask } = await openLink(server.url, { headers: { authorization: "Bearer x" } });
@@ -316,12 +316,15 @@ describe("redirects", () => {
     expect(other.seen).toEqual([]);
   });
 
-  test.each([301, 302, 303])("%i would lose the message and is an error that names its target", async (status) => {
-    const server = await startRaw((_, response) => response.writeHead(status, { location: "/other" }).end());
-    const { ask } = await openLink(server.url);
-    const reason = await reasonOf(ask(stateless("server/discover")));
-    expect(reason).toMatchObject({ code: "http-status", status });
-    expect(reason.message).toContain("/other");
-    expect(server.seen).toHaveLength(1);
-  });
+  test.each([301, 302, 303])(
+    "%i rejects with an error that names its target, because it would lose the body",
+    async (status) => {
+      const server = await startRaw((_, response) => response.writeHead(status, { location: "/other" }).end());
+      const { ask } = await openLink(server.url);
+      const reason = await reasonOf(ask(stateless("server/discover")));
+      expect(reason).toMatchObject({ code: "http-status", status });
+      expect(reason.message).toContain("/other");
+      expect(server.seen).toHaveLength(1);
+    },
+  );
 });

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { createClock, type ManualClock } from "portolan/testing";
 import { expect, test } from "vitest";
 import {
+  answerHandshake,
   begin,
   type Opened,
   openLink,
@@ -13,7 +14,6 @@ import {
   reasonOf,
   resultOf,
   type Seen,
-  shakeHands,
   startEvents,
   startRaw,
   toEvent,
@@ -24,11 +24,11 @@ interface Scene {
   readonly server: RawServer;
   readonly clock: ManualClock;
   readonly opened: Opened;
-  /** The GETs that go on with a stream. */
+  /** The GET requests that resume a stream. */
   readonly resumed: () => Seen[];
 }
 
-/** A session in which calls and resumptions are answered as the test says. */
+/** Begins a session; the test's handlers answer calls and resumptions. */
 async function setScene(
   call: (seen: Seen, response: ServerResponse) => void,
   resume: (seen: Seen, response: ServerResponse) => void,
@@ -37,11 +37,11 @@ async function setScene(
   const isResumption = (seen: Seen) => seen.headers["last-event-id"] !== undefined;
   const server = await startRaw((seen, response) => {
     if (isResumption(seen)) resume(seen, response);
-    else if (!shakeHands(seen, response, "s")) call(seen, response);
+    else if (!answerHandshake(seen, response, "s")) call(seen, response);
   });
   const opened = await openLink(server.url, { clock });
   await begin(opened);
-  // There is no other stream, and nobody waits for one any more.
+  // The server has no GET stream, and no timer waits for one.
   await until(() => server.seen.some(({ method }) => method === "GET") && clock.pending === 0);
   return { server, clock, opened, resumed: () => server.seen.filter(isResumption) };
 }
@@ -51,7 +51,7 @@ const primed = (_: Seen, response: ServerResponse) => {
   response.end("id: event-1\nretry: 700\ndata: \n\n");
 };
 
-test("a stream that ends after an event with an id is gone on with after the time that the server asks for", async () => {
+test("resumes a stream that ended after an event with an id, after the retry time of the server", async () => {
   const { clock, opened, resumed } = await setScene(primed, (_, response) => {
     startEvents(response);
     response.write(toEvent({ jsonrpc: "2.0", id: "q", method: "sampling/createMessage" }, "event-2"));
@@ -69,7 +69,7 @@ test("a stream that ends after an event with an id is gone on with after the tim
   expect(opened.requests).toEqual([{ request: expect.objectContaining({ id: "q" }), during: "call" }]);
 });
 
-test("a stream that is cut is gone on with from its last event, as often as it goes on", async () => {
+test("resumes a cut stream from its last event, as long as it makes progress", async () => {
   let cuts = 0;
   const { clock, opened, resumed } = await setScene(
     (_, response) => {
@@ -97,7 +97,7 @@ test("a stream that is cut is gone on with from its last event, as often as it g
   );
 });
 
-test("a server that asks to come back at once is not stormed", async () => {
+test("waits at least 500 ms even if the retry time is 0", async () => {
   const { clock, opened, resumed } = await setScene(
     (_, response) => {
       startEvents(response);
@@ -111,7 +111,7 @@ test("a server that asks to come back at once is not stormed", async () => {
   expect(resumed()).toEqual([]);
 });
 
-test("a stream that cannot be gone on with fails its call in the end", async () => {
+test("rejects the call after nine failed resumptions", async () => {
   const { clock, opened, resumed } = await setScene(primed, (_, response) => response.writeHead(503).end());
   const failed = reasonOf(opened.ask({ method: "tools/call" }));
   for (let attempt = 1; attempt <= 9; attempt += 1) {
@@ -123,7 +123,7 @@ test("a stream that cannot be gone on with fails its call in the end", async () 
   expect(resumed()).toHaveLength(9);
 });
 
-test.each([400, 405])("%i to the resumption fails the call at once", async (status) => {
+test.each([400, 405])("%i to the resumption rejects the call at once", async (status) => {
   const { clock, opened, resumed } = await setScene(primed, (_, response) => response.writeHead(status).end());
   const failed = reasonOf(opened.ask({ method: "tools/call" }));
   await until(() => clock.pending > 0);
@@ -132,7 +132,7 @@ test.each([400, 405])("%i to the resumption fails the call at once", async (stat
   expect(resumed()).toHaveLength(1);
 });
 
-test("a call whose session is lost is not made again, for it may have run", async () => {
+test("does not retry a call whose session is lost, because it may have run", async () => {
   const { clock, opened, server } = await setScene(primed, (_, response) => response.writeHead(404).end());
   const failed = reasonOf(opened.ask({ method: "tools/call" }));
   await until(() => clock.pending > 0);
@@ -142,7 +142,7 @@ test("a call whose session is lost is not made again, for it may have run", asyn
   expect(server.seen.filter(({ message }) => message?.method === "tools/call")).toHaveLength(1);
 });
 
-test("a call that is cancelled is not gone on with", async () => {
+test("does not resume a cancelled call", async () => {
   const { clock, opened, resumed, server } = await setScene(primed, (_, response) => response.writeHead(503).end());
   opened.ask({ method: "tools/call", id: "call" }).catch(() => {});
   await until(() => clock.pending > 0);
@@ -152,13 +152,13 @@ test("a call that is cancelled is not gone on with", async () => {
   expect(resumed()).toEqual([]);
 });
 
-test("a program that waits until it may go on with a stream does not end meanwhile", async () => {
+test("a program stays alive while it waits to resume a stream", async () => {
   const server = await startRaw((seen, response) => {
     if (seen.headers["last-event-id"] !== undefined) {
       startEvents(response);
       const { message } = server.seen.find(({ message }) => message?.method === "tools/call")!;
       response.end(toEvent(resultOf(message, { content: [{ type: "text", text: "still here" }] }), "event-2"));
-    } else if (!shakeHands(seen, response, "s")) primed(seen, response);
+    } else if (!answerHandshake(seen, response, "s")) primed(seen, response);
   });
   const program = fileURLToPath(new URL("./fixtures/call.mjs", import.meta.url));
   const child = spawn(process.execPath, [program, server.url], { stdio: ["ignore", "pipe", "inherit"] });

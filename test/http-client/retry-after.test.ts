@@ -4,6 +4,7 @@ import { HttpFailure } from "portolan/client/http";
 import { createClock } from "portolan/testing";
 import { describe, expect, test } from "vitest";
 import {
+  answerHandshake,
   begin,
   closing,
   openLink,
@@ -11,7 +12,6 @@ import {
   reasonOf,
   resultOf,
   sendJson,
-  shakeHands,
   startEvents,
   startRaw,
   stateless,
@@ -21,23 +21,23 @@ import {
 
 const gets = (server: RawServer) => server.seen.filter(({ method }) => method === "GET");
 
-/** A session whose stream is refused as the test says. */
+/** Begins a session whose GET stream the test's handler refuses. */
 async function refuseStream(refuse: (response: ServerResponse) => void) {
   const clock = createClock();
   const server = await startRaw((seen, response) => {
     if (seen.method === "GET") refuse(response);
-    else shakeHands(seen, response, "s");
+    else answerHandshake(seen, response, "s");
   });
   const opened = await openLink(server.url, { clock });
   await begin(opened);
   await until(() => gets(server).length === 1 && clock.pending > 0);
-  // Whoever waited for the stream to open waits no more.
+  // The timer that waits for the stream to open ends.
   await clock.advance(500);
   return { clock, server };
 }
 
 describe.each([429, 503])("%i to the stream of a session", (status) => {
-  test("is asked again when the server says, in seconds", async () => {
+  test("is retried after Retry-After in seconds", async () => {
     const { clock, server } = await refuseStream((response) =>
       response.writeHead(status, { "retry-after": "20" }).end(),
     );
@@ -47,7 +47,7 @@ describe.each([429, 503])("%i to the stream of a session", (status) => {
     await until(() => gets(server).length === 2);
   });
 
-  test("is asked again when the server says, by a date", async () => {
+  test("is retried after Retry-After as a date", async () => {
     const { clock, server } = await refuseStream((response) => {
       const date = new Date(Date.now() + 100_000).toUTCString();
       response.writeHead(status, { "retry-after": date }).end();
@@ -58,7 +58,7 @@ describe.each([429, 503])("%i to the stream of a session", (status) => {
     await until(() => gets(server).length === 2);
   });
 
-  test("is asked again in five minutes, however long the server wants to be left alone", async () => {
+  test("is retried after five minutes if Retry-After is longer", async () => {
     const { clock, server } = await refuseStream((response) =>
       response.writeHead(status, { "retry-after": "99999999" }).end(),
     );
@@ -68,16 +68,19 @@ describe.each([429, 503])("%i to the stream of a session", (status) => {
     await until(() => gets(server).length === 2);
   });
 
-  test.each(["soon", "-5", new Date(0).toUTCString(), ""])("is asked again as ever after %j", async (value) => {
-    const { clock, server } = await refuseStream((response) =>
-      response.writeHead(status, { "retry-after": value }).end(),
-    );
-    await clock.advance(1_400);
-    await until(() => gets(server).length === 2);
-  });
+  test.each(["soon", "-5", new Date(0).toUTCString(), ""])(
+    "is retried after the usual back-off if Retry-After is %j",
+    async (value) => {
+      const { clock, server } = await refuseStream((response) =>
+        response.writeHead(status, { "retry-after": value }).end(),
+      );
+      await clock.advance(1_400);
+      await until(() => gets(server).length === 2);
+    },
+  );
 });
 
-test("a stream is gone on with when the server says", async () => {
+test("resumes a stream after Retry-After", async () => {
   const clock = createClock();
   const server = await startRaw((seen, response) => {
     const id = seen.headers["last-event-id"];
@@ -86,7 +89,7 @@ test("a stream is gone on with when the server says", async () => {
       const { message } = server.seen.find(({ message }) => message?.method === "tools/call")!;
       startEvents(response);
       response.end(toEvent(resultOf(message)));
-    } else if (!shakeHands(seen, response, "s")) {
+    } else if (!answerHandshake(seen, response, "s")) {
       startEvents(response);
       response.end("id: 1\nretry: 600\ndata: \n\n");
     }
@@ -105,28 +108,25 @@ test("a stream is gone on with when the server says", async () => {
   expect(server.seen.filter(({ message }) => message?.method === "tools/call")).toHaveLength(1);
 });
 
-test.each([429, 503])(
-  "a call that is answered %i is not made again, and its failure says when it may be",
-  async (status) => {
-    const server = await startRaw((_, response) => response.writeHead(status, { "retry-after": "7" }).end());
-    const { ask } = await openLink(server.url);
-    const reason = await reasonOf(ask(stateless("tools/call", { name: "pay" })));
-    expect(reason).toBeInstanceOf(HttpFailure);
-    expect(reason).toMatchObject({ status, retryAfterMs: 7_000 });
-    expect(server.seen).toHaveLength(1);
-  },
-);
+test.each([429, 503])("does not retry a call that is answered %i, and its failure has retryAfterMs", async (status) => {
+  const server = await startRaw((_, response) => response.writeHead(status, { "retry-after": "7" }).end());
+  const { ask } = await openLink(server.url);
+  const reason = await reasonOf(ask(stateless("tools/call", { name: "pay" })));
+  expect(reason).toBeInstanceOf(HttpFailure);
+  expect(reason).toMatchObject({ status, retryAfterMs: 7_000 });
+  expect(server.seen).toHaveLength(1);
+});
 
-test("a busy server is not taken for an old one, and the reason of a failed call says when to come back", async () => {
+test("the cause of a failed call has the status and retryAfterMs", async () => {
   const server = await startRaw((seen, response) => {
-    if (!shakeHands(seen, response, "s")) response.writeHead(429, { "retry-after": "3" }).end();
+    if (!answerHandshake(seen, response, "s")) response.writeHead(429, { "retry-after": "3" }).end();
   });
   const client = closing(await connect(server.url));
   const reason = await reasonOf(client.callTool("x"));
   expect(reason.cause).toMatchObject({ status: 429, retryAfterMs: 3_000 });
 });
 
-test("other statuses say nothing about when", async () => {
+test("ignores Retry-After of other statuses", async () => {
   const server = await startRaw(({ message }, response) => {
     if (message.method === "tools/list") sendJson(response, 200, resultOf(message));
     else response.writeHead(500, { "retry-after": "7" }).end();

@@ -1,10 +1,10 @@
 import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
-import { begin, openLink, resultOf, sendJson, shakeHands, startEvents, startRaw, toEvent, until } from "./kit.ts";
+import { answerHandshake, begin, openLink, resultOf, sendJson, startEvents, startRaw, toEvent, until } from "./kit.ts";
 
-test("the stream of a session is opened once where there is none", async () => {
+test("requests the stream of a session only once if the server has none", async () => {
   const server = await startRaw((seen, response) => {
-    if (!shakeHands(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
+    if (!answerHandshake(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
   });
   const opened = await openLink(server.url);
   await begin(opened);
@@ -14,11 +14,11 @@ test("the stream of a session is opened once where there is none", async () => {
   expect(opened.odd).toEqual([]);
 });
 
-test("the stream of a session brings requests that belong to no call, and notifications", async () => {
+test("the stream of a session delivers notifications and requests outside calls", async () => {
   const server = await startRaw((seen, response) => {
     if (seen.method !== "GET") {
       if ("result" in (seen.message ?? {})) response.writeHead(202).end();
-      else shakeHands(seen, response, "s");
+      else answerHandshake(seen, response, "s");
       return;
     }
     startEvents(response);
@@ -32,11 +32,11 @@ test("the stream of a session brings requests that belong to no call, and notifi
   await until(() => server.seen.some(({ message }) => message && "result" in message));
 });
 
-test("the stream of a session is opened again after the last event, when the server says, and ever more slowly while it fails", async () => {
+test("reopens the stream of a session after its last event and its retry time, with back-off while it fails", async () => {
   const clock = createClock();
   let isDown = false;
   const server = await startRaw((seen, response) => {
-    if (seen.method !== "GET") shakeHands(seen, response, "s");
+    if (seen.method !== "GET") answerHandshake(seen, response, "s");
     else if (isDown) response.writeHead(503).end();
     else {
       startEvents(response);
@@ -59,7 +59,7 @@ test("the stream of a session is opened again after the last event, when the ser
   await until(() => gets().length === 3);
 });
 
-test("the stream of a session finds out that the session is lost, and opens another", async () => {
+test("a 404 to the stream of a session begins a new session", async () => {
   const clock = createClock();
   let sessions = 0;
   let cut = () => {};
@@ -67,8 +67,8 @@ test("the stream of a session finds out that the session is lost, and opens anot
     const id = seen.headers["mcp-session-id"];
     if (seen.message?.method === "initialize") {
       sessions += 1;
-      shakeHands(seen, response, `s${sessions}`);
-    } else if (seen.method !== "GET") shakeHands(seen, response);
+      answerHandshake(seen, response, `s${sessions}`);
+    } else if (seen.method !== "GET") answerHandshake(seen, response);
     else if (id === `s${sessions}`) {
       startEvents(response);
       cut = () => response.destroy();
@@ -80,17 +80,17 @@ test("the stream of a session finds out that the session is lost, and opens anot
   sessions += 1;
   cut();
   await until(() => clock.pending > 0);
-  // A stream that brought nothing counts as a failure.
+  // A stream without events counts as a failure.
   await clock.advance(1_800);
   await until(() => opened.renewed() === 1);
   expect(opened.link.sessionId).toBe("s3");
   expect(server.seen.at(-1)!.headers["mcp-session-id"]).toBe("s3");
 });
 
-test("the stream of a session that the server does not know of costs no session", async () => {
+test("a 404 to the first GET stream does not end the session", async () => {
   const server = await startRaw((seen, response) => {
     if (seen.method === "GET") response.writeHead(404).end();
-    else if (!shakeHands(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
+    else if (!answerHandshake(seen, response, "s")) sendJson(response, 200, resultOf(seen.message));
   });
   const opened = await openLink(server.url);
   await begin(opened);

@@ -3,6 +3,7 @@ import { connect } from "portolan/client";
 import { createClock } from "portolan/testing";
 import { describe, expect, test } from "vitest";
 import {
+  answerHandshake,
   begin,
   closing,
   type Handler,
@@ -11,7 +12,6 @@ import {
   resultOf,
   type Seen,
   sendJson,
-  shakeHands,
   startEvents,
   startRaw,
   textOf,
@@ -19,8 +19,8 @@ import {
   until,
 } from "./kit.ts";
 
-/** A server whose sessions are forgotten when the test says so; `gone` answers those who come with an old one. */
-function createForgetful(gone: (seen: Seen, response: ServerResponse) => void) {
+/** A server that forgets its session on `forget`; `gone` answers requests with a forgotten session. */
+function createForgetfulServer(gone: (seen: Seen, response: ServerResponse) => void) {
   let sessions = 0;
   let current = "";
   const handle: Handler = (seen, response) => {
@@ -28,9 +28,9 @@ function createForgetful(gone: (seen: Seen, response: ServerResponse) => void) {
     if (seen.message?.method === "initialize") {
       sessions += 1;
       current = `s${sessions}`;
-      shakeHands(seen, response, current);
+      answerHandshake(seen, response, current);
     } else if (id !== current && seen.message?.method !== "server/discover") gone(seen, response);
-    else if (!shakeHands(seen, response, current)) {
+    else if (!answerHandshake(seen, response, current)) {
       const result = { content: [{ type: "text", text: `${current} ${seen.message.method}` }] };
       sendJson(response, 200, resultOf(seen.message, result));
     }
@@ -47,9 +47,9 @@ const notFound = (_: Seen, response: ServerResponse) => {
 };
 
 describe("a session", () => {
-  test("is named with its version by everything after the handshake", async () => {
+  test("sends its id and version with every request after the handshake", async () => {
     const server = await startRaw((seen, response) => {
-      if (!shakeHands(seen, response, "the-session")) sendJson(response, 200, resultOf(seen.message));
+      if (!answerHandshake(seen, response, "the-session")) sendJson(response, 200, resultOf(seen.message));
     });
     const opened = await openLink(server.url);
     await begin(opened);
@@ -67,11 +67,11 @@ describe("a session", () => {
     }
   });
 
-  test("is asked nothing before the server knows that the handshake is over", async () => {
+  test("sends no request before the server has accepted notifications/initialized", async () => {
     let accept = () => {};
     const server = await startRaw((seen, response) => {
       if (seen.message?.method === "notifications/initialized") accept = () => response.writeHead(202).end();
-      else if (!shakeHands(seen, response)) sendJson(response, 200, resultOf(seen.message));
+      else if (!answerHandshake(seen, response)) sendJson(response, 200, resultOf(seen.message));
     });
     const opened = await openLink(server.url);
     await begin(opened);
@@ -87,9 +87,9 @@ describe("a session", () => {
     ]);
   });
 
-  test("is told that a call is cancelled", async () => {
+  test("sends notifications/cancelled for a cancelled call", async () => {
     const server = await startRaw((seen, response) => {
-      if (!shakeHands(seen, response)) startEvents(response);
+      if (!answerHandshake(seen, response)) startEvents(response);
     });
     const opened = await openLink(server.url);
     await begin(opened);
@@ -103,10 +103,10 @@ describe("a session", () => {
     });
   });
 
-  test("ends with its client, even if the server takes no notice", async () => {
+  test("is closed with its client, even if the server does not answer DELETE", async () => {
     const clock = createClock();
     const server = await startRaw((seen, response) => {
-      if (seen.method !== "DELETE") shakeHands(seen, response, "s");
+      if (seen.method !== "DELETE") answerHandshake(seen, response, "s");
     });
     const opened = await openLink(server.url, { clock });
     await begin(opened);
@@ -118,8 +118,8 @@ describe("a session", () => {
     expect(opened.link.sessionId).toBeUndefined();
   });
 
-  test("with an id that no header can carry is none", async () => {
-    const server = await startRaw((seen, response) => shakeHands(seen, response, "a b"));
+  test("ignores a session id that is not a valid header value", async () => {
+    const server = await startRaw((seen, response) => answerHandshake(seen, response, "a b"));
     const opened = await openLink(server.url);
     await begin(opened);
     expect(opened.link.sessionId).toBeUndefined();
@@ -127,9 +127,9 @@ describe("a session", () => {
   });
 });
 
-describe("a session that the server forgot", () => {
-  test("is begun anew once for all calls, which are then made", async () => {
-    const { handle, forget, count } = createForgetful(notFound);
+describe("a session that the server has forgotten", () => {
+  test("is begun again once for all calls, which are then retried", async () => {
+    const { handle, forget, count } = createForgetfulServer(notFound);
     const server = await startRaw(handle);
     const client = closing(await connect(server.url));
     expect(textOf(await client.callTool("x"))).toBe("s1 tools/call");
@@ -143,8 +143,8 @@ describe("a session that the server forgot", () => {
     expect(server.seen.filter(({ message }) => message?.method === "notifications/initialized")).toHaveLength(2);
   });
 
-  test("is noticed with a body of any kind, and told to the client", async () => {
-    const { handle, forget } = createForgetful((_, response) => response.writeHead(404).end("nope"));
+  test("is detected with any body, and reported as renewed", async () => {
+    const { handle, forget } = createForgetfulServer((_, response) => response.writeHead(404).end("nope"));
     const server = await startRaw(handle);
     const opened = await openLink(server.url);
     await begin(opened);
@@ -156,9 +156,11 @@ describe("a session that the server forgot", () => {
     expect(opened.link.sessionId).toBe("s2");
   });
 
-  test("is noticed where a server says so with 400", async () => {
+  test("is detected by a 400 that names the session", async () => {
     const error = { code: -32000, message: "Bad Request: No valid session ID provided" };
-    const { handle, forget } = createForgetful((_, response) => sendJson(response, 400, { jsonrpc: "2.0", error }));
+    const { handle, forget } = createForgetfulServer((_, response) =>
+      sendJson(response, 400, { jsonrpc: "2.0", error }),
+    );
     const server = await startRaw(handle);
     const opened = await openLink(server.url);
     await begin(opened);
@@ -167,9 +169,9 @@ describe("a session that the server forgot", () => {
     expect(opened.renewed()).toBe(1);
   });
 
-  test("is not begun anew twice for one call", async () => {
+  test("is begun again at most once for one call", async () => {
     const server = await startRaw((seen, response) => {
-      if (!shakeHands(seen, response, "s")) response.writeHead(404).end();
+      if (!answerHandshake(seen, response, "s")) response.writeHead(404).end();
     });
     const opened = await openLink(server.url);
     await begin(opened);
@@ -178,9 +180,9 @@ describe("a session that the server forgot", () => {
     expect(greetings).toHaveLength(2);
   });
 
-  test("fails its calls when the server refuses a new one, and the next call tries again", async () => {
+  test("rejects its calls when the server refuses a new session, and the next call retries", async () => {
     let isRefusing = false;
-    const { handle, forget, count } = createForgetful(notFound);
+    const { handle, forget, count } = createForgetfulServer(notFound);
     const server = await startRaw((seen, response, request) => {
       if (isRefusing && seen.message?.method === "initialize") response.writeHead(503).end();
       else handle(seen, response, request);
@@ -198,8 +200,8 @@ describe("a session that the server forgot", () => {
   });
 });
 
-test("a question of a session that is over is not answered in another", async () => {
-  const { handle, forget } = createForgetful(notFound);
+test("a request of an ended session is not answered in another", async () => {
+  const { handle, forget } = createForgetfulServer(notFound);
   let ask: ServerResponse | undefined;
   const server = await startRaw((seen, response, request) => {
     if (seen.method !== "GET") return handle(seen, response, request);
@@ -225,16 +227,16 @@ test("a question of a session that is over is not answered in another", async ()
   expect(server.seen.filter(({ message }) => message && "result" in message)).toEqual([]);
 });
 
-test("a server that is started again under a live client goes on being served", async () => {
-  const { handle } = createForgetful(notFound);
+test("a client continues after a restart of its server", async () => {
+  const { handle } = createForgetfulServer(notFound);
   const first = await startRaw(handle);
   const client = closing(await connect(first.url));
   expect(textOf(await client.callTool("x"))).toBe("s1 tools/call");
   await first.stop();
   expect(await reasonOf(client.callTool("x"))).toMatchObject({ code: "connection-closed" });
-  const second = await startRaw(createForgetful(notFound).handle, first.port);
+  const second = await startRaw(createForgetfulServer(notFound).handle, first.port);
   await fetch(second.url);
-  // The new server has a session of the same name, which it gave to nobody yet.
+  // The first session of the new server has the same id, but the server has not issued it yet.
   expect(textOf(await client.callTool("x"))).toBe("s1 tools/call");
   expect(second.seen.map(({ message, method }) => message?.method ?? method)).toContain("initialize");
 });

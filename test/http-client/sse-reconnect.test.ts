@@ -25,17 +25,17 @@ import {
 const answers: Answers = { elicit: () => ({ action: "accept", content: { name: "Ada" } }) };
 
 interface OldServer extends RawServer {
-  /** Says something on the stream that is open. */
-  say(message: object): void;
-  /** Ends the stream that is open. */
+  /** Sends a message on the open stream. */
+  send(message: object): void;
+  /** Cuts the open stream. */
   cut(): void;
-  /** What is done with requests to open a stream, instead of opening one. */
+  /** Handles requests to open a stream instead of opening one. */
   refuse: ((response: ServerResponse) => void) | undefined;
-  /** The methods of all messages since the last look. */
-  heard(): string[];
+  /** The methods of all requests since the last call. */
+  received(): string[];
 }
 
-/** A server of the two endpoints that answers everything but `tools/call`, on its newest stream. */
+/** Starts an HTTP+SSE server that answers everything except `tools/call`, on its newest stream. */
 async function startOld(version = () => "2024-11-05"): Promise<OldServer> {
   let stream: ServerResponse | undefined;
   let streams = 0;
@@ -59,14 +59,16 @@ async function startOld(version = () => "2024-11-05"): Promise<OldServer> {
   const old: OldServer = {
     ...server,
     refuse: undefined,
-    say: (message) => {
+    send: (message) => {
       stream!.write(toEvent(message));
     },
     cut: () => stream!.destroy(),
-    heard() {
-      const heard = server.seen.slice(seenUpTo).map(({ method, message }) => (message as RpcRequest)?.method ?? method);
+    received() {
+      const received = server.seen
+        .slice(seenUpTo)
+        .map(({ method, message }) => (message as RpcRequest)?.method ?? method);
       seenUpTo = server.seen.length;
-      return heard;
+      return received;
     },
   };
   return old;
@@ -84,50 +86,50 @@ async function setScene(version?: () => string): Promise<Scene> {
   const opened = await openLink(server.url, { legacySse: true, clock });
   await begin(opened);
   await opened.ask({ method: "ping" });
-  expect(server.heard()).toEqual(["GET", "initialize", "notifications/initialized", "ping"]);
+  expect(server.received()).toEqual(["GET", "initialize", "notifications/initialized", "ping"]);
   return { server, clock, opened };
 }
 
-test("a lost stream fails what waits at once, and the client introduces itself anew on another", async () => {
+test("a lost stream rejects pending calls at once, and the client repeats the handshake on a new stream", async () => {
   const { server, clock, opened } = await setScene();
   const call = reasonOf(opened.ask({ method: "tools/call" }));
-  await until(() => server.heard().includes("tools/call"));
+  await until(() => server.received().includes("tools/call"));
   server.cut();
   expect(await call).toMatchObject({ code: "connection-closed" });
   await until(() => clock.pending === 1);
   await clock.advance(999);
-  expect(server.heard()).toEqual([]);
+  expect(server.received()).toEqual([]);
   await clock.advance(102);
   await until(() => opened.renewed() === 1);
   expect(await opened.ask({ method: "ping" })).toMatchObject({ result: { from: "/messages?stream=2" } });
-  expect(server.heard()).toEqual(["GET", "initialize", "notifications/initialized", "ping"]);
+  expect(server.received()).toEqual(["GET", "initialize", "notifications/initialized", "ping"]);
   const [first, second] = server.seen.filter(({ message }) => message?.method === "initialize");
   expect(second!.message.params).toEqual(first!.message.params);
   expect(second!.message.id).not.toBe(first!.message.id);
   expect(second!.path).toBe("/messages?stream=2");
 });
 
-test("a call that finds no stream opens one at once, and is made on it after the handshake", async () => {
+test("a call without a stream opens one at once and is sent after the handshake", async () => {
   const { server, clock, opened } = await setScene();
   server.cut();
   await until(() => clock.pending === 1);
   const calls = [opened.ask({ method: "ping" }), opened.ask({ method: "tools/list" })];
   for (const answer of await Promise.all(calls)) expect(answer).toMatchObject({ result: {} });
-  const heard = server.heard();
-  expect(heard.slice(0, 3)).toEqual(["GET", "initialize", "notifications/initialized"]);
-  expect(heard.slice(3).sort()).toEqual(["ping", "tools/list"]);
+  const received = server.received();
+  expect(received.slice(0, 3)).toEqual(["GET", "initialize", "notifications/initialized"]);
+  expect(received.slice(3).sort()).toEqual(["ping", "tools/list"]);
   expect(opened.renewed()).toBe(1);
 });
 
-test("a server that stays away is looked for ever more slowly, as it asks, and calls meanwhile were never sent", async () => {
+test("retries an unavailable server after Retry-After, and calls meanwhile reject as never run", async () => {
   const { server, clock, opened } = await setScene();
   server.refuse = (response) => response.writeHead(503, { "retry-after": "20" }).end();
   server.cut();
   await until(() => clock.pending === 1);
   await clock.advance(1_200);
-  await until(() => server.heard().length === 1 && clock.pending === 1);
+  await until(() => server.received().length === 1 && clock.pending === 1);
   await clock.advance(19_900);
-  expect(server.heard()).toEqual([]);
+  expect(server.received()).toEqual([]);
   expect(await reasonOf(opened.ask({ method: "tools/call" }))).toMatchObject({
     code: "connection-closed",
     neverRan: true,
@@ -135,10 +137,10 @@ test("a server that stays away is looked for ever more slowly, as it asks, and c
   });
   server.refuse = undefined;
   expect(await opened.ask({ method: "ping" })).toMatchObject({ result: {} });
-  expect(server.heard()).not.toContain("tools/call");
+  expect(server.received()).not.toContain("tools/call");
 });
 
-test("a call that is cancelled while there is no stream is not made", async () => {
+test("a call that is cancelled while there is no stream is not sent", async () => {
   const { server, clock, opened } = await setScene();
   let open = () => {};
   server.refuse = (response) => {
@@ -147,29 +149,29 @@ test("a call that is cancelled while there is no stream is not made", async () =
   server.cut();
   await until(() => clock.pending === 1);
   opened.ask({ method: "tools/call", id: "c" }).catch(() => {});
-  await until(() => server.heard().includes("GET"));
+  await until(() => server.received().includes("GET"));
   opened.link.cancel("c", "enough");
   server.refuse = undefined;
   open();
-  // The loss of the stream, and the attempt that failed.
+  // One report for the lost stream, one for the failed attempt.
   await until(() => opened.odd.length === 2);
   await opened.ask({ method: "ping" });
-  const heard = server.heard();
-  expect(heard).not.toContain("tools/call");
-  expect(heard).not.toContain("notifications/cancelled");
+  const received = server.received();
+  expect(received).not.toContain("tools/call");
+  expect(received).not.toContain("notifications/cancelled");
 });
 
-test.each([401, 404, 410])("%i to a new stream is the end of the link", async (status) => {
+test.each([401, 404, 410])("%i to a new stream ends the link", async (status) => {
   const { server, clock, opened } = await setScene();
   server.refuse = (response) => response.writeHead(status).end();
   server.cut();
   await until(() => clock.pending === 1);
   await clock.advance(1_200);
   expect(await opened.lost).toMatchObject({ status, method: "GET" });
-  expect(server.heard()).toEqual(["GET"]);
+  expect(server.received()).toEqual(["GET"]);
 });
 
-test("another protocol version is the end of the link", async () => {
+test("another protocol version in the new handshake ends the link", async () => {
   let version = "2024-11-05";
   const { server, clock, opened } = await setScene(() => version);
   version = "2025-03-26";
@@ -179,46 +181,46 @@ test("another protocol version is the end of the link", async () => {
   expect((await opened.lost).message).toContain("another protocol version");
 });
 
-test("a server that opens a stream and says nothing on it is given up, and tried again", async () => {
+test("a server that stays silent on a new stream rejects the call, and the next call retries", async () => {
   const { server, clock, opened } = await setScene();
   server.refuse = (response) => startEvents(response);
   server.cut();
   await until(() => clock.pending === 1);
   const call = reasonOf(opened.ask({ method: "tools/call" }));
-  await until(() => server.heard().includes("GET"));
+  await until(() => server.received().includes("GET"));
   await clock.advance(30_001);
   expect((await call).message).toContain("no handshake within 30000 ms");
   server.refuse = undefined;
   expect(await opened.ask({ method: "ping" })).toMatchObject({ result: {} });
 });
 
-test("closing while there is no stream ends the wait", async () => {
+test("closing ends the wait for a new stream", async () => {
   const { server, clock, opened } = await setScene();
   server.cut();
   await until(() => clock.pending === 1);
   await opened.link.close();
   expect(clock.pending).toBe(0);
   expect((await opened.lost).message).toBe("The connection was closed");
-  expect(server.heard()).toEqual([]);
+  expect(server.received()).toEqual([]);
 });
 
-test("what is watched is watched again on the new stream", async () => {
+test("subscriptions are renewed on the new stream", async () => {
   const server = await startOld();
   const client = closing(await connect(http(server.url, { legacySse: true }), { era: "2024-11-05" }));
   const watch = await client.watch({ uris: ["note://1"] });
   const call = reasonOf(client.callTool("x"));
-  await until(() => server.heard().includes("tools/call"));
+  await until(() => server.received().includes("tools/call"));
   server.cut();
   expect(await call).toMatchObject({ requestMayHaveRun: true });
   await client.ping();
-  await until(() => server.heard().includes("resources/subscribe"));
+  await until(() => server.received().includes("resources/subscribe"));
   for await (const change of watch) {
     expect(change).toEqual({ kind: "resource", uri: "note://1" });
     break;
   }
 });
 
-test("a question of a stream that is gone is not answered on another", async () => {
+test("a request of a lost stream is not answered on another", async () => {
   const server = await startOld();
   let answer = () => {};
   let isAsked = false;
@@ -230,10 +232,10 @@ test("a question of a stream that is gone is not answered on another", async () 
   };
   const options = { era: "2024-11-05", answers: { roots } } as const;
   const client = closing(await connect(http(server.url, { legacySse: true }), options));
-  server.say({ jsonrpc: "2.0", id: 0, method: "roots/list" });
+  server.send({ jsonrpc: "2.0", id: 0, method: "roots/list" });
   await until(() => isAsked);
   const call = reasonOf(client.callTool("x"));
-  await until(() => server.heard().includes("tools/call"));
+  await until(() => server.received().includes("tools/call"));
   server.cut();
   await call;
   await client.ping();
@@ -242,7 +244,7 @@ test("a question of a stream that is gone is not answered on another", async () 
   expect(server.seen.filter(({ message }) => message && "result" in message)).toEqual([]);
 });
 
-test("a server of the official kit whose connections are cut goes on being served", async () => {
+test("a client continues after all connections to an SDK server are cut", async () => {
   const peer = new URL(await startPeer("sdk-v1.mjs", "http-sse"));
   const sockets = new Set<Socket>();
   const proxy = createServer((near) => {

@@ -6,7 +6,7 @@ import { ServerProcess } from "./processes.ts";
 
 const idleMs = 10 * 60_000;
 
-/** Begins a session and never comes back to it; resolves to its id. */
+/** Begins a session that is never used again; resolves to its id. */
 function abandon(url: string, agent: Agent): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: "POST", agent, headers: plainHeaders as { [name: string]: string } });
@@ -26,10 +26,10 @@ async function abandonMany(url: string, count: number): Promise<string[]> {
   return ids;
 }
 
-test("10,000 sessions that nobody comes back to leave the heap as it was, once their time is over", async () => {
+test("10,000 abandoned sessions are removed from memory after they expire", async () => {
   const count = 10_000;
   const server = await ServerProcess.start({ sessions: { max: 2 * count, perMinute: 10 * count, idleMs } });
-  // What is loaded and compiled once does not count.
+  // Memory for modules that are loaded and compiled once does not count.
   await abandonMany(server.url, 500);
   const before = await server.heapUsed();
   const ids = await abandonMany(server.url, count);
@@ -40,7 +40,7 @@ test("10,000 sessions that nobody comes back to leave the heap as it was, once t
   const last = { ...plainHeaders, "mcp-session-id": ids.at(-1) };
   const { status } = await send(server.url, { headers: last, body: { jsonrpc: "2.0", id: 1, method: "ping" } });
   expect(status).toBe(404);
-  // A server that nobody asks anything does nothing either: what is over goes while others come.
+  // An idle server does no clean-up: expired sessions are removed while new ones begin.
   let left = added;
   for (let round = 0; round < 20 && left > added / 10; round += 1) {
     await abandonMany(server.url, 10);

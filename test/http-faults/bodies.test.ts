@@ -11,15 +11,15 @@ const head = Object.entries(toHeaders("tools/call", "hold"))
   .join("");
 const opening = `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${head}`;
 
-/** A server, and a connection to it. */
-async function knock(limits = {}) {
+/** Starts a server and connects to it. */
+async function startAndConnect(limits = {}) {
   const fixture = createFixture();
   const { url, port } = await start(fixture.server, { limits });
   const isAlive = async () => (await new StatelessPeer(url).textOf("echo", { text: "alive" })) === "alive";
   return { fixture, raw: await RawHttp.open(port), isAlive };
 }
 
-/** Sends text one byte after the other, for ever, until the server has enough. */
+/** Sends text byte by byte, repeatedly, until the server answers or closes. */
 async function drip(raw: RawHttp, text: string): Promise<void> {
   let isOver = false;
   raw.closed.then(() => {
@@ -32,8 +32,8 @@ async function drip(raw: RawHttp, text: string): Promise<void> {
 }
 
 describe("a body", () => {
-  test("without a length is read to its end, however small its pieces are", async () => {
-    const { fixture, raw } = await knock();
+  test("without a length is read completely, even in chunks of one byte", async () => {
+    const { fixture, raw } = await startAndConnect();
     raw.write(`${opening}Transfer-Encoding: chunked\r\n\r\n`);
     for (const byte of Buffer.from(body)) raw.write("1\r\n", Uint8Array.of(byte), "\r\n");
     raw.write("0\r\n\r\n");
@@ -43,32 +43,32 @@ describe("a body", () => {
     raw.destroy();
   });
 
-  test("without a length and an end is given up with 408, and calls nothing", async () => {
-    const { fixture, raw, isAlive } = await knock({ bodyMs: 100 });
+  test("without a length that does not end is answered 408 and calls no tool", async () => {
+    const { fixture, raw, isAlive } = await startAndConnect({ bodyMs: 100 });
     raw.write(`${opening}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`);
     expect(await raw.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 408/);
     raw.destroy();
     expect([await isAlive(), fixture.journal]).toEqual([true, []]);
   });
 
-  test("that is shorter than its length says is given up with 408, and calls nothing", async () => {
-    const { fixture, raw, isAlive } = await knock({ bodyMs: 100 });
+  test("that is shorter than its length is answered 408 and calls no tool", async () => {
+    const { fixture, raw, isAlive } = await startAndConnect({ bodyMs: 100 });
     raw.write(`${opening}Content-Length: ${body.length + 1}\r\n\r\n${body}`);
     expect(await raw.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 408/);
     raw.destroy();
     expect([await isAlive(), fixture.journal]).toEqual([true, []]);
   });
 
-  test("whose client goes before its end calls nothing", async () => {
-    const { fixture, raw, isAlive } = await knock();
+  test("whose client disconnects before its end calls no tool", async () => {
+    const { fixture, raw, isAlive } = await startAndConnect();
     raw.write(`${opening}Content-Length: ${body.length + 1}\r\n\r\n${body}`);
     raw.socket.end();
     await raw.closed;
     expect([await isAlive(), fixture.journal]).toEqual([true, []]);
   });
 
-  test("that is longer than its length says is read as far as that, and what follows is no request", async () => {
-    const { fixture, raw, isAlive } = await knock();
+  test("that is longer than its length is cut at its length, and the rest is refused", async () => {
+    const { fixture, raw, isAlive } = await startAndConnect();
     raw.write(`${opening}Content-Length: ${body.length - 1}\r\n\r\n${body}`);
     await raw.closed;
     const statuses = [...raw.received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
@@ -79,7 +79,7 @@ describe("a body", () => {
   test.each(["-1", "1e3", "0x10", "99999999999999999999999", "+5", "5,5"])(
     "whose length is %s is refused",
     async (length) => {
-      const { fixture, raw, isAlive } = await knock();
+      const { fixture, raw, isAlive } = await startAndConnect();
       raw.write(`${opening}Content-Length: ${length}\r\n\r\n${body}`);
       await raw.closed;
       expect(raw.received).toMatch(/^HTTP\/1\.1 4\d\d/);
@@ -87,8 +87,8 @@ describe("a body", () => {
     },
   );
 
-  test("that drips is given up although something always comes", async () => {
-    const { fixture, raw, isAlive } = await knock({ bodyMs: 100 });
+  test("that arrives byte by byte is answered 408 in time", async () => {
+    const { fixture, raw, isAlive } = await startAndConnect({ bodyMs: 100 });
     raw.write(`${opening}Content-Length: 4000000\r\n\r\n`);
     await drip(raw, body);
     expect(await raw.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 408/);
@@ -98,8 +98,8 @@ describe("a body", () => {
 });
 
 describe("headers", () => {
-  test("that drip are given up although something always comes", async () => {
-    const { raw, isAlive } = await knock({ headersMs: 100 });
+  test("that arrive byte by byte are answered 408 or 431 in time", async () => {
+    const { raw, isAlive } = await startAndConnect({ headersMs: 100 });
     raw.write("POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
     await drip(raw, "X-Slow: yes\r\n");
     expect(await raw.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 (408|431)/);
@@ -107,8 +107,8 @@ describe("headers", () => {
     expect(await isAlive()).toBe(true);
   });
 
-  test("that are too many are refused with 431", async () => {
-    const { raw, isAlive } = await knock();
+  test("that are too large are refused with 431", async () => {
+    const { raw, isAlive } = await startAndConnect();
     raw.write("POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
     for (let at = 0; at < 100; at += 1) raw.write(`X-${at}: ${"x".repeat(1_000)}\r\n`);
     await raw.closed;
@@ -116,7 +116,7 @@ describe("headers", () => {
     expect(await isAlive()).toBe(true);
   });
 
-  test("that come slowly from many clients hold nobody else up", async () => {
+  test("that arrive slowly from 200 clients do not delay other clients", async () => {
     const fixture = createFixture();
     const { url, port } = await start(fixture.server);
     const slow = await Promise.all(Array.from({ length: 200 }, () => RawHttp.open(port)));

@@ -7,13 +7,13 @@ import { type Cut, Relay } from "./relay.ts";
 import { Watched } from "./watched.ts";
 
 const steps = 8;
-const cuts: readonly { readonly says: string; readonly cut: Cut }[] = [
-  { says: "after two events", cut: { events: 2 } },
-  { says: "in the middle of an event", cut: { bytes: 1_000 } },
+const cuts: readonly { readonly where: string; readonly cut: Cut }[] = [
+  { where: "after two events", cut: { events: 2 } },
+  { where: "in the middle of an event", cut: { bytes: 1_000 } },
 ];
 
-/** A server behind a proxy that cuts every stream. */
-async function behind(cut: Cut) {
+/** Starts a server behind a proxy that cuts every stream. */
+async function startBehindProxy(cut: Cut) {
   const { server } = createFixture();
   let calls = 0;
   server.update((current) =>
@@ -21,7 +21,7 @@ async function behind(cut: Cut) {
       run: async (_, context) => {
         calls += 1;
         for (let step = 1; step <= steps; step += 1) {
-          context.progress(step, steps, "so far so good");
+          context.progress(step, steps, "in progress");
           await new Promise((resolve) => setImmediate(resolve));
         }
         return "counted";
@@ -33,7 +33,7 @@ async function behind(cut: Cut) {
   return { server, relay, calls: () => calls };
 }
 
-/** Does something the first time only. */
+/** Returns a function that acts on its first call only. */
 function once(act: () => void): () => void {
   let isDone = false;
   return () => {
@@ -42,44 +42,44 @@ function once(act: () => void): () => void {
   };
 }
 
-describe.each(cuts)("behind a proxy that cuts every stream $says", ({ cut }) => {
-  test.each(["2025-06-18", "2025-11-25"])("a call is gone on with until it is whole (%s)", async (era) => {
-    const { relay, calls } = await behind(cut);
+describe.each(cuts)("behind a proxy that cuts every stream $where", ({ cut }) => {
+  test.each(["2025-06-18", "2025-11-25"])("a call is resumed until it is complete (%s)", async (era) => {
+    const { relay, calls } = await startBehindProxy(cut);
     const client = closing(await connect(relay.url, { era }));
-    const told: number[] = [];
-    const result = await client.callTool("count", {}, { onProgress: ({ progress }) => told.push(progress) });
-    expect([textOf(result), told, calls()]).toEqual(["counted", [1, 2, 3, 4, 5, 6, 7, 8], 1]);
+    const received: number[] = [];
+    const result = await client.callTool("count", {}, { onProgress: ({ progress }) => received.push(progress) });
+    expect([textOf(result), received, calls()]).toEqual(["counted", [1, 2, 3, 4, 5, 6, 7, 8], 1]);
     expect(relay.cuts).toBeGreaterThan(1);
   });
 
-  test("a call without a session fails, says that it may have run, and is not made again", async () => {
-    const { relay, calls } = await behind(cut);
+  test("a stateless call rejects with requestMayHaveRun and is not retried", async () => {
+    const { relay, calls } = await startBehindProxy(cut);
     const client = closing(await connect(relay.url, { era: "stateless" }));
-    const told: number[] = [];
-    const onProgress = ({ progress }: { progress: number }) => told.push(progress);
+    const received: number[] = [];
+    const onProgress = ({ progress }: { progress: number }) => received.push(progress);
     const reason = await reasonOf(client.callTool("count", {}, { onProgress }));
     expect(reason).toMatchObject({ code: "connection-closed", requestMayHaveRun: true });
-    expect(told.length).toBeGreaterThan(0);
+    expect(received.length).toBeGreaterThan(0);
     expect([calls(), textOf(await client.callTool("echo", { text: "next" }))]).toEqual([1, "next"]);
   });
 
-  test.each(["2025-11-25", "2026-07-28"])("changes are told again and again (%s)", async (era) => {
-    const { server, relay } = await behind(cut);
+  test.each(["2025-11-25", "2026-07-28"])("changes are received after each cut (%s)", async (era) => {
+    const { server, relay } = await startBehindProxy(cut);
     const client = closing(await connect(relay.url, { era }));
     const watched = new Watched(await client.watch({ tools: true, uris: ["note://1"] }));
     const update = () => server.publish("resources/updated", { uri: "note://1" });
     const grow = () => server.publish("tools/list_changed", {});
     while (relay.cuts < 3) {
-      // A session remembers what its client missed; without one, it must be said when somebody listens.
-      await watched.hears({ kind: "resource", uri: "note://1" }, era === "2026-07-28" ? update : once(update));
-      await watched.hears({ kind: "tools" }, era === "2026-07-28" ? grow : once(grow));
+      // A session replays missed changes; without one, a change must be published while the client listens.
+      await watched.receives({ kind: "resource", uri: "note://1" }, era === "2026-07-28" ? update : once(update));
+      await watched.receives({ kind: "tools" }, era === "2026-07-28" ? grow : once(grow));
     }
     expect(textOf(await client.callTool("echo", { text: "still" }))).toBe("still");
   });
 });
 
-test("what was said on a session's stream while it was cut is heard afterwards", async () => {
-  const { server, relay } = await behind({});
+test("messages sent while the stream of a session is cut are delivered afterwards", async () => {
+  const { server, relay } = await startBehindProxy({});
   const heard: string[] = [];
   const onLog = ({ data }: { data: unknown }) => heard.push(String(data));
   closing(await connect(relay.url, { era: "stateful", logLevel: "info", onLog }));
@@ -91,8 +91,8 @@ test("what was said on a session's stream while it was cut is heard afterwards",
   expect(heard).toEqual(["before", "meanwhile", "and later"]);
 });
 
-test("a session's stream that is cut twice without a word between tells nothing twice", async () => {
-  const { server, relay } = await behind({});
+test("a stream of a session that is cut twice in a row delivers no message twice", async () => {
+  const { server, relay } = await startBehindProxy({});
   const heard: string[] = [];
   const onLog = ({ data }: { data: unknown }) => heard.push(String(data));
   closing(await connect(relay.url, { era: "2025-11-25", logLevel: "info", onLog }));

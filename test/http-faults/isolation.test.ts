@@ -8,7 +8,7 @@ const rounds = 3;
 const steps = 10;
 
 test.each(["2025-03-26", "2025-11-25", "2026-07-28"] as const)(
-  "of 200 clients with equal ids and tokens none hears what is for another (%s)",
+  "200 clients with equal ids and progress tokens receive only their own messages (%s)",
   async (revision) => {
     const { server } = createFixture();
     server.update((current) =>
@@ -16,7 +16,7 @@ test.each(["2025-03-26", "2025-11-25", "2026-07-28"] as const)(
         run: async ({ name }, context) => {
           for (let step = 1; step <= steps; step += 1) {
             context.progress(step, steps, String(name));
-            // The others speak between any two steps.
+            // Other clients are served between any two steps.
             await new Promise((resolve) => setImmediate(resolve));
           }
           return String(name);
@@ -26,23 +26,23 @@ test.each(["2025-03-26", "2025-11-25", "2026-07-28"] as const)(
     const { url } = await start(server, { sessions: { perMinute: 10_000 } });
     const peers = await Promise.all(Array.from({ length: clients }, () => open(url, revision)));
     for (let round = 0; round < rounds; round += 1) {
-      const talks = peers.map(async (peer, index) => {
+      const calls = peers.map(async (peer, index) => {
         const name = `client ${index} in round ${round}`;
         const answer = await peer.call("chat", { name }, "the same");
-        const said = await answer.messages();
-        const result = said.pop();
+        const messages = await answer.messages();
+        const result = messages.pop();
         expect([result?.id, textOf(result ?? {})]).toEqual(["the same", name]);
-        expect(said.map(({ params }) => [params.progressToken, params.progress, params.message])).toEqual(
+        expect(messages.map(({ params }) => [params.progressToken, params.progress, params.message])).toEqual(
           Array.from({ length: steps }, (_, step) => ["token the same", step + 1, name]),
         );
       });
-      await Promise.all(talks);
+      await Promise.all(calls);
     }
   },
 );
 
 test.each(["2025-11-25", "2026-07-28"] as const)(
-  "of 200 clients that listen under one id each hears of its own resources only (%s)",
+  "200 clients that listen with the same id receive updates of their own resources only (%s)",
   async (revision) => {
     const { server } = createFixture();
     server.update((current) =>
@@ -71,7 +71,7 @@ test.each(["2025-11-25", "2026-07-28"] as const)(
     for (const [index, stream] of streams.entries()) {
       expect((await stream.message()).params.uri).toBe(`own://${index}`);
     }
-    // Had anybody heard of another's, this would not be the next message.
+    // If a client had received another's update, this would not be its next message.
     for (let index = 0; index < clients; index += 1) server.publish("resources/updated", { uri: `own://${index}` });
     for (const [index, stream] of streams.entries()) {
       expect((await stream.message()).params.uri).toBe(`own://${index}`);

@@ -7,14 +7,14 @@ import { Forked, ServerProcess } from "./processes.ts";
 const half = 2_500;
 const filter = { notifications: { toolsListChanged: true } };
 
-/** Two processes that hold as many streams as there may be. */
+/** Starts two processes that together hold the greatest allowed number of streams. */
 async function fill(server: ServerProcess): Promise<Forked[]> {
   const holders = ["listen", "get"].map((kind) => new Forked("listeners.mjs", [server.url, kind, String(half)]));
-  for (const holder of holders) await holder.heard(({ opened }) => opened === half);
+  for (const holder of holders) await holder.received(({ opened }) => opened === half);
   return holders;
 }
 
-test("5,000 streams are held, one more is refused, none is cut, and calls go on", async () => {
+test("5,000 streams stay open, another is refused, and calls are served", async () => {
   const options = { limits: { streamsPerPrincipal: 10_000 }, sessions: { perMinute: 10_000 } };
   const server = await ServerProcess.start(options);
   const holders = await fill(server);
@@ -31,17 +31,17 @@ test("5,000 streams are held, one more is refused, none is cut, and calls go on"
     const texts = Array.from({ length: 20 }, (_, index) => `text ${index}`);
     const results = await Promise.all(texts.map((text) => client.callTool("echo", { text })));
     expect(results.map(textOf)).toEqual(texts);
-    // There is no stream left to tell progress on; the result comes all the same.
+    // No stream is left for progress; the result arrives anyway.
     expect(textOf(await client.callTool("count", { to: 3 }))).toBe("counted to 3");
   }
 
   await server.ask("publish", { topic: "tools/list_changed", payload: {} });
   for (const holder of holders) {
-    await until(async () => (await holder.ask("tell"))["changed"] === half);
-    expect(await holder.ask("tell")).toEqual({ changed: half, ended: 0 });
+    await until(async () => (await holder.ask("counts"))["changed"] === half);
+    expect(await holder.ask("counts")).toEqual({ changed: half, ended: 0 });
   }
 
   await holders[0]?.kill();
   await until(async () => (await peer.request("subscriptions/listen", filter)).isStream);
-  expect(await holders[1]?.ask("tell")).toEqual({ changed: half, ended: 0 });
+  expect(await holders[1]?.ask("counts")).toEqual({ changed: half, ended: 0 });
 });

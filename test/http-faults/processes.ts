@@ -5,10 +5,10 @@ import type { JsonObject } from "portolan";
 import type { ServeHttpOptions } from "portolan/server/http";
 import { onTestFinished } from "vitest";
 
-/** A process of the fixtures, gone with the test, and all it said. */
+/** A fixture process and its messages. It is killed at the end of the test. */
 export class Forked {
-  readonly said: JsonObject[] = [];
-  /** All that it wrote to its output. */
+  readonly messages: JsonObject[] = [];
+  /** Everything it wrote to standard output and standard error. */
   output = "";
   readonly #child: ChildProcess;
   readonly #gone: Promise<unknown>;
@@ -25,16 +25,16 @@ export class Forked {
     }
     this.#gone = once(this.#child, "exit").then(() => this.#wake());
     this.#child.on("message", (message: JsonObject) => {
-      this.said.push(message);
+      this.messages.push(message);
       this.#wake();
     });
     onTestFinished(() => this.kill());
   }
 
-  /** The first message that is the one; fails when the process ends before. */
-  async heard(isIt: (message: JsonObject) => boolean): Promise<JsonObject> {
+  /** Resolves to the first message that matches; throws when the process ends before. */
+  async received(matches: (message: JsonObject) => boolean): Promise<JsonObject> {
     for (;;) {
-      const found = this.said.find(isIt);
+      const found = this.messages.find(matches);
       if (found) return found;
       if (this.#child.exitCode !== null || this.#child.signalCode !== null) {
         throw new Error(`the process has ended: ${this.output}`);
@@ -43,16 +43,16 @@ export class Forked {
     }
   }
 
-  /** What the process answers to a command. */
+  /** Sends a command and resolves to the answer of the process. */
   async ask(command: string, details: JsonObject = {}): Promise<JsonObject> {
     this.#questions += 1;
     const id = this.#questions;
     this.#child.send({ ...details, do: command, id });
-    const { value } = await this.heard(({ reply }) => reply === id);
+    const { value } = await this.received(({ reply }) => reply === id);
     return value as JsonObject;
   }
 
-  /** Ends it without a chance to say goodbye. */
+  /** Kills the process with SIGKILL. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.#gone;
@@ -63,7 +63,7 @@ export class Forked {
   }
 }
 
-/** A server in a process of its own. */
+/** A server in its own process. */
 export class ServerProcess {
   readonly url: string;
   readonly #process: Forked;
@@ -75,7 +75,7 @@ export class ServerProcess {
 
   static async start(options: ServeHttpOptions = {}, port = 0): Promise<ServerProcess> {
     const process = new Forked("server.mjs", [JSON.stringify(options), String(port)], ["--expose-gc"]);
-    const { url } = await process.heard((message) => "url" in message);
+    const { url } = await process.received((message) => "url" in message);
     return new ServerProcess(String(url), process);
   }
 
@@ -83,9 +83,9 @@ export class ServerProcess {
     return Number(new URL(this.url).port);
   }
 
-  /** What its handlers did, in order. */
+  /** The actions of its handlers, in order. */
   get notes(): string[] {
-    return this.#process.said.flatMap(({ note }) => (note === undefined ? [] : [String(note)]));
+    return this.#process.messages.flatMap(({ note }) => (note === undefined ? [] : [String(note)]));
   }
 
   get output(): string {
@@ -93,14 +93,14 @@ export class ServerProcess {
   }
 
   async noted(line: string): Promise<void> {
-    await this.#process.heard(({ note }) => note === line);
+    await this.#process.received(({ note }) => note === line);
   }
 
   ask(command: string, details?: JsonObject): Promise<JsonObject> {
     return this.#process.ask(command, details);
   }
 
-  /** What the heap holds after everything was collected that can be. */
+  /** The size of the heap after a garbage collection. */
   async heapUsed(): Promise<number> {
     return Number((await this.ask("memory"))["heapUsed"]);
   }

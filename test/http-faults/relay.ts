@@ -4,33 +4,33 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 
-/** Where every stream is cut on its way to the client. */
+/** The position at which every stream is cut on its way to the client. */
 export interface Cut {
-  /** After so many events. */
+  /** After this many events. */
   readonly events?: number;
-  /** After so many bytes, wherever in an event that is. */
+  /** After this many bytes, also inside an event. */
   readonly bytes?: number;
 }
 
 const keepAlive = /^:/m;
 
-/** The connection of a client, and the one to the server that belongs to it. */
+/** The connection of a client and its counterpart to the server. */
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
   readonly meter: Meter;
 }
 
-/** Stands between a client and a server, and hands on bytes until something goes wrong. */
+/** A TCP proxy between a client and a server that injects faults. */
 export class Relay {
   readonly url: string;
-  /** How many streams were cut. */
+  /** The number of streams that were cut. */
   cuts = 0;
-  /** How many connections became a stream. */
+  /** The number of connections that became a stream. */
   streams = 0;
-  /** How many pieces with a keep-alive were handed on. */
+  /** The number of forwarded chunks with a keep-alive comment. */
   keepAlives = 0;
-  /** Takes connections, and hands nothing on over new ones. */
+  /** Accepts new connections but forwards nothing on them. */
   isMute = false;
   readonly #cut: Cut;
   readonly #pairs = new Set<Pair>();
@@ -38,7 +38,7 @@ export class Relay {
   private constructor(server: Server, target: URL, cut: Cut) {
     this.url = urlOf(server, target);
     this.#cut = cut;
-    server.on("connection", (client: Socket) => this.#take(client, Number(target.port)));
+    server.on("connection", (client: Socket) => this.#accept(client, Number(target.port)));
   }
 
   static async start(target: string, cut: Cut = {}): Promise<Relay> {
@@ -49,8 +49,8 @@ export class Relay {
     return relay;
   }
 
-  /** Hands nothing more on over the connections that are there, or those that stream, and closes none of them. */
-  hush(which: "all" | "streams" = "all"): void {
+  /** Stops forwarding on all open connections, or on those that stream, without closing them. */
+  silence(which: "all" | "streams" = "all"): void {
     for (const { client, server, meter } of this.#pairs) {
       if (which === "streams" && !meter.isStream) continue;
       for (const socket of [client, server]) socket.removeAllListeners("data").pause();
@@ -61,16 +61,16 @@ export class Relay {
     for (const { client, server } of this.#pairs) for (const socket of [client, server]) socket.destroy();
   }
 
-  #take(client: Socket, port: number): void {
+  #accept(client: Socket, port: number): void {
     const server = connect({ port, host: "127.0.0.1", noDelay: true });
     const pair = { client, server, meter: new Meter(this.#cut) };
     this.#pairs.add(pair);
-    if (!this.isMute) this.#handOn(pair);
-    const ways = [
+    if (!this.isMute) this.#forward(pair);
+    const directions = [
       [client, server],
       [server, client],
     ] as const;
-    for (const [socket, other] of ways) {
+    for (const [socket, other] of directions) {
       socket.on("error", () => {});
       socket.on("close", () => {
         other.destroy();
@@ -79,7 +79,7 @@ export class Relay {
     }
   }
 
-  #handOn({ client, server, meter }: Pair): void {
+  #forward({ client, server, meter }: Pair): void {
     client.on("data", (chunk: Buffer) => server.write(chunk));
     server.on("data", (chunk: Buffer) => {
       const wasStream = meter.isStream;
@@ -97,7 +97,7 @@ export class Relay {
   }
 }
 
-/** Counts what passes on one connection. */
+/** Counts the bytes and events of one connection. */
 class Meter {
   readonly #cut: Cut;
   /** Undefined until a stream has begun. */
@@ -112,7 +112,7 @@ class Meter {
     return this.#bytes !== undefined;
   }
 
-  /** How much of a piece passes before the cut; undefined when there is none. */
+  /** Returns the number of bytes of a chunk before the cut; undefined if the chunk is not cut. */
   endIn(chunk: Buffer): number | undefined {
     const { events = Number.POSITIVE_INFINITY, bytes = Number.POSITIVE_INFINITY } = this.#cut;
     if (this.#bytes === undefined && !chunk.includes("text/event-stream")) return undefined;
@@ -126,7 +126,7 @@ class Meter {
   }
 }
 
-/** A proxy that keeps every answer back until it is whole; resolves to its address. */
+/** Starts a proxy that buffers every answer until it is complete; resolves to its URL. */
 export async function startBuffering(target: string): Promise<string> {
   const server = createHttpServer(async (request, response) => {
     const { method, headers } = request;
@@ -145,19 +145,19 @@ export async function startBuffering(target: string): Promise<string> {
   return urlOf(server, new URL(target));
 }
 
-/** Takes connections where a server was, and drops them at once. */
-export class Ruin {
-  /** How many have knocked. */
-  knocks = 0;
+/** Accepts connections on the port of a former server and drops them at once. */
+export class DroppingListener {
+  /** The number of accepted connections. */
+  connections = 0;
   readonly #server: Server = createServer((socket) => {
-    this.knocks += 1;
+    this.connections += 1;
     socket.destroy();
   });
 
-  static async at(port: number): Promise<Ruin> {
-    const ruin = new Ruin();
-    await listening(ruin.#server, port);
-    return ruin;
+  static async at(port: number): Promise<DroppingListener> {
+    const listener = new DroppingListener();
+    await listening(listener.#server, port);
+    return listener;
   }
 
   async clear(): Promise<void> {
@@ -166,7 +166,7 @@ export class Ruin {
   }
 }
 
-/** Listens on loopback until the test ends. */
+/** Listens on loopback until the end of the test. */
 async function listening(server: Server, port = 0): Promise<void> {
   server.listen(port, "127.0.0.1");
   await once(server, "listening");

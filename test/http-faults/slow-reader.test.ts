@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { describe, expect, test } from "vitest";
-import type { Answer, Said } from "../http/kit.ts";
+import type { Answer, ReceivedMessage } from "../http/kit.ts";
 import { begin, open, SessionPeer, StatelessPeer, textOf } from "../http/peer.ts";
 import { until } from "../http-client/kit.ts";
 import { metaKey } from "../kit/raw-peer.ts";
@@ -9,7 +9,7 @@ import { ServerProcess } from "./processes.ts";
 const mebi = 1024 * 1024;
 const filter = { notifications: { resourceSubscriptions: ["note://1"] } };
 
-/** Calls the tool that floods its caller, who hears of its logs and reads nothing. */
+/** Calls the `flood` tool with logging enabled and reads nothing. */
 async function flood(server: ServerProcess, revision: "2025-11-25" | "2026-07-28", args: JsonObject): Promise<Answer> {
   const params = { name: "flood", arguments: args, _meta: { progressToken: 1, [metaKey("logLevel")]: "debug" } };
   const peer = await open(server.url, revision);
@@ -19,27 +19,27 @@ async function flood(server: ServerProcess, revision: "2025-11-25" | "2026-07-28
   return answer;
 }
 
-/** Everything that a client which begins to read again still hears. */
-async function readOn(answer: Answer): Promise<Said[]> {
+/** Resumes reading and resolves to all remaining messages. */
+async function readRest(answer: Answer): Promise<ReceivedMessage[]> {
   answer.resume();
   return answer.messages();
 }
 
-const methodsOf = (said: readonly Said[]): Set<unknown> => new Set(said.map(({ method }) => method));
+const methodsOf = (messages: readonly ReceivedMessage[]): Set<unknown> => new Set(messages.map(({ method }) => method));
 
 describe.each(["2025-11-25", "2026-07-28"] as const)("a client that does not read (%s)", (revision) => {
-  test("loses progress and logs, and never the result", async () => {
+  test("loses progress and logs, but never the result", async () => {
     const server = await ServerProcess.start();
     const rounds = 1_000;
     const answer = await flood(server, revision, { kinds: ["progress", "log"], rounds, chars: 64 * 1024 });
     await server.noted("flooded");
-    const said = await readOn(answer);
-    expect(textOf(said.at(-1) ?? {})).toBe("flooded");
-    expect(said.length).toBeLessThan(rounds);
-    expect(methodsOf(said)).toEqual(new Set(["notifications/progress", "notifications/message", undefined]));
+    const messages = await readRest(answer);
+    expect(textOf(messages.at(-1) ?? {})).toBe("flooded");
+    expect(messages.length).toBeLessThan(rounds);
+    expect(methodsOf(messages)).toEqual(new Set(["notifications/progress", "notifications/message", undefined]));
   });
 
-  test("costs the server a bounded part of its memory, and the others nothing", async () => {
+  test("uses a bounded part of the server's memory, and other clients are served", async () => {
     const server = await ServerProcess.start();
     const before = await server.ask("memory");
     const others = await open(server.url, revision);
@@ -54,21 +54,21 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("a client that does not rea
     expect(await others.textOf("echo", { text: "still" })).toBe("still");
   });
 
-  test("hears the newest progress and the logs after it, for progress is thinned out first", async () => {
+  test("receives the newest progress and later logs, because older progress is dropped first", async () => {
     const server = await ServerProcess.start();
     const rounds = 300;
     const answer = await flood(server, revision, { kinds: ["progress"], rounds, chars: 64 * 1024 });
     await server.noted("flooded");
-    const said = await readOn(answer);
-    const told = said.filter(({ method }) => method === "notifications/progress");
-    expect(told.length).toBeLessThan(rounds);
-    expect(told.at(-1)?.params.progress).toBe(rounds);
-    expect(said.filter(({ method }) => method === "notifications/message").map(({ params }) => params.data)).toEqual([
-      "after all",
-    ]);
+    const messages = await readRest(answer);
+    const progress = messages.filter(({ method }) => method === "notifications/progress");
+    expect(progress.length).toBeLessThan(rounds);
+    expect(progress.at(-1)?.params.progress).toBe(rounds);
+    expect(
+      messages.filter(({ method }) => method === "notifications/message").map(({ params }) => params.data),
+    ).toEqual(["after all"]);
   });
 
-  test("is cut when it leaves too much unread that may not be lost, and the others hear it all", async () => {
+  test("is disconnected when its backlog of updates is too large, and other clients receive all updates", async () => {
     const server = await ServerProcess.start({ limits: { backlog: mebi } });
     const listen = async () => {
       const peer = await open(server.url, revision);
@@ -83,11 +83,11 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("a client that does not rea
     const before = await server.heapUsed();
     stalled.stall();
     const times = 1_000;
-    // An address stands for what lies below it; a long one fills the connection sooner.
+    // A subscription to a URI covers its children; a long URI fills the connection sooner.
     const payload = { uri: `note://1/${"x".repeat(2_000)}` };
     for (let wave = 0; wave < 10; wave += 1) {
       await server.ask("publish", { topic: "resources/updated", payload, times });
-      for (let heard = 0; heard < times; heard += 1) {
+      for (let count = 0; count < times; count += 1) {
         expect((await reading.message()).method).toBe("notifications/resources/updated");
       }
     }
@@ -97,7 +97,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("a client that does not rea
   });
 });
 
-test("a client that comes back to more than it may leave unread hears it all", async () => {
+test("a resumed stream delivers everything, even more than the backlog limit", async () => {
   const server = await ServerProcess.start();
   const peer = await begin(server.url, "2025-11-25");
   const rounds = 300;
@@ -110,7 +110,7 @@ test("a client that comes back to more than it may leave unread hears it all", a
   expect(rest.filter(({ method }) => method === "notifications/progress")).toHaveLength(rounds);
 });
 
-test("what is kept for clients that may come back is bounded, however much it was", async () => {
+test("the memory for resumable streams is bounded", async () => {
   const server = await ServerProcess.start();
   const peer = await begin(server.url, "2025-11-25");
   const before = await server.heapUsed();

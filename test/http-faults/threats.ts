@@ -8,112 +8,118 @@ const limits = `${sections}/limits.ts`;
 const sessions = `${sections}/sessions.ts`;
 const schemas = "packages/portolan/src/schema";
 
-/** A file, and words from the name of a test in it. */
+/** A file, and a part of the title of a test in it. */
 export type Tested = readonly [file: string, name: string];
 
-/** Which tests hold against each threat to a server over HTTP, by its number. */
+/** The tests for each threat to a server over HTTP, by threat number. */
 export const threats: { readonly [threat: string]: readonly Tested[] } = {
   T01: [
-    [pages, "another host than loopback is refused on every verb, before the body is read"],
-    [pages, "a foreign origin is refused, an unreadable one and null too, and none is fine"],
+    [pages, "a host other than loopback is refused for every method, before the body is read"],
+    [pages, "a foreign, invalid or null origin is refused; a missing or own origin is allowed"],
     [`${sections}/http-sse.ts`, "a foreign origin and a foreign host are refused at both addresses"],
   ],
   T02: [
-    [pages, "a body that a page may send without asking is refused with 415"],
-    [pages, "a request across sites is refused although it shows no origin"],
+    [pages, "content types that need no preflight request are refused with 415"],
+    [pages, "a cross-site request without an origin is refused"],
   ],
   T03: [
-    [pages, "no page may read an answer unless its origin is listed"],
-    [pages, "a page that asks first hears which headers it may send, without being authenticated"],
+    [pages, "answers have no CORS headers for origins that are not listed"],
+    [pages, "a preflight request is answered with the allowed headers, without authentication"],
   ],
-  T04: [[pages, "another address than loopback needs authentication or a word"]],
+  T04: [[pages, "an address other than loopback needs verify or dangerouslyAllowUnauthenticated"]],
   T05: [
-    [`${faults}/isolation.test.ts`, "of 200 clients with equal ids and tokens none hears what is for another"],
-    [`${faults}/isolation.test.ts`, "of 200 clients that listen under one id each hears of its own resources only"],
-    [clients, "a hundred clients with equal ids and tokens each hear their own answer"],
+    [`${faults}/isolation.test.ts`, "200 clients with equal ids and progress tokens receive only their own messages"],
+    [
+      `${faults}/isolation.test.ts`,
+      "200 clients that listen with the same id receive updates of their own resources only",
+    ],
+    [clients, "100 clients with equal ids and progress tokens each receive their own answer"],
   ],
   T06: [
-    [clients, "the stream of a session cannot be taken by another principal"],
-    [sessions, "a session id is long, of visible ASCII, and never the same"],
-    [sessions, "a session of one principal does not exist for another, whatever is asked"],
+    [clients, "another principal cannot take over the stream of a session"],
+    [sessions, "a session id is long, visible ASCII and unique"],
+    [sessions, "a session of one principal does not exist for another, for any request"],
   ],
   T07: [
-    [clients, "a foreign session and an unknown one are answered alike"],
-    [clients, "a question of one session cannot be answered in another"],
-    [`${sections}/resumption.ts`, "events of another session are not there"],
+    [clients, "a foreign session and an unknown one get the same answer"],
+    [clients, "a request to one session cannot be answered in another"],
+    [`${sections}/resumption.ts`, "events of another session are not replayed"],
   ],
   T08: [
-    [clients, "a state in which any character was changed is refused"],
-    [`${sections}/stateless.ts`, "the state of one principal is nothing to another"],
-    ["test/requirements/sections/rounds/states.ts", "a flipped byte, another tool, other arguments, another method"],
+    [clients, "a request state with any changed character is refused"],
+    [`${sections}/stateless.ts`, "the request state of one principal is refused from another"],
+    [
+      "test/requirements/sections/rounds/states.ts",
+      "a state with a changed byte, tool, arguments or method, or an expired one",
+    ],
   ],
   T09: [
-    [bytes, "a header that came twice is never taken for one of them"],
-    [`${sections}/headers.ts`, "Mcp-Method must be there and say what the body says, to the letter"],
-    [`${sections}/headers.ts`, "marked arguments must be repeated in their headers, nested ones too"],
+    [bytes, "a repeated header is refused"],
+    [`${sections}/headers.ts`, "Mcp-Method must be present and equal the method of the body exactly"],
+    [`${sections}/headers.ts`, "annotated arguments must be mirrored in their headers, nested ones too"],
   ],
   T10: [
-    [bytes, "what a verifier says cannot add headers or break the answer"],
-    [bytes, "a challenge with a line end in it is an error of ours, not two headers"],
+    [bytes, "text of a verifier cannot inject headers or break the answer"],
+    [bytes, "a challenge with a line break is answered 500 and injects no header"],
   ],
   T11: [
-    [bytes, "two lengths, a length beside chunks, and odd line ends are refused"],
-    [`${faults}/bodies.test.ts`, "that is longer than its length says is read as far as that"],
+    [bytes, "two lengths, a length with chunks, and invalid line ends are refused"],
+    [`${faults}/bodies.test.ts`, "that is longer than its length is cut at its length"],
     [`${faults}/bodies.test.ts`, "whose length is %s is refused"],
   ],
-  T12: [[bytes, "a body over the limit is refused with 413, whatever it says about its length"]],
+  T12: [[bytes, "a body above the limit is refused with 413, with or without a content-length"]],
   T13: [
     [bytes, "a compressed body is refused with 415"],
-    ["test/http-client/replies.test.ts", "compressed answers are not asked for"],
+    ["test/http-client/replies.test.ts", "requests no compression"],
   ],
   T14: [
-    [bytes, "JSON of any depth is answered, and the server goes on"],
-    [bytes, "ids that are no strings or safe integers are refused"],
+    [bytes, "deeply nested JSON is answered, and the server continues"],
+    [bytes, "ids that are neither strings nor safe integers are refused"],
   ],
   T15: [
-    [bytes, "headers and bodies that do not come are given up with 408"],
-    [`${faults}/bodies.test.ts`, "that drips is given up although something always comes"],
-    [`${faults}/bodies.test.ts`, "that drip are given up although something always comes"],
+    [bytes, "headers and bodies that do not arrive are answered 408"],
+    [`${faults}/bodies.test.ts`, "that arrives byte by byte is answered 408 in time"],
+    [`${faults}/bodies.test.ts`, "that arrive byte by byte are answered 408 or 431 in time"],
   ],
   T16: [
-    [`${faults}/many-streams.test.ts`, "5,000 streams are held, one more is refused, none is cut, and calls go on"],
-    [limits, "one stream more than allowed is refused with 503, and those that are there go on"],
-    [limits, "one principal cannot take all streams"],
+    [`${faults}/many-streams.test.ts`, "5,000 streams stay open, another is refused, and calls are served"],
+    [limits, "a stream above the limit is refused with 503, and open streams continue"],
+    [limits, "streams are limited per principal"],
   ],
   T17: [
-    [limits, "a client that does not read is cut, and others are served"],
-    [`${faults}/slow-reader.test.ts`, "loses progress and logs, and never the result"],
-    [`${faults}/slow-reader.test.ts`, "is cut when it leaves too much unread that may not be lost"],
+    [limits, "a client that does not read is disconnected, and other requests are served"],
+    [`${faults}/slow-reader.test.ts`, "loses progress and logs, but never the result"],
+    [`${faults}/slow-reader.test.ts`, "is disconnected when its backlog of updates is too large"],
   ],
   T18: [
-    [limits, "no more sessions than allowed, until one ends"],
-    [limits, "no more sessions in a minute than allowed"],
-    [`${faults}/abandoned-sessions.test.ts`, "10,000 sessions that nobody comes back to leave the heap as it was"],
+    [limits, "sessions above the limit are refused with 503 until one ends"],
+    [limits, "sessions above the rate limit are refused with 429"],
+    [`${faults}/abandoned-sessions.test.ts`, "10,000 abandoned sessions are removed from memory after they expire"],
   ],
   T19: [
-    [texts, "headers and addresses made to take long are answered like others"],
+    [texts, "headers and URIs that provoke slow matching are answered promptly"],
     ["packages/portolan/src/protocol/uri-template-match.test.ts", "a long URI made for the template is refused"],
   ],
   T20: [
-    [bytes, "what a handler threw stays inside, and so does what a verifier threw"],
-    [bytes, "every refusal is JSON, also where nothing is served"],
+    [bytes, "errors of handlers and verifiers are reported and not revealed to the client"],
+    [bytes, "every refusal is JSON, also at unknown paths"],
   ],
   T21: [
-    [bytes, "nothing that a body can be ends the server"],
+    [bytes, "no body crashes the server"],
     ["test/fuzz.test.ts", "no sequence of messages stops a server process"],
   ],
-  T22: [[texts, "nothing that a client says gets into the output of the process"]],
-  T23: [[clients, "requests of one id are each answered, on their own connections"]],
-  T24: [[bytes, "members with other capitals are other members"]],
-  T25: [[bytes, "names that every object has are unknown tools, and arguments of that name harm nobody"]],
+  T22: [[texts, "no text of a client is written to the output of the process"]],
+  T23: [[clients, "requests with the same id are each answered on their own connection"]],
+  T24: [[bytes, "member names are case-sensitive"]],
+  T25: [[bytes, "names of Object.prototype are unknown tools, and such arguments do not pollute objects"]],
   T26: [
-    ["test/requirements/client/sections/schemas.ts", "neither of inputs nor of outputs"],
-    ["test/requirements/client/sections/schemas.ts", "schemas and values alike"],
+    ["test/requirements/client/sections/schemas.ts", "references in input and output schemas are never fetched"],
+    ["test/requirements/client/sections/schemas.ts", "a deeply nested value or schema rejects its call"],
     [`${schemas}/json-schema.test.ts`, "a pattern with several repeats is not run on long text"],
   ],
-  T27: [[bytes, "a batch of more than a hundred members is refused whole"]],
+  T27: [[bytes, "a batch of more than 100 members is refused as a whole"]],
   T28: [
-    [clients, "a cancel hits all requests of that id and session, and of no other"],
-    [clients, "a cancel that names nothing sensible does no harm"],
+    [clients, "a cancel aborts all requests with that id in that session, and no others"],
+    [clients, "a cancel with an invalid request id is answered 202 and ignored"],
   ],
 };

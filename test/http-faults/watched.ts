@@ -2,10 +2,10 @@ import type { Change, ChangeStream } from "portolan/client";
 import { expect } from "vitest";
 import { until } from "../http-client/kit.ts";
 
-/** What a watch tells, read as it comes. */
+/** Collects the changes of a watch. */
 export class Watched {
-  readonly told: Change[] = [];
-  /** Why it ended; undefined while it goes on. */
+  readonly received: Change[] = [];
+  /** The reason of its end; undefined while it is open. */
   failure: Error | undefined;
 
   constructor(watch: ChangeStream) {
@@ -14,17 +14,20 @@ export class Watched {
     });
   }
 
-  /** Has a change told again and again until it is heard: what is said while nobody listens is lost. */
-  async hears(change: Change, publish: () => Promise<unknown> | unknown): Promise<void> {
-    const before = this.told.length;
+  /** Publishes a change repeatedly until it arrives, because changes published while no client listens are lost. */
+  async receives(change: Change, publish: () => Promise<unknown> | unknown): Promise<void> {
+    const before = this.received.length;
     await until(async () => {
       await publish();
-      return this.failure ?? this.told.slice(before).some((told) => JSON.stringify(told) === JSON.stringify(change));
+      return (
+        this.failure ??
+        this.received.slice(before).some((received) => JSON.stringify(received) === JSON.stringify(change))
+      );
     });
     expect(this.failure).toBeUndefined();
   }
 
   async #read(watch: ChangeStream): Promise<void> {
-    for await (const change of watch) this.told.push(change);
+    for await (const change of watch) this.received.push(change);
   }
 }

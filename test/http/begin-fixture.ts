@@ -5,8 +5,8 @@ import { createFixture, type Fixture } from "./fixture.ts";
 import { start } from "./kit.ts";
 import { begin, type PeerOptions, type SessionPeer } from "./peer.ts";
 
-/** A fixture that is served, and a client with a session there. */
-export interface Begun {
+/** A served fixture and a client with a session. */
+export interface StartedFixture {
   readonly fixture: Fixture;
   readonly server: LiveServer;
   readonly url: string;
@@ -18,7 +18,7 @@ export async function beginFixture(
   revision: RevisionDate,
   options: ServeHttpOptions = {},
   client: PeerOptions = {},
-): Promise<Begun> {
+): Promise<StartedFixture> {
   const fixture = createFixture();
   const { url } = await start(fixture.server, options);
   return { fixture, server: fixture.server, url, peer: await begin(url, revision, client) };

@@ -12,7 +12,7 @@ const named: { readonly [method: string]: string } = {
   "resources/read": "uri",
 };
 
-/** Streamable HTTP as a channel, so that what is asked of a server over others can be asked of it over HTTP. */
+/** Streamable HTTP as a channel, so that the requirements written for channels also run over HTTP. */
 export class HttpChannel implements Channel {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true });
@@ -21,7 +21,7 @@ export class HttpChannel implements Channel {
   #session: string | undefined;
   #version: string | undefined;
   #stream: ClientRequest | undefined;
-  /** What was sent before has reached the server. */
+  /** Resolves when every earlier message has reached the server. */
   #sent: Promise<void> = Promise.resolve();
   #isClosed = false;
 
@@ -48,7 +48,7 @@ export class HttpChannel implements Channel {
     this.#incoming?.closed();
   }
 
-  /** Resolves when the server must have the message: answered, or written if the answer takes its time. */
+  /** Resolves when the server has the message: when it has answered, or when the message is written if the answer is slow. */
   #post(text: string, message: Message | Message[]): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     const one = typeof message !== "object" || Array.isArray(message) ? undefined : (message ?? undefined);
@@ -56,7 +56,7 @@ export class HttpChannel implements Channel {
     const id = one && method !== undefined && "id" in one ? (one.id as RequestId) : undefined;
     const version = metaOf(one)?.[metaKey("protocolVersion")];
     if (method === "notifications/cancelled" && this.#session === undefined) {
-      // Without a session the only way to cancel is to go.
+      // Without a session, closing the connection is the only way to cancel.
       const params = (one as { params?: JsonObject }).params;
       this.#running.get(params?.["requestId"] as RequestId)?.destroy();
       return Promise.resolve();
@@ -104,7 +104,7 @@ export class HttpChannel implements Channel {
     this.#version = /^2025-(06-18|11-25)$/.test(version) ? version : undefined;
   }
 
-  /** Opens the stream for what belongs to no request, as clients do when the handshake is over. */
+  /** Opens the stream for messages outside requests, as clients do after the handshake. */
   #listen(): Promise<void> {
     if (this.#session === undefined || this.#isClosed) return Promise.resolve();
     this.#stream?.destroy();
@@ -126,19 +126,19 @@ export class HttpChannel implements Channel {
     response.on("error", () => {});
     try {
       if (response.headers["content-type"] === "text/event-stream") {
-        for await (const { data } of toEvents(response, () => {})) if (data !== "") this.#take(data);
+        for await (const { data } of toEvents(response, () => {})) if (data !== "") this.#deliver(data);
         return;
       }
       const chunks: Buffer[] = [];
       for await (const chunk of response) chunks.push(chunk);
       const text = Buffer.concat(chunks).toString();
-      if (text !== "") this.#take(text);
+      if (text !== "") this.#deliver(text);
     } catch {
-      // The connection was cut; whoever waits for more finds out by waiting.
+      // The connection was cut; a test that waits for more messages fails by its timeout.
     }
   }
 
-  #take(text: string): void {
+  #deliver(text: string): void {
     if (this.#incoming && !this.#isClosed) new LineReader(this.#incoming).push(Buffer.from(`${text}\n`));
   }
 }

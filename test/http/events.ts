@@ -8,7 +8,7 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Reads a stream of events by the letter; whatever is no field or comment fails. */
+/** Reads a stream of events strictly: a line that is neither a field nor a comment throws. */
 export async function* toEvents(response: IncomingMessage, commented: () => void): AsyncGenerator<ServerEvent> {
   let rest = "";
   response.setEncoding("utf8");

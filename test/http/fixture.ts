@@ -1,18 +1,18 @@
 import type { JsonObject } from "portolan";
 import { createServer, type LiveServer, live } from "portolan/server";
 
-/** A server whose handlers wait until the test lets them go on. */
+/** A server whose handlers wait until the test releases them. */
 export interface Fixture {
   readonly server: LiveServer;
-  /** What the handlers did, in order. */
+  /** The actions of the handlers, in order. */
   readonly journal: string[];
-  /** What reached `onError`. */
+  /** The messages of the errors that reached `onError`. */
   readonly reported: string[];
-  /** Resolves when the journal has had a line. */
+  /** Resolves when the journal contains the line. */
   noted(line: string): Promise<void>;
-  /** Lets a tool that holds a key end. */
+  /** Completes the `hold` call with this key. */
   release(key: string): void;
-  /** Tells the tool of this key to report progress. */
+  /** Makes the `hold` call with this key report progress. */
   step(key: string): void;
 }
 
@@ -23,14 +23,14 @@ interface Held {
 
 const key: JsonObject = { type: "object", properties: { key: { type: "string" } }, required: ["key"] };
 
-/** Servers with the same secrets take each other's states. */
+/** Creates a fixture. Servers with the same secrets accept each other's request states. */
 export function createFixture(secrets?: string[]): Fixture {
   const journal: string[] = [];
   const reported: string[] = [];
   const held = new Map<string, Held>();
-  /** What was told to tools that had not begun. */
+  /** Commands for `hold` calls that have not begun. */
   const early = new Map<string, (keyof Held)[]>();
-  const tell = (name: string, what: keyof Held) => {
+  const command = (name: string, what: keyof Held) => {
     const tool = held.get(name);
     if (tool) tool[what]();
     else early.set(name, [...(early.get(name) ?? []), what]);
@@ -61,7 +61,7 @@ export function createFixture(secrets?: string[]): Fixture {
             reject(context.signal.reason);
           });
           note(`holding ${name}`);
-          for (const what of early.get(name) ?? []) tell(name, what);
+          for (const what of early.get(name) ?? []) command(name, what);
           early.delete(name);
         }),
     })
@@ -131,7 +131,7 @@ export function createFixture(secrets?: string[]): Fixture {
     async noted(line) {
       while (!journal.includes(line)) await new Promise<void>((resolve) => watchers.push(resolve));
     },
-    release: (name) => tell(name, "release"),
-    step: (name) => tell(name, "step"),
+    release: (name) => command(name, "release"),
+    step: (name) => command(name, "step"),
   };
 }

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { openListener } from "./doors.ts";
+import { openListener } from "./adapters.ts";
 import { echo, plain } from "./handlers.ts";
 
-describe("behind a framework that has read the body", () => {
+describe("the node adapter behind a framework", () => {
   test.each([
     ["an object", (text: string) => JSON.parse(text), '{"a":[1,"é"]}'],
     ["a string", (text: string) => text, '{ "a": 1 }'],
     ["bytes", (text: string) => Buffer.from(text), '{ "é": 1 }'],
     ["an empty object", (text: string) => JSON.parse(text), "{}"],
-    ["too much", (text: string) => text, "x".repeat(2_000), "expected at most 1000 bytes"],
-    ["a number too large for JSON", () => ({ n: 1n }), "{}", "was read before"],
-    ["nothing", () => undefined, "{}", "was read before"],
-  ])("the door takes %s", async (_, parse, sent, expected = sent) => {
+    ["a string above the limit", (text: string) => text, "x".repeat(2_000), "expected at most 1000 bytes"],
+    ["an object with a bigint", () => ({ n: 1n }), "{}", "was read before"],
+    ["no parsed body", () => undefined, "{}", "was read before"],
+  ])("the node adapter handles %s", async (_, parse, sent, expected = sent) => {
     const listener = nodeListener(echo, { bodyBytes: 1_000 });
     const port = await openListener(async (req, res) => {
       const text = Buffer.concat(await req.toArray()).toString();
@@ -22,13 +22,13 @@ describe("behind a framework that has read the body", () => {
     expect(await answer.text()).toContain(expected);
   });
 
-  test("the door reads the body itself if it was left alone", async () => {
+  test("the node adapter reads the body itself if the framework did not read it", async () => {
     const listener = nodeListener(echo);
     const port = await openListener((req, res) => listener(Object.assign(req, { body: {} }), res));
     expect(await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: "[1]" })).text()).toBe("[1]");
   });
 
-  test("the path is the one that was asked for, not what is left of it", async () => {
+  test("the path is the original path of the request, not the part that the framework left", async () => {
     const listener = nodeListener(({ path }, reply) => reply.send(200, plain, path));
     const port = await openListener((req, res) => {
       const originalUrl = req.url;

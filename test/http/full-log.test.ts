@@ -13,7 +13,7 @@ const server = createServer({ name: "burst", version: "1.0.0" }).tool("burst", {
   },
 });
 
-test.each(revisions)("a storage that keeps no more events loses none of them (%s)", async (era) => {
+test.each(revisions)("no progress is lost when the event log of the storage is full (%s)", async (era) => {
   const serving = serveHttp(server, { storage: createMemoryStorage({ maxLogEntries: 10 }) });
   onTestFinished(() => serving.close());
   const { url } = await serving.listen();

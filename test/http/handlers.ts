@@ -12,7 +12,7 @@ export function bodyOf(request: HttpRequest): Promise<string | BodyProblem> {
   return new Promise((resolve) => request.body(resolve));
 }
 
-/** Says what it was sent, or what was wrong with it. */
+/** Answers with the body, or with the problem of the body. */
 export const echo: HttpHandler = async (request, reply) => {
   const body = await bodyOf(request);
   if (typeof body === "string") reply.send(200, plain, body);
@@ -25,12 +25,12 @@ export interface Waiting {
   readonly requests: HttpRequest[];
   readonly streams: EventStream[];
   readonly hold: HttpHandler;
-  /** The same, with a stream that stays open. */
+  /** Holds the request and opens a stream that stays open. */
   readonly stream: HttpHandler;
   gone(): number;
 }
 
-/** A handler that waits, what it was asked, and how often its clients have gone. */
+/** Handlers that never answer, their requests and streams, and the number of clients that disconnected. */
 export function waiting(): Waiting {
   const requests: HttpRequest[] = [];
   const streams: EventStream[] = [];

@@ -4,7 +4,7 @@ import type { Servable } from "portolan/server";
 import { type ServeHttpOptions, serveHttp } from "portolan/server/http";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { RawResponse } from "../kit/raw-peer.ts";
-import { openListener, toListener } from "./doors.ts";
+import { openListener, toListener } from "./adapters.ts";
 import { type ServerEvent, toEvents } from "./events.ts";
 
 export type Headers = { readonly [name: string]: string | readonly string[] | undefined };
@@ -14,33 +14,33 @@ export interface Sent {
   readonly headers?: Headers;
   /** Text and bytes as they are, anything else as JSON. */
   readonly body?: unknown;
-  /** Goes away when it aborts. */
+  /** Cuts the connection when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A server of ours on a port of its own, gone with the test. */
+/** A server of ours on its own port; it is closed at the end of the test. */
 export interface Started {
   readonly url: string;
   readonly port: number;
   close(graceMs?: number): Promise<void>;
 }
 
-/** Which of the doors of a server the tests of a file go through. */
-let door: "own" | "fetch" = "own";
+/** The adapter that serves the tests of a file. */
+let adapter: "node" | "fetch" = "node";
 
-/** Lets the tests of a file go through the web-standard door, behind an adapter as frameworks have it. */
-export function goThroughFetch(): void {
+/** Serves the tests of a file through the fetch adapter, as a web framework does. */
+export function useFetchAdapter(): void {
   beforeAll(() => {
-    door = "fetch";
+    adapter = "fetch";
   });
   afterAll(() => {
-    door = "own";
+    adapter = "node";
   });
 }
 
 export async function start(server: Servable, options: ServeHttpOptions = {}): Promise<Started> {
   const serving = serveHttp(server, options);
-  if (door === "fetch") {
+  if (adapter === "fetch") {
     const port = await openListener(toListener(serving.fetch));
     onTestFinished(() => serving.close(0));
     return { url: `http://127.0.0.1:${port}/mcp`, port, close: (graceMs) => serving.close(graceMs) };
@@ -56,7 +56,7 @@ export const plainHeaders: Headers = {
   accept: "application/json, text/event-stream",
 };
 
-/** Sends one HTTP request, and resolves when the headers of its answer are there. */
+/** Sends one HTTP request and resolves when the headers of its answer arrive. */
 export function send(url: string, { method = "POST", headers = plainHeaders, body, signal }: Sent): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const named = Object.entries(headers).filter(([, value]) => value !== undefined);
@@ -71,11 +71,11 @@ export function send(url: string, { method = "POST", headers = plainHeaders, bod
   });
 }
 
-/** What a server answered, as it arrives. */
+/** The answer to one HTTP request, read as it arrives. */
 export class Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Resolves when the connection is over, whoever ended it. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
   readonly #response: IncomingMessage;
   readonly #events: AsyncGenerator<ServerEvent>;
@@ -114,7 +114,7 @@ export class Answer {
     return done ? undefined : value;
   }
 
-  /** Resolves when a comment has come, while somebody reads the events. */
+  /** Resolves when a comment has arrived. The events must be read at the same time. */
   async commented(): Promise<void> {
     while (this.#comments === 0) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
@@ -126,55 +126,55 @@ export class Answer {
   }
 
   /** The next message. */
-  async message(): Promise<Said> {
+  async message(): Promise<ReceivedMessage> {
     return JSON.parse((await this.messageEvent()).data);
   }
 
-  /** All that is still to come, the response last. */
-  async messages(): Promise<Said[]> {
-    const said: Said[] = [];
+  /** All remaining messages, the response last. */
+  async messages(): Promise<ReceivedMessage[]> {
+    const messages: ReceivedMessage[] = [];
     for (let event = await this.event(); event; event = await this.event()) {
-      if (event.data !== "") said.push(JSON.parse(event.data));
+      if (event.data !== "") messages.push(JSON.parse(event.data));
     }
-    return said;
+    return messages;
   }
 
-  /** The response, in whichever form it came. */
+  /** The response, from JSON or from a stream. */
   async response(): Promise<RawResponse> {
     if (!this.isStream) return this.json();
     const all = await this.messages();
     return all.at(-1) ?? {};
   }
 
-  /** Goes away without hearing the rest. */
+  /** Closes the connection without reading the rest. */
   drop(): void {
     this.#response.destroy();
   }
 
-  /** Takes nothing more from the connection, and keeps it. */
+  /** Stops reading but keeps the connection open. */
   stall(): void {
     this.#response.socket.pause();
   }
 
-  /** Reads on where it stalled. */
+  /** Continues reading after `stall`. */
   resume(): void {
     this.#response.socket.resume();
   }
 
-  /** Resolves when a connection that nobody reads was cut by the server. */
+  /** Resolves when the server has cut a stalled connection. */
   gone(): Promise<void> {
     const { socket } = this.#response;
     return new Promise((resolve) => {
       socket.once("close", () => resolve());
-      // Writing is how one side finds out that the other is not there any more.
+      // A stalled socket notices that the other side has gone only when it writes.
       const poke = setInterval(() => socket.write("\r\n"), 5);
       socket.once("close", () => clearInterval(poke));
     });
   }
 }
 
-/** A message of the server, whatever it is. */
-export interface Said extends RawResponse {
+/** Any message of the server. */
+export interface ReceivedMessage extends RawResponse {
   readonly method?: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into params of every shape
   readonly params?: any;
@@ -189,7 +189,7 @@ export function toNotification(method: string, params?: JsonObject): JsonObject 
   return { jsonrpc: "2.0", method, ...(params && { params }) };
 }
 
-/** What a handshake sends. */
+/** The request of a handshake. */
 export function toInitialize(revision: string, capabilities: JsonObject = {}, id: RequestId = "init"): JsonObject {
   return toRequest("initialize", { protocolVersion: revision, capabilities, clientInfo }, id);
 }

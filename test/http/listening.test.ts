@@ -3,14 +3,14 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { HttpHandler } from "../../packages/portolan/src/server/http/adapter.ts";
 import { listenOn } from "../../packages/portolan/src/server/http/node/listen.ts";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { connectTo, openNode } from "./doors.ts";
+import { connectTo, openNode } from "./adapters.ts";
 import { echo, plain, waiting } from "./handlers.ts";
 import { post } from "./raw-http.ts";
 
-describe("a server that listens", () => {
+describe("listen", () => {
   const listenEcho = (handle: HttpHandler = echo) => listenOn(nodeListener(handle), { port: 0, host: "127.0.0.1" });
 
-  test("says where, and closes twice without complaint", async () => {
+  test("resolves to the URL, and can be closed twice", async () => {
     const listening = await listenEcho();
     expect(listening.url).toBe(`http://127.0.0.1:${listening.port}`);
     expect((await fetch(listening.url, { method: "POST", body: "x" })).status).toBe(200);
@@ -21,14 +21,14 @@ describe("a server that listens", () => {
   test.each([
     ["::1", /^http:\/\/\[::1\]:\d+$/],
     ["localhost", /^http:\/\/localhost:\d+$/],
-  ])("writes %s so that it can be asked for", async (host, expected) => {
+  ])("returns a usable URL for %s", async (host, expected) => {
     const listening = await listenOn(nodeListener(echo), { port: 0, host });
     onTestFinished(() => listening.close(0));
     expect(listening.url).toMatch(expected);
     expect(await (await fetch(listening.url, { method: "POST", body: "here" })).text()).toBe("here");
   });
 
-  test("says in one line why it cannot listen", async () => {
+  test("rejects with the reason when it cannot listen", async () => {
     const { port, close } = await listenEcho();
     onTestFinished(() => close(0));
     const listen = (port: number, host: string) => listenOn(nodeListener(echo), { port, host });
@@ -47,7 +47,7 @@ describe("a server that listens", () => {
     });
   });
 
-  test("closing ends idle connections at once, used or not", async () => {
+  test("close ends idle connections immediately, used or not", async () => {
     const listening = await listenEcho();
     const fresh = await connectTo(listening.port);
     const used = await connectTo(listening.port);
@@ -57,7 +57,7 @@ describe("a server that listens", () => {
     await Promise.all([fresh.closed, used.closed]);
   });
 
-  test("closing lets a running call end, on a connection that says it closes", async () => {
+  test("close lets a running call end, and its answer has a Connection: close header", async () => {
     let answer: (() => void) | undefined;
     const listening = await listenEcho((_, reply) => {
       answer = () => reply.send(200, plain, "done");
@@ -66,13 +66,13 @@ describe("a server that listens", () => {
     raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     await vi.waitFor(() => expect(answer).toBeDefined());
     const closed = listening.close(2 ** 30);
-    await refused(listening.port);
+    await connectionRefused(listening.port);
     answer!();
     expect((await raw.until(/done$/)).toLowerCase()).toContain("connection: close");
     await Promise.all([closed, raw.closed]);
   });
 
-  test("a connection that closes says so once", async () => {
+  test("a closing server sends one Connection: close header", async () => {
     let answer: (() => void) | undefined;
     const listening = await listenEcho((_, reply) => {
       answer = () => reply.send(503, { connection: "close" });
@@ -86,7 +86,7 @@ describe("a server that listens", () => {
     expect(raw.received.match(/connection: close/gi)).toHaveLength(1);
   });
 
-  test("closing waits for a stream that was begun before", async () => {
+  test("close waits for the end of an open stream", async () => {
     const { stream, streams } = waiting();
     const listening = await listenEcho(stream);
     const raw = await connectTo(listening.port);
@@ -99,7 +99,7 @@ describe("a server that listens", () => {
     expect(raw.received).toContain("last words");
   });
 
-  test("closing cuts the rest after its grace", async () => {
+  test("close cuts open streams after the grace period", async () => {
     const { stream, gone } = waiting();
     const listening = await listenEcho(stream);
     const raw = await connectTo(listening.port);
@@ -110,7 +110,7 @@ describe("a server that listens", () => {
     await vi.waitFor(() => expect(gone()).toBe(1));
   });
 
-  test("headers that do not come are answered 408", async () => {
+  test("answers 408 when the headers do not arrive", async () => {
     const { hold, requests } = waiting();
     const raw = await connectTo(await openNode(hold, { headersMs: 50 }));
     raw.write("POST / HTTP/1.1\r\nHost: loc");
@@ -119,7 +119,7 @@ describe("a server that listens", () => {
     expect(requests).toHaveLength(0);
   });
 
-  test("connections beyond the limit are dropped, and those that are there stay", async () => {
+  test("drops connections above the limit and keeps existing ones", async () => {
     const port = await openNode(echo, { connections: 1 });
     const first = await connectTo(port);
     first.write(post("/", "one"));
@@ -130,7 +130,7 @@ describe("a server that listens", () => {
     await first.until(/two$/);
   });
 
-  test("a doubled header never looks like a single one", async () => {
+  test("joins the values of a repeated content-type header", async () => {
     const port = await openNode((request, reply) => reply.send(200, plain, request.header("content-type")));
     const raw = await connectTo(port);
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Type: text/plain\r\n");
@@ -139,8 +139,8 @@ describe("a server that listens", () => {
   });
 });
 
-/** Resolves when nobody takes connections there. */
-function refused(port: number): Promise<void> {
+/** Resolves when the port accepts no connections. */
+function connectionRefused(port: number): Promise<void> {
   return vi.waitFor(
     () =>
       new Promise<void>((resolve, reject) => {

@@ -4,17 +4,17 @@ import {
   type Answer,
   type Headers,
   plainHeaders,
-  type Said,
+  type ReceivedMessage,
   send,
   toInitialize,
   toNotification,
   toRequest,
 } from "./kit.ts";
 
-/** A client of the transport of 2024-11-05: it listens on one address and posts to another. */
+/** A client of HTTP+SSE (2024-11-05): it reads a stream at one address and posts to another. */
 export class OldPeer {
   readonly stream: Answer;
-  /** Where the first event said to post to. */
+  /** The address of the `endpoint` event, as it was sent. */
   readonly endpoint: string;
   readonly url: string;
 
@@ -28,13 +28,13 @@ export class OldPeer {
     return send(this.url, { headers: { ...plainHeaders, ...headers }, body });
   }
 
-  /** Sends a request, and resolves to the response that comes on the stream. */
+  /** Sends a request and resolves to the next message on the stream. */
   async request(method: string, params?: JsonObject, id: RequestId = 1): Promise<RawResponse> {
     await this.post(toRequest(method, params, id));
     return this.stream.message();
   }
 
-  async next(): Promise<Said> {
+  async next(): Promise<ReceivedMessage> {
     return this.stream.message();
   }
 
@@ -46,7 +46,7 @@ export class OldPeer {
   }
 }
 
-/** Opens the stream and reads where to post to. */
+/** Opens the stream and reads the address to post to. */
 export async function openOld(url: string, headers: Headers = {}): Promise<OldPeer> {
   const sse = new URL("/sse", url);
   const stream = await send(sse.href, { method: "GET", headers: { accept: "text/event-stream", ...headers } });

@@ -18,15 +18,15 @@ export interface PeerOptions {
   readonly headers?: Headers;
 }
 
-/** What goes with a request beside its params. */
+/** The optional parts of a request beside its params. */
 type Rest = [id?: RequestId, headers?: Headers, signal?: AbortSignal];
 
-/** The params of a call that may be told of progress. */
+/** The params of a call with a progress token. */
 function toCall(name: string, args: JsonObject = {}, id: RequestId = 1): JsonObject {
   return { name, arguments: args, _meta: { progressToken: `token ${id}` } };
 }
 
-/** A client with a session, which sends what its revision asks for and no more. */
+/** A client with a session. It sends the headers that its revision requires and no others. */
 export class SessionPeer {
   readonly url: string;
   readonly revision: RevisionDate;
@@ -89,7 +89,7 @@ export class SessionPeer {
   }
 }
 
-/** Begins a session the way the revision asks for. */
+/** Begins a session as the revision requires. */
 export async function begin(url: string, revision: RevisionDate, options: PeerOptions = {}): Promise<SessionPeer> {
   const headers = { ...plainHeaders, ...options.headers };
   const answer = await send(url, { headers, body: toInitialize(revision, options.capabilities) });
@@ -121,7 +121,7 @@ export function toMeta(more: JsonObject = {}, capabilities: JsonObject = {}): Js
   };
 }
 
-/** The headers that repeat what is in a body. */
+/** The headers that mirror a body. */
 export function toHeaders(method: string, name?: string): Headers {
   return {
     ...plainHeaders,

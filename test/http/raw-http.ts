@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-/** One connection, byte by byte. */
+/** One connection on which a test writes and reads raw bytes. */
 export class RawHttp {
   readonly socket: Socket;
   /** Resolves when the connection is gone, with an error if it was reset. */
@@ -33,7 +33,7 @@ export class RawHttp {
     for (const part of parts) this.socket.write(part);
   }
 
-  /** Resolves when what has come so far matches, fails when the connection ends before. */
+  /** Resolves when the received text matches; rejects when the connection closes before. */
   until(pattern: RegExp): Promise<string> {
     return new Promise((resolve, reject) => {
       const done = (settle: () => void) => {

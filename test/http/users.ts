@@ -1,6 +1,6 @@
 import type { Verifier } from "portolan/server/http";
 
-/** Lets in whoever gives a name. */
+/** Authenticates every request that has an `authorization` header; its value is the principal. */
 export const byUser: Verifier = (request) => {
   const key = request.header("authorization");
   if (key !== undefined) return { key };

@@ -1,9 +1,9 @@
-const REMOTE = "refers to another document, and nothing is fetched";
-const DIALECT = "a meta-schema of one's own is another dialect";
+const REMOTE = "refers to another document, and documents are not fetched";
+const DIALECT = "has a custom meta-schema, which is an unknown dialect";
 
 export type Draft = "draft2020-12" | "draft7";
 
-/** Groups whose schema is refused by design, with the reason; `*` stands for all groups of a file. No case may be answered wrongly. */
+/** Groups whose schema is refused by design, with the reason; `*` stands for all groups of a file. No result may be wrong. */
 export const refused: { readonly [draft in Draft]: { readonly [group: string]: string } } = {
   "draft2020-12": {
     "defs: validate definition against metaschema": REMOTE,
@@ -24,13 +24,13 @@ export const refused: { readonly [draft in Draft]: { readonly [group: string]: s
   },
 };
 
-/** Why the schema of a group is refused; undefined where it is not. */
+/** Returns the reason why the schema of a group is refused; undefined if it is not. */
 export function refusalOf(draft: Draft, file: string, group: string): string | undefined {
   const listed = refused[draft];
   return listed[`${file}: ${group}`] ?? listed[`${file}: *`];
 }
 
-/** Whether the reason for a refusal is gone when the other document lies inside the schema. */
+/** Returns true if the schema works once the other document is embedded in it. */
 export function isRemote(reason: string): boolean {
   return reason === REMOTE;
 }

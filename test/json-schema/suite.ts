@@ -14,25 +14,25 @@ export interface Group {
 const root = join(import.meta.dirname, "../..");
 const suite = join(root, "../shared/json-schema-test-suite");
 
-/** The official JSON Schema test suite lies beside the project; a user's clone does not have it. */
+/** True if the official JSON Schema test suite is beside the project; a user's clone does not have it. */
 export const isPresent: boolean = existsSync(suite);
-if (!isPresent) console.log(`skipped: the JSON Schema test suite is not at ${suite}`);
+if (!isPresent) console.log(`Skipped: the JSON Schema test suite was not found at ${suite}`);
 
 const dialects: { readonly [draft in Draft]: string } = {
   "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
   draft7: "http://json-schema.org/draft-07/schema#",
 };
 
-/** The drafts that are tested. */
+/** The tested drafts. */
 export const drafts: readonly Draft[] = ["draft2020-12", "draft7"];
 
-/** The files of a draft, without their ending. */
+/** The files of a draft, without extension. */
 export function filesOf(draft: Draft): string[] {
   if (!isPresent) return [];
   return namesIn(join(suite, "tests", draft)).map((name) => name.replace(".json", ""));
 }
 
-/** The groups of a file; a schema that names no dialect is given the one of its draft. */
+/** The groups of a file. A schema without `$schema` gets the dialect of its draft. */
 export function groupsOf(draft: Draft, file: string): Group[] {
   const groups = parse(join(suite, "tests", draft, `${file}.json`)) as Omit<Group, "file">[];
   return groups.map(({ schema, ...group }) => ({
@@ -42,7 +42,7 @@ export function groupsOf(draft: Draft, file: string): Group[] {
   }));
 }
 
-/** The schema with every document that the suite knows inside it, so that nothing has to be fetched. */
+/** Embeds every document of the suite in a schema, so that nothing must be fetched. */
 export function bundle(draft: Draft, schema: JsonSchema): JsonSchema {
   const member = draft === "draft7" ? "definitions" : "$defs";
   const inside = Object.fromEntries(documentsOf(draft).map((document, at) => [`document ${at}`, document]));
@@ -61,13 +61,13 @@ function documentsOf(draft: Draft): JsonSchema[] {
         return identified(parse(join(remotes, path)) as JsonSchema, `http://localhost:1234/${path}`, draft);
       }),
     );
-  // Dialects of one's own refer to what nobody here has.
+  // Documents with a custom vocabulary refer to documents that the suite does not have.
   return [...served.filter((document) => !("$vocabulary" in document)), ...metaSchemasOf(draft)];
 }
 
 const changes = ["baseUriChange", "baseUriChangeFolder", "baseUriChangeFolderInSubschema"];
 
-/** A document as it is found under its address, whatever it calls itself. */
+/** Makes a document available at its address, also if its `$id` differs. */
 function identified(document: JsonSchema, address: string, draft: Draft): JsonSchema {
   const { $id } = document;
   if ($id === undefined || $id === address) return { ...document, $id: address };

@@ -5,19 +5,19 @@ import { schemasMissing } from "./official-schema.ts";
 import { connectMemory, metaKey } from "./raw-peer.ts";
 import { type RevisionDate, revisions } from "./revisions.ts";
 
-/** A message or a batch without what all messages have. */
-type Said = readonly [from: Sender, message: unknown];
+/** A sender with a message or a batch, without the member `jsonrpc`. */
+type SentMessage = readonly [from: Sender, message: unknown];
 
-function passing(revision: RevisionDate, ...said: readonly Said[]): Passed[] {
-  return said.map(([from, message]) => {
+function passing(revision: RevisionDate, ...sent: readonly SentMessage[]): Passed[] {
+  return sent.map(([from, message]) => {
     const whole = Array.isArray(message) ? message.map(toMessage) : toMessage(message);
     return { connection: "only", revision, from, message: whole };
   });
 }
 
 const toMessage = (message: unknown) => (message instanceof Object ? { jsonrpc: "2.0", ...message } : message);
-const answer = (id: number, result: object): Said => ["server", { id, result }];
-const ask = (id: number, method: string, params?: object): Said => [
+const answer = (id: number, result: object): SentMessage => ["server", { id, result }];
+const ask = (id: number, method: string, params?: object): SentMessage => [
   "client",
   { id, method, ...(params && { params }) },
 ];
@@ -25,14 +25,14 @@ const stateless = (version: string) => ({
   _meta: { [metaKey("protocolVersion")]: version, [metaKey("clientCapabilities")]: {} },
 });
 const listed = { tools: [{ name: "a", inputSchema: { type: "object", $schema: "x" } }] };
-const handshake = (id: number, asked: string, agreed: string): Said[] => [
+const handshake = (id: number, asked: string, agreed: string): SentMessage[] => [
   ask(id, "initialize", { protocolVersion: asked, capabilities: {}, clientInfo: { name: "c", version: "1" } }),
   answer(id, { protocolVersion: agreed, capabilities: {}, serverInfo: { name: "s", version: "1" } }),
 ];
 
-describe.skipIf(schemasMissing)("the check of what passes", () => {
+describe.skipIf(schemasMissing)("the check of passed messages", () => {
   test.each(revisions)(
-    "finds nothing in what our server says in %s, and much when it is tampered with",
+    "finds no problems in messages of our server in %s, and several in altered messages",
     async (revision) => {
       const peer = await connectMemory(createFullServer(), { revision });
       for (const method of ["tools/list", "resources/list", "prompts/list", "no/such/method"])
@@ -51,8 +51,8 @@ describe.skipIf(schemasMissing)("the check of what passes", () => {
     },
   );
 
-  test.each<[string, RevisionDate, Sender, Said[]]>([
-    ["a result without what it needs", "2025-06-18", "server", [ask(1, "tools/list"), answer(1, {})]],
+  test.each<[string, RevisionDate, Sender, SentMessage[]]>([
+    ["a result without a required member", "2025-06-18", "server", [ask(1, "tools/list"), answer(1, {})]],
     [
       "a member of a newer revision",
       "2025-11-25",
@@ -60,13 +60,13 @@ describe.skipIf(schemasMissing)("the check of what passes", () => {
       [ask(1, "tools/list"), answer(1, { ...listed, ttlMs: 1 })],
     ],
     [
-      "a result that does not say its type",
+      "a result without its result type",
       "2026-07-28",
       "server",
       [ask(1, "tools/list", stateless("2026-07-28")), answer(1, listed)],
     ],
     [
-      "a member that came later than what was agreed",
+      "a member of a revision newer than the negotiated one",
       "2025-11-25",
       "server",
       [
@@ -75,23 +75,33 @@ describe.skipIf(schemasMissing)("the check of what passes", () => {
         answer(2, { content: [], structuredContent: {} }),
       ],
     ],
-    ["an answer to nobody", "2025-11-25", "server", [ask(1, "ping"), answer(2, {})]],
+    ["a response without a request", "2025-11-25", "server", [ask(1, "ping"), answer(2, {})]],
     [
-      "an answer under an id of another type",
+      "a response with an id of another type",
       "2025-11-25",
       "server",
       [ask(1, "ping"), ["server", { id: "1", result: {} }]],
     ],
-    ["an error under no id", "2025-11-25", "server", [["server", { id: null, error: { code: -32700, message: "?" } }]]],
+    [
+      "an error with a null id",
+      "2025-11-25",
+      "server",
+      [["server", { id: null, error: { code: -32700, message: "?" } }]],
+    ],
     [
       "an error without its data",
       "2026-07-28",
       "server",
       [ask(1, "tools/list", stateless("1999-01-01")), ["server", { id: 1, error: { code: -32022, message: "?" } }]],
     ],
-    ["a batch where there are none", "2025-06-18", "server", [ask(1, "ping"), ["server", [{ id: 1, result: {} }]]]],
     [
-      "progress that is no number",
+      "a batch in a revision without batches",
+      "2025-06-18",
+      "server",
+      [ask(1, "ping"), ["server", [{ id: 1, result: {} }]]],
+    ],
+    [
+      "progress that is not a number",
       "2025-11-25",
       "server",
       [["server", { method: "notifications/progress", params: { progressToken: 1, progress: "1" } }]],
@@ -102,7 +112,7 @@ describe.skipIf(schemasMissing)("the check of what passes", () => {
       "server",
       [["server", { method: "notifications/elicitation/complete", params: { elicitationId: "1" } }]],
     ],
-    ["text that is no message", "2025-11-25", "server", [["server", "hello"]]],
+    ["text that is not a message", "2025-11-25", "server", [["server", "hello"]]],
     [
       "a capability of a newer revision",
       "2024-11-05",
@@ -116,7 +126,7 @@ describe.skipIf(schemasMissing)("the check of what passes", () => {
       ],
     ],
     [
-      "a question that is answered with too much",
+      "a response of the client with an undefined member",
       "2025-11-25",
       "client",
       [
@@ -124,11 +134,11 @@ describe.skipIf(schemasMissing)("the check of what passes", () => {
         ["client", { id: "q", result: { roots: [], resultType: "complete" } }],
       ],
     ],
-  ])("finds %s", (_, revision, ours, said) => {
-    expect(problemsOf(passing(revision, ...said), ours)).not.toEqual([]);
+  ])("finds %s", (_, revision, ours, sent) => {
+    expect(problemsOf(passing(revision, ...sent), ours)).not.toEqual([]);
   });
 
-  test("takes each message by the revision of what it is about", () => {
+  test("checks each message by the revision of its request", () => {
     const typed = { resultType: "complete", ttlMs: 0, cacheScope: "public", ...listed };
     const passed = passing(
       "2026-07-28",
@@ -145,7 +155,7 @@ describe.skipIf(schemasMissing)("the check of what passes", () => {
     expect(problemsOf([...passed.slice(0, 4), swapped!], "server")).not.toEqual([]);
   });
 
-  test("takes an answer that is repeated for what it was", () => {
+  test("accepts a repeated response only if it is identical", () => {
     const passed = passing("2025-11-25", ask(1, "ping"), answer(1, {}), answer(1, {}));
     expect(problemsOf(passed, "server")).toEqual([]);
     const [other] = passing("2025-11-25", answer(1, { content: [] }));

@@ -3,25 +3,25 @@ import { metaKey } from "./raw-peer.ts";
 import { isStateless, type RevisionDate, revisions } from "./revisions.ts";
 import { type AnyMessage, problemsWith } from "./valid.ts";
 
-/** Who sent a message. */
+/** The sender of a message. */
 export type Sender = "client" | "server";
 
-/** Something that passed between a client and a server. */
+/** One message or batch between a client and a server. */
 export interface Passed {
-  /** Ids are unique within it. */
+  /** The scope in which ids are unique. */
   readonly connection: string;
-  /** For what names no other: what is meant to be spoken there. */
+  /** The revision of messages that name no other. */
   readonly revision: RevisionDate;
   readonly from: Sender;
-  /** A message, or a batch of them, as it came. */
+  /** The message or batch as it was sent. */
   readonly message: unknown;
 }
 
-if (schemasMissing) console.log(`what passes is not checked against the official schemas: ${schemasMissing}`);
+if (schemasMissing) console.log(`Messages are not checked against the official schemas: ${schemasMissing}`);
 
 /**
- * What is wrong with the messages of one side, each in the revision that it belongs to: that of the request it is about,
- * or the one that was agreed on.
+ * Returns the problems of one side's messages. Each is checked by its own revision: that of its request, or the
+ * negotiated one.
  */
 export function problemsOf(passed: readonly Passed[], ours: Sender): string[] {
   if (schemasMissing) return [];
@@ -29,11 +29,11 @@ export function problemsOf(passed: readonly Passed[], ours: Sender): string[] {
   return passed.flatMap(({ connection, revision, from, message }) => {
     const conversation = conversations.get(connection) ?? new Conversation(ours, revision);
     conversations.set(connection, conversation);
-    return conversation.hear(from, message);
+    return conversation.record(from, message);
   });
 }
 
-/** What a transcript on the side of a client says that passed: `> ` or `→ ` is what it sent. */
+/** Parses a transcript of a client: lines with `> ` or `→ ` are messages that the client sent. */
 export function passedIn(transcript: readonly string[], revision: RevisionDate): Passed[] {
   return transcript.map((line) => {
     const from = /^[>→]/.test(line) ? "client" : "server";
@@ -41,19 +41,19 @@ export function passedIn(transcript: readonly string[], revision: RevisionDate):
   });
 }
 
-interface Asked {
+interface OpenRequest {
   readonly method: string;
   readonly revision: RevisionDate;
 }
 
 const other: { readonly [S in Sender]: Sender } = { client: "server", server: "client" };
 
-/** One connection, and what was agreed and asked on it up to now. */
+/** One connection with its negotiated revision and its open requests. */
 class Conversation {
   readonly #ours: Sender;
   readonly #usual: RevisionDate;
-  /** What is open under each id: more than one only where ids are used twice. */
-  readonly #asked = new Map<string, readonly Asked[]>();
+  /** The open requests of each id: more than one only if an id is used twice. */
+  readonly #asked = new Map<string, readonly OpenRequest[]>();
   readonly #answers = new Set<string>();
   readonly #tokens = new Map<unknown, RevisionDate>();
   #agreed: RevisionDate | undefined;
@@ -63,8 +63,8 @@ class Conversation {
     this.#usual = usual;
   }
 
-  /** What is wrong with it, if it is ours. */
-  hear(from: Sender, value: unknown): string[] {
+  /** Records a message or batch; returns its problems if our side sent it. */
+  record(from: Sender, value: unknown): string[] {
     if (!Array.isArray(value)) return this.#one(from, value);
     const problems = value.flatMap((one) => this.#one(from, one));
     const isAllowed = from !== this.#ours || (this.#agreed ?? this.#usual) === "2025-03-26";
@@ -73,7 +73,7 @@ class Conversation {
 
   #one(from: Sender, value: unknown): string[] {
     const isOurs = from === this.#ours;
-    if (typeof value !== "object" || value === null) return isOurs ? [`no message: ${show(value)}`] : [];
+    if (typeof value !== "object" || value === null) return isOurs ? [`not a message: ${show(value)}`] : [];
     const message = value as AnyMessage;
     if (message.method === undefined) return this.#response(from, message);
     const revision = this.#revisionOf(from, message);
@@ -89,7 +89,7 @@ class Conversation {
     const key = keyOf(other[from], message.id);
     const asked = this.#asked.get(key) ?? [];
     const readings = asked.map((one) => ({ one, problems: this.#problemsAbout(one, from, message) }));
-    // Under an id that is used twice the later request is refused, and the earlier one answered.
+    // If an id is used twice, the later request is refused and the earlier one answered.
     if (message.error !== undefined) readings.reverse();
     const [best] = readings.sort((a, b) => a.problems.length - b.problems.length);
     this.#asked.set(
@@ -98,15 +98,15 @@ class Conversation {
     );
     if (from !== this.#ours) return [];
     const text = JSON.stringify(message);
-    // A stream that is gone on with repeats what it said.
+    // A resumed stream repeats its messages.
     const isRepeated = this.#answers.has(text);
     this.#answers.add(text);
     if (best || isRepeated) return best?.problems ?? [];
     if (message.error !== undefined) return problemsWith(message, this.#agreed ?? this.#usual);
-    return [`an answer to what nobody asked: ${show(message)}`];
+    return [`a response without a request: ${show(message)}`];
   }
 
-  #problemsAbout({ method, revision }: Asked, from: Sender, message: AnyMessage): string[] {
+  #problemsAbout({ method, revision }: OpenRequest, from: Sender, message: AnyMessage): string[] {
     const isHandshake = method === "initialize";
     if (isHandshake) this.#agreed = toRevision(message.result?.protocolVersion) ?? this.#agreed;
     return from === this.#ours ? problemsWith(message, (isHandshake && this.#agreed) || revision, method) : [];
@@ -130,7 +130,7 @@ function show(value: unknown): string {
   return JSON.stringify(value).slice(0, 300);
 }
 
-/** `1` and `"1"` are two ids. */
+/** Returns a key for an id; `1` and `"1"` are different ids. */
 function keyOf(side: Sender, id: unknown): string {
   return `${side} ${JSON.stringify(id)}`;
 }

@@ -1,6 +1,6 @@
 import type { Servable, ServerOptions } from "portolan/server";
 
-/** Every error that was masked for a peer since the process began. */
+/** All errors that were reported to `onError` since the process began. */
 export const errors: { error: unknown; about: { method?: string; reference?: string } }[];
 
 export default function createFullServer(options?: ServerOptions<undefined>): Servable;

@@ -1,4 +1,5 @@
-// A server with one of everything, made anew on each call, so that tests of one transport do not see another's changes.
+// A server with one of everything. Each call creates a new one, so that tests of one transport do not see another's
+// changes.
 import { createServer, form, inputRequired, live, ToolError } from "portolan/server";
 import { z } from "zod";
 

@@ -7,12 +7,12 @@ import type { RevisionDate } from "./revisions.ts";
 
 const specification = join(import.meta.dirname, "../../../shared/spec");
 
-/** Why tests against the official schemas cannot run; undefined where they can. */
+/** The reason why tests against the official schemas cannot run; undefined if they can. */
 export const schemasMissing: string | undefined = existsSync(specification)
   ? undefined
   : "the official schemas are not beside this clone (../shared/spec)";
 
-/** The official schema of one revision. Known members only: what a revision does not define is an error here. */
+/** The official schema of one revision. Unlike the original, it refuses members that the revision does not define. */
 export class OfficialSchema {
   readonly #ajv: Ajv | Ajv2020;
   readonly #prefix: string;
@@ -23,7 +23,7 @@ export class OfficialSchema {
     this.#prefix = schema.$defs ? "#/$defs/" : "#/definitions/";
     this.#definitions = schema.$defs ?? schema.definitions;
     loosen(this.#definitions);
-    // In the older schemas requests and notifications leave out the members that JSON-RPC adds to them.
+    // In the older schemas requests and notifications omit the members that JSON-RPC adds.
     for (const [name, definition] of Object.entries(this.#definitions)) {
       if (!/(Request|Notification)$/.test(name)) close(definition);
     }
@@ -36,7 +36,7 @@ export class OfficialSchema {
     return name in this.#definitions;
   }
 
-  /** What is wrong with a value of a named type, one line each. */
+  /** Returns the problems of a value of a named type, one line each. */
   problems(name: string, value: unknown): string[] {
     const validate = this.#ajv.getSchema(`mcp${this.#prefix}${name}`) as ValidateFunction | undefined;
     if (!validate) throw new Error(`the schema has no ${name}`);
@@ -47,7 +47,7 @@ export class OfficialSchema {
   }
 }
 
-/** The generated schemas are narrower than the types they come from: numbers may have fractions, JSON may be null. */
+/** Widens the generated schemas to the types they come from: numbers may have fractions, JSON may be null. */
 function loosen(definitions: { [name: string]: JsonObject }): void {
   if (definitions["JSONValue"]) definitions["JSONValue"] = {};
   if (definitions["JSONObject"]) definitions["JSONObject"] = { type: "object" };
@@ -55,7 +55,7 @@ function loosen(definitions: { [name: string]: JsonObject }): void {
   if (content) content["additionalProperties"] = {};
 }
 
-/** Types that are open by intent: schemas, maps, and what is put together from several definitions. */
+/** Refuses unknown members, except in types that are open by intent: schemas, maps and combined definitions. */
 function close(definition: JsonObject): void {
   const { properties, additionalProperties, allOf, anyOf } = definition;
   if (!properties || additionalProperties !== undefined || allOf || anyOf) return;

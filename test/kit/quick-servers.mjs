@@ -1,5 +1,5 @@
-// Tests start the same programs by the hundred, and loading one from the many files of its packages takes longer than all
-// else that it does: before the tests, each is bundled into a few files. Portolan stays as it was built.
+// Tests start the same programs hundreds of times, and loading the many files of their packages takes most of that time.
+// Each program is therefore bundled into a few files before the tests. Portolan is not bundled again.
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,15 +8,15 @@ import { build } from "rolldown";
 const test = join(dirname(fileURLToPath(import.meta.url)), "..");
 const folder = join(test, "../node_modules/.cache/portolan-test-servers");
 
-/** Bundles them; called by vitest. */
+/** Bundles the programs; vitest calls it once. */
 export default async function bundleServers() {
   await bundle(["kit/full-server.mjs", ...filesIn("requirements/servers")]);
-  // Installed apart, and not for every run.
+  // The packages of peers are installed separately and may be missing.
   if (existsSync(join(test, "peers/node_modules")))
     await bundle([...filesIn("peers/servers"), ...filesIn("peers/http")]);
 }
 
-/** The bundled file of a program, or the file itself where there is none. */
+/** Returns the bundled file of a program, or the program itself if there is none. */
 export function quickServer(path) {
   const bundled = join(folder, `${nameOf(relative(test, path))}.mjs`);
   return existsSync(bundled) ? bundled : path;
@@ -36,7 +36,7 @@ async function bundle(files) {
     platform: "node",
     external: [/^node:/, /^portolan/],
     output: { dir: folder, format: "esm", entryFileNames: "[name].mjs", chunkFileNames: "chunks/[name]-[hash].mjs" },
-    // What a package would like to have and has not got is looked for when it runs, as it is without bundling.
+    // Optional dependencies that are missing are resolved at run time, as without bundling.
     checks: { unresolvedImport: false },
     logLevel: "warn",
   });

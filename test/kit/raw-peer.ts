@@ -16,7 +16,7 @@ import { type Servable, serveChannel } from "portolan/server";
 import { quickServer } from "./quick-servers.mjs";
 import { isStateless, type RevisionDate, type Transport } from "./revisions.ts";
 
-/** A response as it came over the wire, with both members optional so that tests can look at either. */
+/** A response as received. Both members are optional, so that tests can read either. */
 export interface RawResponse {
   id?: RequestId | null;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape
@@ -25,14 +25,14 @@ export interface RawResponse {
   error?: { code: number; message: string; data?: any };
 }
 
-/** Answers a question of the server with a result; throwing `{ code, message }` answers with an error. */
+/** Answers a request of the server with a result; throwing `{ code, message }` answers with an error. */
 export type Answer = (question: RpcRequest) => JsonObject | Promise<JsonObject>;
 
 export interface RawPeerOptions {
   revision: RevisionDate;
   capabilities?: JsonObject;
   clientInfo?: JsonObject;
-  /** How questions of the server are answered; unanswered ones stay open. */
+  /** Answers requests of the server. Without it they stay open. */
   answer?: Answer;
   /** False leaves the handshake of a stateful revision to the test. */
   handshake?: boolean;
@@ -42,15 +42,15 @@ export interface RawPeerOptions {
 
 export const metaKey = (name: string): string => `io.modelcontextprotocol/${name}`;
 
-/** A client in its barest form: it speaks one revision, answers what it was told to, and remembers everything. */
+/** A minimal client: it uses one revision, answers with the given function and records every message. */
 export class RawPeer {
   readonly revision: RevisionDate;
   readonly notifications: RpcNotification[] = [];
   readonly questions: RpcRequest[] = [];
-  /** Responses that no request of ours was waiting for: errors without id, duplicates. */
+  /** Responses without a pending request: errors without id, duplicates. */
   readonly strays: RawResponse[] = [];
   readonly batches: Message[][] = [];
-  /** Every message in order: `> ` is what we sent, `< ` what came. */
+  /** Every message in order: `> ` for sent ones, `< ` for received ones. */
   readonly transcript: string[] = [];
   initialized: RawResponse | undefined;
   readonly #channel: Channel;
@@ -73,11 +73,11 @@ export class RawPeer {
         this.#wake();
       },
       unreadable: ({ why }) => {
-        throw new Error(`the server sent what is no message: ${why}`);
+        throw new Error(`the server sent something that is not a message: ${why}`);
       },
       closed: () => {
         this.#isClosed = true;
-        // Nothing more will come: a test that still waits fails now instead of at its time limit.
+        // No more messages will arrive: a waiting test fails now instead of at its time limit.
         for (const [id, settle] of this.#waiting)
           settle({ id, error: { code: 0, message: "the connection was closed" } });
         this.#wake();
@@ -85,7 +85,7 @@ export class RawPeer {
     });
   }
 
-  /** Opens the conversation the way the revision asks for. */
+  /** Performs the handshake if the revision has one. */
   async start(): Promise<this> {
     if (isStateless(this.revision) || this.#options.handshake === false) return this;
     const { capabilities = {}, clientInfo = { name: "raw-peer", version: "1.0.0" } } = this.#options;
@@ -98,7 +98,7 @@ export class RawPeer {
     return this.#isClosed;
   }
 
-  /** The `_meta` that makes a request of a stateless revision describe itself. */
+  /** The `_meta` of a request: on stateless revisions with version, capabilities and client info. */
   meta(more: JsonObject = {}): JsonObject {
     if (!isStateless(this.revision)) return more;
     const { capabilities = {}, clientInfo = { name: "raw-peer", version: "1.0.0" }, meta } = this.#options;
@@ -111,25 +111,25 @@ export class RawPeer {
     };
   }
 
-  /** Sends a request and resolves to its response, whether result or error. */
+  /** Sends a request and resolves to its response, a result or an error. */
   request(method: string, params: JsonObject = {}, id: RequestId = this.#nextId++): Promise<RawResponse> {
     return this.requestExactly({ jsonrpc: "2.0", id, method, params: this.describe(params) });
   }
 
-  /** Params with the metadata that this revision wants in them. */
+  /** Adds the metadata that this revision requires to params. */
   describe(params: JsonObject): JsonObject {
     const _meta = this.meta(params["_meta"] as JsonObject | undefined);
     return Object.keys(_meta).length === 0 ? params : { ...params, _meta };
   }
 
-  /** Sends a request as it is, without adding anything. */
+  /** Sends a request unchanged. */
   requestExactly(request: RpcRequest): Promise<RawResponse> {
     const response = new Promise<RawResponse>((resolve) => this.#waiting.set(request.id, resolve));
     this.send(request);
     return response;
   }
 
-  /** Calls a tool; on stateless revisions it answers and calls again until there is a result. */
+  /** Calls a tool; on stateless revisions it answers the server's requests and retries until there is a result. */
   async callTool(name: string, args?: JsonObject, more: JsonObject = {}): Promise<RawResponse> {
     const params: JsonObject = { name, ...(args && { arguments: args }), ...more };
     return this.converse("tools/call", params);
@@ -165,18 +165,18 @@ export class RawPeer {
     this.#channel.send(message);
   }
 
-  /** Sends a batch; the responses arrive like others, and as one entry of `batches`. */
+  /** Sends a batch. Its responses settle their requests and are one entry of `batches`. */
   sendBatch(messages: Message[]): void {
     this.transcript.push(`> ${JSON.stringify(messages)}`);
     this.#channel.send(messages as Parameters<Channel["send"]>[0]);
   }
 
-  /** A promise for the response to an id that is sent by other means, such as in a batch or as raw text. */
+  /** Resolves to the response to an id that is sent otherwise, for example in a batch or as raw text. */
   responseTo(id: RequestId): Promise<RawResponse> {
     return new Promise((resolve) => this.#waiting.set(id, resolve));
   }
 
-  /** Waits until a condition on what has come so far holds. */
+  /** Waits until a condition on the received messages holds. */
   async until<T>(find: (peer: this) => T | undefined | false): Promise<T> {
     for (;;) {
       const found = find(this);
@@ -186,12 +186,12 @@ export class RawPeer {
     }
   }
 
-  /** Waits for a notification that has come or will come. */
+  /** Resolves to the first matching notification, received or future. */
   notification(method: string, fits: (params: JsonObject) => boolean = () => true): Promise<RpcNotification> {
     return this.until(({ notifications }) => notifications.find((n) => n.method === method && fits(n.params ?? {})));
   }
 
-  /** Lets everything arrive that was sent before: a request that is answered after it. */
+  /** Waits for all earlier messages of the server: a request is answered after them. */
   async settled(): Promise<void> {
     await this.request(isStateless(this.revision) ? "server/discover" : "ping");
   }
@@ -204,7 +204,7 @@ export class RawPeer {
   #receive(message: Message): void {
     this.transcript.push(`< ${JSON.stringify(message)}`);
     if (!("method" in message)) this.#settle(message);
-    else if ("id" in message) this.#asked(message);
+    else if ("id" in message) this.#answer(message);
     else this.notifications.push(message);
     this.#wake();
   }
@@ -218,7 +218,7 @@ export class RawPeer {
     }
   }
 
-  async #asked(question: RpcRequest): Promise<void> {
+  async #answer(question: RpcRequest): Promise<void> {
     this.questions.push(question);
     const { answer } = this.#options;
     if (!answer) return;
@@ -235,7 +235,7 @@ export class RawPeer {
   }
 }
 
-/** A peer of a server value in this process; every message makes a trip through JSON text. */
+/** Connects to a server in this process; every message is serialized and parsed. */
 export async function connectMemory(server: Servable, options: RawPeerOptions): Promise<RawPeer> {
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(server, far);
@@ -267,7 +267,7 @@ export class ChildChannel implements Channel {
     this.child.stdin.write(`${serialize(message)}\n`);
   }
 
-  /** Writes bytes as they are. */
+  /** Writes raw bytes. */
   write(bytes: string | Uint8Array): void {
     this.child.stdin.write(bytes);
   }
@@ -280,7 +280,7 @@ export class ChildChannel implements Channel {
 
 const runner = fileURLToPath(new URL("./serve.mjs", import.meta.url));
 
-/** A peer of a real child process that serves the default export of a module over stdio. */
+/** Connects to a child process that serves the default export of a module over stdio. */
 export async function connectStdio(
   module: string | URL,
   options: RawPeerOptions,
@@ -292,7 +292,7 @@ export async function connectStdio(
   return peer.start();
 }
 
-/** Connects over either transport to the server that a module exports by default. */
+/** Connects over either transport to the default export of a module. */
 export async function connect(module: URL, transport: Transport, options: RawPeerOptions): Promise<RawPeer> {
   if (transport === "stdio") return connectStdio(module, options);
   const { default: server } = await import(module.href);

@@ -8,10 +8,10 @@ export function between(from: RevisionDate, to: RevisionDate): readonly Revision
   return revisions.slice(revisions.indexOf(from), revisions.indexOf(to) + 1);
 }
 
-/** The revisions that open with a handshake. */
+/** The revisions with a handshake. */
 export const stateful: readonly RevisionDate[] = between("2024-11-05", "2025-11-25");
 
-/** The revisions in which each request describes itself. */
+/** The revisions without a handshake: each request has its own metadata. */
 export const stateless: readonly RevisionDate[] = ["2026-07-28"];
 
 export function isStateless(revision: RevisionDate): boolean {

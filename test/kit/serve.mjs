@@ -1,4 +1,4 @@
-// Serves the default export of a module over stdio: node serve.mjs <module>. A function is called to make the server.
+// Serves the default export of a module over stdio: node serve.mjs <module>. A function is called to create the server.
 import { pathToFileURL } from "node:url";
 import { serveStdio } from "portolan/server/stdio";
 

@@ -1,14 +1,14 @@
-// Messages over HTTP as the servers of a process see them, be it Streamable HTTP or HTTP+SSE.
+// Records the messages of all HTTP servers in a process, over Streamable HTTP or HTTP+SSE.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { splitter, wrap } from "./tap-streams.mjs";
 
 let requests = 0;
 
-/** Tells of what passes through every HTTP server of this process: `note(connection, from, text)`. */
+/** Calls `note(connection, from, text)` for every message of all HTTP servers in this process. */
 export function tapHttp(note) {
-  const hear = ({ request, response }) => tapExchange(request, response, note);
-  subscribe("http.server.request.start", hear);
-  return () => unsubscribe("http.server.request.start", hear);
+  const onRequest = ({ request, response }) => tapExchange(request, response, note);
+  subscribe("http.server.request.start", onRequest);
+  return () => unsubscribe("http.server.request.start", onRequest);
 }
 
 function tapExchange(request, response, note) {
@@ -17,18 +17,18 @@ function tapExchange(request, response, note) {
   const posted = collector();
   let connection = connectionOf(request);
   let hasBegun = false;
-  let isTold = false;
-  let hear = (_chunk) => {};
+  let isNoted = false;
+  let onChunk = (_chunk) => {};
   let end = () => {};
 
-  // Which session a first message belongs to is known with the head of its answer.
-  const tellPosted = () => {
-    if (isTold || !request.complete || (connection === undefined && !hasBegun)) return;
-    isTold = true;
+  // The session of a first message is known only with the head of its answer.
+  const notePosted = () => {
+    if (isNoted || !request.complete || (connection === undefined && !hasBegun)) return;
+    isNoted = true;
     connection ??= alone;
     note(connection, "client", posted.text());
   };
-  const hearEvent = (text) => {
+  const onEvent = (text) => {
     const lines = text.split(/\r?\n/);
     const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trim());
     if (lines.some((line) => /^event: ?endpoint$/.test(line))) connection = pathOf(data.join(""));
@@ -39,13 +39,13 @@ function tapExchange(request, response, note) {
     hasBegun = true;
     const type = headerOf(response, given, "content-type");
     connection ??= headerOf(response, given, "mcp-session-id") || undefined;
-    if (type.startsWith("text/event-stream")) hear = splitter(/\r?\n\r?\n/, hearEvent);
+    if (type.startsWith("text/event-stream")) onChunk = splitter(/\r?\n\r?\n/, onEvent);
     else if (type.startsWith("application/json")) {
       const answer = collector();
-      hear = answer.add;
+      onChunk = answer.add;
       end = () => note(connection ?? alone, "server", answer.text());
     }
-    tellPosted();
+    notePosted();
   };
 
   wrap(request, "push", (push, chunk) => {
@@ -56,20 +56,20 @@ function tapExchange(request, response, note) {
     begin(rest.find((one) => typeof one === "object"));
     return writeHead();
   });
-  // Written down before they are sent, so that nobody who has the answer looks too early.
+  // Recorded before it is sent, so that a test that has the answer also finds its record.
   for (const method of ["write", "end"]) {
     wrap(response, method, (write, chunk) => {
       begin();
-      if (typeof chunk === "string" || chunk instanceof Uint8Array) hear(chunk);
+      if (typeof chunk === "string" || chunk instanceof Uint8Array) onChunk(chunk);
       if (method === "end") end();
       return write();
     });
   }
-  request.once("end", tellPosted);
-  response.once("close", tellPosted);
+  request.once("end", notePosted);
+  response.once("close", notePosted);
 }
 
-/** Messages belong together by their session or by the address of an old stream, else only with their own answer. */
+/** Returns the connection of a request: its session or its HTTP+SSE address; undefined if it has only its own answer. */
 function connectionOf({ url, headers }) {
   const isOld = /\/messages?[/?]/.test(url);
   return headers["mcp-session-id"] ?? (isOld ? pathOf(url) : undefined);
@@ -80,7 +80,7 @@ function pathOf(address) {
   return `${pathname}${search}`;
 }
 
-/** What a header says, be it set before or given with the head. */
+/** The value of a header that was set before or is given with the head. */
 function headerOf(response, given = {}, name) {
   const flat = Array.isArray(given) && !Array.isArray(given[0]);
   const pairs = flat ? given.flatMap((key, at) => (at % 2 === 0 ? [[key, given[at + 1]]] : [])) : given;

@@ -1,6 +1,6 @@
-// How to hear what goes through a stream without getting in its way.
+// Observes the data of a stream without changing it.
 
-/** Puts something around a method of one object. */
+/** Wraps a method of one object. */
 export function wrap(object, method, around) {
   const original = object[method];
   object[method] = function (...args) {
@@ -8,14 +8,14 @@ export function wrap(object, method, around) {
   };
 }
 
-/** Hears chunks, and tells of each part that has ended. */
-export function splitter(separator, tell) {
+/** Returns a function that takes chunks and calls `onPart` with each complete part. */
+export function splitter(separator, onPart) {
   const decoder = new TextDecoder();
   let rest = "";
   return (chunk) => {
     const text = typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
     const parts = `${rest}${text}`.split(separator);
     rest = parts.pop();
-    for (const part of parts) tell(part);
+    for (const part of parts) onPart(part);
   };
 }

@@ -1,7 +1,7 @@
-// Writes down what passes in a server process, ours or another's, without getting in its way: one line of JSON for each
-// message, in the file that its address names.
+// Records the messages of a server process, ours or another's, without changing them: one line of JSON for each message,
+// in the file that the query of its URL names.
 //   node --import "file:///…/tap.mjs?stdio=<file>" server.mjs   for servers on standard input and output
-//   node --import "file:///…/tap.mjs?http=<file>" server.mjs    for servers over HTTP, be it Streamable or HTTP+SSE
+//   node --import "file:///…/tap.mjs?http=<file>" server.mjs    for servers over Streamable HTTP or HTTP+SSE
 import { appendFileSync } from "node:fs";
 import { tapHttp } from "./tap-http.mjs";
 import { splitter, wrap } from "./tap-streams.mjs";

@@ -12,9 +12,9 @@ import { createTap, passedDuring, type Tap } from "./tap.ts";
 const script = fileURLToPath(new URL("./tapped.mjs", import.meta.url));
 const question = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 
-/** Asks a tapped server one question, and hears the answer out. */
-async function askOnce(tap: Tap, way: string, ...habits: string[]): Promise<void> {
-  const args = ["--import", tap.module(way === "stdio" ? "stdio" : "http"), script, way, ...habits];
+/** Sends one request to a tapped server and reads its answer. */
+async function askOnce(tap: Tap, transport: string, ...faults: string[]): Promise<void> {
+  const args = ["--import", tap.module(transport === "stdio" ? "stdio" : "http"), script, transport, ...faults];
   const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
   const gone = once(child, "exit");
   onTestFinished(async () => {
@@ -22,17 +22,17 @@ async function askOnce(tap: Tap, way: string, ...habits: string[]): Promise<void
     await gone;
   });
   const lines = createInterface(child.stdout);
-  if (way === "stdio") child.stdin.write(`${question}\n`);
+  if (transport === "stdio") child.stdin.write(`${question}\n`);
   const [line] = await once(lines, "line");
-  if (way === "stdio") return;
-  if (way !== "http-sse") {
+  if (transport === "stdio") return;
+  if (transport !== "http-sse") {
     await (await fetch(line, { method: "POST", body: question })).text();
     return;
   }
   const { body } = await fetch(line);
   const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
   const until = async (word: string) => {
-    for (let heard = ""; !heard.includes(word); ) heard += (await reader.read()).value;
+    for (let received = ""; !received.includes(word); ) received += (await reader.read()).value;
   };
   await until("sessionId");
   await fetch(new URL("/messages?sessionId=1", line), { method: "POST", body: question });
@@ -40,16 +40,16 @@ async function askOnce(tap: Tap, way: string, ...habits: string[]): Promise<void
   await reader.cancel();
 }
 
-const ways = [
+const transports = [
   ["stdio", "1.jsonl stdio"],
   ["json", "1.jsonl request 1"],
   ["events", "1.jsonl s"],
   ["http-sse", "1.jsonl /messages?sessionId=1"],
 ] as const;
 
-test.each(ways)("a tap writes down both sides over %s", async (way, connection) => {
+test.each(transports)("a tap records both sides over %s", async (transport, connection) => {
   const tap = createTap("2025-11-25");
-  await askOnce(tap, way);
+  await askOnce(tap, transport);
   const about = { connection, revision: "2025-11-25" };
   const result = { tools: [{ name: "grüße", inputSchema: { type: "object" } }] };
   expect(tap.passed()).toEqual([
@@ -59,19 +59,19 @@ test.each(ways)("a tap writes down both sides over %s", async (way, connection) 
   tap.expectValid("server", 1);
 });
 
-test.skipIf(schemasMissing).each(ways)("a message that was tampered with over %s fails the check", async (way) => {
+test.skipIf(schemasMissing).each(transports)("an altered message over %s fails the check", async (transport) => {
   const tap = createTap("2025-11-25");
-  await askOnce(tap, way, "tampered");
+  await askOnce(tap, transport, "tampered");
   expect(() => tap.expectValid("server", 1)).toThrow(/must have required property 'name'/);
 });
 
-test("a tap that heard less than expected fails the check", async () => {
+test("a tap with fewer messages than expected fails the check", async () => {
   const tap = createTap("2025-11-25");
   await askOnce(tap, "json");
   expect(() => tap.expectValid("client", 2)).toThrow("expected 1 to be greater than or equal to 2");
 });
 
-test("what passes through the servers of this process is heard until all is done", async () => {
+test("passedDuring records the messages of this process's servers until the action ends", async () => {
   const server = createServer((request, response) => {
     request.resume().on("end", () => response.setHeader("content-type", "application/json").end(wrong));
   });

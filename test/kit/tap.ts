@@ -6,16 +6,16 @@ import { type Passed, problemsOf, type Sender } from "./conversation.ts";
 import { type RevisionDate, revisions } from "./revisions.ts";
 import { tapHttp } from "./tap-http.mjs";
 
-/** What passed in some server processes that are meant to speak one revision. */
+/** Records the messages of server processes that use one revision. */
 export interface Tap {
-  /** The address of a module that lets one more server process write down what passes there, for `node --import`. */
+  /** Returns the URL of a module for `node --import` that records the messages of one more server process. */
   module(transport: "stdio" | "http"): string;
   passed(): Passed[];
-  /** Fails unless one side said this much at least, all of it valid. Forgets what passed. */
+  /** Fails unless one side sent at least this many messages, all valid. Deletes the records. */
   expectValid(ours: Sender, atLeast: number): void;
 }
 
-/** Taps for servers that are meant to speak a revision. */
+/** Creates a tap for servers that use a revision. */
 export function createTap(version: string): Tap {
   const revision = revisions.find((date) => date === version);
   if (!revision) throw new Error(`there is no revision ${version}`);
@@ -42,7 +42,7 @@ export function createTap(version: string): Tap {
   };
 }
 
-/** What passed through the HTTP servers of this process while something was done. */
+/** Returns the messages of this process's HTTP servers during an action. */
 export async function passedDuring(revision: RevisionDate, act: () => Promise<void>): Promise<Passed[]> {
   const passed: Passed[] = [];
   const stop = tapHttp((connection, from, text) => {

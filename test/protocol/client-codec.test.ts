@@ -6,7 +6,7 @@ import { OfficialSchema, schemasMissing } from "../kit/official-schema.ts";
 import { type RevisionDate, revisions, stateful, stateless } from "../kit/revisions.ts";
 import { definitionFor } from "../transcripts/definitions.ts";
 
-if (schemasMissing) console.log(`what clients send is not checked against the official schemas: ${schemasMissing}`);
+if (schemasMissing) console.log(`Messages of clients are not checked against the official schemas: ${schemasMissing}`);
 
 const revisionOf = (date: RevisionDate) => library.find(({ version }) => version === date)!;
 
@@ -34,7 +34,7 @@ const audio = { type: "audio", data: "AAAA", mimeType: "audio/wav", ...block };
 const toolUse = { type: "tool_use", id: "1", name: "search", input: { q: "x" }, _meta };
 const contents = [text, image, audio, toolUse, [text, image], [text, audio, toolUse], []];
 
-/** Every answer that an application may give, with all its members. */
+/** Every kind of answer of an application, with all members. */
 const answers: readonly [method: string, answer: JsonObject][] = [
   ...contents.map((content): [string, JsonObject] => [
     "sampling/createMessage",
@@ -73,14 +73,14 @@ function retry(): JsonObject {
   return { inputResponses: Object.fromEntries(encoded), requestState: "sealed" };
 }
 
-describe.skipIf(schemasMissing)("what a client sends is valid and has no member of another revision", () => {
+describe.skipIf(schemasMissing)("a client sends valid messages without members of another revision", () => {
   test.each(stateful)("in the handshake of %s", (date) => {
     const schema = new OfficialSchema(date);
     const sent = clientCodec(revisionOf(date)).handshake({ info, capabilities });
     expect(schema.problems("InitializeRequest", request("initialize", sent))).toEqual([]);
   });
 
-  test.each(stateless)("in the meta of each request of %s", (date) => {
+  test.each(stateless)("in the metadata of each request of %s", (date) => {
     const schema = new OfficialSchema(date);
     const declared = { ...capabilities, extensions: { "example.com/y": {} } };
     const sent = clientCodec(revisionOf(date)).requestMeta({ info, capabilities: declared }, "info");
@@ -110,15 +110,18 @@ describe.skipIf(schemasMissing)("what a client sends is valid and has no member 
     }
   });
 
-  test.each(revisions.filter((date) => date !== "2025-11-25"))("which the schema of %s would notice", (date) => {
-    const schema = new OfficialSchema(date);
-    expect(schema.problems("ClientCapabilities", capabilities)).not.toEqual([]);
-    const isWrong = ([method, answer]: (typeof answers)[number]) => {
-      const name = definitionFor(method, "result");
-      return schema.has(name) && schema.problems(name, answer).length > 0;
-    };
-    expect(answers.filter(isWrong).length).toBeGreaterThan(1);
-  });
+  test.each(revisions.filter((date) => date !== "2025-11-25"))(
+    "and the schema of %s would refuse members of another revision",
+    (date) => {
+      const schema = new OfficialSchema(date);
+      expect(schema.problems("ClientCapabilities", capabilities)).not.toEqual([]);
+      const isWrong = ([method, answer]: (typeof answers)[number]) => {
+        const name = definitionFor(method, "result");
+        return schema.has(name) && schema.problems(name, answer).length > 0;
+      };
+      expect(answers.filter(isWrong).length).toBeGreaterThan(1);
+    },
+  );
 });
 
 function request(method: string, params: JsonObject): JsonObject {

@@ -4,29 +4,29 @@ import { connect, type RawPeer, type RawPeerOptions } from "../kit/raw-peer.ts";
 import { type RevisionDate, type Transport, transports } from "../kit/revisions.ts";
 import { manifest } from "./manifest.ts";
 
-/** Opens one more peer of the server under test; all are closed when the test is over. */
+/** Connects one more peer to the server under test; all are closed at the end of the test. */
 export type Open = (options?: Partial<RawPeerOptions> & { server?: URL }) => Promise<RawPeer>;
 
-/** A rule of the protocol as a test: run on every revision and transport that it names. */
+/** A rule of the protocol as a test. It runs on every revision and transport that it names. */
 export interface Requirement {
   /** The row of the requirements manifest that it covers. */
   row: string;
-  /** What holds, as a sentence. */
+  /** The tested behaviour, as a sentence. */
   says: string;
-  /** The revisions it runs on; all of the row unless narrowed. */
+  /** The revisions it runs on. Default: all revisions of the row. */
   on?: readonly RevisionDate[];
-  /** The transports it runs on; all of the row unless narrowed. */
+  /** The transports it runs on. Default: all transports of the row. */
   over?: readonly Transport[];
   test(open: Open, at: { revision: RevisionDate; transport: Transport }): Promise<void>;
 }
 
-/** What handlers of the fixtures say on purpose. */
+/** Schema problems that handlers of the fixtures cause on purpose. */
 const onPurpose = /^2026-07-28 (CallTool|GetPrompt)Result\b.*(ttlMs|cacheScope)|URLElicitationRequiredError.*'data'/;
 
 function isExpected(problem: string, transport: Transport): boolean {
-  // Bytes that are written as they are belong to no transcript.
-  const isUnseen = transport === "stdio" && problem.startsWith("an answer to what nobody asked");
-  return isUnseen || onPurpose.test(problem);
+  // A transcript does not contain raw bytes, so responses to them have no request.
+  const isToRawBytes = transport === "stdio" && problem.startsWith("a response without a request");
+  return isToRawBytes || onPurpose.test(problem);
 }
 
 const fullServer = new URL("../kit/full-server.mjs", import.meta.url);
@@ -38,7 +38,7 @@ export function scopeOf({ row, on, over }: Requirement): { on: readonly Revision
   return { on: on ?? entry.on, over: over ?? entry.over ?? transports };
 }
 
-/** Registers a section's requirements as tests; whatever the server says in one is checked against the schemas. */
+/** Registers a section's requirements as tests. Every message of the server is also checked against the schemas. */
 export function runRequirements(section: string, requirements: readonly Requirement[]): void {
   describe(section, () => {
     for (const requirement of requirements) {

@@ -2,10 +2,10 @@ import type { JsonObject } from "portolan";
 import type { RawPeer, RawResponse } from "../kit/raw-peer.ts";
 import { type RevisionDate, revisions } from "../kit/revisions.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into entries of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read entries of every shape
 export type Entry = any;
 
-/** Whether a revision is at least as new as another. */
+/** Returns true if a revision is at least as new as another. */
 export function isFrom(revision: RevisionDate, first: RevisionDate): boolean {
   return revisions.indexOf(revision) >= revisions.indexOf(first);
 }
@@ -69,7 +69,7 @@ export function allMembers(value: unknown, found: Set<string> = new Set()): Set<
   return found;
 }
 
-/** Answers that accept every question; forms are filled from `content`. */
+/** Answers every request of the server with acceptance; `content` fills forms. */
 export function accepting(content: JsonObject = {}): (question: { method: string }) => JsonObject {
   return ({ method }) => {
     if (method === "roots/list") return { roots: [{ uri: "file:///work", name: "work" }] };

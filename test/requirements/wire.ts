@@ -8,37 +8,37 @@ export const minimalServer: URL = new URL("./servers/minimal.mjs", import.meta.u
 export const busyServer: URL = new URL("./servers/busy.mjs", import.meta.url);
 export const viewsServer: URL = new URL("./servers/views.mjs", import.meta.url);
 
-/** A message as it came, whatever it is. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into messages of every shape
+/** Any message as received. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read messages of every shape
 export type Wire = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: any } & Pick<
   RawResponse,
   "result" | "error"
 >;
 
-/** Every message that came, oldest first; members of batches one by one. */
+/** All received messages, oldest first; members of batches one by one. */
 export function received(peer: RawPeer): Wire[] {
   return peer.transcript.filter((line) => line.startsWith("< ")).flatMap((line) => JSON.parse(line.slice(2)));
 }
 
-/** How often an id was answered. */
+/** The number of responses to an id. */
 export function answersTo(peer: RawPeer, id: unknown): number {
   return received(peer).filter((message) => message.method === undefined && message.id === id).length;
 }
 
-/** Sends what no type allows. */
+/** Sends a malformed message. */
 export function sendOdd(peer: RawPeer, value: unknown): void {
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   peer.send((isObject ? value : { toJSON: () => value }) as Message);
 }
 
-/** Sends what no type allows, and resolves to the response under an id. */
+/** Sends a malformed message and resolves to the response with its id. */
 export function askOdd(peer: RawPeer, value: { id: string | number; [member: string]: unknown }): Promise<RawResponse> {
   const response = peer.responseTo(value.id);
   sendOdd(peer, value);
   return response;
 }
 
-/** What stands for an id that could not be read. */
+/** The id of a response to a message whose id could not be read. */
 export function noId(revision: RevisionDate): { id?: null } {
   return between("2024-11-05", "2025-06-18").includes(revision) ? { id: null } : {};
 }
@@ -58,7 +58,7 @@ export function textOf(response: RawResponse): string {
   return response.result?.content?.[0]?.text;
 }
 
-/** Calls the tool that waits, and resolves when it runs. */
+/** Calls the `hold` tool and resolves when it runs. */
 export async function hold(peer: RawPeer, key: string, id: string | number): Promise<Promise<RawResponse>[]> {
   const params = { name: "hold", arguments: { key }, _meta: { progressToken: `hold ${key}` } };
   const response = peer.request("tools/call", params, id);
@@ -66,7 +66,7 @@ export async function hold(peer: RawPeer, key: string, id: string | number): Pro
   return [response];
 }
 
-/** Whether a member of this name is anywhere in a value. */
+/** Returns true if a value contains a member of this name at any depth. */
 export function mentions(value: unknown, name: string): boolean {
   if (typeof value !== "object" || value === null) return false;
   return Object.entries(value).some(([key, inner]) => key === name || mentions(inner, name));

@@ -3,7 +3,18 @@ import { createServer, type LiveServer, live } from "portolan/server";
 import { describe, expect, test } from "vitest";
 import type { RawPeer } from "../kit/raw-peer.ts";
 import { revisions } from "../kit/revisions.ts";
-import { call, connect, connectAs, eras, heard, info, listen, names, stateful, stateless } from "./peers.ts";
+import {
+  call,
+  connect,
+  connectAs,
+  countNotifications,
+  eras,
+  info,
+  listen,
+  names,
+  stateful,
+  stateless,
+} from "./peers.ts";
 
 describe("a live server", () => {
   const started = (): LiveServer =>
@@ -13,7 +24,7 @@ describe("a live server", () => {
         .prompt("p", { get: () => "" }),
     );
 
-  test.each(eras)("tells of each changed list once per burst ($revision)", async (era) => {
+  test.each(eras)("announces each changed list once per burst ($revision)", async (era) => {
     const server = started();
     const peer = await connect(server, era);
     if (era === stateless)
@@ -22,17 +33,19 @@ describe("a live server", () => {
     server.update((now) => now.tool("c", { run: () => "c" }).resource("x:a", { read: () => "" }));
     server.update((now) => now.template("x:{id}", { read: () => "" }));
     await peer.settled();
-    expect(["tools", "resources", "prompts"].map((list) => heard(peer, `${list}/list_changed`))).toEqual([1, 1, 0]);
+    expect(["tools", "resources", "prompts"].map((list) => countNotifications(peer, `${list}/list_changed`))).toEqual([
+      1, 1, 0,
+    ]);
     server.update((now) => now);
     await peer.settled();
-    expect(heard(peer, "tools/list_changed")).toBe(1);
+    expect(countNotifications(peer, "tools/list_changed")).toBe(1);
     server.update(() => server.current.prompt("q", { get: () => "" }));
     await peer.settled();
-    expect(heard(peer, "prompts/list_changed")).toBe(1);
+    expect(countNotifications(peer, "prompts/list_changed")).toBe(1);
     expect(await names(peer)).toEqual(["a", "b", "c"]);
   });
 
-  test("serves a call to the end with the definition it began with", async () => {
+  test("completes a call with the definition it began with", async () => {
     let go: () => void = () => {};
     const gate = new Promise<void>((resolve) => {
       go = resolve;
@@ -56,21 +69,21 @@ describe("a live server", () => {
   });
 
   test.each(eras)(
-    "tells once that a feature is gone or replaced, and does not know it any more ($revision)",
+    "announces a removed or replaced feature once, and refuses calls to a removed one ($revision)",
     async (era) => {
       const server = started();
       const peer = await connect(server, era);
       if (era === stateless) await listen(peer, { toolsListChanged: true, promptsListChanged: true });
       server.update((now) => now.without("tools", "a"));
       await peer.settled();
-      expect(heard(peer, "tools/list_changed")).toBe(1);
+      expect(countNotifications(peer, "tools/list_changed")).toBe(1);
       expect(await names(peer)).toEqual([]);
       expect(await call(peer, "a")).toBe("-32602: Unknown tool: a");
       server.update((now) => now.tool("a", { run: () => "back" }));
       server.update((now) => now.without("tools", "a").tool("a", { run: () => "replaced" }));
       await peer.settled();
-      expect(heard(peer, "tools/list_changed")).toBe(2);
-      expect(heard(peer, "prompts/list_changed")).toBe(0);
+      expect(countNotifications(peer, "tools/list_changed")).toBe(2);
+      expect(countNotifications(peer, "prompts/list_changed")).toBe(0);
       expect(await call(peer, "a")).toBe("replaced");
       expect(() => server.update((now) => now.without("tools", "nowhere"))).toThrow(
         'without: expected one of the tools that are defined, got "nowhere"',
@@ -90,7 +103,7 @@ describe("a live server", () => {
 });
 
 describe("publish", () => {
-  test.each(eras)("reaches one principal when it says so ($revision)", async (era) => {
+  test.each(eras)("with a principal reaches that principal only ($revision)", async (era) => {
     const server = createServer(info).resource("x:a", { subscribe: true, read: () => "" });
     const [ada, bob] = [await connectAs(server, "ada", era), await connectAs(server, "bob", era)];
     for (const peer of [ada, bob]) {
@@ -99,13 +112,13 @@ describe("publish", () => {
     }
     server.publish("resources/updated", { uri: "x:a" }, { principal: "ada" });
     await Promise.all([ada.settled(), bob.settled()]);
-    expect([ada, bob].map((peer) => heard(peer, "resources/updated"))).toEqual([1, 0]);
+    expect([ada, bob].map((peer) => countNotifications(peer, "resources/updated"))).toEqual([1, 0]);
     server.publish("resources/updated", { uri: "x:a" });
     await Promise.all([ada.settled(), bob.settled()]);
-    expect([ada, bob].map((peer) => heard(peer, "resources/updated"))).toEqual([2, 1]);
+    expect([ada, bob].map((peer) => countNotifications(peer, "resources/updated"))).toEqual([2, 1]);
   });
 
-  test("of a list change is refused where the list cannot change", () => {
+  test("throws for a change of a list that cannot change", () => {
     const server = createServer(info).tool("a", { run: () => "" });
     expect(() => server.publish("tools/list_changed", {})).toThrow(
       'publish("tools/list_changed"): this list cannot change; serve live(server) to change it',
@@ -122,47 +135,47 @@ describe("watch", () => {
     let changed: (uri?: string) => void = () => {};
     const server = createServer(info).resource("x:a", {
       read: () => "",
-      watch: (uri, tell) => {
+      watch: (uri, notify) => {
         log.push(`begin ${uri}`);
-        changed = tell;
+        changed = notify;
         return () => {
           log.push(`end ${uri}`);
         };
       },
     });
     const [one, two] = [await connect(server, era), await connect(server, era)];
-    const follow = async (peer: RawPeer) => {
+    const subscribe = async (peer: RawPeer) => {
       if (era === stateless) await listen(peer, { resourceSubscriptions: ["x:a"] });
       else await peer.request("resources/subscribe", { uri: "x:a" });
       await peer.settled();
     };
-    const leave = async (peer: RawPeer) => {
+    const unsubscribe = async (peer: RawPeer) => {
       if (era === stateless) peer.notify("notifications/cancelled", { requestId: "listen" });
       else await peer.request("resources/unsubscribe", { uri: "x:a" });
       await peer.settled();
     };
     expect(log).toEqual([]);
-    await follow(one);
-    await follow(two);
+    await subscribe(one);
+    await subscribe(two);
     expect(log).toEqual(["begin x:a"]);
     changed();
     changed("x:a/part");
     await Promise.all([one.settled(), two.settled()]);
-    expect([one, two].map((peer) => heard(peer, "resources/updated"))).toEqual([2, 2]);
-    await leave(one);
+    expect([one, two].map((peer) => countNotifications(peer, "resources/updated"))).toEqual([2, 2]);
+    await unsubscribe(one);
     expect(log).toEqual(["begin x:a"]);
     changed();
     await Promise.all([one.settled(), two.settled()]);
-    expect([one, two].map((peer) => heard(peer, "resources/updated"))).toEqual([2, 3]);
-    // The last one does not say goodbye.
+    expect([one, two].map((peer) => countNotifications(peer, "resources/updated"))).toEqual([2, 3]);
+    // The last subscriber disconnects without unsubscribing.
     await two.close();
     while (log.length < 2) await one.settled();
     expect(log).toEqual(["begin x:a", "end x:a"]);
-    await follow(one);
+    await subscribe(one);
     expect(log).toEqual(["begin x:a", "end x:a", "begin x:a"]);
   });
 
-  test.each(eras)("that returns nothing means that there is no such resource ($revision)", async (era) => {
+  test.each(eras)("returning nothing means that the resource does not exist ($revision)", async (era) => {
     const errors: unknown[] = [];
     const server = createServer(info, { onError: (error) => errors.push(error) })
       .resource("x:a", { read: () => "a", watch: () => () => {} })
@@ -180,7 +193,7 @@ describe("watch", () => {
     expect(errors).toEqual([]);
   });
 
-  test("that fails is reported once, and the subscriber lives", async () => {
+  test("that throws is reported once, and the subscription stays open", async () => {
     const errors: PortolanError[] = [];
     const onError = (error: unknown) => errors.push(error as PortolanError);
     const watch = () => {
@@ -199,7 +212,7 @@ describe("watch", () => {
 });
 
 describe("cursors", () => {
-  test.each(revisions)("of another list, another server or nobody are refused (%s)", async (revision) => {
+  test.each(revisions)("of another list and altered or invented ones are refused (%s)", async (revision) => {
     const server = createServer(info, { pageSize: 1 })
       .tool("a", { run: () => "" })
       .tool("b", { run: () => "" })
@@ -218,7 +231,7 @@ describe("cursors", () => {
     expect((await peer.request("prompts/list", { cursor })).error?.code).toBe(-32602);
   });
 
-  test("survives a feature that went away between two pages", async () => {
+  test("stay valid when a feature is removed between two pages", async () => {
     const tool = { run: () => "" };
     const server = live(createServer(info, { pageSize: 2 }).tool("a", tool).tool("b", tool).tool("c", tool));
     const peer = await connect(server);

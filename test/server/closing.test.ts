@@ -14,31 +14,31 @@ const listen = {
 } as const;
 
 function serve(watch: () => Promise<() => void>) {
-  const heard: Message[] = [];
+  const received: Message[] = [];
   const [near, far] = createMemoryPair();
-  near.open({ message: (message) => heard.push(message), batch() {}, unreadable() {}, closed() {} });
+  near.open({ message: (message) => received.push(message), batch() {}, unreadable() {}, closed() {} });
   const server = createServer({ name: "notes", version: "1.0.0" }).resource("note://1", {
     name: "note",
     watch,
     read: () => "one",
   });
-  return { heard, near, serving: serveChannel(server, far) };
+  return { received, near, serving: serveChannel(server, far) };
 }
 
-test("a subscription that is still beginning when its server closes is acknowledged and ended", async () => {
+test("a subscription that is still starting when its server closes is acknowledged and ended", async () => {
   let isReleased = false;
-  const { heard, near, serving } = serve(async () => () => {
+  const { received, near, serving } = serve(async () => () => {
     isReleased = true;
   });
   near.send(listen);
   await Promise.resolve();
   await serving.close();
-  const methods = heard.map((message) => ("method" in message ? message.method : "result"));
+  const methods = received.map((message) => ("method" in message ? message.method : "result"));
   expect(methods).toEqual(["notifications/subscriptions/acknowledged", "result", "notifications/cancelled"]);
   expect(isReleased).toBe(true);
 });
 
-test("a subscription that never begins does not keep its server from closing", async () => {
+test("a subscription that never starts does not prevent its server from closing", async () => {
   const { near, serving } = serve(() => new Promise(() => {}));
   near.send(listen);
   await Promise.resolve();

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { connectMemory } from "../kit/raw-peer.ts";
 import { revisions } from "../kit/revisions.ts";
-import { call, connect, eras, heard, info, listen, names, stateful, stateless } from "./peers.ts";
+import { call, connect, countNotifications, eras, info, listen, names, stateful, stateless } from "./peers.ts";
 
 describe("mount", () => {
   const log: string[] = [];
@@ -19,42 +19,52 @@ describe("mount", () => {
     .resource("x:note", { read: (ctx) => ctx.app })
     .template("y:{id}", { read: ({ id }) => String(id) });
 
-  test.each(eras)("brings features under a prefix, with their application and middleware ($revision)", async (era) => {
-    const outer = createServer(info)
-      .tool("greet", { run: () => "outer" })
-      .mount("in_", inner);
-    const peer = await connect(outer, era);
-    log.length = 0;
-    expect(await names(peer)).toEqual(["greet", "in_greet", "in_plain"]);
-    expect((await peer.request("tools/list")).result.tools[1]).toMatchObject({
-      name: "in_greet",
-      title: "Greet",
-      outputSchema: { type: "object" },
-    });
-    expect(await names(peer, "prompts/list", "prompts")).toEqual(["in_ask"]);
-    expect(await call(peer, "greet")).toBe("outer");
-    expect(log).toEqual([]);
-    expect((await peer.callTool("in_greet")).result.structuredContent).toEqual({ hello: "inner app" });
-    expect(await call(peer, "in_plain", { n: 2 })).toBe("2");
-    expect((await peer.callTool("in_plain", { n: "x" })).result.isError).toBe(true);
-    expect((await peer.request("prompts/get", { name: "in_ask" })).result.messages[0].content.text).toBe("inner app");
-    expect((await peer.request("resources/read", { uri: "x:note" })).result.contents[0].text).toBe("inner app");
-    expect((await peer.request("resources/read", { uri: "y:7" })).result.contents[0].text).toBe("7");
-    expect(log).toEqual(["tools/call", "tools/call", "tools/call", "prompts/get", "resources/read", "resources/read"]);
-    const ref = { type: "ref/prompt", name: "in_ask" };
-    const { result } = await peer.request("completion/complete", { ref, argument: { name: "who", value: "" } });
-    expect(result.completion.values).toEqual(["Ada"]);
-    expect((await peer.callTool("plain")).error?.code).toBe(-32602);
-  });
+  test.each(eras)(
+    "adds features under a prefix, with their application context and middleware ($revision)",
+    async (era) => {
+      const outer = createServer(info)
+        .tool("greet", { run: () => "outer" })
+        .mount("in_", inner);
+      const peer = await connect(outer, era);
+      log.length = 0;
+      expect(await names(peer)).toEqual(["greet", "in_greet", "in_plain"]);
+      expect((await peer.request("tools/list")).result.tools[1]).toMatchObject({
+        name: "in_greet",
+        title: "Greet",
+        outputSchema: { type: "object" },
+      });
+      expect(await names(peer, "prompts/list", "prompts")).toEqual(["in_ask"]);
+      expect(await call(peer, "greet")).toBe("outer");
+      expect(log).toEqual([]);
+      expect((await peer.callTool("in_greet")).result.structuredContent).toEqual({ hello: "inner app" });
+      expect(await call(peer, "in_plain", { n: 2 })).toBe("2");
+      expect((await peer.callTool("in_plain", { n: "x" })).result.isError).toBe(true);
+      expect((await peer.request("prompts/get", { name: "in_ask" })).result.messages[0].content.text).toBe("inner app");
+      expect((await peer.request("resources/read", { uri: "x:note" })).result.contents[0].text).toBe("inner app");
+      expect((await peer.request("resources/read", { uri: "y:7" })).result.contents[0].text).toBe("7");
+      expect(log).toEqual([
+        "tools/call",
+        "tools/call",
+        "tools/call",
+        "prompts/get",
+        "resources/read",
+        "resources/read",
+      ]);
+      const ref = { type: "ref/prompt", name: "in_ask" };
+      const { result } = await peer.request("completion/complete", { ref, argument: { name: "who", value: "" } });
+      expect(result.completion.values).toEqual(["Ada"]);
+      expect((await peer.callTool("plain")).error?.code).toBe(-32602);
+    },
+  );
 
-  test("works over two levels and beside another mount of the same server", async () => {
+  test("works over two levels and with two mounts of the same server", async () => {
     const middle = createServer(info).mount("b_", createServer(info).tool("t", { run: () => "deep" }));
     const peer = await connect(createServer(info).mount("a_", middle).mount("c_", middle));
     expect(await names(peer)).toEqual(["a_b_t", "c_b_t"]);
     expect(await call(peer, "a_b_t")).toBe("deep");
   });
 
-  test("refuses names and URIs that are there already, and leaves the definition as it was", async () => {
+  test("throws for names and URIs that exist already, and leaves the definition unchanged", async () => {
     const outer = createServer(info).tool("in_greet", { run: () => "" });
     expect(() => outer.mount("in_", inner)).toThrow('Tool "in_greet" is defined twice; names must differ');
     const once = createServer(info).mount("a_", inner);
@@ -88,61 +98,61 @@ describe("extension", () => {
     .tool("t", { run: () => "" })
     .prompt("p", { get: () => "" })
     .extend(stars);
-  const knowing = { ...stateless, capabilities: { extensions: { [id]: {} } } };
+  const declaring = { ...stateless, capabilities: { extensions: { [id]: {} } } };
 
-  test("is advertised with its settings where it has a part in the revision", async () => {
+  test("is announced with its settings on the revisions it supports", async () => {
     const { result } = await (await connect(server)).request("server/discover");
     expect(result.capabilities.extensions).toEqual({ [id]: { maximum: 5 } });
     const { initialized } = await connect(server, stateful);
     expect(initialized?.result.capabilities).not.toHaveProperty("extensions");
   });
 
-  test("serves its requests to peers that declared it, and names itself to the others", async () => {
-    const [knows, ignorant] = [await connect(server, knowing), await connect(server)];
-    expect((await knows.request("stars/get", { name: "x" })).result).toMatchObject({
+  test("serves its requests to peers that declared it, and refuses others with the required extension", async () => {
+    const [aware, unaware] = [await connect(server, declaring), await connect(server)];
+    expect((await aware.request("stars/get", { name: "x" })).result).toMatchObject({
       resultType: "complete",
       stars: 3,
       of: "x",
     });
-    expect((await ignorant.request("stars/get", { name: "x" })).error).toMatchObject({
+    expect((await unaware.request("stars/get", { name: "x" })).error).toMatchObject({
       code: -32021,
       data: { requiredCapabilities: { extensions: { [id]: {} } } },
     });
     expect((await (await connect(server, stateful)).request("stars/get")).error?.code).toBe(-32601);
   });
 
-  test("changes list entries and stands around requests for peers that declared it only", async () => {
-    const [knows, ignorant] = [await connect(server, knowing), await connect(server)];
+  test("changes list entries and wraps requests only for peers that declared it", async () => {
+    const [aware, unaware] = [await connect(server, declaring), await connect(server)];
     around.length = 0;
-    expect((await ignorant.request("tools/list")).result.tools[0]).not.toHaveProperty("stars");
+    expect((await unaware.request("tools/list")).result.tools[0]).not.toHaveProperty("stars");
     expect(around).toEqual([]);
-    expect((await knows.request("tools/list")).result.tools[0]).toMatchObject({ name: "t", stars: 3 });
-    expect((await knows.request("prompts/list")).result.prompts[0]).toMatchObject({ name: "p", stars: 0 });
+    expect((await aware.request("tools/list")).result.tools[0]).toMatchObject({ name: "t", stars: 3 });
+    expect((await aware.request("prompts/list")).result.prompts[0]).toMatchObject({ name: "p", stars: 0 });
     expect(around).toEqual(["tools/list", "prompts/list"]);
-    expect((await ignorant.request("tools/list")).result.tools[0]).not.toHaveProperty("stars");
+    expect((await unaware.request("tools/list")).result.tools[0]).not.toHaveProperty("stars");
   });
 
-  test("has a filter of its own in listen, whose notifications are tagged", async () => {
-    const [knows, ignorant] = [await connect(server, knowing), await connect(server)];
-    expect(await listen(knows, { starsChanged: "x" })).toEqual({ starsChanged: "x" });
-    expect(await listen(ignorant, { starsChanged: "x" })).toEqual({});
+  test("has its own listen filter, whose notifications have the subscription id", async () => {
+    const [aware, unaware] = [await connect(server, declaring), await connect(server)];
+    expect(await listen(aware, { starsChanged: "x" })).toEqual({ starsChanged: "x" });
+    expect(await listen(unaware, { starsChanged: "x" })).toEqual({});
     const old = await connect(server, stateful);
     const publish = server.publish as (topic: string, payload: JsonObject) => void;
     publish.call(server, "stars/changed", { name: "y" });
     publish.call(server, "stars/changed", { name: "x" });
-    await Promise.all([knows.settled(), ignorant.settled(), old.settled()]);
-    expect(knows.notifications.slice(1)).toEqual([
+    await Promise.all([aware.settled(), unaware.settled(), old.settled()]);
+    expect(aware.notifications.slice(1)).toEqual([
       {
         jsonrpc: "2.0",
         method: "notifications/stars/changed",
         params: { name: "x", _meta: { "io.modelcontextprotocol/subscriptionId": "listen" } },
       },
     ]);
-    expect(heard(ignorant, "stars/changed")).toBe(0);
+    expect(countNotifications(unaware, "stars/changed")).toBe(0);
     expect(old.notifications).toEqual([]);
   });
 
-  test("may take part in a handshake revision too", async () => {
+  test("may support a stateful revision too", async () => {
     const everywhere = createServer(info).extend({ id: "com.example/ui", on: () => ({ settings: { a: 1 } }) });
     const { initialized } = await connect(everywhere, { revision: "2025-06-18" });
     expect(initialized?.result.capabilities.extensions).toEqual({ "com.example/ui": { a: 1 } });
@@ -150,7 +160,7 @@ describe("extension", () => {
 });
 
 describe("a definition", () => {
-  test("that is extended two ways shares nothing", async () => {
+  test("that is extended in two ways shares nothing", async () => {
     const base = createServer(info).tool("base", { run: () => "base" });
     const one = base.tool("one", { run: () => "1" }).tool("same", { run: () => "from one" });
     const two = base.tool("two", { run: () => "2" }).tool("same", { run: () => "from two" });
@@ -170,7 +180,7 @@ describe("a definition", () => {
     expect(await call(atBase, "one")).toBe("-32602: Unknown tool: one");
   });
 
-  test("with a name that some clients refuse is served, and the operator is warned", async () => {
+  test("with a name that some clients refuse is served, and onError is warned", async () => {
     const warnings: string[] = [];
     const server = createServer(info, { onError: (error) => warnings.push((error as Error).message) })
       .tool("fine-name_1.0", { run: () => "" })
@@ -180,14 +190,14 @@ describe("a definition", () => {
     expect(await call(await connect(server), "größe in m")).toBe("served");
   });
 
-  test("that failed to grow is as it was", async () => {
+  test("is unchanged after a failed extension", async () => {
     const base = createServer(info).tool("a", { run: () => "a" });
     expect(() => base.tool("a", { run: () => "b" })).toThrow();
     expect(() => base.tool("b", {} as never)).toThrow();
     expect(await names(await connect(base.tool("b", { run: () => "b" })))).toEqual(["a", "b"]);
   });
 
-  test("is served to many peers of all revisions at once", async () => {
+  test("is served to peers of all revisions at the same time", async () => {
     const server = createServer(info).tool("who", { run: (_, ctx) => `${ctx.protocolVersion} ${ctx.requestId}` });
     const all = await Promise.all(revisions.map((revision) => connect(server, { revision })));
     const answers = await Promise.all(all.map((peer) => peer.request("tools/call", { name: "who" }, "same id")));
@@ -197,12 +207,12 @@ describe("a definition", () => {
   });
 });
 
-describe("a feature taken out", () => {
+describe("without", () => {
   const server = createServer(info)
     .tool("a", { run: () => "a" })
     .tool("b", { run: () => "b" });
 
-  test("is gone from the new definition, stays in the old one, and its name is free again", async () => {
+  test("removes a feature from the new definition, keeps it in the old one, and frees its name", async () => {
     const names = async (served: Servable) => {
       const { result } = await (await connect(served)).request("tools/list");
       return result.tools.map(({ name }: { name: string }) => name);
@@ -213,12 +223,12 @@ describe("a feature taken out", () => {
     expect(await names(server)).toEqual(["a", "b"]);
   });
 
-  test("must be there", () => {
+  test("throws if the feature is not defined", () => {
     expect(() => server.without("tools", "c")).toThrow('without: expected one of the tools that are defined, got "c"');
   });
 });
 
-test("a handler can find out what it may ask", async () => {
+test("mayAsk reports which requests the client supports", async () => {
   const asked = createServer(info).tool("may", {
     run: (_, ctx) =>
       JSON.stringify([ctx.mayAsk("elicitation.form"), ctx.mayAsk("elicitation.url"), ctx.mayAsk("roots")]),

@@ -7,7 +7,7 @@ import { pathTo, run } from "../examples/example.ts";
 
 const program = pathTo("test/server/main-program.mjs");
 
-/** Starts the program over HTTP; it ends with the test. */
+/** Starts the program over HTTP; it is killed at the end of the test. */
 async function serve(args: string[], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [program, "--http", "0", ...args], { env: { ...process.env, ...env } });
   const exited = once(child, "exit");
@@ -25,20 +25,20 @@ async function greeted(target: Parameters<typeof connect>[0]): Promise<unknown> 
   return (await client.callTool("greet")).content;
 }
 
-test("a server runs over standard input and output unless said", async () => {
+test("a server runs over standard input and output by default", async () => {
   const target = { command: process.execPath, args: [program, "--loud", "Ada"] };
   expect(await greeted(target)).toEqual([{ type: "text", text: "HELLO ADA" }]);
 });
 
 describe("over HTTP", () => {
-  test("it says where, and ends when it is told to", async () => {
+  test("it prints its URL and exits with 0 on SIGTERM", async () => {
     const { child, exited, url } = await serve(["--times", "2", "Ada"]);
     expect(await greeted(url)).toEqual([{ type: "text", text: "Hello AdaHello Ada" }]);
     child.kill("SIGTERM");
     expect(await exited).toEqual([0, null]);
   });
 
-  test("who comes must show the token if there is one", async () => {
+  test("it refuses requests without the configured token", async () => {
     const { url } = await serve(["Ada"], { PORTOLAN_TOKEN: "open sesame" });
     for (const token of ["", "open sesam", "open sesame!"]) {
       const link = http(url, { headers: { authorization: `Bearer ${token}` } });
@@ -48,7 +48,7 @@ describe("over HTTP", () => {
     expect(await greeted(http(url, { headers }))).toEqual([{ type: "text", text: "Hello Ada" }]);
   });
 
-  test("it is for this machine alone unless there is a token", async () => {
+  test("it refuses to listen on other addresses than loopback without a token", async () => {
     const { code, stderr } = await run(program, ["--http", "0", "--host", "0.0.0.0", "Ada"]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^greeter: .*0\.0\.0\.0/)]);
   });
@@ -59,19 +59,19 @@ test.each<[string[], string]>([
   [[], "expected a name, got none"],
   [["--times", "many", "Ada"], '--times: expected a whole number, got "many"'],
   [["--http", "-1", "Ada"], "--http"],
-])("%j is a mistake of whoever typed it", async (args, what) => {
+])("%j exits with 2 and a usage error", async (args, what) => {
   const { code, stdout, stderr } = await run(program, args);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(what);
   expect(stderr).toMatch(/^greeter: .*; see greeter --help\n$/);
 });
 
-test("what fails is said in one line", async () => {
+test("an error is printed in one line and exits with 1", async () => {
   const { code, stderr } = await run(program, ["nobody"]);
   expect([code, stderr]).toEqual([1, "greeter: nobody cannot be greeted\n"]);
 });
 
-test("help and version are shown, and nothing is served", async () => {
+test("--help and --version print and exit without serving", async () => {
   expect(await run(program, ["--version"])).toMatchObject({ code: 0, stdout: "greeter 1.2.3\n" });
   const { code, stdout } = await run(program, ["-h"]);
   expect(code).toBe(0);

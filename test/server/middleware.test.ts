@@ -14,7 +14,7 @@ describe("middleware", () => {
       return outcome;
     };
 
-  test("stands around the handler like the skins of an onion, the first one outermost", async () => {
+  test("wraps the handler in order of definition, the first one outermost", async () => {
     const log: string[] = [];
     const server = createServer(info)
       .use(noting(log, "a"))
@@ -54,7 +54,7 @@ describe("middleware", () => {
     expect(result.structuredContent).toEqual({ city: "Bergen" });
   });
 
-  test("may answer itself, refuse, change the params and change the result", async () => {
+  test("may answer without the handler, refuse, change the params and change the result", async () => {
     const runs: unknown[] = [];
     const server = createServer(info)
       .tool("t", {
@@ -109,7 +109,7 @@ describe("middleware", () => {
     else expect(Object.keys(first).sort()).toEqual(["nextCursor", "tools"]);
   });
 
-  test("stands around methods of one's own and the handshake, and sees interim results", async () => {
+  test("wraps custom methods and the handshake, and sees input_required results", async () => {
     const kinds: string[] = [];
     const server = createServer(info)
       .tool("asks", { run: async (_, ctx) => String(await ctx.confirm("sure", "Sure?")) })

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { connect, info } from "./peers.ts";
 
-describe("a mistake in a definition is told in one line", () => {
+describe("a mistake in a definition throws with a message of one line", () => {
   const run = () => "";
   const read = () => "";
   const get = () => "";
@@ -12,7 +12,7 @@ describe("a mistake in a definition is told in one line", () => {
   // biome-ignore lint/suspicious/noExplicitAny: these are the mistakes that types would catch
   const wrong = (value: unknown): any => value;
 
-  const mistakes: [what: string, make: () => unknown, says: RegExp][] = [
+  const mistakes: [what: string, make: () => unknown, expected: RegExp][] = [
     [
       "no info",
       () => createServer(wrong(undefined)),
@@ -24,7 +24,7 @@ describe("a mistake in a definition is told in one line", () => {
       /^createServer: expected \{ name, version \} as strings/,
     ],
     [
-      "options of another kind",
+      "options that are not an object",
       () => createServer(info, wrong("options")),
       /^createServer: options: expected an object, got "options"/,
     ],
@@ -46,22 +46,22 @@ describe("a mistake in a definition is told in one line", () => {
       /^Tool "t" is defined twice; names must differ/,
     ],
     [
-      "a schema that is none",
+      "a schema that is not a schema",
       () => server.tool("t", { input: wrong("string"), run }),
       /^Tool "t": input: expected a Standard Schema .*, got "string"/,
     ],
     [
-      "an input that is no object",
+      "an input that is not an object",
       () => server.tool("t", { input: wrong(z.string()), run }),
       /^Tool "t": input: expected a schema whose root is \{ type: "object" \}/,
     ],
     [
-      "an input without JSON form",
+      "an input without a JSON Schema",
       () => server.tool("t", { input: wrong(z.object({ d: z.date() })), run }),
       /^Tool "t": input: .*date/i,
     ],
     [
-      "an output without JSON form",
+      "an output without a JSON Schema",
       () => server.tool("t", { output: wrong(z.bigint()), run }),
       /^Tool "t": output: .*bigint/i,
     ],
@@ -107,8 +107,12 @@ describe("a mistake in a definition is told in one line", () => {
     ],
     ["a prompt without get", () => server.prompt("p", wrong({})), /^Prompt "p": get: expected a function, got nothing/],
     ["a prompt defined twice", () => server.prompt("p", { get }).prompt("p", { get }), /^Prompt "p" is defined twice/],
-    ["middleware that is no function", () => server.use(wrong({})), /^use: expected a function, got an object/],
-    ["an extension that is none", () => server.extend(wrong(undefined)), /^extend: expected \{ id, on \}, got nothing/],
+    ["middleware that is not a function", () => server.use(wrong({})), /^use: expected a function, got an object/],
+    [
+      "an extension that is undefined",
+      () => server.extend(wrong(undefined)),
+      /^extend: expected \{ id, on \}, got nothing/,
+    ],
     [
       "an extension without a prefix",
       () => server.extend({ id: "x", on: () => undefined }),
@@ -125,7 +129,7 @@ describe("a mistake in a definition is told in one line", () => {
       /^Extension "a\/b" is defined twice/,
     ],
     [
-      "a mount of nothing",
+      "a mount of undefined",
       () => server.mount("x_", wrong(undefined)),
       /^Expected a server made by createServer or live, got nothing/,
     ],
@@ -154,45 +158,49 @@ describe("a mistake in a definition is told in one line", () => {
       () => server.notification("x", wrong(undefined)),
       /^Notification "x": expected a function, got nothing/,
     ],
-    ["a live server of nothing", () => live(wrong(undefined)), /^Expected a server made by createServer, got nothing/],
+    [
+      "a live server of undefined",
+      () => live(wrong(undefined)),
+      /^Expected a server made by createServer, got nothing/,
+    ],
     [
       "a live server of a live server",
       () => live(wrong(live(server))),
       /^Expected a server made by createServer, got an object/,
     ],
     [
-      "a page size of none",
+      "a page size of 0",
       () => runtime(createServer(info, { pageSize: 0 })),
       /^pageSize: expected a whole number above 0, got 0/,
     ],
     [
-      "serving nothing",
+      "serving undefined",
       () => serveChannel(wrong(undefined), createMemoryPair()[0]),
       /^Expected a server made by createServer or live, got nothing/,
     ],
     [
-      "serving no channel",
+      "serving without a channel",
       () => serveChannel(server, wrong(undefined)),
       /^serveChannel: expected a channel with open, send and close, got nothing/,
     ],
-    ["a form of nothing", () => form(wrong(undefined)), /expected a Standard Schema .*, got nothing/],
+    ["a form of undefined", () => form(wrong(undefined)), /expected a Standard Schema .*, got nothing/],
     [
       "a nested form",
       () => form(z.object({ a: z.object({}) })),
       /^form field "a": expected a string, number, boolean or choice; forms are flat/,
     ],
     [
-      "questions of nothing",
+      "inputRequired of undefined",
       () => inputRequired(wrong(undefined)),
       /^inputRequired: expected requests, a state, or both; got neither/,
     ],
     [
-      "questions without any",
+      "inputRequired without requests and state",
       () => inputRequired({}),
       /^inputRequired: expected requests, a state, or both; got neither/,
     ],
     [
-      "an update that is no function",
+      "an update that is not a function",
       () => live(server).update(wrong(server)),
       /^update: expected a function, got an object/,
     ],
@@ -200,7 +208,7 @@ describe("a mistake in a definition is told in one line", () => {
 
   const runtime = (served: Servable) => serveChannel(served, createMemoryPair()[1]);
 
-  test.each(mistakes)("%s", (_, make, says) => {
+  test.each(mistakes)("%s", (_, make, expected) => {
     let thrown: unknown;
     try {
       make();
@@ -208,38 +216,39 @@ describe("a mistake in a definition is told in one line", () => {
       thrown = error;
     }
     expect(thrown).toBeInstanceOf(PortolanError);
-    expect((thrown as PortolanError).message).toMatch(says);
+    expect((thrown as PortolanError).message).toMatch(expected);
     expect((thrown as PortolanError).message).not.toContain("\n");
     expect(["invalid-definition", "invalid-argument"]).toContain((thrown as PortolanError).code);
   });
 
-  test("what is known only after loading is told to the operator, by the first request", async () => {
-    const late: [server: Servable, says: RegExp][] = [];
-    const heardBy = (define: (from: typeof server) => Servable, says: RegExp) => late.push([define(server), says]);
+  test("a mistake that is found only after loading is reported to onError at the first request", async () => {
+    const late: [server: Servable, expected: RegExp][] = [];
+    const reported = (define: (from: typeof server) => Servable, expected: RegExp) =>
+      late.push([define(server), expected]);
     const errors: Error[] = [];
     const from = createServer(info, { onError: (error) => errors.push(error as Error) });
-    heardBy(() => from.template("x:{a", { read }), /^Resource "x:\{a": |x:\{a/);
-    heardBy(
+    reported(() => from.template("x:{a", { read }), /^Resource "x:\{a": |x:\{a/);
+    reported(
       () => from.template("x:{a}", { read, complete: { b: [] } }),
       /^Resource "x:\{a\}": complete: the template has no variable "b"/,
     );
-    heardBy(
+    reported(
       () => from.tool("t", { input: { type: "object", properties: { a: { type: "strnig" } } }, run }),
       /^Tool "t": input: .*strnig/,
     );
-    heardBy(
+    reported(
       () => from.tool("t", { output: { $ref: "https://example.com/x" }, run }),
       /^Tool "t": output: .*https:\/\/example.com\/x/,
     );
     expect(() => from.tool("t", { input: { type: "array" }, run })).toThrow(
       /^Tool "t": input: expected a schema whose root is \{ type: "object" \}/,
     );
-    for (const [served, says] of late) {
+    for (const [served, expected] of late) {
       errors.length = 0;
       const { error } = await (await connect(served)).request("tools/list");
       expect(error?.code).toBe(-32603);
       expect(errors).toHaveLength(1);
-      expect(errors[0]?.message).toMatch(says);
+      expect(errors[0]?.message).toMatch(expected);
       expect(errors[0]?.message).not.toContain("\n");
     }
   });

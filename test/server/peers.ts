@@ -38,6 +38,6 @@ export async function listen(peer: RawPeer, notifications: JsonObject, id = "lis
   return params?.["notifications"] as JsonObject;
 }
 
-export function heard(peer: RawPeer, method: string): number {
+export function countNotifications(peer: RawPeer, method: string): number {
   return peer.notifications.filter((notification) => notification.method === `notifications/${method}`).length;
 }

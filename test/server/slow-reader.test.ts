@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { info } from "./peers.ts";
 
-test("a client that does not read is spared progress first, and then let go", async () => {
+test("a client that does not read first loses progress and is then disconnected", async () => {
   const errors: unknown[] = [];
   const noisy = createServer(info, { onError: (error) => errors.push(error) }).tool("noise", {
     input: z.object({ n: z.number() }),

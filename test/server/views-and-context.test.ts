@@ -1,6 +1,6 @@
 import { createServer } from "portolan/server";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { call, connect, connectAs, eras, heard, info, listen, names, stateful } from "./peers.ts";
+import { call, connect, connectAs, countNotifications, eras, info, listen, names, stateful } from "./peers.ts";
 
 describe("views", () => {
   const visibleTo = (view: string) => view === "admin";
@@ -28,7 +28,7 @@ describe("views", () => {
     expect((await root.request("resources/templates/list")).result.resourceTemplates).toHaveLength(1);
   });
 
-  test.each(eras)("what a caller does not see is unknown to it ($revision)", async (era) => {
+  test.each(eras)("features outside the view are unknown to the caller ($revision)", async (era) => {
     const [root, user] = [await connectAs(server, "root", era), await connectAs(server, "ada", era)];
     expect(await call(root, "secret")).toBe("secret");
     expect(await call(user, "secret")).toBe("-32602: Unknown tool: secret");
@@ -47,7 +47,7 @@ describe("views", () => {
     }
   });
 
-  test("nobody follows a resource that it does not see", async () => {
+  test("a caller cannot subscribe to a resource outside its view", async () => {
     const user = await connectAs(server, "ada", stateful);
     expect((await user.request("resources/subscribe", { uri: "x:secret" })).error?.code).toBe(-32002);
     const modern = await connectAs(server, "ada");
@@ -57,10 +57,10 @@ describe("views", () => {
     server.publish("resources/updated", { uri: "x:secret" });
     server.publish("resources/updated", { uri: "x:open" });
     await modern.settled();
-    expect(heard(modern, "resources/updated")).toBe(1);
+    expect(countNotifications(modern, "resources/updated")).toBe(1);
   });
 
-  test("lists that depend on the caller are private, and their cursors stay within the view", async () => {
+  test("lists that depend on the caller are private, and their cursors are valid only in the same view", async () => {
     const user = await connectAs(server, "ada");
     expect((await user.request("tools/list")).result).toMatchObject({ ttlMs: 1_000, cacheScope: "private" });
     const paged = createServer(info, { view: ({ key }) => key, pageSize: 1 })
@@ -72,7 +72,7 @@ describe("views", () => {
     expect((await bob.request("tools/list", { cursor })).error?.code).toBe(-32602);
   });
 
-  test("without a view everybody sees the same, and the cache hint is the author's", async () => {
+  test("without a view the server's cache hint is used", async () => {
     const open = createServer(info, { cache: { ttlMs: 5, cacheScope: "public" } }).tool("a", { run: () => "" });
     const peer = await connectAs(open, "anybody");
     expect((await peer.request("tools/list")).result).toMatchObject({ ttlMs: 5, cacheScope: "public" });
@@ -80,7 +80,7 @@ describe("views", () => {
 });
 
 describe("application context", () => {
-  test("is made once per request, on first use, and is typed", async () => {
+  test("is created once per request, on first use, and is typed", async () => {
     let made = 0;
     const server = createServer(info, {
       app: ({ principal, meta }) => {
@@ -114,7 +114,7 @@ describe("application context", () => {
     expect(made).toBe(4);
   });
 
-  test("that fails is masked and reported", async () => {
+  test("that throws is hidden from the client and reported", async () => {
     const errors: unknown[] = [];
     const app = (): string => {
       throw new Error("no database at 10.0.0.1");

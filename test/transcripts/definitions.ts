@@ -1,4 +1,4 @@
-/** Who sent a message. */
+/** The sender of a message. */
 export type Side = "client" | "server";
 
 const names: { readonly [method: string]: readonly [message: string, result?: string] } = {
@@ -35,7 +35,7 @@ const names: { readonly [method: string]: readonly [message: string, result?: st
 
 type Part = "request" | "notification" | "result";
 
-/** The name of a message's or result's type in the official schemas; undefined for methods that are not theirs. */
+/** The name of a message's or result's type in the official schemas; undefined for other methods. */
 export function findDefinition(method: string, part: Part): string | undefined {
   return names[method]?.[part === "result" ? 1 : 0];
 }

@@ -19,7 +19,7 @@ const args: { readonly [tool: string]: JsonObject } = {
   progress: { steps: 2 },
 };
 
-/** Plays one of everything that a revision has, in a fixed order. */
+/** Uses every feature of a revision once, in a fixed order. */
 export async function playScenario(peer: RawPeer): Promise<void> {
   if (isStateless(peer.revision)) await playStateless(peer);
   else await playHandshake(peer);
@@ -67,7 +67,7 @@ async function playHandshake(peer: RawPeer): Promise<void> {
   if (peer.revision === "2025-03-26") await playBatch(peer);
 }
 
-/** Only what the revision's own clients would declare. */
+/** The capabilities that clients of the revision declare. */
 function capabilitiesOf(revision: string): JsonObject {
   const older = { roots: { listChanged: true }, sampling: {} };
   if (revision < "2025-06-18") return older;

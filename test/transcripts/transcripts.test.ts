@@ -9,7 +9,7 @@ import { type RevisionDate, revisions } from "../kit/revisions.ts";
 import { definitionFor, type Side } from "./definitions.ts";
 import { playScenario } from "./scenario.ts";
 
-if (schemasMissing) console.log(`transcripts are not checked against the official schemas: ${schemasMissing}`);
+if (schemasMissing) console.log(`Transcripts are not checked against the official schemas: ${schemasMissing}`);
 
 const goldenFile = (revision: RevisionDate) => join(import.meta.dirname, `${revision}.txt`);
 
@@ -40,7 +40,7 @@ async function record(revision: RevisionDate): Promise<string[]> {
   return peer.transcript;
 }
 
-/** What differs between two runs is not what a transcript is about. */
+/** Replaces values that differ between two runs. */
 function mask(line: string): string {
   return line
     .replace(/"requestState":"[^"]+"/g, '"requestState":"<sealed>"')
@@ -48,14 +48,14 @@ function mask(line: string): string {
     .replace(/reference [0-9a-f]+/g, "reference <id>");
 }
 
-describe.each(revisions)("the wire of %s", (revision) => {
-  test("is what the golden file says", async () => {
+describe.each(revisions)("the transcript of %s", (revision) => {
+  test("equals the golden file", async () => {
     const transcript = (await record(revision)).map(mask).join("\n");
     if (process.env["UPDATE_TRANSCRIPTS"]) writeFileSync(goldenFile(revision), `${transcript}\n`);
     expect(`${transcript}\n`).toBe(readFileSync(goldenFile(revision), "utf8"));
   });
 
-  test.skipIf(schemasMissing)("is valid and has no member of another revision, line by line", () => {
+  test.skipIf(schemasMissing)("is valid in every line and has no member of another revision", () => {
     const schema = new OfficialSchema(revision);
     const methods = new Map<string, string>();
     const problems: string[] = [];
@@ -63,7 +63,7 @@ describe.each(revisions)("the wire of %s", (revision) => {
     expect(lines.length).toBeGreaterThan(40);
     for (const line of lines) {
       const side: Side = line.startsWith(">") ? "client" : "server";
-      // Members that nobody's revision defines survive on purpose; they are not what is looked for here.
+      // Custom members pass on every revision on purpose, so the schemas need not know them.
       const parsed = JSON.parse(line.slice(2), (name, value) =>
         name.startsWith("example.com/") ? undefined : value,
       ) as Message | Message[];
@@ -87,8 +87,8 @@ function check(schema: OfficialSchema, message: Message, side: Side, methods: Ma
     const name = schema.has("JSONRPCErrorResponse") ? "JSONRPCErrorResponse" : "JSONRPCError";
     return schema.problems(name, message);
   }
-  const asker: Side = side === "client" ? "server" : "client";
-  const method = methods.get(key(asker, message.id)) ?? "";
+  const requester: Side = side === "client" ? "server" : "client";
+  const method = methods.get(key(requester, message.id)) ?? "";
   const isInterim = message.result["resultType"] === "input_required";
   return schema.problems(isInterim ? "InputRequiredResult" : definitionFor(method, "result"), message.result);
 }

@@ -1,4 +1,4 @@
-/** Portolan's client behind the face the driver knows. */
+/** Portolan's client with the interface of the driver. */
 export function toBenchClient(client) {
   return {
     listTools: () => client.listTools(),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createHost, openActivityFile } from "portolan-host";
 
 /**
- * The same client behind a host: rules decide about each call, and all is written to a file.
+ * The same client behind a host: rules decide about each call, and the activity log is written to a file.
  * @type {import("../../driver/client-child.mjs").Connect}
  */
 export async function connect({ era, command, args, env }) {

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 /**
  * @param {number} extraTools how many tools to list beside echo, add and notify
- * @param {<S>(schema: S) => S} schemaOf lets a workload watch what is done with a schema
+ * @param {<S>(schema: S) => S} schemaOf lets a workload observe the use of a schema
  */
 export function createBenchServer(extraTools, schemaOf = (schema) => schema) {
   let server = createServer({ name: "bench", version: "1.0.0" }, { pageSize: 20_000 })

@@ -1,4 +1,4 @@
-// What anyone could write by hand for these three tools: the practical ceiling the others are measured against.
+// A hand-written server for these three tools: the practical limit that the others are compared with.
 
 const META = "io.modelcontextprotocol/";
 const serverInfo = { name: "bench", version: "1.0.0" };
@@ -15,9 +15,9 @@ const toolOf = (name, description, properties, outputSchema) => ({
 });
 
 /**
- * A function from one request to its response (or nothing, for a notification).
+ * Returns a function from one request to its response (undefined for a notification).
  * @param {number} extraTools how many tools to list beside echo, add and notify
- * @param {(message: object) => void} send where notifications go
+ * @param {(message: object) => void} send receives the notifications
  */
 export function createAnswer(extraTools, send) {
   const tools = [

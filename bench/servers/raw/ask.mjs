@@ -1,4 +1,4 @@
-// The client anyone could write by hand for these three tools: a map of who waits, and no more checks than it needs.
+// A hand-written client for these three tools: a map of pending requests, and only the necessary checks.
 
 const META = "io.modelcontextprotocol/";
 const clientInfo = { name: "bench", version: "1.0.0" };
@@ -9,7 +9,7 @@ const perRequest = {
 };
 
 /**
- * A client over `send`; whatever comes back goes to `receive`.
+ * A client over `send`; the messages of the server go to `receive`.
  * @param {"stateful" | "stateless"} era
  * @param {(message: object) => void} send
  */

@@ -6,7 +6,7 @@ export async function connect({ era, url }) {
   const { hostname, port, pathname: path } = new URL(url);
   const agent = new Agent({ keepAlive: true });
   const always = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-  /** The version, and the session once there is one. */
+  /** The version header, and the session header after the handshake. */
   let named = era === "stateless" ? { "mcp-protocol-version": "2026-07-28" } : {};
   let told = Promise.resolve();
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { createAnswer } from "./answer.mjs";
 
-// The same over HTTP, both eras: a map of sessions, JSON unless something is said before the answer.
+// The same over HTTP, both eras: a map of sessions, and JSON unless a notification precedes the answer.
 
 const stateless = "2026-07-28";
 const json = { "content-type": "application/json" };

@@ -1,10 +1,10 @@
 /**
- * Messages as lines, both ways.
+ * Reads and writes messages as lines.
  * @param {NodeJS.WritableStream} output
  */
 export function createLines(output) {
   let pending = "";
-  /** @type {Buffer[]} chunks of a line whose end has not come yet */
+  /** @type {Buffer[]} chunks of an incomplete line */
   let partial = [];
 
   function flush() {
@@ -14,7 +14,7 @@ export function createLines(output) {
   }
 
   return {
-    /** Joins what is written in one tick into one write. */
+    /** Joins the messages of one tick into one write. */
     send(message) {
       if (pending === "") process.nextTick(flush);
       pending += `${JSON.stringify(message)}\n`;

@@ -1,4 +1,4 @@
 import { runRequirements } from "./requirement.ts";
 import { base } from "./sections/base.ts";
 
-runRequirements("what every transport has", base);
+runRequirements("requirements of every transport", base);

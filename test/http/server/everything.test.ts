@@ -5,12 +5,12 @@ import type { RevisionDate } from "../../kit/revisions.ts";
 import { type Open, type Requirement, scopeOf } from "../../requirements/requirement.ts";
 import { sections } from "../../requirements/sections/index.ts";
 import { HttpChannel } from "../channel.ts";
-import { otherwise } from "./otherwise.ts";
+import { exceptions } from "./exceptions.ts";
 
 const fullServer = new URL("../../kit/full-server.mjs", import.meta.url);
 const isOverChannels = (requirement: Requirement) => scopeOf(requirement).over.includes("memory");
 
-/** Serves what a module exports over HTTP, and connects to it. */
+/** Serves the default export of a module over HTTP and connects to it. */
 function opener(revision: RevisionDate): Open {
   return async ({ server = fullServer, ...options } = {}) => {
     const { default: exported } = await import(server.href);
@@ -25,26 +25,26 @@ function opener(revision: RevisionDate): Open {
   };
 }
 
-function isOtherwise({ row, says }: Requirement, revision: RevisionDate): boolean {
-  return otherwise.some((entry) => entry.row === row && entry.says === says && entry.on.includes(revision));
+function isException({ row, says }: Requirement, revision: RevisionDate): boolean {
+  return exceptions.some((entry) => entry.row === row && entry.says === says && entry.on.includes(revision));
 }
 
 describe.each(Object.entries(sections))("%s over HTTP", (_, requirements) => {
   for (const requirement of requirements.filter(isOverChannels)) {
     for (const revision of scopeOf(requirement).on) {
-      if (isOtherwise(requirement, revision)) continue;
+      if (isException(requirement, revision)) continue;
       test(`${requirement.row}: ${requirement.says} (${revision})`, () =>
         requirement.test(opener(revision), { revision, transport: "memory" }));
     }
   }
 });
 
-test("every exception names a requirement that there is", () => {
+test("every exception names an existing requirement and revision", () => {
   const known = Object.values(sections)
     .flat()
     .filter(isOverChannels)
     .map((requirement) => ({ name: `${requirement.row}: ${requirement.says}`, on: scopeOf(requirement).on }));
-  const stale = otherwise.filter(
+  const stale = exceptions.filter(
     ({ row, says, on }) =>
       !known.some((one) => one.name === `${row}: ${says}` && on.every((date) => one.on.includes(date))),
   );

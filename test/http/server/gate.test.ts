@@ -5,6 +5,6 @@ import { sections } from "./sections/index.ts";
 
 runGate(manifest, sections, {
   moreThan: { rows: 80, requirements: 120 },
-  wanted: ({ on }) => on,
+  required: ({ on }) => on,
   covered: scopeOf,
 });

@@ -8,12 +8,12 @@ import { manifest } from "./rows/index.ts";
 export interface HttpRequirement {
   /** The row of the manifest that it covers. */
   readonly row: string;
-  /** What holds, as a sentence. */
+  /** The tested behaviour, as a sentence. */
   readonly says: string;
-  /** The revisions it runs on; all of the row unless narrowed. */
+  /** The revisions it runs on. Default: all revisions of the row. */
   readonly on?: readonly RevisionDate[];
-  /** What only a server that listens by itself can promise. */
-  readonly door?: "own";
+  /** `"node"` if only a server that listens itself can meet the requirement. */
+  readonly adapter?: "node";
   test(revision: RevisionDate): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export function scopeOf({ row, on }: HttpRequirement): readonly RevisionDate[] {
   return on ?? entry.on;
 }
 
-/** Registers a section's requirements as tests; whatever the server says in one is checked against the schemas. */
+/** Registers a section's requirements as tests. Every message of the server is also checked against the schemas. */
 export function runRequirements(section: string, requirements: readonly HttpRequirement[]): void {
   describe(section, () => {
     for (const requirement of requirements) {

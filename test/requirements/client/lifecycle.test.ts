@@ -4,5 +4,5 @@ import { negotiation } from "./sections/negotiation.ts";
 import { time } from "./sections/time.ts";
 
 runRequirements("lifecycle", lifecycle);
-runRequirements("finding out the version", negotiation);
+runRequirements("version negotiation", negotiation);
 runRequirements("time limits", time);

@@ -10,7 +10,7 @@ import { rowsK } from "./rows/k.ts";
 import { rowsM } from "./rows/m.ts";
 import { rowsU } from "./rows/u.ts";
 
-/** Every requirement on a client whatever carries its messages, and those of stdio, by the row numbers of the requirements matrix. */
+/** Every requirement on a client over any transport, and those of stdio, by the row numbers of the requirements matrix. */
 export const manifest: { readonly [row: string]: Row } = {
   ...rowsA,
   ...rowsB,

@@ -3,55 +3,55 @@ import { connect } from "portolan/client";
 import { describe, expect, test } from "vitest";
 import type { RevisionDate } from "../../kit/revisions.ts";
 import { turn } from "./kit/calls.ts";
-import { type Door, type DoorOptions, openDoor } from "./kit/ends.ts";
+import { type Endpoint, type EndpointOptions, openEndpoint } from "./kit/endpoints.ts";
 import { type Script, ScriptedServer } from "./kit/scripted-server.ts";
 import { type ClientTransport, clientTransports } from "./kit/transports.ts";
 import { problemsOf } from "./kit/wire-check.ts";
 import { manifest } from "./manifest.ts";
 
 export interface StageOptions extends ConnectOptions, Script {
-  /** How the process of the server is started; over stdio only. */
-  readonly process?: DoorOptions;
-  /** Problems of what the client sends that are what the test is about. */
+  /** Options of the server's process; over stdio only. */
+  readonly process?: EndpointOptions;
+  /** Schema problems of the client's messages that the test expects. */
   readonly expected?: RegExp;
 }
 
-/** A server that waits for a client. */
+/** A server that is ready for a client. */
 export interface Stage {
   readonly server: ScriptedServer;
-  /** What the client told its `onError`. */
+  /** The errors that reached the client's `onError`. */
   readonly errors: Error[];
-  /** Connects to it; the revision of the test unless an era is given. */
+  /** Connects a client. Default era: the revision of the test. */
   connect(more?: ConnectOptions): Promise<Client>;
 }
 
 export interface Scene extends Stage {
   readonly client: Client;
-  /** Resolves when everything that either side sent before has arrived. */
+  /** Resolves when all earlier messages of both sides have arrived. */
   settled(): Promise<void>;
 }
 
-/** Where a test takes place. */
-export interface Place {
+/** The scope of a test, and functions that set up its server and client. */
+export interface TestContext {
   readonly revision: RevisionDate;
   readonly transport: ClientTransport;
-  /** Sets up a server; taken down when the test is over. */
+  /** Sets up a server; it is closed at the end of the test. */
   stage(options?: StageOptions): Promise<Stage>;
   /** Sets up a server and connects to it. */
   open(options?: StageOptions): Promise<Scene>;
 }
 
-/** A rule of the protocol for clients as a test: run on every revision and transport that it names. */
+/** A rule of the protocol for clients as a test. It runs on every revision and transport that it names. */
 export interface Requirement {
   /** The row of the client's manifest that it covers. */
   row: string;
-  /** What holds, as a sentence. */
+  /** The tested behaviour, as a sentence. */
   says: string;
-  /** The revisions it runs on; all of the row unless narrowed. */
+  /** The revisions it runs on. Default: all revisions of the row. */
   on?: readonly RevisionDate[];
-  /** The transports it runs on; all of the row unless narrowed. */
+  /** The transports it runs on. Default: all transports of the row. */
   over?: readonly ClientTransport[];
-  test(place: Place): Promise<void>;
+  test(context: TestContext): Promise<void>;
 }
 
 /** The revisions and transports a requirement runs on. */
@@ -64,7 +64,7 @@ export function scopeOf({ row, on, over }: Requirement): {
   return { on: on ?? entry.on, over: over ?? entry.over ?? clientTransports };
 }
 
-/** Registers a section's requirements as tests; whatever a client sends in one is checked against the schemas. */
+/** Registers a section's requirements as tests. Every message of the client is also checked against the schemas. */
 export function runRequirements(section: string, requirements: readonly Requirement[]): void {
   describe(section, () => {
     for (const requirement of requirements) {
@@ -80,21 +80,21 @@ export function runRequirements(section: string, requirements: readonly Requirem
 }
 
 async function runAt(requirement: Requirement, revision: RevisionDate, transport: ClientTransport): Promise<void> {
-  const stages: { server: ScriptedServer; door: Door; clients: Client[]; expected: RegExp | undefined }[] = [];
+  const stages: { server: ScriptedServer; endpoint: Endpoint; clients: Client[]; expected: RegExp | undefined }[] = [];
   const stage = async (options: StageOptions = {}): Promise<Stage> => {
     const { on, offers, says, process, expected, ...connecting } = options;
     const script = { ...(on && { on }), ...(offers && { offers }), ...(says && { says }) };
     const server = new ScriptedServer(revision, script);
-    const door = await openDoor(transport, server, process);
+    const endpoint = await openEndpoint(transport, server, process);
     const errors: Error[] = [];
     const clients: Client[] = [];
-    stages.push({ server, door, clients, expected });
+    stages.push({ server, endpoint, clients, expected });
     return {
       server,
       errors,
       async connect(more = {}) {
         const onError = (error: Error) => errors.push(error);
-        const client = await connect(door.target, { era: revision, onError, ...connecting, ...more });
+        const client = await connect(endpoint.target, { era: revision, onError, ...connecting, ...more });
         clients.push(client);
         return client;
       },
@@ -103,11 +103,11 @@ async function runAt(requirement: Requirement, revision: RevisionDate, transport
   const open = async (options?: StageOptions): Promise<Scene> => {
     const staged = await stage(options);
     const client = await staged.connect();
-    // The end of the handshake may still be on its way.
+    // The end of the handshake may not have arrived yet.
     if (client.server.era === "stateful") await staged.server.arrival("notifications/initialized");
     const settled = async () => {
       await client.ping();
-      // What was heard before the answer may still be on its way to those who read it, or come over another connection.
+      // Messages before the answer may not have reached their readers yet, or may arrive over another connection.
       for (let turns = transport === "http" ? 5 : 1; turns > 0; turns -= 1) await turn();
     };
     return { ...staged, client, settled };
@@ -115,9 +115,9 @@ async function runAt(requirement: Requirement, revision: RevisionDate, transport
   try {
     await requirement.test({ revision, transport, stage, open });
   } finally {
-    for (const { door, clients } of stages) {
+    for (const { endpoint, clients } of stages) {
       await Promise.all(clients.map((client) => client.close()));
-      await door.close();
+      await endpoint.close();
     }
   }
   for (const { server, expected } of stages) {

@@ -3,6 +3,6 @@ import { rounds } from "./sections/rounds.ts";
 import { roundsEnd } from "./sections/rounds-end.ts";
 import { watching } from "./sections/watching.ts";
 
-runRequirements("rounds of questions", rounds);
-runRequirements("how rounds end", roundsEnd);
+runRequirements("multi round trips", rounds);
+runRequirements("the end of rounds", roundsEnd);
 runRequirements("subscriptions", watching);

@@ -5,4 +5,4 @@ import { utilities } from "./sections/utilities.ts";
 
 runRequirements("utilities", utilities);
 runRequirements("pages", pages);
-runRequirements("what is kept", caching);
+runRequirements("caching", caching);

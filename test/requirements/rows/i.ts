@@ -1,37 +1,40 @@
 import { revisions as all, between } from "../../kit/revisions.ts";
 import { client, type Row } from "./row.ts";
 
-/** Content, annotations, icons, JSON Schema, and what an older revision must never see. */
+/** Content, annotations, icons, JSON Schema, and members that an older revision must never see. */
 export const rowsI: { readonly [row: string]: Row } = {
-  I1: { about: "text, image and embedded resource blocks exist everywhere", on: all },
-  I2: { about: "audio is a block of its own, and an embedded file before it existed", on: all },
-  I3: { about: "a resource link is a block of its own, and a text before it existed", on: all },
-  I4: { about: "tool use and tool results stand in sampling only, where it has tools", on: all },
-  I5: { about: "content annotations arrive, the date of change where the revision has it", on: all },
-  I6: { about: "icons stand on the server, tools, resources, templates and prompts", on: all },
-  I7: { about: "JSON Schema 2020-12 unless $schema says draft-07; other dialects are refused by name", on: all },
-  I8: { about: "a reference to the network is never fetched: the schema is refused", on: all },
-  I9: { about: "what is nested too deep is refused, and the server lives on", on: all },
+  I1: { about: "text, image and embedded resource blocks exist in every revision", on: all },
+  I2: { about: "audio is its own block type, and an embedded resource in older revisions", on: all },
+  I3: { about: "a resource link is its own block type, and a text in older revisions", on: all },
+  I4: { about: "tool use and tool results exist only in sampling with tools", on: all },
+  I5: { about: "content annotations are sent, lastModified where the revision has it", on: all },
+  I6: { about: "the server, tools, resources, templates and prompts have icons", on: all },
+  I7: {
+    about: "the default is JSON Schema 2020-12; $schema may select draft-07; other dialects are refused by name",
+    on: all,
+  },
+  I8: { about: "a schema with a reference to the network is refused, and nothing is fetched", on: all },
+  I9: { about: "values nested too deeply are refused, and the server continues", on: all },
   XI1: {
-    about: "nothing of a later revision is in what an older peer sees of the server",
+    about: "the handshake with an older peer contains nothing of a later revision",
     on: between("2024-11-05", "2025-11-25"),
   },
   XI2: {
-    about: "nothing of a later revision is in the lists of an older peer",
+    about: "lists for an older peer contain nothing of a later revision",
     on: between("2024-11-05", "2025-11-25"),
   },
   XI3: {
-    about: "nothing of a later revision is in the results of an older peer",
+    about: "results for an older peer contain nothing of a later revision",
     on: between("2024-11-05", "2025-11-25"),
   },
   XI4: {
-    about: "nothing of a later revision is in notifications and errors to an older peer",
+    about: "notifications and errors to an older peer contain nothing of a later revision",
     on: between("2024-11-05", "2025-11-25"),
   },
   XI5: {
-    about: "an older peer is never asked in the way of a later revision",
+    about: "requests to an older peer contain nothing of a later revision",
     on: between("2024-11-05", "2025-11-25"),
   },
-  XI6: { about: "members that nobody knows are kept on every revision", on: all },
-  XI7: { about: "icons are fetched and drawn with care", later: client },
+  XI6: { about: "unknown members are kept on every revision", on: all },
+  XI7: { about: "icons are fetched and rendered with care", later: client },
 };

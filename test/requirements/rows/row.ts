@@ -1,6 +1,6 @@
 import type { RevisionDate, Transport } from "../../kit/revisions.ts";
 
-/** A row of the requirements: where it holds, or why no test here covers it. */
+/** A row of the requirements: the scopes it applies to, or the reason why no test here covers it. */
 export type Row =
   | { about: string; on: readonly RevisionDate[]; over?: readonly Transport[] }
   | { about: string; untestable: string }

@@ -4,5 +4,5 @@ import { elicitation } from "./asking/elicitation.ts";
 import { roots } from "./asking/roots.ts";
 import { sampling } from "./asking/sampling.ts";
 
-/** Requirements on the questions a server puts to its client. */
+/** Requirements on requests of a server to its client. */
 export const asking: readonly Requirement[] = [...roots, ...sampling, ...elicitation, ...calls];

@@ -5,5 +5,5 @@ import { faults } from "./base/faults.ts";
 import { messages } from "./base/messages.ts";
 import { metadata } from "./base/metadata.ts";
 
-/** The base protocol, and what a server makes of peers that do not keep to it. */
+/** The base protocol, and peers that violate it. */
 export const base: readonly Requirement[] = [...messages, ...batches, ...codes, ...metadata, ...faults];

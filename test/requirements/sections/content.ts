@@ -3,5 +3,5 @@ import { blocks } from "./content/blocks.ts";
 import { older } from "./content/older.ts";
 import { schemas } from "./content/schemas.ts";
 
-/** Requirements on content, annotations, icons and JSON Schema, and on what older revisions must not see. */
+/** Requirements on content, annotations, icons and JSON Schema, and on messages to older revisions. */
 export const content: readonly Requirement[] = [...blocks, ...schemas, ...older];

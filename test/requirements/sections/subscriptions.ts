@@ -15,8 +15,8 @@ async function listen(peer: RawPeer, id: string | number, notifications: JsonObj
   return peer.notification("notifications/subscriptions/acknowledged", isMine);
 }
 
-/** What came on a subscription after its acknowledgement. */
-function heardOn(peer: RawPeer, id: unknown): Entry[] {
+/** The messages on a subscription after its acknowledgement. */
+function receivedOn(peer: RawPeer, id: unknown): Entry[] {
   const mine = peer.notifications.filter(({ params }) => (params as Entry)?._meta?.[subscriptionId] === id);
   return mine.slice(1).map(({ method, params }) => [method.replace("notifications/", ""), params]);
 }
@@ -25,7 +25,7 @@ function heardOn(peer: RawPeer, id: unknown): Entry[] {
 export const subscriptions: readonly Requirement[] = [
   {
     row: "U1",
-    says: "it stays open, and a filter of wrong shape is refused",
+    says: "listen stays open, and a malformed filter is refused",
     async test(open) {
       const peer = await open({ server });
       await listen(peer, "l", { toolsListChanged: true });
@@ -54,7 +54,7 @@ export const subscriptions: readonly Requirement[] = [
   },
   {
     row: "U2",
-    says: "each type, and each resource, only where it was asked for",
+    says: "a subscription receives only the types and resources of its filter",
     async test(open) {
       const peer = await open({ server });
       await listen(peer, 101, { promptsListChanged: true, toolsListChanged: false });
@@ -62,17 +62,17 @@ export const subscriptions: readonly Requirement[] = [
       await listen(peer, 103, {});
       await peer.callTool("change", { what: ["tools", "resources"], uris: ["doc:other", "doc:plainer"] });
       await peer.settled();
-      expect([101, 102, 103].flatMap((id) => heardOn(peer, id))).toEqual([]);
+      expect([101, 102, 103].flatMap((id) => receivedOn(peer, id))).toEqual([]);
       await peer.callTool("change", { what: ["tools", "prompts", "resources"], uris: ["doc:plain", "doc:plain/part"] });
       await peer.settled();
-      expect(heardOn(peer, 101).map(([method]) => method)).toEqual(["prompts/list_changed"]);
-      expect(heardOn(peer, 102).map(([, params]) => params.uri)).toEqual(["doc:plain", "doc:plain/part"]);
-      expect(heardOn(peer, 103)).toEqual([]);
+      expect(receivedOn(peer, 101).map(([method]) => method)).toEqual(["prompts/list_changed"]);
+      expect(receivedOn(peer, 102).map(([, params]) => params.uri)).toEqual(["doc:plain", "doc:plain/part"]);
+      expect(receivedOn(peer, 103)).toEqual([]);
     },
   },
   {
     row: "U3",
-    says: "it names the part that can be kept, before anything else",
+    says: "the acknowledgement names the supported part of the filter and is the first message",
     async test(open) {
       const peer = await open({ server });
       const asked = {
@@ -92,7 +92,7 @@ export const subscriptions: readonly Requirement[] = [
       await peer.notification("notifications/subscriptions/acknowledged");
       await peer.callTool("change", { uris: ["doc:plain"] });
       await peer.settled();
-      expect(heardOn(peer, "l").map(([method]) => method)).toContain("resources/updated");
+      expect(receivedOn(peer, "l").map(([method]) => method)).toContain("resources/updated");
       const [first] = peer.notifications;
       expect(first).toEqual({
         jsonrpc: "2.0",
@@ -113,7 +113,7 @@ export const subscriptions: readonly Requirement[] = [
   },
   {
     row: "U4",
-    says: "numbers stay numbers, texts stay texts",
+    says: "numeric and string ids keep their type",
     async test(open) {
       const peer = await open({ server });
       for (const id of [700, "700", 0]) await listen(peer, id, { toolsListChanged: true });
@@ -129,25 +129,25 @@ export const subscriptions: readonly Requirement[] = [
   },
   {
     row: "U5",
-    says: "ending one leaves the other",
+    says: "cancelling one subscription does not affect another",
     async test(open) {
       const peer = await open({ server });
       await listen(peer, "tools", { toolsListChanged: true });
       await listen(peer, "prompts", { promptsListChanged: true });
       await peer.callTool("change", { what: ["tools", "prompts"] });
       await peer.settled();
-      expect(heardOn(peer, "tools").map(([method]) => method)).toEqual(["tools/list_changed"]);
-      expect(heardOn(peer, "prompts").map(([method]) => method)).toEqual(["prompts/list_changed"]);
+      expect(receivedOn(peer, "tools").map(([method]) => method)).toEqual(["tools/list_changed"]);
+      expect(receivedOn(peer, "prompts").map(([method]) => method)).toEqual(["prompts/list_changed"]);
       peer.notify("notifications/cancelled", { requestId: "tools" });
       await peer.callTool("change", { what: ["tools", "prompts"] });
       await peer.settled();
-      expect(heardOn(peer, "tools")).toHaveLength(1);
-      expect(heardOn(peer, "prompts")).toHaveLength(2);
+      expect(receivedOn(peer, "tools")).toHaveLength(1);
+      expect(receivedOn(peer, "prompts")).toHaveLength(2);
     },
   },
   {
     row: "U6",
-    says: "the result comes before the notice, both tagged",
+    says: "a server that closes sends the result, then the notification, both with the subscription id",
     async test(open, { revision, transport }) {
       const peer = transport === "stdio" ? await open({ server }) : undefined;
       const [near, far] = createMemoryPair({ serialize: true });
@@ -158,7 +158,7 @@ export const subscriptions: readonly Requirement[] = [
       await listen(listening, "stays", { toolsListChanged: true });
       await listening.callTool("change");
       await listening.settled();
-      expect(heardOn(listening, "gone")).toEqual([]);
+      expect(receivedOn(listening, "gone")).toEqual([]);
       const ended = listening.responseTo("stays");
       if (serving) serving.close();
       else (listening as RawPeer & { channel: ChildChannel }).channel.child.kill("SIGTERM");
@@ -174,7 +174,7 @@ export const subscriptions: readonly Requirement[] = [
   },
   {
     row: "U8",
-    says: "they go with the request that they are about, or nowhere",
+    says: "progress and log messages are sent for their request only, without a subscription id",
     async test(open) {
       const peer = await open({ server });
       await listen(peer, "l", { toolsListChanged: true });
@@ -190,7 +190,7 @@ export const subscriptions: readonly Requirement[] = [
         ["notifications/message", "changing"],
       ]);
       for (const { params } of others) expect((params as Entry)._meta?.[subscriptionId]).toBeUndefined();
-      expect(heardOn(peer, "l").map(([method]) => method)).toEqual(["tools/list_changed", "tools/list_changed"]);
+      expect(receivedOn(peer, "l").map(([method]) => method)).toEqual(["tools/list_changed", "tools/list_changed"]);
     },
   },
 ];

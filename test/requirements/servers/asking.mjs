@@ -1,4 +1,4 @@
-// Tools that ask, each in its own way. Made anew on each call.
+// Tools that send requests to the client, each in its own way. Each call creates a new server.
 import { createServer, form, inputRequired, live } from "portolan/server";
 import { z } from "zod";
 

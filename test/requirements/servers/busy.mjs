@@ -1,4 +1,4 @@
-// A server in a process that something else keeps alive for ever.
+// A server in a process that a timer keeps alive.
 import { createServer } from "portolan/server";
 
 export default function createBusyServer() {

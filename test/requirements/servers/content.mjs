@@ -1,4 +1,5 @@
-// Everything the newest revision can say, so that older ones show what they must not see. Made anew on each call.
+// A server with every member of the newest revision, to test what older revisions must not see. Each call creates a new
+// server.
 import { RpcError } from "portolan";
 import { createServer, live } from "portolan/server";
 

@@ -1,4 +1,4 @@
-// The asking server whose questions wait no longer than a moment.
+// The asking server with request states that expire after 5 ms.
 import createAskingServer from "./asking.mjs";
 
 export default () => createAskingServer({ questionTtlMs: 5 });

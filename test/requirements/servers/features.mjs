@@ -1,4 +1,4 @@
-// Resources and prompts for the requirements on them, made anew on each call.
+// Resources and prompts for the requirements on them. Each call creates a new server.
 import { createServer, live } from "portolan/server";
 
 export default function createFeatureServer() {

@@ -1,4 +1,4 @@
-// Tools for the requirements on tools, made anew on each call.
+// Tools for the requirements on tools. Each call creates a new server.
 import { createServer, live, ToolError } from "portolan/server";
 import { z } from "zod";
 

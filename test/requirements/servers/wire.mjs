@@ -1,4 +1,4 @@
-// A server whose handlers do what handlers should not, and wait until they are told to go on.
+// A server whose handlers misbehave, or wait until they are released.
 import { RpcError } from "portolan";
 import { createServer } from "portolan/server";
 import { z } from "zod";

@@ -26,7 +26,7 @@ const answers: Answers = {
   roots: [{ uri: "file:///home/ada", name: "home", _meta: { "example.com/x": 1 } }],
 };
 
-/** How the client of a transcript is connected. */
+/** The options of the client in a transcript. */
 export function connecting(revision: RevisionDate): ConnectOptions {
   return {
     era: revision,
@@ -39,7 +39,7 @@ export function connecting(revision: RevisionDate): ConnectOptions {
   };
 }
 
-/** Plays one of everything that a client can do, in a fixed order. */
+/** Calls every feature of a client once, in a fixed order. */
 export async function playScenario(client: Client, revision: RevisionDate): Promise<void> {
   await client.listTools();
   await client.listResources();

@@ -25,7 +25,7 @@ async function transcribe(revision: RevisionDate): Promise<string> {
   return `${transcript.lines.map(mask).join("\n")}\n`;
 }
 
-/** What differs between two runs is not what a transcript is about. */
+/** Replaces values that differ between two runs. */
 function mask(line: string): string {
   return line
     .replace(/^→/, ">")
@@ -35,23 +35,23 @@ function mask(line: string): string {
     .replace(/reference [0-9a-f]+/g, "reference <id>");
 }
 
-describe.each(revisions)("what a client of %s says", (revision) => {
-  test("is what the golden file says", async () => {
+describe.each(revisions)("the messages of a client of %s", (revision) => {
+  test("equal the golden file", async () => {
     const transcript = await transcribe(revision);
     if (process.env["UPDATE_TRANSCRIPTS"]) writeFileSync(goldenFile(revision), transcript);
     expect(transcript).toBe(readFileSync(goldenFile(revision), "utf8"));
   });
 
-  test.skipIf(schemasMissing)("is valid and has no member of another revision, line by line", () => {
+  test.skipIf(schemasMissing)("are valid and have no member of another revision", () => {
     const lines = readFileSync(goldenFile(revision), "utf8").trimEnd().split("\n");
-    const said = linesOf(lines, "> ");
-    const heard = linesOf(lines, "< ");
-    expect(said.length).toBeGreaterThan(25);
+    const sent = linesOf(lines, "> ");
+    const received = linesOf(lines, "< ");
+    expect(sent.length).toBeGreaterThan(25);
     const asked = new Map<RequestId, string>();
-    for (const { id, method } of heard) if (method !== undefined && id !== undefined) asked.set(id, method);
-    expect(problemsOf(said, revision, asked, () => false)).toEqual([]);
-    const requests = new Map(said.flatMap(({ id, method }) => (method === undefined ? [] : [[id, method] as const])));
-    expect(heard.flatMap((message) => problemsOfReply(message, revision, requests))).toEqual([]);
+    for (const { id, method } of received) if (method !== undefined && id !== undefined) asked.set(id, method);
+    expect(problemsOf(sent, revision, asked, () => false)).toEqual([]);
+    const requests = new Map(sent.flatMap(({ id, method }) => (method === undefined ? [] : [[id, method] as const])));
+    expect(received.flatMap((message) => problemsOfReply(message, revision, requests))).toEqual([]);
   });
 });
 
@@ -61,7 +61,7 @@ function linesOf(lines: readonly string[], side: string): Sent[] {
     .map((line) => JSON.parse(line.slice(side.length), (name, value) => (isOwn(name) ? undefined : value)));
 }
 
-/** Members that nobody's revision defines survive on purpose; they are not what is looked for here. */
+/** Custom members pass on every revision on purpose, so the schemas need not know them. */
 const isOwn = (name: string) => name.startsWith("example.com/");
 
 const official = new Map<RevisionDate, OfficialSchema>();

@@ -1,7 +1,7 @@
 import type { Client } from "portolan/client";
 import type { RecordingProxy } from "./recording-proxy.ts";
 
-/** Plays one of everything that a client does over HTTP, each thing after the one before has passed. */
+/** Calls every feature of an HTTP client once, each after the previous one has completed. */
 export async function playClientScenario(client: Client, { passed, until }: RecordingProxy): Promise<void> {
   await client.listTools();
   await client.callTool("echo", { message: "hi\n" });

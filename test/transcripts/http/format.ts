@@ -1,9 +1,17 @@
 import type { Passed } from "./recording-proxy.ts";
 
-/** Headers that say nothing about the protocol. */
-const dull = new Set(["connection", "content-length", "date", "host", "keep-alive", "transfer-encoding", "user-agent"]);
+/** Headers that are not part of the protocol. */
+const ignored = new Set([
+  "connection",
+  "content-length",
+  "date",
+  "host",
+  "keep-alive",
+  "transfer-encoding",
+  "user-agent",
+]);
 
-/** What passed, as text: requests behind `>`, answers behind `<`, with stable names for what differs between two runs. */
+/** Formats exchanges as text: requests with `>`, answers with `<`, and stable names for values that differ between runs. */
 export function toTranscript(passed: readonly Passed[]): string {
   const cancelled = new Set(
     passed.flatMap(({ body }) => /"notifications\/cancelled".*"requestId":(\d+)/.exec(body)?.[1] ?? []),
@@ -15,7 +23,7 @@ export function toTranscript(passed: readonly Passed[]): string {
 function toBlock(one: Passed, isCancelled: boolean): string {
   const { method, path, headers, body } = one;
   const asked = [`${method} ${path}`, ...toLines(headers), ...(body === "" ? [] : [body])];
-  // Both sides let go of what is cancelled, and either may be the first.
+  // Both sides drop a cancelled exchange, and either may be first.
   const answered = isCancelled ? ["(cancelled)"] : toAnswer(one);
   return [...asked.map((line) => `> ${line}`), ...answered.map((line) => `< ${line}`.trimEnd())].join("\n");
 }
@@ -28,12 +36,12 @@ function toAnswer({ status, answerHeaders, answer, endedBy }: Passed): string[] 
 
 function toLines(headers: Passed["headers"]): string[] {
   return headers
-    .filter(([name]) => !dull.has(name.toLowerCase()))
+    .filter(([name]) => !ignored.has(name.toLowerCase()))
     .map(([name, value]) => `${name}: ${value}`)
     .sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
 }
 
-/** Each kind of value that differs, by where it stands; the same value gets the same name wherever it is. */
+/** The kinds of values that differ, with their positions; equal values get the same name everywhere. */
 const volatile: readonly (readonly [kind: string, where: RegExp])[] = [
   ["session", /(?<=^[<>] mcp-session-id: ).+$/gim],
   ["session", /(?<=\/messages\/)\S+/g],
@@ -59,7 +67,7 @@ function maskAll(text: string): string {
     counts.set(kind, count);
     names.set(value, `<${kind} ${count}>`);
   }
-  // The longest first: an id may be part of another.
+  // Longest first, because an id may be part of another.
   const values = [...names.keys()].sort((a, b) => b.length - a.length);
   return values.reduce((masked, value) => masked.replaceAll(value, names.get(value) ?? ""), text);
 }

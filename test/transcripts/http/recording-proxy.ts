@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request as openRequest, type Server
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** One request and its answer, as they passed. */
+/** One request and its answer. */
 export interface Passed {
   readonly method: string;
   readonly path: string;
@@ -12,7 +12,7 @@ export interface Passed {
   status: number;
   answerHeaders: Headers;
   answer: string;
-  /** Who ended the answer; undefined while it comes. */
+  /** The side that ended the answer; undefined while it is open. */
   endedBy: "client" | "server" | undefined;
 }
 
@@ -20,13 +20,13 @@ type Headers = readonly (readonly [name: string, value: string])[];
 
 export interface RecordingProxy {
   readonly url: string;
-  /** In the order in which the requests came. */
+  /** All exchanges, in the order of their requests. */
   readonly passed: readonly Passed[];
-  /** Resolves as soon as something that passed makes it true. */
-  until(isSo: (passed: readonly Passed[]) => boolean): Promise<void>;
+  /** Resolves as soon as the condition holds. */
+  until(condition: (passed: readonly Passed[]) => boolean): Promise<void>;
 }
 
-/** Passes HTTP on to a server, byte for byte, and keeps what passes; gone with the test. */
+/** Starts a proxy that forwards HTTP to a server and records every exchange; it is closed at the end of the test. */
 export async function startRecordingProxy(target: string): Promise<RecordingProxy> {
   const { hostname, port } = new URL(target);
   const passed: Passed[] = [];
@@ -92,10 +92,10 @@ export async function startRecordingProxy(target: string): Promise<RecordingProx
   return {
     url: address.href,
     passed,
-    until: (isSo) =>
+    until: (condition) =>
       new Promise((resolve) => {
         const look = () => {
-          if (!isSo(passed)) return;
+          if (!condition(passed)) return;
           waiting.delete(look);
           resolve();
         };

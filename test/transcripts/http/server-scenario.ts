@@ -6,7 +6,7 @@ import { isStateless, type RevisionDate } from "../../kit/revisions.ts";
 const greeting = { action: "accept", content: { name: "Ada" } };
 const elicitation = { elicitation: {} };
 
-/** Sends one of everything that the transport of a revision has, one after the other. */
+/** Uses every feature of a revision's HTTP transport once, one after the other. */
 export async function playServerScenario(url: string, revision: RevisionDate): Promise<void> {
   if (isStateless(revision)) await playStateless(url);
   else if (revision === "2024-11-05") await playHttpSse(url, revision);
@@ -56,7 +56,7 @@ async function playSession(url: string, revision: RevisionDate): Promise<void> {
   await read(await peer.request("ping", undefined, 9));
 }
 
-/** A question, its answer, and a client that comes back after the question for the rest. */
+/** Plays a request to the client, its answer, and a client that resumes the stream after the request. */
 async function playQuestion(peer: SessionPeer, revision: RevisionDate): Promise<void> {
   const canElicit = revision >= "2025-06-18";
   const answer = await peer.request("tools/call", { name: canElicit ? "ask_name" : "ask_model" }, 6);
@@ -131,12 +131,12 @@ async function read(answer: Answer): Promise<void> {
 
 /** Reads a stream up to the response to a request. */
 async function untilResponse(stream: Answer, id: number): Promise<void> {
-  for (let said = await stream.message(); said.id !== id || said.method !== undefined; ) said = await stream.message();
+  for (let next = await stream.message(); next.id !== id || next.method !== undefined; ) next = await stream.message();
 }
 
-/** Reads a stream until it has told all that the server's tool for it changes. */
+/** Reads a stream until both changes of the `change` tool have arrived. */
 async function untilChanged(stream: Answer): Promise<void> {
-  const told = new Set<string | undefined>();
+  const methods = new Set<string | undefined>();
   const wanted = ["notifications/tools/list_changed", "notifications/resources/updated"];
-  while (!wanted.every((method) => told.has(method))) told.add((await stream.message()).method);
+  while (!wanted.every((method) => methods.has(method))) methods.add((await stream.message()).method);
 }

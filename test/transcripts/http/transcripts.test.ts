@@ -12,13 +12,13 @@ import { toTranscript } from "./format.ts";
 import { type RecordingProxy, startRecordingProxy } from "./recording-proxy.ts";
 import { playServerScenario } from "./server-scenario.ts";
 
-/** A server of ours behind a proxy that writes down what passes. */
+/** Starts our server behind a recording proxy. */
 async function startRecorded(): Promise<RecordingProxy> {
   const { url } = await start(createFullServer(), { httpSse: true });
   return startRecordingProxy(url);
 }
 
-/** Compares with the golden file, or writes it anew if that is asked for. */
+/** Compares with the golden file; UPDATE_TRANSCRIPTS writes it first. */
 function compare(side: "server" | "client", revision: RevisionDate, { passed }: RecordingProxy): void {
   const file = join(import.meta.dirname, side, `${revision}.txt`);
   const transcript = `${toTranscript(passed)}\n`;
@@ -29,14 +29,14 @@ function compare(side: "server" | "client", revision: RevisionDate, { passed }: 
 const isOver = ({ passed, until }: RecordingProxy) => until(() => passed.every(({ endedBy }) => endedBy !== undefined));
 
 describe.each(revisions)("HTTP of %s", (revision) => {
-  test("what the server answers is what the golden file says", async () => {
+  test("the answers of the server equal the golden file", async () => {
     const proxy = await startRecorded();
     await playServerScenario(proxy.url, revision);
     await isOver(proxy);
     compare("server", revision, proxy);
   });
 
-  test("what the client sends is what the golden file says", async () => {
+  test("the requests of the client equal the golden file", async () => {
     const proxy = await startRecorded();
     const isOldest = revision === "2024-11-05";
     const url = isOldest ? new URL("/sse", proxy.url).href : proxy.url;

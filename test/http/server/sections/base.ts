@@ -15,7 +15,7 @@ const elicitation = { elicitation: {} };
 export const base: readonly HttpRequirement[] = [
   {
     row: "A9",
-    says: "members that a message has besides do not make it another thing",
+    says: "additional members do not change the kind of a message",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -33,7 +33,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "A2",
-    says: "strings and integers come back with their type, other ids are refused and not repeated",
+    says: "string and integer ids are returned unchanged; other ids are refused and not echoed",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -51,7 +51,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "A4",
-    says: "each response has the version, the id, and either a result or an error",
+    says: "each response has jsonrpc, the id, and either a result or an error",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -71,7 +71,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "A9",
-    says: "text of every script comes back, by JSON and by events",
+    says: "Unicode text is returned unchanged, as JSON and as events",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -84,7 +84,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "A9",
-    says: "bytes that are no UTF-8 are refused, not replaced",
+    says: "invalid UTF-8 is refused, not replaced",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -100,32 +100,32 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "A18",
-    says: "capabilities, log level and identity count for one request, on one connection too",
-    door: "own",
+    says: "capabilities, log level and identity apply to one request only, also on a shared connection",
+    adapter: "node",
     async test() {
       const { url } = await start(createFullServer());
       const post = posterOn(new Agent({ keepAlive: true, maxSockets: 1 }), url);
-      const generous = toMeta({ [metaKey("logLevel")]: "debug" }, elicitation);
-      const { [metaKey("clientInfo")]: _, ...shy } = toMeta();
-      const asked = await (await post("ask_name", generous)).response();
+      const full = toMeta({ [metaKey("logLevel")]: "debug" }, elicitation);
+      const { [metaKey("clientInfo")]: _, ...minimal } = toMeta();
+      const asked = await (await post("ask_name", full)).response();
       expect(asked.result).toMatchObject({ resultType: "input_required" });
-      const refused = await post("ask_name", shy);
+      const refused = await post("ask_name", minimal);
       expect([refused.status, (await refused.json()).error?.code]).toEqual([400, -32021]);
-      expect((await (await post("logs", generous)).messages()).length).toBeGreaterThan(1);
-      const silent = await post("logs", shy);
+      expect((await (await post("logs", full)).messages()).length).toBeGreaterThan(1);
+      const silent = await post("logs", minimal);
       expect(silent.isStream).toBe(false);
       await silent.text();
       const whoIs = async (meta: object) =>
         JSON.parse((await (await post("who", meta)).response()).result.content[0].text);
-      expect(await whoIs(generous)).toMatchObject({ client: { name: "raw-http" }, capabilities: elicitation });
-      const nobody = await whoIs(shy);
-      expect(nobody).toMatchObject({ capabilities: {} });
-      expect(nobody).not.toHaveProperty("client");
+      expect(await whoIs(full)).toMatchObject({ client: { name: "raw-http" }, capabilities: elicitation });
+      const unidentified = await whoIs(minimal);
+      expect(unidentified).toMatchObject({ capabilities: {} });
+      expect(unidentified).not.toHaveProperty("client");
     },
   },
   {
     row: "B4",
-    says: "a supported version is echoed, any other is answered with the newest, and the session has it",
+    says: "a supported version is echoed, any other gets the newest, and the session uses that version",
     async test(revision) {
       const { url } = await start(createFixture().server);
       for (const [asked, agreed] of [
@@ -143,7 +143,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "B5",
-    says: "a ping is answered before the handshake is over, and the server says nothing by itself",
+    says: "a ping is answered before the handshake is over, and the server sends nothing by itself",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const begun = await send(url, { body: toInitialize(revision) });
@@ -160,8 +160,8 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "B15",
-    says: "a server that closes ends its streams, and nobody reaches it any more",
-    door: "own",
+    says: "closing the server ends its streams and refuses connections",
+    adapter: "node",
     async test(revision) {
       const { url, close } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -175,7 +175,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "B16",
-    says: "a session at the same address takes nothing from requests that describe themselves",
+    says: "a session at the same endpoint does not affect stateless requests",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = new StatelessPeer(url);
@@ -193,7 +193,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "J13",
-    says: "a list that depends on the caller is private, although the server allows sharing",
+    says: "a list that depends on the caller is private, even if the server's cache scope is public",
     async test() {
       const options = {
         view: ({ key }: { key: string }) => key,
@@ -217,7 +217,7 @@ export const base: readonly HttpRequirement[] = [
   },
   {
     row: "XI4",
-    says: "no message beside progress before there was one, no subscription ids, no codes of later revisions",
+    says: "no progress message, subscription id or error code of a later revision",
     async test(revision) {
       const { url } = await start(createFullServer());
       const peer = await begin(url, revision);

@@ -32,7 +32,7 @@ export const batches: readonly HttpRequirement[] = [
   },
   {
     row: "E3",
-    says: "of answers that come together, those that can be read are taken",
+    says: "the valid responses of a batch are used",
     on: [batching],
     async test(revision) {
       const { server } = createFixture();
@@ -53,7 +53,7 @@ export const batches: readonly HttpRequirement[] = [
   },
   {
     row: "E3",
-    says: "an empty batch, a handshake in a batch, and responses beside requests are refused",
+    says: "an empty batch, a handshake in a batch, and responses mixed with requests are refused",
     on: [batching],
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -70,7 +70,7 @@ export const batches: readonly HttpRequirement[] = [
   },
   {
     row: "E3",
-    says: "a batch that has something to say first is answered on a stream, all of it",
+    says: "a batch with progress is answered completely on one stream",
     on: [batching],
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -100,7 +100,7 @@ export const batches: readonly HttpRequirement[] = [
   },
   {
     row: "E4",
-    says: "a batch of notifications or of responses is answered 202 and nothing",
+    says: "a batch of notifications or of responses is answered 202 without a body",
     on: [batching],
     async test(revision) {
       const { url } = await start(createFixture().server);

@@ -8,11 +8,11 @@ import type { HttpRequirement } from "../requirement.ts";
 
 const form = { elicitation: {} };
 
-/** Requests that are cancelled, and clients that go. */
+/** Cancelled requests and clients that disconnect. */
 export const cancelling: readonly HttpRequirement[] = [
   {
     row: "E10",
-    says: "a client that goes cancels its request if nothing else would tell, and only then",
+    says: "a disconnect cancels a stateless request and not a request in a session",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { quietMs: 1 });
@@ -32,7 +32,7 @@ export const cancelling: readonly HttpRequirement[] = [
   },
   {
     row: "E10",
-    says: "a client that goes before there is a stream cancels its request",
+    says: "a disconnect before the stream opens cancels the request",
     on: ["2026-07-28"],
     async test(revision) {
       const fixture = createFixture();
@@ -59,7 +59,7 @@ export const cancelling: readonly HttpRequirement[] = [
   },
   {
     row: "X-cancel",
-    says: "the connection of a cancelled request is answered although nothing was said before",
+    says: "a cancelled request whose stream is not open yet gets an answer without a result",
     async test(revision) {
       const { fixture, peer } = await beginFixture(revision);
       const answer = peer.call("hold", { key: "a" }, "");
@@ -71,7 +71,7 @@ export const cancelling: readonly HttpRequirement[] = [
   },
   {
     row: "X-cancel",
-    says: "a question is taken back with its call",
+    says: "cancelling a call cancels its open request to the client",
     on: ["2025-06-18", "2025-11-25"],
     async test(revision) {
       const { peer } = await beginFixture(revision, {}, { capabilities: form });
@@ -84,7 +84,7 @@ export const cancelling: readonly HttpRequirement[] = [
   },
   {
     row: "X-cancel",
-    says: "one member of a batch is cancelled and the others are answered",
+    says: "the other members of a batch are answered when one is cancelled",
     on: ["2025-03-26"],
     async test(revision) {
       const { fixture, peer } = await beginFixture(revision);

@@ -8,7 +8,7 @@ import { start } from "../../kit.ts";
 import { begin, open, SessionPeer, textOf } from "../../peer.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-/** A call that has told of its progress and holds on, and the id of that event. */
+/** Begins a call that reports progress once and keeps running; also returns the id of the progress event. */
 async function beginHeld(revision: RevisionDate) {
   const { fixture, peer } = await beginFixture(revision, { quietMs: 1 });
   const answer = await peer.call("hold", { key: "a" }, "call");
@@ -17,11 +17,11 @@ async function beginHeld(revision: RevisionDate) {
   return { fixture, peer, answer, id: String(id) };
 }
 
-/** How streams end, and what ends them. */
+/** The ends of streams. */
 export const endings: readonly HttpRequirement[] = [
   {
     row: "X-end",
-    says: "who comes back to a call that was cancelled meanwhile finds its stream at an end",
+    says: "a client that resumes the stream of a cancelled call receives its end",
     async test(revision) {
       const { fixture, peer, answer, id } = await beginHeld(revision);
       answer.drop();
@@ -54,7 +54,7 @@ export const endings: readonly HttpRequirement[] = [
   },
   {
     row: "X-end",
-    says: "a stream whose process is gone ends at the other one instead of waiting for ever",
+    says: "a stream whose process has stopped ends when it is resumed at another process",
     async test(revision) {
       const storage = createMemoryStorage();
       const [a, b] = [createFixture(), createFixture()];
@@ -72,7 +72,7 @@ export const endings: readonly HttpRequirement[] = [
   },
   {
     row: "X-end",
-    says: "an answer that came before its client was lost is there when it comes back",
+    says: "a completed answer can be replayed more than once",
     async test(revision) {
       const { fixture, peer, answer, id } = await beginHeld(revision);
       fixture.release("a");
@@ -83,7 +83,7 @@ export const endings: readonly HttpRequirement[] = [
   },
   {
     row: "E11",
-    says: "the GET stream carries log messages that belong to no request, from the level on that was set",
+    says: "the GET stream carries log messages outside requests, at or above the set level",
     async test(revision) {
       const { server, peer } = await beginFixture(revision);
       const stream = await peer.get();
@@ -95,7 +95,7 @@ export const endings: readonly HttpRequirement[] = [
   },
   {
     row: "E11",
-    says: "a change for one principal is heard by that one only",
+    says: "a change for one principal is sent to that principal only",
     async test(revision) {
       const { server } = createFixture();
       const verify: Verifier = (request) => ({ key: request.header("authorization") ?? "nobody" });
@@ -113,7 +113,7 @@ export const endings: readonly HttpRequirement[] = [
   },
   {
     row: "X-token",
-    says: "a stream that listens ends when the token of its caller does",
+    says: "a listening stream ends when the caller's token expires",
     async test(revision) {
       let left = 60_000;
       const verify: Verifier = () => ({ key: "ada", expiresAt: Date.now() + left });

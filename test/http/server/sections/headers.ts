@@ -9,7 +9,7 @@ import type { HttpRequirement } from "../requirement.ts";
 const encoded = (text: string) => `=?base64?${Buffer.from(text).toString("base64")}?=`;
 const latin1 = (text: string) => Buffer.from(text).toString("latin1");
 
-/** Calls a tool with headers of its own, and gives the code of the error, or the text. */
+/** Calls a tool with the given headers and resolves to the text, or to the code of the error. */
 async function outcome(url: string, name: string, args: JsonObject, headers: Headers): Promise<number | string> {
   const answer = await new StatelessPeer(url).call(name, args, "x", headers);
   const response = await answer.json();
@@ -22,7 +22,7 @@ async function outcome(url: string, name: string, args: JsonObject, headers: Hea
 export const headers: readonly HttpRequirement[] = [
   {
     row: "F1",
-    says: "Mcp-Method must be there and say what the body says, to the letter",
+    says: "Mcp-Method must be present and equal the method of the body exactly",
     async test() {
       const { url } = await start(createFixture().server);
       const args = { text: "hi" };
@@ -42,7 +42,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F1",
-    says: "the name of a header may be written in any case",
+    says: "header names are case-insensitive",
     async test() {
       const { url } = await start(createFixture().server);
       const { "mcp-method": _, ...rest } = toHeaders("tools/list");
@@ -52,7 +52,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F2",
-    says: "Mcp-Name must be there for calls, prompts and reads, and say what the body says",
+    says: "Mcp-Name must be present for tools/call, prompts/get and resources/read and equal the body",
     async test() {
       const { url } = await start(createFixture().server);
       const peer = new StatelessPeer(url);
@@ -73,7 +73,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F2",
-    says: "a name is not asked of other methods",
+    says: "other methods need no Mcp-Name",
     async test() {
       const { url } = await start(createFixture().server);
       const peer = new StatelessPeer(url);
@@ -84,7 +84,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F3",
-    says: "a name beyond ASCII is compared after decoding",
+    says: "an encoded name is compared after decoding",
     async test() {
       const { url } = await start(createFixture().server);
       const peer = new StatelessPeer(url);
@@ -96,7 +96,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F3",
-    says: "raw bytes beyond ASCII, bad base64 and other marks are no encoding",
+    says: "raw non-ASCII bytes, bad base64 and other markers are refused",
     async test() {
       const { url } = await start(createFixture().server);
       const good = Buffer.from("grüße €").toString("base64");
@@ -135,7 +135,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F6",
-    says: "a version that is not served is answered with those that are",
+    says: "an unsupported version is refused with the list of supported versions",
     async test() {
       const { url } = await start(createFixture().server);
       for (const version of ["2099-01-01", "2025-11-25", "DRAFT-2027"]) {
@@ -168,7 +168,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F7",
-    says: "metadata of the wrong type is refused, and who the client is need not be said",
+    says: "metadata of the wrong type is refused, and clientInfo is optional",
     async test() {
       const { url } = await start(createFixture().server);
       const peer = new StatelessPeer(url);
@@ -186,7 +186,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F11",
-    says: "a request without version anywhere is told to begin a session, in no words of this version",
+    says: "a request without any version is refused without an error code of this revision",
     async test() {
       const { url } = await start(createFixture().server);
       const answer = await send(url, { headers: plainHeaders, body: toRequest("tools/list", {}, "x") });
@@ -197,7 +197,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F12",
-    says: "marked arguments must be repeated in their headers, nested ones too",
+    says: "annotated arguments must be mirrored in their headers, nested ones too",
     async test() {
       const { url } = await start(createFixture().server);
       const args = { region: "eu", count: 3, dry: true, inner: { deep: "ä" } };
@@ -219,7 +219,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F12",
-    says: "headers for arguments that no tool marks are ignored",
+    says: "headers for arguments without annotation are ignored",
     async test() {
       const { url } = await start(createFixture().server);
       expect(await outcome(url, "echo", { text: "hi" }, { "mcp-param-other": "x" })).toBe("hi");
@@ -227,7 +227,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F14",
-    says: "an absent or null argument has no header, and one that comes is refused",
+    says: "an absent or null argument has no header, and a header for it is refused",
     async test() {
       const { url } = await start(createFixture().server);
       expect(await outcome(url, "routed", {}, {})).toBe("{}");
@@ -237,7 +237,7 @@ export const headers: readonly HttpRequirement[] = [
   },
   {
     row: "F16",
-    says: "42.0 and 4.2e1 are 42, and other numbers are not",
+    says: "42.0 and 4.2e1 equal 42, other values do not",
     async test() {
       const { url } = await start(createFixture().server);
       for (const count of ["42", "42.0", "4.2e1"]) {

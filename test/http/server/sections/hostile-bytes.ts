@@ -10,7 +10,7 @@ import type { HttpRequirement } from "../requirement.ts";
 
 const json = "Content-Type: application/json\r\n";
 
-/** Sends bytes as they are, and gives all that came until the server closed. */
+/** Sends raw bytes and resolves to everything received until the server closes the connection. */
 async function exchange(port: number, text: string): Promise<string> {
   const raw = await RawHttp.open(port);
   raw.write(text);
@@ -18,7 +18,7 @@ async function exchange(port: number, text: string): Promise<string> {
   return raw.received;
 }
 
-/** Sends a body as a client of the revision would, inside its session if it has one. */
+/** Returns a function that posts a body as a client of the revision does, in a session if there is one. */
 async function poster(url: string, revision: "2025-11-25" | string) {
   const session = isStateless(revision as "2026-07-28") ? undefined : await begin(url, "2025-11-25");
   return (body: string) => send(url, { headers: session?.headers ?? toHeaders("tools/list"), body });
@@ -27,7 +27,7 @@ async function poster(url: string, revision: "2025-11-25" | string) {
 export const hostileBytes: readonly HttpRequirement[] = [
   {
     row: "T09",
-    says: "a header that came twice is never taken for one of them",
+    says: "a repeated header is refused",
     async test() {
       const { url } = await start(createFixture().server);
       for (const name of ["mcp-method", "mcp-name", "mcp-protocol-version"]) {
@@ -45,7 +45,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T10",
-    says: "what a verifier says cannot add headers or break the answer",
+    says: "text of a verifier cannot inject headers or break the answer",
     async test(revision) {
       const why = 'no "quotes"\r\nSet-Cookie: a=b';
       const { url } = await start(createFixture().server, { verify: () => ({ status: 401, why }) });
@@ -56,7 +56,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T10",
-    says: "a challenge with a line end in it is an error of ours, not two headers",
+    says: "a challenge with a line break is answered 500 and injects no header",
     async test(revision) {
       const headers = { "www-authenticate": "Bearer\r\nSet-Cookie: a=b" };
       const { url } = await start(createFixture().server, { verify: () => ({ status: 401, why: "no", headers }) });
@@ -66,7 +66,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T11",
-    says: "two lengths, a length beside chunks, and odd line ends are refused",
+    says: "two lengths, a length with chunks, and invalid line ends are refused",
     async test() {
       const { port } = await start(createFixture().server);
       const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${json}`;
@@ -86,7 +86,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T12",
-    says: "a body over the limit is refused with 413, whatever it says about its length",
+    says: "a body above the limit is refused with 413, with or without a content-length",
     async test(revision) {
       const { url, port } = await start(createFixture().server, { limits: { bodyBytes: 1_000 } });
       const body = JSON.stringify(toInitialize(revision, { experimental: { x: "x".repeat(2_000) } }));
@@ -103,7 +103,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T12",
-    says: "that the connection closes is said once",
+    says: "a 413 has exactly one Connection: close header",
     async test(revision) {
       const { url } = await start(createFixture().server, { limits: { bodyBytes: 10 } });
       expect((await send(url, { body: toInitialize(revision) })).headers.connection).toBe("close");
@@ -124,7 +124,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T14",
-    says: "ids that are no strings or safe integers are refused",
+    says: "ids that are neither strings nor safe integers are refused",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const post = await poster(url, revision);
@@ -139,7 +139,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T14",
-    says: "JSON of any depth is answered, and the server goes on",
+    says: "deeply nested JSON is answered, and the server continues",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -154,7 +154,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T15",
-    says: "headers and bodies that do not come are given up with 408",
+    says: "headers and bodies that do not arrive are answered 408",
     async test() {
       const { port } = await start(createFixture().server, { limits: { headersMs: 50, bodyMs: 50 } });
       expect(await exchange(port, "POST /mcp HTTP/1.1\r\nHost: local")).toMatch(/^HTTP\/1\.1 408/);
@@ -164,7 +164,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T20",
-    says: "what a handler threw stays inside, and so does what a verifier threw",
+    says: "errors of handlers and verifiers are reported and not revealed to the client",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server);
@@ -184,7 +184,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T20",
-    says: "every refusal is JSON, also where nothing is served",
+    says: "every refusal is JSON, also at unknown paths",
     async test(revision) {
       const { url } = await start(createFixture().server, { verify: byUser });
       for (const path of ["/", "/mcp/", "/mcp/x", "/%2e%2e/etc", "//mcp"]) {
@@ -196,7 +196,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T21",
-    says: "nothing that a body can be ends the server",
+    says: "no body crashes the server",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -227,7 +227,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T24",
-    says: "members with other capitals are other members",
+    says: "member names are case-sensitive",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const post = await poster(url, revision);
@@ -241,7 +241,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T25",
-    says: "names that every object has are unknown tools, and arguments of that name harm nobody",
+    says: "names of Object.prototype are unknown tools, and such arguments do not pollute objects",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -255,7 +255,7 @@ export const hostileBytes: readonly HttpRequirement[] = [
   },
   {
     row: "T27",
-    says: "a batch of more than a hundred members is refused whole",
+    says: "a batch of more than 100 members is refused as a whole",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);

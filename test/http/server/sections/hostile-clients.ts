@@ -10,7 +10,7 @@ const form = { elicitation: {} };
 export const hostileClients: readonly HttpRequirement[] = [
   {
     row: "T05",
-    says: "a hundred clients with equal ids and tokens each hear their own answer",
+    says: "100 clients with equal ids and progress tokens each receive their own answer",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peers = await Promise.all(Array.from({ length: 100 }, () => open(url, revision)));
@@ -23,7 +23,7 @@ export const hostileClients: readonly HttpRequirement[] = [
   },
   {
     row: "T06",
-    says: "the stream of a session cannot be taken by another principal",
+    says: "another principal cannot take over the stream of a session",
     async test(revision) {
       const { server } = createFixture();
       const { url } = await start(server, { verify: byUser });
@@ -37,7 +37,7 @@ export const hostileClients: readonly HttpRequirement[] = [
   },
   {
     row: "T07",
-    says: "a foreign session and an unknown one are answered alike",
+    says: "a foreign session and an unknown one get the same answer",
     async test(revision) {
       const { url } = await start(createFixture().server, { verify: byUser });
       const ada = await begin(url, revision, { headers: { authorization: "ada" } });
@@ -49,7 +49,7 @@ export const hostileClients: readonly HttpRequirement[] = [
   },
   {
     row: "T07",
-    says: "a question of one session cannot be answered in another",
+    says: "a request to one session cannot be answered in another",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server);
@@ -75,7 +75,7 @@ export const hostileClients: readonly HttpRequirement[] = [
   },
   {
     row: "T08",
-    says: "a state in which any character was changed is refused",
+    says: "a request state with any changed character is refused",
     async test() {
       const { url } = await start(createFixture().server);
       const peer = new StatelessPeer(url, { capabilities: form });
@@ -97,7 +97,7 @@ export const hostileClients: readonly HttpRequirement[] = [
   },
   {
     row: "T23",
-    says: "requests of one id are each answered, on their own connections",
+    says: "requests with the same id are each answered on their own connection",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server);
@@ -112,7 +112,7 @@ export const hostileClients: readonly HttpRequirement[] = [
   },
   {
     row: "T28",
-    says: "a cancel hits all requests of that id and session, and of no other",
+    says: "a cancel aborts all requests with that id in that session, and no others",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { quietMs: 1 });
@@ -132,7 +132,7 @@ export const hostileClients: readonly HttpRequirement[] = [
   },
   {
     row: "T28",
-    says: "a cancel that names nothing sensible does no harm",
+    says: "a cancel with an invalid request id is answered 202 and ignored",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);

@@ -6,7 +6,7 @@ import { begin, open, SessionPeer, toHeaders, toMeta } from "../../peer.ts";
 import { byUser } from "../../users.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-/** A request that any server answers with 200, as text and with its headers. */
+/** A request that every server answers with 200: its headers and its body as text. */
 function simplest(revision: string): { headers: Headers; body: string } {
   if (revision < "2026-07-28") return { headers: plainHeaders, body: JSON.stringify(toInitialize(revision)) };
   const params = { _meta: toMeta() };
@@ -26,7 +26,7 @@ const page = "https://app.example";
 export const hostilePages: readonly HttpRequirement[] = [
   {
     row: "T01",
-    says: "another host than loopback is refused on every verb, before the body is read",
+    says: "a host other than loopback is refused for every method, before the body is read",
     async test(revision) {
       const { url, port } = await start(createFixture().server, { limits: { bodyBytes: 4 } });
       for (const host of [
@@ -47,7 +47,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T01",
-    says: "loopback names are let in, and so are those that are listed, and no others then",
+    says: "loopback hosts are allowed by default; with allowedHosts only those listed are",
     async test(revision) {
       const { url, port } = await start(createFixture().server);
       for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, "LOCALHOST"]) {
@@ -60,7 +60,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T01",
-    says: "a foreign origin is refused, an unreadable one and null too, and none is fine",
+    says: "a foreign, invalid or null origin is refused; a missing or own origin is allowed",
     async test(revision) {
       const { url } = await start(createFixture().server);
       for (const origin of [
@@ -79,7 +79,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "E20",
-    says: "a listed origin is let in and any other refused with 403",
+    says: "a listed origin is allowed, any other is refused with 403",
     async test(revision) {
       const { url } = await start(createFixture().server, { allowedOrigins: [page, "vscode-webview://abc"] });
       for (const origin of [page, "https://APP.example:443", "vscode-webview://abc"]) {
@@ -108,7 +108,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T02",
-    says: "a body that a page may send without asking is refused with 415",
+    says: "content types that need no preflight request are refused with 415",
     async test(revision) {
       const { url } = await start(createFixture().server);
       for (const type of [
@@ -127,7 +127,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T02",
-    says: "a request across sites is refused although it shows no origin",
+    says: "a cross-site request without an origin is refused",
     async test(revision) {
       const { url } = await start(createFixture().server, { allowedOrigins: [page] });
       expect(await statusWith(url, revision, { "sec-fetch-site": "cross-site" })).toBe(403);
@@ -136,7 +136,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T03",
-    says: "no page may read an answer unless its origin is listed",
+    says: "answers have no CORS headers for origins that are not listed",
     async test(revision) {
       const { url } = await start(createFixture().server, { allowedOrigins: [page] });
       const { headers, body } = simplest(revision);
@@ -150,7 +150,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T03",
-    says: "a listed origin may read answers, their session and their challenge, errors and streams too",
+    says: "a listed origin may read answers, errors and streams, with session id and challenge",
     async test(revision) {
       const { url } = await start(createFixture().server, { allowedOrigins: [page], verify: byUser });
       const options = { headers: { origin: page, authorization: "ada" } };
@@ -171,7 +171,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T03",
-    says: "a page that asks first hears which headers it may send, without being authenticated",
+    says: "a preflight request is answered with the allowed headers, without authentication",
     async test() {
       const { url } = await start(createFixture().server, { allowedOrigins: [page], verify: byUser });
       const asked = [
@@ -199,7 +199,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "T04",
-    says: "another address than loopback needs authentication or a word",
+    says: "an address other than loopback needs verify or dangerouslyAllowUnauthenticated",
     async test() {
       const { server } = createFixture();
       for (const host of ["0.0.0.0", "::", "192.0.2.1", "example.com"]) {
@@ -214,7 +214,7 @@ export const hostilePages: readonly HttpRequirement[] = [
   },
   {
     row: "E21",
-    says: "a server listens on loopback unless told otherwise",
+    says: "a server listens on loopback by default",
     async test(revision) {
       const { url } = await start(createFixture().server);
       expect(new URL(url).hostname).toBe("127.0.0.1");

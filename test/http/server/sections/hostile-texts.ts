@@ -5,17 +5,17 @@ import { send, start } from "../../kit.ts";
 import { open, SessionPeer, toHeaders } from "../../peer.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-/** A line end, the title of a terminal, a new direction of writing, and other ways out of a line of a log. */
+/** Line ends, terminal escapes, a change of writing direction, and other ways to break a log line. */
 const escapes = ["\n2026-01-01 all is well", "\r\n", "\u001b]0;owned\u0007", "\u009b31m", "\u202e", "\u2028", "\u0000"];
 
-/** A text as it goes into a header that cannot carry it. */
+/** Encodes a text for a header that cannot carry it. */
 const encoded = (text: string) => `=?base64?${Buffer.from(text).toString("base64")}?=`;
 
 export const hostileTexts: readonly HttpRequirement[] = [
   {
-    // Each would keep a matcher that tries again busy for ever; the time limit of the test would end it.
+    // Each text would keep a backtracking matcher busy until the time limit of the test.
     row: "T19",
-    says: "headers and addresses made to take long are answered like others",
+    says: "headers and URIs that provoke slow matching are answered promptly",
     async test(revision) {
       const { server } = createFixture();
       server.update((current) => current.template("list:{/path*}{?query*}!", { name: "list", read: () => "found" }));
@@ -44,7 +44,7 @@ export const hostileTexts: readonly HttpRequirement[] = [
         ["list:", "%2F"],
         ["", "%"],
       ] as const) {
-        // Longer ones find no room in the header that repeats them.
+        // Longer URIs do not fit into the header that mirrors them.
         for (const length of peer instanceof SessionPeer ? [8_000, 1_000_000] : [8_000]) {
           const uri = start + unit.repeat(Math.floor((length - start.length) / unit.length));
           const { error } = await (await peer.request("resources/read", { uri })).json();
@@ -56,8 +56,8 @@ export const hostileTexts: readonly HttpRequirement[] = [
   },
   {
     row: "T22",
-    says: "nothing that a client says gets into the output of the process",
-    door: "own",
+    says: "no text of a client is written to the output of the process",
+    adapter: "node",
     async test(revision) {
       const server = await ServerProcess.start();
       const peer = await open(server.url, revision);

@@ -10,7 +10,7 @@ const form = { elicitation: {} };
 export const httpSse: readonly HttpRequirement[] = [
   {
     row: "D1",
-    says: "a client listens on one address and posts to the other",
+    says: "a client reads the stream at one address and posts to the other",
     async test(revision) {
       const { url } = await start(createFixture().server, { httpSse: true });
       const peer = await openOld(url);
@@ -20,7 +20,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D1",
-    says: "the two addresses are where the options say",
+    says: "options set both addresses",
     on: ["2024-11-05"],
     async test(revision) {
       const { url } = await start(createFixture().server, { httpSse: { path: "/old", messagesPath: "/old/in" } });
@@ -31,7 +31,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D1",
-    says: "each address takes its own verb only",
+    says: "each address accepts its own method only",
     on: ["2024-11-05"],
     async test() {
       const { url } = await start(createFixture().server, { httpSse: true });
@@ -44,7 +44,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D1",
-    says: "neither address is there unless it was asked for",
+    says: "both addresses are 404 without the httpSse option",
     on: ["2024-11-05"],
     async test() {
       const { url } = await start(createFixture().server);
@@ -54,7 +54,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D2",
-    says: "the first event is the address, each later one a message",
+    says: "the first event is the endpoint, each later one a message",
     async test(revision) {
       const { url } = await start(createFixture().server, { httpSse: true });
       const stream = await send(new URL("/sse", url).href, { method: "GET" });
@@ -70,7 +70,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D2",
-    says: "notifications, questions and errors come on the stream too",
+    says: "notifications, requests and errors are sent on the stream",
     on: ["2025-06-18"],
     async test(revision) {
       const { url } = await start(createFixture().server, { httpSse: true });
@@ -92,7 +92,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D3",
-    says: "the address has no host of its own and cannot be guessed",
+    says: "the endpoint has no host and is unguessable",
     async test() {
       const { url } = await start(createFixture().server, { httpSse: true });
       const [one, other] = [await openOld(url), await openOld(url)];
@@ -103,7 +103,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D3",
-    says: "the address is gone with its stream",
+    says: "the endpoint is 404 after its stream has closed",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { httpSse: true });
@@ -118,7 +118,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D3",
-    says: "an address belongs to the principal that opened the stream",
+    says: "an endpoint belongs to the principal that opened the stream",
     async test() {
       const verify = ({ header }: { header(name: string): string | undefined }) => ({
         key: header("x-user") ?? "none",
@@ -147,7 +147,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "D5",
-    says: "clients of every transport and era use one server at once",
+    says: "clients of both transports and both eras use one server at the same time",
     async test() {
       const { url } = await start(createFixture().server, { httpSse: true });
       const [old, session] = [await openOld(url), await begin(url, "2025-11-25")];

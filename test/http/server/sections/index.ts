@@ -18,7 +18,7 @@ import { streams } from "./streams.ts";
 import { takeover } from "./takeover.ts";
 import { whole } from "./whole.ts";
 
-/** Every section of requirements, so that the gate sees them all. */
+/** All sections of requirements, which the coverage gate checks. */
 export const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
   base,
   batches,

@@ -8,7 +8,7 @@ import type { HttpRequirement } from "../requirement.ts";
 
 const form = { elicitation: {} };
 
-/** Stops the clock of the server, which is ours too; only what is asked for goes on. */
+/** Stops the clock, which the server shares with the test; `pass` advances it. */
 function stopClock(): { pass(ms: number): void } {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });
   onTestFinished(() => {
@@ -20,7 +20,7 @@ function stopClock(): { pass(ms: number): void } {
 export const limits: readonly HttpRequirement[] = [
   {
     row: "T16",
-    says: "one stream more than allowed is refused with 503, and those that are there go on",
+    says: "a stream above the limit is refused with 503, and open streams continue",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { limits: { streams: 2 } });
@@ -42,7 +42,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T16",
-    says: "one principal cannot take all streams",
+    says: "streams are limited per principal",
     async test(revision) {
       const { url } = await start(createFixture().server, { verify: byUser, limits: { streamsPerPrincipal: 1 } });
       const calls = ["ada", "ada", "grace"].map(async (authorization) => {
@@ -56,7 +56,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T16",
-    says: "a question for which there is no stream left fails its call instead of waiting for ever",
+    says: "a call that must ask the client fails when no stream is left",
     on: ["2025-11-25"],
     async test(revision) {
       const { url } = await start(createFixture().server, { limits: { streams: 1 } });
@@ -68,7 +68,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T16",
-    says: "a call without a stream left is still answered by JSON",
+    says: "a call is answered with JSON when no stream is left",
     async test(revision) {
       const { url } = await start(createFixture().server, { limits: { streams: 0 } });
       const answer = await (await open(url, revision)).call("progress");
@@ -77,7 +77,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T17",
-    says: "a client that does not read is cut, and others are served",
+    says: "a client that does not read is disconnected, and other requests are served",
     async test(revision) {
       const fixture = createFixture();
       const piece = "x".repeat(64 * 1024);
@@ -104,7 +104,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T18",
-    says: "no more sessions than allowed, until one ends",
+    says: "sessions above the limit are refused with 503 until one ends",
     async test(revision) {
       const { url } = await start(createFixture().server, { sessions: { max: 2 } });
       const [first] = [await begin(url, revision), await begin(url, revision)];
@@ -119,7 +119,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T18",
-    says: "no more sessions in a minute than allowed",
+    says: "sessions above the rate limit are refused with 429",
     async test(revision) {
       const clock = stopClock();
       const { url } = await start(createFixture().server, { sessions: { perMinute: 2 } });
@@ -132,7 +132,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T18",
-    says: "a session that nobody uses makes room for another",
+    says: "an idle session expires and makes room for another",
     async test(revision) {
       const clock = stopClock();
       const { url } = await start(createFixture().server, { sessions: { max: 1, idleMs: 120_000 } });
@@ -145,7 +145,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T18",
-    says: "a session that is used does not end, however short it may be unused",
+    says: "a session in use does not expire",
     async test(revision) {
       const clock = stopClock();
       const storage = createMemoryStorage();
@@ -159,7 +159,7 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T18",
-    says: "a session with an open stream is in use",
+    says: "a session with an open stream does not expire",
     async test(revision) {
       const clock = stopClock();
       const { url } = await start(createFixture().server, { sessions: { idleMs: 90_000 }, keepAliveMs: 5 });

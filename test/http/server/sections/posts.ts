@@ -8,7 +8,7 @@ import type { HttpRequirement } from "../requirement.ts";
 export const posts: readonly HttpRequirement[] = [
   {
     row: "E1",
-    says: "POST answers requests and GET opens a stream, at one address",
+    says: "POST answers requests and GET opens a stream, at one endpoint",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await begin(url, revision);
@@ -20,9 +20,9 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E1",
-    says: "other verbs are refused, and other paths are not there",
+    says: "other methods are answered 405, other paths 404",
     on: ["2025-11-25"],
-    door: "own",
+    adapter: "node",
     async test() {
       const { url } = await start(createFixture().server);
       for (const method of ["PUT", "PATCH", "HEAD", "OPTIONS"]) {
@@ -34,7 +34,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E2",
-    says: "a client that takes no events has its answer as JSON, without what is said before it",
+    says: "a client that does not accept events gets its answer as JSON, without notifications",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision, { headers: { accept: "application/json" } });
@@ -45,7 +45,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E2",
-    says: "a question to a client that takes no events fails its call",
+    says: "a request to a client that does not accept events fails the call",
     on: ["2025-06-18", "2025-11-25"],
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -57,7 +57,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E2",
-    says: "types are read whatever their case, order and parameters",
+    says: "Accept is read regardless of case, order and parameters",
     async test(revision) {
       const { url } = await start(createFixture().server);
       for (const accept of [
@@ -73,7 +73,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E2",
-    says: "a type with the weight zero is not taken",
+    says: "a type with q=0 is not used",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision, { headers: { accept: "application/json, text/event-stream;q=0" } });
@@ -82,7 +82,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E2",
-    says: "a client that takes neither form is refused with 406",
+    says: "a client that accepts neither form is refused with 406",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -97,7 +97,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E2",
-    says: "a GET by a client that takes no events is refused with 406",
+    says: "a GET that does not accept events is refused with 406",
     on: stateful,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -109,7 +109,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E4",
-    says: "notifications are answered 202 and nothing",
+    says: "notifications are answered 202 without a body",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -120,7 +120,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E4",
-    says: "responses are answered 202 and nothing, also those nobody waits for",
+    says: "responses are answered 202 without a body, also unexpected ones",
     on: stateful,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -133,8 +133,8 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E5",
-    says: "a request that is answered at once is answered by JSON with its length",
-    door: "own",
+    says: "an immediate answer is JSON with a content-length",
+    adapter: "node",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -147,7 +147,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "E5",
-    says: "ids come back as they were",
+    says: "ids are returned unchanged",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -186,7 +186,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "X-lazy",
-    says: "an answer is JSON until something is said, even if progress was asked for",
+    says: "an answer without notifications is JSON, even with a progress token",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = await open(url, revision);
@@ -196,7 +196,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "X-lazy",
-    says: "a call that is silent for long becomes a stream, kept alive by comments",
+    says: "a call that runs longer than quietMs becomes a stream, kept alive by comments",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { quietMs: 1, keepAliveMs: 5 });
@@ -211,7 +211,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "X-lazy",
-    says: "a silent call stays JSON for a client that takes no events",
+    says: "a long call stays JSON for a client that does not accept events",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { quietMs: 1 });

@@ -8,7 +8,7 @@ import type { HttpRequirement } from "../requirement.ts";
 
 const priming = ["2025-11-25"] as const;
 
-/** The next event that has a message, with its id. */
+/** The id and data of the next event with a message. */
 async function eventOf(answer: Answer): Promise<{ id: string; data: string }> {
   const { id, data } = await answer.messageEvent();
   return { id: String(id), data };
@@ -44,7 +44,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E13",
-    says: "a stream that is there as a whole has no ids: there is nothing to come back for",
+    says: "a stream that is sent completely at once has no event ids, as it needs no resumption",
     on: stateful,
     async test(revision) {
       const { peer } = await beginFixture(revision);
@@ -57,7 +57,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "a client that comes back hears what it missed and what is still to come, the response last",
+    says: "a resumed stream has the missed messages, then the new ones, the response last",
     on: stateful,
     async test(revision) {
       const { fixture, peer } = await beginFixture(revision, { quietMs: 1 });
@@ -79,7 +79,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "a client that comes back after the end hears the rest at once",
+    says: "a stream that is resumed after its end replays the rest at once",
     on: stateful,
     async test(revision) {
       const { peer } = await beginFixture(revision);
@@ -93,7 +93,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "replayed events have the ids they had",
+    says: "replayed events keep their ids",
     on: stateful,
     async test(revision) {
       const { peer } = await beginFixture(revision);
@@ -106,7 +106,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "the first event alone is enough to come back",
+    says: "a stream can be resumed from its first event",
     on: priming,
     async test(revision) {
       const { fixture, peer } = await beginFixture(revision, { quietMs: 1 });
@@ -120,7 +120,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E9",
-    says: "a call may hang up, and its client comes back for the rest",
+    says: "a handler may close the connection, and the client resumes the stream",
     on: priming,
     async test(revision) {
       const { peer } = await beginFixture(revision);
@@ -135,7 +135,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "a call does not hang up on a client that was not told how to come back",
+    says: "hangUp has no effect on revisions without the first event for resumption",
     on: stateful.filter((revision) => revision !== "2025-11-25"),
     async test(revision) {
       const { peer } = await beginFixture(revision);
@@ -157,7 +157,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "events of another session are not there",
+    says: "events of another session are not replayed",
     on: stateful,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -171,7 +171,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "an event that never was is refused, or its stream ends at once",
+    says: "an unknown event id is refused, or its stream ends at once",
     on: priming,
     async test(revision) {
       const { peer } = await beginFixture(revision);
@@ -183,7 +183,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "an event id of a known stream with a place that is none does not end the server",
+    says: "an event id with an invalid position is answered 400, and the server continues",
     on: priming,
     async test(revision) {
       const { peer } = await beginFixture(revision);
@@ -197,7 +197,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "a GET stream that is resumed hears what was sent on the lost one, and goes on",
+    says: "a resumed GET stream replays the missed messages and continues",
     on: stateful,
     async test(revision) {
       const { server, peer } = await beginFixture(revision);
@@ -215,7 +215,7 @@ export const resumption: readonly HttpRequirement[] = [
   },
   {
     row: "E14",
-    says: "Last-Event-ID means nothing",
+    says: "Last-Event-ID is ignored",
     on: ["2026-07-28"],
     async test() {
       const { url } = await start(createFixture().server);

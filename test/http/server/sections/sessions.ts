@@ -12,7 +12,7 @@ const withHeader = ["2025-06-18", "2025-11-25"] as const;
 export const sessions: readonly HttpRequirement[] = [
   {
     row: "E15",
-    says: "a session id is long, of visible ASCII, and never the same",
+    says: "a session id is long, visible ASCII and unique",
     on: stateful,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -23,7 +23,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E15",
-    says: "the id comes with the handshake only",
+    says: "only the handshake answer has the session id",
     on: stateful,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -33,7 +33,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E15",
-    says: "no session is begun, and one that is named is ignored",
+    says: "no session is created, and a session header is ignored",
     on: ["2026-07-28"],
     async test() {
       const { url } = await start(createFixture().server);
@@ -43,7 +43,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E15",
-    says: "a refused handshake begins no session",
+    says: "a refused handshake creates no session",
     on: stateful,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -54,7 +54,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E15",
-    says: "a second handshake in a session is refused, and the session goes on",
+    says: "a second handshake in a session is refused, and the session continues",
     on: stateful,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -67,7 +67,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E16",
-    says: "a request without a session is refused with 400 under its id",
+    says: "a request without a session is refused with 400 and its id",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const version = revision < "2025-06-18" ? {} : { "mcp-protocol-version": revision };
@@ -95,7 +95,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E17",
-    says: "an unknown session is answered 404 under the id of the request",
+    says: "an unknown session is answered 404 with the id of the request",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = (await begin(url, revision)).at(url, { "mcp-session-id": "A".repeat(32) });
@@ -109,7 +109,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E17",
-    says: "a session that nobody used for long is over",
+    says: "an idle session is answered 404",
     async test(revision) {
       const clock = { now: Date.now() };
       const storage = createMemoryStorage({ now: () => clock.now });
@@ -122,7 +122,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E17",
-    says: "odd session ids are not found and do no harm",
+    says: "malformed session ids are answered 400 or 404",
     on: ["2025-11-25"],
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -135,7 +135,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E19",
-    says: "a version that is none is refused with 400, on every verb",
+    says: "an invalid version header is refused with 400, for every method",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const good = await begin(url, revision);
@@ -152,7 +152,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E19",
-    says: "without a version header the session knows its version",
+    says: "without a version header the session uses its own version",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const peer = (await begin(url, revision)).at(url, { "mcp-protocol-version": undefined });
@@ -161,7 +161,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E19",
-    says: "another version with handshakes is accepted, and the session keeps its own",
+    says: "the header may name another stateful version, and the session keeps its own",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const good = await begin(url, revision);
@@ -172,7 +172,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E19",
-    says: "a version header on the handshake itself is no matter",
+    says: "a version header on the handshake is accepted",
     on: withHeader,
     async test(revision) {
       const { url } = await start(createFixture().server);
@@ -182,16 +182,16 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E22",
-    says: "a session of one principal does not exist for another, whatever is asked",
+    says: "a session of one principal does not exist for another, for any request",
     async test(revision) {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { verify: byUser });
       const ada = await begin(url, revision, { headers: { authorization: "ada" } });
       const mallory = ada.at(url, { authorization: "mallory" });
-      const nobody = ada.at(url, { authorization: undefined });
+      const anonymous = ada.at(url, { authorization: undefined });
       for (const [peer, status] of [
         [mallory, 404],
-        [nobody, 401],
+        [anonymous, 401],
       ] as const) {
         for (const tried of [peer.request("ping"), peer.get(), peer.delete(), peer.cancel(1), peer.answer(1, {})]) {
           expect((await tried).status).toBe(status);
@@ -202,7 +202,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "E22",
-    says: "who is not let in hears why, before the body is read",
+    says: "an unauthenticated caller gets 401 and the reason, before the body is read",
     async test() {
       const { url } = await start(createFixture().server, { verify: byUser, limits: { bodyBytes: 10 } });
       const answer = await send(url, { body: toInitialize("2025-11-25") });

@@ -12,7 +12,7 @@ const subscription = metaKey("subscriptionId");
 export const stateless: readonly HttpRequirement[] = [
   {
     row: "F8",
-    says: "a tool that needs what was not declared is refused, and says what",
+    says: "a tool that needs an undeclared capability is refused with the required capabilities",
     async test() {
       const { url } = await start(createFixture().server);
       const answer = await new StatelessPeer(url).call("needy", {}, "x");
@@ -26,7 +26,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "F8",
-    says: "a question to a client that did not declare it is refused the same way",
+    says: "a handler that asks a client without the capability is refused in the same way",
     async test() {
       const { url } = await start(createFixture().server);
       const answer = await new StatelessPeer(url).call("ask", {}, "x");
@@ -70,7 +70,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "F18",
-    says: "a stream says that nobody may buffer, keep or change it",
+    says: "a stream has headers against buffering, caching and transformation",
     async test() {
       const { url } = await start(createFixture().server);
       const peer = new StatelessPeer(url);
@@ -94,7 +94,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "F19",
-    says: "a request whose stream broke is not there any more, and its id is free",
+    says: "a request is aborted when its stream breaks, and its id can be used again",
     async test() {
       const fixture = createFixture();
       const { url } = await start(fixture.server, { quietMs: 1 });
@@ -118,7 +118,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "F20",
-    says: "the headers of sessions change nothing",
+    says: "session headers are ignored",
     async test() {
       const { url } = await start(createFixture().server);
       const odd = { "mcp-session-id": "nobody", "last-event-id": "get_7" };
@@ -128,7 +128,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "F21",
-    says: "a notification is answered 202, with or without headers for it",
+    says: "a notification is answered 202, with or without Mcp-Method",
     async test() {
       const { url } = await start(createFixture().server);
       const body = toNotification("notifications/cancelled", { requestId: 1, _meta: toMeta() });
@@ -140,7 +140,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "F-order",
-    says: "each check comes before those that a later client may fail",
+    says: "the checks run in a fixed order",
     async test() {
       const { url } = await start(createFixture().server);
       const later = { [metaKey("protocolVersion")]: "2099-01-01" };
@@ -177,7 +177,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "F-order",
-    says: "a tool is known before its argument headers are looked at, and those before its capabilities",
+    says: "an unknown tool is refused first, then wrong argument headers, then missing capabilities",
     async test() {
       const fixture = createFixture();
       const input = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
@@ -192,7 +192,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "M1",
-    says: "a question is a result, and the retry with its answer completes the call on any process",
+    says: "a request to the client is a result, and the retry with its answer completes the call on any process",
     async test() {
       const secrets = ["a secret of at least thirty-two characters"];
       const { server } = createFixture(secrets);
@@ -213,7 +213,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "M7",
-    says: "the state of one principal is nothing to another",
+    says: "the request state of one principal is refused from another",
     async test() {
       const { url } = await start(createFixture().server, { verify: byUser });
       const capabilities = { elicitation: {} };
@@ -229,7 +229,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "U1",
-    says: "listen streams until the client goes, and hears only what it asked for",
+    says: "listen keeps a stream open and sends only the requested notifications",
     async test() {
       const { server } = createFixture();
       const { url } = await start(server);
@@ -255,7 +255,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "U4",
-    says: "every message carries the id of its subscription, in its own JSON type",
+    says: "every message has the id of its subscription, with its JSON type",
     async test() {
       const { server } = createFixture();
       const { url } = await start(server);
@@ -269,7 +269,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "U6",
-    says: "a server that stops ends the subscription with its result, and then the stream",
+    says: "a server that closes ends the subscription with its result, then the stream",
     async test() {
       const { url, close } = await start(createFixture().server);
       const answer = await new StatelessPeer(url).request("subscriptions/listen", { notifications: filter }, "sub");

@@ -9,11 +9,11 @@ import type { HttpRequirement } from "../requirement.ts";
 const priming = "2025-11-25";
 const form = { elicitation: {} };
 
-/** Streams: how they begin, what they tell and how they end with their session. */
+/** Streams: their first event, their messages, and their end with the session. */
 export const streams: readonly HttpRequirement[] = [
   {
     row: "E8",
-    says: "a stream opens with an id and no data on the revision that has it, and on no other",
+    says: "a stream begins with an event without data, only on the revision that defines it",
     async test(revision) {
       const { peer } = await beginFixture(revision);
       const posted = await (await peer.call("steps")).event();
@@ -28,7 +28,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "E9",
-    says: "the first event of a stream says how long to wait",
+    says: "the first event of a stream has a retry time",
     async test(revision) {
       const { peer } = await beginFixture(revision);
       for (const answer of [await peer.call("steps"), await peer.get()]) {
@@ -38,7 +38,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "E11",
-    says: "the GET stream tells of changes and of nothing that belongs to a request",
+    says: "the GET stream carries changes and nothing that relates to a request",
     async test(revision) {
       const { server, peer } = await beginFixture(revision);
       const stream = await peer.get();
@@ -51,7 +51,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "E11",
-    says: "the GET stream tells subscribers of their resources",
+    says: "the GET stream carries updates of subscribed resources only",
     async test(revision) {
       const { server, peer } = await beginFixture(revision);
       const stream = await peer.get();
@@ -69,7 +69,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "E11",
-    says: "a stream that is opened after a subscription hears of it too",
+    says: "a stream that opens after a subscription carries its updates",
     async test(revision) {
       const { server, peer } = await beginFixture(revision);
       await (await peer.request("resources/subscribe", { uri: "note://1" })).json();
@@ -81,7 +81,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "E12",
-    says: "a change is told once to each session, and a message never to two streams",
+    says: "a change is sent once to each session, and no message on two streams",
     async test(revision) {
       const { server } = createFixture();
       const { url } = await start(server);
@@ -98,7 +98,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "E12",
-    says: "a question goes on the stream of its request, also while a GET stream is open",
+    says: "a request to the client is sent on the stream of its call, also while a GET stream is open",
     on: ["2025-06-18", "2025-11-25"],
     async test(revision) {
       const { peer } = await beginFixture(revision, {}, { capabilities: form });

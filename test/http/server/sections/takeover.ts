@@ -8,7 +8,7 @@ import { begin } from "../../peer.ts";
 import { byUser } from "../../users.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-/** A client that listens at one of two processes, and its session at the other. */
+/** Begins a session with a GET stream at one of two processes; `there` is the same session at the other. */
 async function listenInOneOfTwo(revision: RevisionDate) {
   const { server } = createFixture();
   const storage = createMemoryStorage();
@@ -17,11 +17,11 @@ async function listenInOneOfTwo(revision: RevisionDate) {
   return { server, peer, there: peer.at(other.url), first: await peer.get() };
 }
 
-/** Who may take over the GET stream of a session. */
+/** The rules for taking over the GET stream of a session. */
 export const takeover: readonly HttpRequirement[] = [
   {
     row: "X-takeover",
-    says: "a second GET of the same user takes over, and the first one ends",
+    says: "a second GET of the same principal takes over, and the first stream ends",
     async test(revision) {
       const { server, peer } = await beginFixture(revision, { verify: byUser }, { headers: { authorization: "Ada" } });
       const first = await peer.get();
@@ -34,7 +34,7 @@ export const takeover: readonly HttpRequirement[] = [
   },
   {
     row: "X-takeover",
-    says: "nobody takes a stream from an anonymous client that reads it, in any process",
+    says: "the stream of an anonymous client cannot be taken over while it reads, in any process",
     async test(revision) {
       const { server, peer, there, first } = await listenInOneOfTwo(revision);
       for (const lastEventId of [undefined, "get_", "get_1", "get-_", "get-guessed_1"]) {
@@ -50,7 +50,7 @@ export const takeover: readonly HttpRequirement[] = [
   },
   {
     row: "X-takeover",
-    says: "who has read the last event takes over, in any process",
+    says: "a client that sends the last event id takes over, in any process",
     async test(revision) {
       const { server, there, first } = await listenInOneOfTwo(revision);
       server.update((current) => current.tool("grown", { run: () => "new" }));
@@ -64,7 +64,7 @@ export const takeover: readonly HttpRequirement[] = [
   },
   {
     row: "X-takeover",
-    says: "an anonymous client whose connection ended opens another",
+    says: "an anonymous client opens a new stream after its connection has ended",
     async test(revision) {
       const { server, peer } = await beginFixture(revision);
       const first = await peer.get();
@@ -77,7 +77,7 @@ export const takeover: readonly HttpRequirement[] = [
   },
   {
     row: "X-takeover",
-    says: "a GET that is refused for the number of streams does not end the one that is there",
+    says: "a GET above the stream limit does not end existing streams",
     on: ["2025-11-25"],
     async test(revision) {
       const { server } = createFixture();

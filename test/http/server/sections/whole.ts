@@ -10,7 +10,7 @@ import type { HttpRequirement } from "../requirement.ts";
 
 const form = { elicitation: {} };
 
-/** Two servers that share nothing but their storage. */
+/** Starts two servers that share only their storage. */
 async function startTwo(options: ServeHttpOptions = {}) {
   const shared = { ...options, storage: createMemoryStorage(), quietMs: 1 };
   const [a, b] = [createFixture(), createFixture()];
@@ -21,7 +21,7 @@ async function startTwo(options: ServeHttpOptions = {}) {
 export const whole: readonly HttpRequirement[] = [
   {
     row: "X-status",
-    says: "every status of a refusal comes with a JSON-RPC error, under the id where it could be read",
+    says: "every refusal has a JSON-RPC error, with the id if it could be read",
     async test(revision) {
       const { url } = await start(createFixture().server, { limits: { bodyBytes: 2_000 } });
       const peer = await open(url, revision);
@@ -45,7 +45,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-sessionless",
-    says: "a server without sessions tells those who want one which versions it speaks",
+    says: "a server without sessions refuses a handshake and lists its versions",
     async test(revision) {
       const { url } = await start(createFixture().server, { sessions: false });
       if (isStateless(revision)) {
@@ -62,7 +62,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-eras",
-    says: "a handshake that names its version itself is no handshake",
+    says: "initialize with stateless metadata is an unknown method",
     on: ["2026-07-28"],
     async test() {
       const { url } = await start(createFixture().server);
@@ -73,7 +73,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-eras",
-    says: "a request that describes itself is served so, whatever session it names",
+    says: "a stateless request is served as such, even with a session header",
     async test(revision) {
       const { url } = await start(createFixture().server);
       const session = await begin(url, "2025-11-25");
@@ -85,7 +85,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-eras",
-    says: "a handshake for a version nobody knows is answered with one that is served",
+    says: "a handshake with an unknown version is answered with the newest stateful version",
     on: ["2025-11-25"],
     async test() {
       const { url } = await start(createFixture().server);
@@ -97,7 +97,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-close",
-    says: "closing refuses new requests, lets what runs end, and then resolves",
+    says: "close refuses new requests, waits for running calls and then resolves",
     async test(revision) {
       const fixture = createFixture();
       const { url, close } = await start(fixture.server, { quietMs: 1 });
@@ -114,7 +114,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-close",
-    says: "what does not end within the grace is aborted",
+    says: "close aborts calls that do not end within the grace period",
     async test(revision) {
       const fixture = createFixture();
       const { url, close } = await start(fixture.server, { quietMs: 1 });
@@ -126,7 +126,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-close",
-    says: "closing ends GET streams and resumed streams, and closes twice without complaint",
+    says: "close ends GET streams, and can be called twice",
     on: ["2025-11-25"],
     async test(revision) {
       const fixture = createFixture();
@@ -146,7 +146,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "a session that began on one is served by the other, with what it remembers",
+    says: "a session that begins at one process is served by the other, with its log level",
     async test(revision) {
       const { urlA, urlB } = await startTwo();
       const peer = await begin(urlA, revision);
@@ -158,7 +158,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "a question asked by one is answered at the other",
+    says: "a request sent by one process is answered at the other",
     async test(revision) {
       const { a, urlA, urlB } = await startTwo();
       a.server.update((current) =>
@@ -175,7 +175,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "a call that runs at one is cancelled at the other",
+    says: "a call that runs at one process is cancelled at the other",
     async test(revision) {
       const { a, urlA, urlB } = await startTwo();
       const peer = await begin(urlA, revision);
@@ -187,7 +187,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "a stream that was lost at one goes on at the other",
+    says: "a stream that broke at one process is resumed at the other",
     async test(revision) {
       const { a, urlA, urlB } = await startTwo();
       const peer = await begin(urlA, revision);
@@ -206,7 +206,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "a session that is ended at one is over at the other, with its calls and its stream",
+    says: "a session deleted at one process ends at the other, with its calls and its stream",
     async test(revision) {
       const { b, urlA, urlB } = await startTwo();
       const peer = await begin(urlA, revision);
@@ -221,7 +221,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "a subscription made at one is heard on a stream at the other",
+    says: "a subscription made at one process applies to a stream at the other",
     async test(revision) {
       const { b, urlA, urlB } = await startTwo();
       const peer = await begin(urlA, revision);
@@ -234,7 +234,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "a GET stream at one ends the older one at the other",
+    says: "a new GET stream at one process ends the older one at the other",
     async test(revision) {
       const { urlA, urlB } = await startTwo({ verify: byUser });
       const peer = await begin(urlA, revision, { headers: { authorization: "Ada" } });
@@ -246,7 +246,7 @@ export const whole: readonly HttpRequirement[] = [
   },
   {
     row: "X-two",
-    says: "what one publishes is heard at the other, once, by whom it is for",
+    says: "a message published at one process is sent once at the other, to its principal only",
     async test(revision) {
       const { a, b, urlA, urlB } = await startTwo({ verify: byUser });
       const ada = await begin(urlA, revision, { headers: { authorization: "Ada" } });

@@ -1,4 +1,4 @@
 import { runRequirements } from "./requirement.ts";
 import { httpSse } from "./sections/http-sse.ts";
 
-runRequirements("http sse", httpSse);
+runRequirements("HTTP+SSE", httpSse);

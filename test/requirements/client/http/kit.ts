@@ -17,20 +17,20 @@ import {
 import { isStateless, type RevisionDate } from "../../../kit/revisions.ts";
 
 export interface Serving {
-  /** Has the first word on everything; `true` if that was all. */
+  /** Handles every request first; returns `true` if it has answered. */
   readonly first?: (seen: Seen, response: ServerResponse) => unknown;
-  /** Answers the calls of tools. */
+  /** Answers tool calls. */
   readonly call?: Handler;
-  /** Answers what opens or resumes a stream; 405 unless given. */
+  /** Answers GET requests. Default: 405. */
   readonly get?: Handler;
   readonly sessionId?: string | (() => string);
 }
 
 const offers = { tools: {}, resources: { subscribe: true }, prompts: {} };
 
-export const said = (text: string): JsonObject => ({ resultType: "complete", content: [{ type: "text", text }] });
+export const textResult = (text: string): JsonObject => ({ resultType: "complete", content: [{ type: "text", text }] });
 
-/** A server that speaks one revision over Streamable HTTP, each part of which a test can take over. */
+/** Starts a server of one revision over Streamable HTTP; a test can replace each part. */
 export function serve(
   revision: RevisionDate,
   { first, call, get, sessionId = "s-1" }: Serving = {},
@@ -51,11 +51,11 @@ export function serve(
       sendJson(response, 200, resultOf(message, result), { "mcp-session-id": id });
     } else if (!("id" in message) || !("method" in message)) response.writeHead(202).end();
     else if (message.method === "tools/call" && call) call(seen, response, request);
-    else sendJson(response, 200, resultOf(message, said("done")));
+    else sendJson(response, 200, resultOf(message, textResult("done")));
   });
 }
 
-/** A client of one revision; closed when the test is over. */
+/** Connects a client of one revision; it is closed at the end of the test. */
 export async function open(
   { url }: RawServer,
   revision: RevisionDate,
@@ -65,7 +65,7 @@ export async function open(
   return closing(await connect(http(url, link), { era: revision, ...options }));
 }
 
-/** A server of the two endpoints; what is posted to the address of the stream is refused with 405. */
+/** Starts an HTTP+SSE server; it refuses a POST to the address of the stream with 405. */
 export async function serveOld(
   revision: RevisionDate,
   endpoint = () => "/messages",
@@ -81,18 +81,18 @@ export async function serveOld(
       response.writeHead(202).end();
       if (!("id" in message) || !("method" in message) || message.params?.["name"] === "hang") return;
       const greeting = { protocolVersion: revision, capabilities: offers, serverInfo: { name: "old", version: "1" } };
-      stream?.write(toEvent(resultOf(message, message.method === "initialize" ? greeting : said("done"))));
+      stream?.write(toEvent(resultOf(message, message.method === "initialize" ? greeting : textResult("done"))));
     }
   });
   return { ...server, cut: () => stream?.destroy() };
 }
 
-/** The requests of a verb, or of a method of the protocol. */
+/** The requests of an HTTP method or of a protocol method. */
 export function requestsOf({ seen }: RawServer, what: string): Seen[] {
   return seen.filter(({ method, message }) => method === what || message?.method === what);
 }
 
-/** Begins a stream in answer to a call, and writes events to it. */
+/** Answers a call with a stream and writes events to it. */
 export function streamOf(response: ServerResponse, ...events: string[]): void {
   startEvents(response);
   for (const event of events) response.write(event);

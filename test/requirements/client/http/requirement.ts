@@ -4,13 +4,13 @@ import type { RevisionDate } from "../../../kit/revisions.ts";
 import { passedDuring } from "../../../kit/tap.ts";
 import { manifest } from "./rows/index.ts";
 
-/** A rule for clients over HTTP as a test: run on every revision that it names. */
+/** A rule for clients over HTTP as a test. It runs on every revision that it names. */
 export interface HttpRequirement {
   /** The row of the manifest that it covers. */
   row: string;
-  /** What holds, as a sentence. */
+  /** The tested behaviour, as a sentence. */
   says: string;
-  /** The revisions it runs on; all of the row unless narrowed. */
+  /** The revisions it runs on. Default: all revisions of the row. */
   on?: readonly RevisionDate[];
   test(revision: RevisionDate): Promise<void>;
 }
@@ -21,7 +21,7 @@ export function scopeOf({ row, on }: HttpRequirement): readonly RevisionDate[] {
   return on ?? entry.on;
 }
 
-/** Registers a section's requirements as tests; whatever the client says in one is checked against the schemas. */
+/** Registers a section's requirements as tests. Every message of the client is also checked against the schemas. */
 export function runRequirements(section: string, requirements: readonly HttpRequirement[]): void {
   describe(section, () => {
     for (const requirement of requirements) {

@@ -13,7 +13,7 @@ export function textOf({ content }: { content?: unknown }): string {
   return (content as { text: string }[])[0]!.text;
 }
 
-/** A handler that asks one question in the way of the revision; its text is what it heard. */
+/** A handler that sends one request to the client in the form of the revision; its text is the answer. */
 export function asks(revision: RevisionDate, method: string, params?: JsonObject): Handler {
   if (isStateless(revision)) {
     return ({ params: { inputResponses } }) =>
@@ -25,7 +25,7 @@ export function asks(revision: RevisionDate, method: string, params?: JsonObject
   };
 }
 
-/** An interim result. */
+/** An input_required result. */
 export function round(inputRequests?: JsonObject, requestState?: string): JsonObject {
   return {
     resultType: "input_required",
@@ -34,8 +34,8 @@ export function round(inputRequests?: JsonObject, requestState?: string): JsonOb
   };
 }
 
-/** What a tool that asks was answered; an error of ours where the revision has no answer for it. */
-export async function heard(client: Client, options: { answers?: Answers } = {}): Promise<Heard> {
+/** Calls a tool that asks, and resolves to the answer it got, or to the reason if the call was rejected. */
+export async function answerOf(client: Client, options: { answers?: Answers } = {}): Promise<AskedAnswer> {
   try {
     return JSON.parse(textOf(await client.callTool("ask", {}, options)));
   } catch (reason) {
@@ -43,10 +43,10 @@ export async function heard(client: Client, options: { answers?: Answers } = {})
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers have every shape
-export type Heard = any;
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape
+export type AskedAnswer = any;
 
-/** One call of every kind that a revision has. */
+/** Makes one call of every kind that a revision has. */
 export async function everyCall(client: Client, revision: RevisionDate): Promise<void> {
   await client.callTool("a", { n: 1 });
   await client.readResource("note://a");
@@ -62,7 +62,7 @@ export async function everyCall(client: Client, revision: RevisionDate): Promise
   await client.ping();
 }
 
-/** Answers to everything a server may ask. */
+/** Answers to every request of a server. */
 export const allAnswers: Answers = {
   elicit: () => ({ action: "accept", content: {} }),
   openUrl: () => ({ action: "accept" }),
@@ -70,7 +70,7 @@ export const allAnswers: Answers = {
   roots: [{ uri: "file:///work", name: "work" }],
 };
 
-/** A promise that is settled from outside. */
+/** A promise that is resolved from outside. */
 export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => void } {
   let open: (value: T) => void = () => {};
   const promise = new Promise<T>((resolve) => {
@@ -79,7 +79,7 @@ export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => voi
   return { promise, open };
 }
 
-/** Follows a promise without waiting for it: the code of its failure, "resolved", or "pending". */
+/** Tracks a promise without waiting for it: the code of its failure, "resolved", or "pending". */
 export function follow(promise: Promise<unknown>): { outcome: unknown } {
   const followed: { outcome: unknown } = { outcome: "pending" };
   promise.then(
@@ -93,7 +93,7 @@ export function follow(promise: Promise<unknown>): { outcome: unknown } {
   return followed;
 }
 
-/** Resolves when everything that could settle in this process has. */
+/** Resolves in the next turn of the event loop. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

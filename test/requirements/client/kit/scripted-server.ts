@@ -1,36 +1,36 @@
 import type { JsonObject, Message, RequestId } from "portolan";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless, type RevisionDate } from "../../../kit/revisions.ts";
-import type { End, Hearing } from "./ends.ts";
+import type { End, ServerEvents } from "./endpoints.ts";
 
-/** A message of the client, with all members optional so that tests can look at any. */
+/** A message of the client. All members are optional, so that tests can read any of them. */
 export interface Sent {
   jsonrpc?: string;
   id?: RequestId;
   method?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into params of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read params of every shape
   params?: any;
-  // biome-ignore lint/suspicious/noExplicitAny: and into results
+  // biome-ignore lint/suspicious/noExplicitAny: tests read results of every shape
   result?: any;
-  // biome-ignore lint/suspicious/noExplicitAny: and into errors
+  // biome-ignore lint/suspicious/noExplicitAny: tests read errors of every shape
   error?: { code: number; message: string; data?: any };
 }
 
 export type Request = Sent & { id: RequestId; method: string };
 
-/** Replies to one request: a result, or nothing to leave it open; throw what `refusal` makes to answer with an error. */
+/** Replies to one request with a result; undefined leaves it open; throwing a `refusal` answers with an error. */
 export type Handler = (request: Request, server: ScriptedServer) => JsonObject | undefined | Promise<JsonObject>;
 
 export interface Script {
-  /** What is done about each method, beside what every server does. */
+  /** Handlers by method; other methods get a default answer. */
   readonly on?: { readonly [method: string]: Handler };
-  /** The capabilities that are declared; all of them unless said. */
+  /** The declared capabilities. Default: all. */
   readonly offers?: JsonObject;
   /** Members of the answer to the handshake or to `server/discover`. */
   readonly says?: JsonObject;
 }
 
-/** An error to answer with. */
+/** Creates an error for a handler to throw; the server answers with it. */
 export function refusal(code: number, message = "refused", data?: unknown): Error {
   return Object.assign(new Error(message), { answer: { code, message, ...(data !== undefined && { data }) } });
 }
@@ -40,20 +40,20 @@ const everything = { ...offer, resources: { subscribe: true, listChanged: true }
 const identity = { name: "scripted", version: "1.0.0" };
 const cacheable = ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"];
 
-/** What waits for a client that is gone. */
-class ClientLeft extends Error {}
+/** Thrown by waits for a client that has disconnected. */
+class ClientDisconnected extends Error {}
 
-/** A server in its barest form: it speaks one revision, replies as it is told, and remembers everything. */
-export class ScriptedServer implements Hearing {
+/** A minimal server: it uses one revision, replies by its script and records every message. */
+export class ScriptedServer implements ServerEvents {
   readonly revision: RevisionDate;
   /** Every message of the client, oldest first; members of batches one by one. */
   readonly sent: Sent[] = [];
   readonly batches: Message[][] = [];
   readonly lines: string[] = [];
   readonly notes: string[] = [];
-  /** The methods of the questions that were asked, by id. */
+  /** The methods of the server's own requests, by id. */
   readonly asked: Map<RequestId, string> = new Map();
-  /** How often a connection was made. */
+  /** The number of connections. */
   starts = 0;
   readonly #script: Script;
   #end: End | undefined;
@@ -81,7 +81,7 @@ export class ScriptedServer implements Hearing {
     this.starts += 1;
   }
 
-  heard(value: Message | Message[]): void {
+  received(value: Message | Message[]): void {
     if (Array.isArray(value)) this.batches.push(value);
     for (const message of [value].flat() as Sent[]) {
       this.sent.push(message);
@@ -104,17 +104,17 @@ export class ScriptedServer implements Hearing {
     this.#wake();
   }
 
-  /** The requests or notifications of a method, as they came. */
+  /** The received requests or notifications of a method. */
   of(method: string): Request[] {
     return this.sent.filter((message): message is Request => message.method === method);
   }
 
-  /** The methods of all that came, in order. */
+  /** The methods of all received messages, in order. */
   get methods(): (string | undefined)[] {
     return this.sent.map(({ method }) => method);
   }
 
-  /** Sends a value as one message, whatever it is. */
+  /** Sends any value as one message. */
   send(value: unknown): void {
     this.end.send(value);
   }
@@ -131,7 +131,7 @@ export class ScriptedServer implements Hearing {
     this.send({ jsonrpc: "2.0", method, ...(params && { params }) });
   }
 
-  /** Asks the client, and resolves to its response. */
+  /** Sends a request to the client and resolves to its response. */
   ask(method: string, params?: JsonObject, id: RequestId = this.nextQuestion()): Promise<Sent> {
     this.asked.set(id, method);
     this.send({ jsonrpc: "2.0", id, method, ...(params && { params }) });
@@ -147,17 +147,18 @@ export class ScriptedServer implements Hearing {
     return this.sent.find((message) => message.method === undefined && message.id === id);
   }
 
-  /** Waits for something that came or will come. */
+  /** Resolves when the condition holds for the received messages. */
   async until<T>(find: (server: this) => T | undefined | false): Promise<T> {
     for (;;) {
       const found = find(this);
       if (found !== undefined && found !== false) return found;
-      if (this.#isClosed) throw new ClientLeft(`the client left before that; it sent ${JSON.stringify(this.sent)}`);
+      if (this.#isClosed)
+        throw new ClientDisconnected(`the client disconnected before that; it sent ${JSON.stringify(this.sent)}`);
       await new Promise<void>((resolve) => this.#watchers.push(resolve));
     }
   }
 
-  /** The next request of a method that is not among those that came before. */
+  /** Resolves to the nth request of a method. */
   arrival(method: string, nth = 1): Promise<Request> {
     return this.until(() => this.of(method)[nth - 1]);
   }
@@ -169,15 +170,15 @@ export class ScriptedServer implements Hearing {
       const result = handler ? await handler(request, this) : this.#usual(request);
       if (result !== undefined) this.result(id, this.complete(method, result));
     } catch (thrown) {
-      // There is nobody left to answer.
-      if (thrown instanceof ClientLeft) return;
+      // The client has disconnected.
+      if (thrown instanceof ClientDisconnected) return;
       const { answer } = thrown as { answer?: { code: number; message: string; data?: unknown } };
       if (!answer) throw thrown;
       this.error(id, answer.code, answer.message, answer.data);
     }
   }
 
-  /** A result with what the revision puts into every one. */
+  /** Adds the members that the revision requires in every result. */
   complete(method: string, result: JsonObject): JsonObject {
     if (!isStateless(this.revision) || result["resultType"] !== undefined) return result;
     const hints = cacheable.includes(method) || method === "resources/read" ? { ttlMs: 0, cacheScope: "private" } : {};

@@ -1,9 +1,9 @@
 import { transports } from "../../../kit/revisions.ts";
 
-/** The ways in which a client reaches a server. */
+/** The transports of the client's tests. */
 export const clientTransports = [...transports, "http"] as const;
 
 export type ClientTransport = (typeof clientTransports)[number];
 
-/** Where both sides share one channel. */
+/** The transports on which both sides share one channel. */
 export const channels = transports;

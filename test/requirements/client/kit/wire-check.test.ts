@@ -13,18 +13,18 @@ const initialize = (capabilities: JsonObject, clientInfo: JsonObject = {}): Sent
   method: "initialize",
   params: { capabilities, clientInfo: { name: "c", version: "1", ...clientInfo } },
 });
-const shake = (version: RevisionDate, message: Sent): Sent => ({
+const withVersion = (version: RevisionDate, message: Sent): Sent => ({
   ...message,
   params: { protocolVersion: version, ...message.params },
 });
 const ref = { type: "ref/prompt", name: "p" };
 const complete = { ref, argument: { name: "a", value: "" }, context: { arguments: {} } };
 
-describe.skipIf(schemasMissing)("the check of what clients send", () => {
+describe.skipIf(schemasMissing)("the check of clients' messages", () => {
   test.each<[string, RevisionDate, Sent]>([
-    ["a title", "2025-03-26", shake("2025-03-26", initialize({}, { title: "C" }))],
-    ["a capability", "2025-03-26", shake("2025-03-26", initialize({ elicitation: {} }))],
-    ["a member of a capability", "2025-11-25", shake("2025-11-25", initialize({ sampling: { audio: {} } }))],
+    ["a title", "2025-03-26", withVersion("2025-03-26", initialize({}, { title: "C" }))],
+    ["a capability", "2025-03-26", withVersion("2025-03-26", initialize({ elicitation: {} }))],
+    ["a member of a capability", "2025-11-25", withVersion("2025-11-25", initialize({ sampling: { audio: {} } }))],
     ["context of a completion", "2025-03-26", { id: 1, method: "completion/complete", params: complete }],
     [
       "metadata of each request",
@@ -38,14 +38,14 @@ describe.skipIf(schemasMissing)("the check of what clients send", () => {
     expect(check(revision, message)).not.toEqual([]);
   });
 
-  test("finds nothing in what is right", () => {
+  test("finds no problems in valid messages", () => {
     expect(check("2025-06-18", { id: 1, method: "completion/complete", params: complete })).toEqual([]);
     const _meta = { progressToken: 1, "example.com/x": 1 };
     expect(check("2025-11-25", { id: 1, method: "tools/call", params: { name: "a", _meta } })).toEqual([]);
-    expect(check("2025-11-25", shake("2025-11-25", initialize({ roots: { listChanged: true } })))).toEqual([]);
+    expect(check("2025-11-25", withVersion("2025-11-25", initialize({ roots: { listChanged: true } })))).toEqual([]);
   });
 
-  test("refuses answers to what nobody asked", () => {
-    expect(() => check("2025-11-25", { id: "other", result: {} })).toThrow("nobody asked");
+  test("throws for a response without a request", () => {
+    expect(() => check("2025-11-25", { id: "other", result: {} })).toThrow("without a request");
   });
 });

@@ -5,9 +5,9 @@ import type { RevisionDate } from "../../../kit/revisions.ts";
 import { problemsWith } from "../../../kit/valid.ts";
 import type { Sent } from "./scripted-server.ts";
 
-if (schemasMissing) console.log(`what clients send is not checked against the official schemas: ${schemasMissing}`);
+if (schemasMissing) console.log(`Messages of clients are not checked against the official schemas: ${schemasMissing}`);
 
-/** What is wrong with the messages of a client of a revision: invalid ones, and members that the revision lacks. */
+/** Returns the problems of a client's messages in a revision: invalid messages, and members that the revision lacks. */
 export function problemsOf(
   sent: readonly Sent[],
   revision: RevisionDate,
@@ -16,18 +16,18 @@ export function problemsOf(
 ): string[] {
   if (schemasMissing) return [];
   return sent
-    .flatMap((message) => problemsWith(message, speaks(message) ?? revision, aboutOf(message, asked)))
+    .flatMap((message) => problemsWith(message, revisionOf(message) ?? revision, aboutOf(message, asked)))
     .filter((problem) => !isExpected(problem));
 }
 
 /** The revision that a request names for itself. */
-function speaks({ method, params }: Sent): RevisionDate | undefined {
+function revisionOf({ method, params }: Sent): RevisionDate | undefined {
   return method === "initialize" ? params.protocolVersion : params?._meta?.[metaKey("protocolVersion")];
 }
 
-/** The method that a message is, or answers. */
+/** The method of a request, or of the request that a response answers. */
 function aboutOf({ id, method, error, result }: Sent, asked: ReadonlyMap<RequestId, string>): string | undefined {
   const about = method ?? asked.get(id ?? "");
   if (about !== undefined || error) return about;
-  throw new Error(`the client answered what nobody asked: ${JSON.stringify({ id, result })}`);
+  throw new Error(`the client sent a response without a request: ${JSON.stringify({ id, result })}`);
 }

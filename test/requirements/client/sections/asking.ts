@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless, type RevisionDate, stateful } from "../../../kit/revisions.ts";
 import { isFrom } from "../../results.ts";
-import { asks, follow, gate, heard, round, turn } from "../kit/calls.ts";
+import { answerOf, asks, follow, gate, round, turn } from "../kit/calls.ts";
 import { channels } from "../kit/transports.ts";
 import type { Requirement, Scene } from "../requirement.ts";
 
@@ -12,13 +12,13 @@ const user = (content: unknown = { type: "text", text: "Hi" }): JsonObject => ({
 const sampling: JsonObject = { messages: [user()], maxTokens: 10 };
 const hello = { role: "assistant", model: "m", content: { type: "text", text: "Hello" } } as const;
 
-/** What the client declares of itself, wherever the revision has it do so. */
+/** The capabilities that the client declares, in the handshake or in its first request. */
 export function declaredIn({ server }: Pick<Scene, "server">): JsonObject {
   const { params } = server.sent[0]!;
   return params.capabilities ?? params._meta[metaKey("clientCapabilities")];
 }
 
-/** The code a question is refused with: told to a stateful server, and to the caller of a stateless one. */
+/** The code of a refusal: sent to a stateful server, or the rejection of the call with a stateless one. */
 export async function refusalOf(
   open: (options: object) => Promise<Scene>,
   revision: RevisionDate,
@@ -26,9 +26,9 @@ export async function refusalOf(
   options: object,
 ): Promise<unknown> {
   const { client, server, settled } = await open({ ...options, on: { "tools/call": asks(revision, method, params) } });
-  const { error, reason } = await heard(client);
+  const { error, reason } = await answerOf(client);
   await settled();
-  // A round that is not answered is not tried again.
+  // A round without an answer is not retried.
   expect(server.of("tools/call")).toHaveLength(1);
   return isStateless(revision) ? reason?.code : error?.code;
 }
@@ -36,17 +36,17 @@ export async function refusalOf(
 export const asking: Requirement[] = [
   {
     row: "C-K1",
-    says: "from a list or from a function, none included",
+    says: "roots come from a list or a function, and may be empty",
     async test({ open, revision }) {
       const on = { "tools/call": asks(revision, "roots/list") };
       const roots = [{ uri: "file:///a", name: "a" }, { uri: "file:///b%20c" }];
       for (const each of [roots, () => roots, async () => roots]) {
         const scene = await open({ on, answers: { roots: each } });
-        expect(await heard(scene.client)).toEqual({ roots });
+        expect(await answerOf(scene.client)).toEqual({ roots });
         expect(declaredIn(scene)).toEqual({ roots: isStateless(revision) ? {} : { listChanged: true } });
       }
       const { client, server, settled } = await open({ on, answers: { roots: [] } });
-      expect(await heard(client)).toEqual({ roots: [] });
+      expect(await answerOf(client)).toEqual({ roots: [] });
       client.rootsChanged();
       await settled();
       expect(server.of("notifications/roots/list_changed")).toHaveLength(isStateless(revision) ? 0 : 1);
@@ -54,19 +54,19 @@ export const asking: Requirement[] = [
   },
   {
     row: "C-K1",
-    says: "others are not sent",
+    says: "roots that are not file URIs are not sent",
     async test({ open, revision }) {
       for (const uri of ["https://example.com", "/work", "", "file:x", 5 as never]) {
         const on = { "tools/call": asks(revision, "roots/list") };
         const { client, server } = await open({ on, answers: { roots: [{ uri }] } });
-        expect(Object.keys(await heard(client))).toEqual([isStateless(revision) ? "reason" : "error"]);
+        expect(Object.keys(await answerOf(client))).toEqual([isStateless(revision) ? "reason" : "error"]);
         expect(JSON.stringify(server.sent)).not.toContain('"roots":[');
       }
     },
   },
   {
     row: "C-K2",
-    says: "and so is whatever else was not",
+    says: "requests for undeclared roots, sampling and elicitation are refused",
     async test({ open, revision }) {
       expect(await refusalOf(open, revision, ["roots/list"], {})).toBe(-32601);
       expect(await refusalOf(open, revision, ["sampling/createMessage", sampling], { answers: { roots: [] } })).toBe(
@@ -78,7 +78,7 @@ export const asking: Requirement[] = [
   },
   {
     row: "C-K15",
-    says: "to whoever answers",
+    says: "an answer function gets the server info and the current call",
     async test({ open, revision }) {
       let context: { server?: unknown; during?: unknown } = {};
       const roots: Answers["roots"] = (given) => {
@@ -86,14 +86,14 @@ export const asking: Requirement[] = [
         return [];
       };
       const { client } = await open({ on: { "tools/call": asks(revision, "roots/list") }, answers: { roots } });
-      await heard(client);
+      await answerOf(client);
       expect(context.server).toEqual(client.server);
       expect(context.during).toEqual({ method: "tools/call", name: "ask" });
     },
   },
   {
     row: "C-K17",
-    says: "a hundred, and the next is refused",
+    says: "100 open requests are allowed, and the next is refused",
     async test({ open, revision }) {
       const answer = gate();
       const roots: Answers["roots"] = async () => {
@@ -116,7 +116,7 @@ export const asking: Requirement[] = [
   },
   {
     row: "C-XK1",
-    says: "and whoever was to answer is told",
+    says: "a cancelled request aborts the signal of its answer and is not answered",
     on: stateful,
     async test({ open }) {
       const asked = gate<AbortSignal>();
@@ -146,7 +146,7 @@ export const asking: Requirement[] = [
   },
   {
     row: "C-XK2",
-    says: "however that ends",
+    says: "a disconnect of the server rejects the call and aborts the answer",
     over: channels,
     async test({ open, revision }) {
       const asked = gate<AbortSignal>();
@@ -170,7 +170,7 @@ export const asking: Requirement[] = [
   },
   {
     row: "C-XK2",
-    says: "also when the client itself ends it",
+    says: "closing the client rejects the call and aborts the answer",
     async test({ open, revision }) {
       const asked = gate<AbortSignal>();
       const { client } = await open({
@@ -192,7 +192,7 @@ export const asking: Requirement[] = [
   },
   {
     row: "C-XK3",
-    says: "and all that are",
+    says: "the declared capabilities match the given answers",
     async test({ open, revision }) {
       const modes = isFrom(revision, "2025-11-25");
       expect(declaredIn(await open())).toEqual({});
@@ -206,7 +206,7 @@ export const asking: Requirement[] = [
   },
   {
     row: "C-XK5",
-    says: "declared for it alone where each request declares",
+    says: "answers of one call are declared for that call only",
     async test({ open, revision }) {
       const scene = await open({
         answers: { roots: [{ uri: "file:///usual" }] },
@@ -214,8 +214,8 @@ export const asking: Requirement[] = [
       });
       const { client, server } = scene;
       const own: Answers = { roots: [{ uri: "file:///own" }], sample: () => hello };
-      expect(await heard(client, { answers: own })).toEqual({ roots: [{ uri: "file:///own" }] });
-      expect(await heard(client)).toEqual({ roots: [{ uri: "file:///usual" }] });
+      expect(await answerOf(client, { answers: own })).toEqual({ roots: [{ uri: "file:///own" }] });
+      expect(await answerOf(client)).toEqual({ roots: [{ uri: "file:///usual" }] });
       if (!isStateless(revision)) return;
       const declared = server.of("tools/call").map(({ params }) => params._meta[metaKey("clientCapabilities")]);
       expect(declared).toEqual([

@@ -11,7 +11,7 @@ const inherited = ["__proto__", "constructor", "toString", "hasOwnProperty"];
 export const baseFaults: Requirement[] = [
   {
     row: "C-XA1",
-    says: "and nothing is said of them",
+    says: "late, repeated and unknown responses are ignored and not reported",
     async test({ open }) {
       const { client, server, settled, errors } = await open({
         on: {
@@ -39,10 +39,10 @@ export const baseFaults: Requirement[] = [
   },
   {
     row: "C-XA2",
-    says: "in results, lists, capabilities and notifications",
+    says: "unknown members of results, lists, capabilities and notifications are kept",
     async test({ open, revision }) {
       const tool = { name: "t", inputSchema: { type: "object", "x-order": [1] }, ...odd };
-      const heard: unknown[] = [];
+      const received: unknown[] = [];
       const says = isStateless(revision) ? odd : { ...odd, serverInfo: { name: "s", version: "1", ...odd } };
       const { client, server, settled } = await open({
         offers: { tools: { ...odd }, ...odd },
@@ -51,7 +51,7 @@ export const baseFaults: Requirement[] = [
           "tools/list": () => ({ tools: [tool] }),
           "tools/call": () => ({ content: [{ type: "text", text: "x", ...odd }], ...odd }),
         },
-        onNotification: (_, params) => heard.push(params),
+        onNotification: (_, params) => received.push(params),
       });
       expect(client.server.capabilities).toEqual({ tools: { ...odd }, ...odd });
       if (!isStateless(revision)) expect(client.server.info).toMatchObject(odd);
@@ -59,12 +59,12 @@ export const baseFaults: Requirement[] = [
       expect(await client.callTool("t")).toMatchObject({ content: [{ type: "text", text: "x", ...odd }], ...odd });
       server.notify("notifications/tools/list_changed", odd);
       await settled();
-      expect(heard).toEqual([odd]);
+      expect(received).toEqual([odd]);
     },
   },
   {
     row: "C-XA3",
-    says: "and says what was expected and what came",
+    says: "an invalid result rejects with the expected and the received value",
     async test({ open }) {
       const bad: { [method: string]: unknown } = {};
       const reply = (
@@ -109,7 +109,7 @@ export const baseFaults: Requirement[] = [
   },
   {
     row: "C-A8",
-    says: "a member that is no message spoils itself only",
+    says: "an invalid member of a batch does not affect the others",
     on: ["2025-03-26"],
     async test({ open }) {
       const { client, server, settled, errors } = await open({ on: { "tools/call": silent } });
@@ -123,7 +123,7 @@ export const baseFaults: Requirement[] = [
   },
   {
     row: "C-XA4",
-    says: "naming the value, and the next call works",
+    says: "an unserializable argument rejects with its name, and the next call works",
     async test({ open }) {
       const { client, server } = await open();
       const loop: { self?: unknown } = {};
@@ -144,7 +144,7 @@ export const baseFaults: Requirement[] = [
   },
   {
     row: "C-XA5",
-    says: "and nothing is sent",
+    says: "a method of the other era rejects with its replacement, and nothing is sent",
     async test({ open, revision }) {
       const { client, server } = await open();
       const before = server.sent.length;
@@ -170,7 +170,7 @@ export const baseFaults: Requirement[] = [
   },
   {
     row: "C-XA6",
-    says: "as tools, methods, arguments and notifications",
+    says: "names of Object.prototype work as tools and arguments, and are unknown methods and notifications",
     async test({ open, revision }) {
       const { client, server, settled } = await open({
         on: {
@@ -193,7 +193,7 @@ export const baseFaults: Requirement[] = [
   },
   {
     row: "C-XA7",
-    says: "errors and results alike",
+    says: "60 concurrent calls get their own results and errors",
     async test({ open }) {
       const { client, server } = await open({ on: { "tools/call": silent } });
       const numbers = Array.from({ length: 60 }, (_, n) => n);
@@ -209,7 +209,7 @@ export const baseFaults: Requirement[] = [
   },
   {
     row: "C-XA8",
-    says: "with -32601, under their own id, 0 and the empty string included",
+    says: "unknown requests are refused with -32601 and their id, also 0 and the empty string",
     async test({ open }) {
       const { server } = await open();
       const methods = ["example.com/x", "tools/list", "tasks/get", "sampling/create", ""];

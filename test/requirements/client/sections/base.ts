@@ -8,7 +8,7 @@ const silent = () => undefined;
 export const base: Requirement[] = [
   {
     row: "C-A1",
-    says: "every message is JSON-RPC 2.0, and a stateless server's request is reported, not answered",
+    says: "every message is JSON-RPC 2.0, and a request of a stateless server is reported and not answered",
     async test({ open, revision }) {
       const { client, server, settled, errors } = await open({ answers: allAnswers });
       await everyCall(client, revision);
@@ -27,7 +27,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A2",
-    says: "every request has one, and no notification has",
+    says: "every request has an id, and no notification has one",
     async test({ open, revision }) {
       const { client, server } = await open();
       await everyCall(client, revision);
@@ -39,7 +39,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A3",
-    says: "not by calls side by side, nor after one was given up, nor by rounds",
+    says: "no id is reused by concurrent calls, aborted calls or rounds",
     async test({ open, revision }) {
       const { client, server } = await open({
         answers: allAnswers,
@@ -64,19 +64,19 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A4",
-    says: "an id of another type is another id, and what is both or neither fails its call",
+    says: "an id of another type is another id, and a response with both or neither member rejects its call",
     async test({ open, transport }) {
       const { client, server, settled, errors } = await open({ on: { "tools/call": silent } });
       const call = client.callTool("a");
       const { id } = await server.arrival("tools/call");
-      server.result(typeof id === "number" ? String(id) : Number(id), text("of somebody else"));
-      // Over HTTP an error without an id is about the request that it answers.
-      const aboutNothing = transport === "http" ? [] : [{}, { id: null }];
-      for (const member of aboutNothing) {
+      server.result(typeof id === "number" ? String(id) : Number(id), text("of another request"));
+      // Over HTTP an error without an id belongs to the request that it answers.
+      const withoutId = transport === "http" ? [] : [{}, { id: null }];
+      for (const member of withoutId) {
         server.send({ jsonrpc: "2.0", ...member, error: { code: -32600, message: "Invalid request" } });
       }
       await settled();
-      expect(errors).toHaveLength(aboutNothing.length);
+      expect(errors).toHaveLength(withoutId.length);
       server.result(id, server.complete("tools/call", text("mine")));
       expect(textOf(await call)).toBe("mine");
       const odd = [{ result: text("x"), error: { code: 1, message: "y" } }, {}, { result: 5 }, { error: "no" }];
@@ -91,7 +91,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A5",
-    says: "a stateful result is a result whatever it says, and a stateless one says that it is",
+    says: "a stateful result ignores resultType, and a stateless one has it",
     async test({ open, revision }) {
       const odd = { ...text("plain"), ...round({ q: { method: "roots/list" } }, "s") };
       const result = isStateless(revision) ? { resultType: "complete", ...text("plain") } : odd;
@@ -102,7 +102,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A6",
-    says: "in calls, reads and lists",
+    says: "a result without a resultType is complete, one with an unknown type is invalid",
     async test({ open }) {
       let resultType: unknown;
       const untyped = { content: [], tools: [], contents: [] };
@@ -127,7 +127,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A7",
-    says: "neither known ones, nor unknown ones, nor malformed ones",
+    says: "known, unknown and malformed notifications are not answered",
     async test({ open }) {
       const notified: string[] = [];
       const { server, settled } = await open({ onNotification: (method) => notified.push(method) });
@@ -147,7 +147,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A8",
-    says: "responses, notifications and requests of one batch each do their part",
+    says: "responses, notifications and requests of one batch are all handled",
     on: ["2025-03-26"],
     async test({ open }) {
       const notified: string[] = [];
@@ -176,7 +176,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A8",
-    says: "requests made at once go one by one",
+    says: "concurrent requests are never sent as a batch",
     async test({ open }) {
       const { client, server } = await open();
       await Promise.all(Array.from({ length: 20 }, (_, n) => client.callTool("a", { n })));
@@ -185,7 +185,7 @@ export const base: Requirement[] = [
   },
   {
     row: "C-A9",
-    says: "in both directions",
+    says: "UTF-8 text is sent and received unchanged, and a line with invalid UTF-8 is reported",
     async test({ open }) {
       const words = "é🙂\u2028\u0000ñ";
       const { client, server, errors } = await open({ on: { "tools/call": silent } });

@@ -12,7 +12,7 @@ const keep = (ttlMs: unknown, cacheScope = "private") => ({ ttlMs, cacheScope })
 export const caching: Requirement[] = [
   {
     row: "C-J11",
-    says: "every kind that may be kept, and no longer",
+    says: "every cacheable result is cached for its ttlMs and no longer",
     on: stateless,
     async test({ open, revision }) {
       const clock = createClock();
@@ -32,7 +32,7 @@ export const caching: Requirement[] = [
           }),
         },
       });
-      const askAll = () =>
+      const requestAll = () =>
         Promise.all([
           client.listTools(),
           client.listPrompts(),
@@ -41,19 +41,19 @@ export const caching: Requirement[] = [
           client.readResource("note://a"),
           client.request("server/discover"),
         ]);
-      const first = await askAll();
+      const first = await requestAll();
       const sent = server.sent.length;
       await clock.advance(4_999);
-      expect(await askAll()).toEqual(first);
+      expect(await requestAll()).toEqual(first);
       expect(server.sent).toHaveLength(sent);
       await clock.advance(1);
-      await askAll();
+      await requestAll();
       expect(server.sent).toHaveLength(sent + 6);
     },
   },
   {
     row: "C-J11",
-    says: "nothing without a proper time, and nothing for more than a day",
+    says: "results without a valid ttlMs are not cached, and none for more than a day",
     on: stateless,
     async test({ open }) {
       const clock = createClock();
@@ -79,7 +79,7 @@ export const caching: Requirement[] = [
   },
   {
     row: "C-J11",
-    says: "what a caller does to a result is its own affair, and it may ask anew",
+    says: "changing a result does not change the cache, and fresh and cache: false bypass it",
     on: stateless,
     async test({ open }) {
       let version = 1;
@@ -99,7 +99,7 @@ export const caching: Requirement[] = [
   },
   {
     row: "C-J11",
-    says: "what only newer servers may say is not heeded",
+    says: "cache hints of stateful servers are ignored",
     on: stateful,
     async test({ open }) {
       const { client, server } = await open({ on: { "tools/list": () => ({ tools: [], ...keep(60_000) }) } });
@@ -109,7 +109,7 @@ export const caching: Requirement[] = [
   },
   {
     row: "C-J12",
-    says: "and by what the caller says of itself",
+    says: "cached results are keyed by URI, metadata and capabilities",
     async test({ open }) {
       const { client, server } = await open({
         on: {
@@ -128,7 +128,7 @@ export const caching: Requirement[] = [
   },
   {
     row: "C-J13",
-    says: "and is shared by clients of one principal and one server",
+    says: "clients of the same principal and server share a cache; others do not",
     async test({ open }) {
       const cache = createResponseCache();
       const reader = (principal: string, verdictKey: string) =>
@@ -156,7 +156,7 @@ export const caching: Requirement[] = [
   },
   {
     row: "C-J14",
-    says: "and only what it is about",
+    says: "a change invalidates only the results it concerns",
     async test({ open }) {
       const { client, server, settled } = await open({
         on: {
@@ -167,7 +167,7 @@ export const caching: Requirement[] = [
           "resources/read": ({ params }) => ({ contents: [{ uri: params.uri, text: "" }], ...keep(60_000) }),
         },
       });
-      const askAll = async () => {
+      const requestAll = async () => {
         await settled();
         const before = server.sent.length;
         await Promise.all([client.listTools(), client.listPrompts(), client.listResources(), client.listTemplates()]);
@@ -175,23 +175,23 @@ export const caching: Requirement[] = [
         await settled();
         return server.sent.slice(before, -1).map(({ method, params }) => params.uri ?? method);
       };
-      expect(await askAll()).toHaveLength(7);
-      expect(await askAll()).toEqual([]);
+      expect(await requestAll()).toHaveLength(7);
+      expect(await requestAll()).toEqual([]);
       const watch = await client.watch({ tools: true, prompts: true, resources: true, uris: ["note://a"] });
       const _meta = { [metaKey("subscriptionId")]: server.of("subscriptions/listen")[0]!.id };
       server.notify("notifications/tools/list_changed", { _meta });
-      expect(await askAll()).toEqual(["tools/list"]);
+      expect(await requestAll()).toEqual(["tools/list"]);
       server.notify("notifications/prompts/list_changed", { _meta });
       server.notify("notifications/resources/list_changed", { _meta });
-      expect((await askAll()).sort()).toEqual(["prompts/list", "resources/list", "resources/templates/list"]);
+      expect((await requestAll()).sort()).toEqual(["prompts/list", "resources/list", "resources/templates/list"]);
       server.notify("notifications/resources/updated", { uri: "note://a", _meta });
-      expect(await askAll()).toEqual(["note://a", "note://a/b"]);
+      expect(await requestAll()).toEqual(["note://a", "note://a/b"]);
       await watch.close();
     },
   },
   {
     row: "C-J14",
-    says: "also what was on its way",
+    says: "a change during a request prevents its result from being cached",
     async test({ open }) {
       const answer = gate();
       const { client, server } = await open({

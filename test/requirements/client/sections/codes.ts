@@ -1,14 +1,14 @@
 import { expect } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless, stateful } from "../../../kit/revisions.ts";
-import { asks, heard, text } from "../kit/calls.ts";
+import { answerOf, asks, text } from "../kit/calls.ts";
 import { refusal } from "../kit/scripted-server.ts";
 import type { Requirement } from "../requirement.ts";
 
 export const codes: Requirement[] = [
   {
     row: "C-A10",
-    says: "to the caller of any request",
+    says: "every request rejects with the code, message and data of the error",
     async test({ open }) {
       const codes = [-32700, -32600, -32601, -32602, -32603];
       const fail = ({ params }: { params?: { name?: string } }) => {
@@ -24,7 +24,7 @@ export const codes: Requirement[] = [
   },
   {
     row: "C-A11",
-    says: "with the address beside it",
+    says: "the error of a missing resource has its code and URI",
     async test({ open }) {
       const { client } = await open({
         on: {
@@ -45,27 +45,27 @@ export const codes: Requirement[] = [
   },
   {
     row: "C-A12",
-    says: "with the pages to visit, and the notice that one is done is passed on",
+    says: "the error lists the URLs, and the completion notification is delivered",
     async test({ open }) {
       const data = { elicitations: [{ mode: "url", url: "https://example.com", elicitationId: "e", message: "m" }] };
-      const heardOf: unknown[] = [];
+      const notifications: unknown[] = [];
       const { client, server, settled } = await open({
         on: {
           "tools/call": () => {
             throw refusal(-32042, "Visit first", data);
           },
         },
-        onNotification: (method, params) => heardOf.push([method, params]),
+        onNotification: (method, params) => notifications.push([method, params]),
       });
       await expect(client.callTool("a")).rejects.toMatchObject({ code: -32042, data });
       server.notify("notifications/elicitation/complete", { elicitationId: "e" });
       await settled();
-      expect(heardOf).toEqual([["notifications/elicitation/complete", { elicitationId: "e" }]]);
+      expect(notifications).toEqual([["notifications/elicitation/complete", { elicitationId: "e" }]]);
     },
   },
   {
     row: "C-A13",
-    says: "and end nothing but the call",
+    says: "stateless error codes reject only their call",
     async test({ open }) {
       const { client } = await open({
         on: {
@@ -83,7 +83,7 @@ export const codes: Requirement[] = [
   },
   {
     row: "C-A14",
-    says: "every code reaches the caller as it is",
+    says: "every code reaches the caller unchanged",
     async test({ open }) {
       const { client } = await open({
         on: {
@@ -99,13 +99,13 @@ export const codes: Requirement[] = [
   },
   {
     row: "C-A14",
-    says: "a question that is not answered is refused by a code of JSON-RPC or of the specification's own examples",
+    says: "a request without an answer is refused with a code of JSON-RPC or of the specification's examples",
     on: stateful,
     async test({ open, revision }) {
       const elicit = { message: "?", requestedSchema: { type: "object", properties: {} } };
       for (const [method, params] of [["roots/list"], ["elicitation/create", elicit], ["no/such"]] as const) {
         const { client } = await open({ on: { "tools/call": asks(revision, method, params) } });
-        expect([-32601, -32602]).toContain((await heard(client)).error.code);
+        expect([-32601, -32602]).toContain((await answerOf(client)).error.code);
       }
       const { client } = await open({
         on: { "tools/call": asks(revision, "roots/list") },
@@ -115,12 +115,12 @@ export const codes: Requirement[] = [
           },
         },
       });
-      expect((await heard(client)).error.code).toBe(-1);
+      expect((await answerOf(client)).error.code).toBe(-1);
     },
   },
   {
     row: "C-A15",
-    says: "what the caller gives goes beside what the protocol puts there, and results keep theirs",
+    says: "metadata of the caller is sent beside that of the protocol, and metadata of results is kept",
     async test({ open, revision }) {
       const _meta = { "example.com/trace": { deep: [1] } };
       const { client, server } = await open({
@@ -142,7 +142,7 @@ export const codes: Requirement[] = [
   },
   {
     row: "C-A16",
-    says: "as the caller gives it",
+    says: "trace context is sent as the caller gives it",
     async test({ open }) {
       const trace = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", tracestate: "a=1" };
       const { client, server } = await open();

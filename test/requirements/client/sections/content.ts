@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless } from "../../../kit/revisions.ts";
 import { isFrom } from "../../results.ts";
-import { allAnswers, asks, everyCall, heard } from "../kit/calls.ts";
+import { allAnswers, answerOf, asks, everyCall } from "../kit/calls.ts";
 import type { Requirement } from "../requirement.ts";
 
 const annotations = { audience: ["user", "assistant"], priority: 1, lastModified: "1999-12-31T23:59:59Z", later: 1 };
@@ -12,7 +12,7 @@ const icons = [{ src: "https://example.com/i.png", mimeType: "image/png", sizes:
 const audio = { type: "audio", data: "AAAA", mimeType: "audio/wav" } as const;
 const question = { messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 10 };
 
-/** A tool whose result is this content, as its caller sees it. */
+/** Tests that the content of a tool result reaches the caller unchanged. */
 const arrives = (content: JsonObject[]): Requirement["test"] => {
   return async ({ open }) => {
     const { client } = await open({ on: { "tools/call": () => ({ content }) } });
@@ -20,13 +20,13 @@ const arrives = (content: JsonObject[]): Requirement["test"] => {
   };
 };
 
-const said = (content: unknown): CreateMessageResult =>
+const sampled = (content: unknown): CreateMessageResult =>
   ({ role: "assistant", model: "m", stopReason: "endTurn", content, _meta }) as CreateMessageResult;
 
 export const content: Requirement[] = [
   {
     row: "C-XG1",
-    says: "in one result",
+    says: "content blocks of known and unknown types keep their order",
     test: arrives([
       { type: "later", x: [1] },
       { type: "text", text: "" },
@@ -37,7 +37,7 @@ export const content: Requirement[] = [
   },
   {
     row: "C-I1",
-    says: "with what stands beside them",
+    says: "text, image and resource blocks arrive with annotations and _meta",
     test: arrives([
       { type: "text", text: "é🙂", annotations, _meta },
       { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png", annotations, _meta },
@@ -45,20 +45,20 @@ export const content: Requirement[] = [
       { type: "resource", resource: { uri: "note://b", blob: "AAECAw==" } },
     ]),
   },
-  { row: "C-I2", says: "in results", test: arrives([{ ...audio, annotations, _meta }]) },
+  { row: "C-I2", says: "audio in results arrives as sent", test: arrives([{ ...audio, annotations, _meta }]) },
   {
     row: "C-I2",
-    says: "in what a model says, or else a text in its place",
+    says: "audio in a sampling result is sent as audio, or as text to older servers",
     async test({ open, revision }) {
       const on = { "tools/call": asks(revision, "sampling/createMessage", question) };
-      const { client } = await open({ on, answers: { sample: () => said(audio) } });
-      const { content: sent } = await heard(client);
+      const { client } = await open({ on, answers: { sample: () => sampled(audio) } });
+      const { content: sent } = await answerOf(client);
       expect(sent.type).toBe(isFrom(revision, "2025-03-26") ? "audio" : "text");
     },
   },
   {
     row: "C-I3",
-    says: "whether or not the resource is listed",
+    says: "resource links arrive as sent, listed or not",
     test: arrives([
       {
         type: "resource_link",
@@ -77,7 +77,7 @@ export const content: Requirement[] = [
   },
   {
     row: "C-I4",
-    says: "older servers are told in words",
+    says: "tool use is sent as text to older servers",
     async test({ open, revision }) {
       const use = { type: "tool_use", id: "1", name: "search", input: { q: "x" } };
       const on = { "tools/call": asks(revision, "sampling/createMessage", question) };
@@ -85,16 +85,16 @@ export const content: Requirement[] = [
       const { client } = await open({
         on,
         capabilities,
-        answers: { sample: () => said([{ type: "text", text: "Hm" }, use]) },
+        answers: { sample: () => sampled([{ type: "text", text: "Hm" }, use]) },
       });
-      const { content: sent } = await heard(client);
+      const { content: sent } = await answerOf(client);
       if (isFrom(revision, "2025-11-25")) expect(sent).toEqual([{ type: "text", text: "Hm" }, use]);
       else expect(sent).toMatchObject({ type: "text", text: expect.stringMatching(/^Hm[\s\S]*search/) });
     },
   },
   {
     row: "C-I5",
-    says: "on contents, resources and links",
+    says: "annotations of content blocks and resources arrive as sent",
     async test({ open }) {
       const block = { type: "text", text: "x", annotations };
       const resource = { uri: "note://a", name: "a", annotations };
@@ -107,7 +107,7 @@ export const content: Requirement[] = [
   },
   {
     row: "C-I6",
-    says: "on the server, tools, resources, templates and prompts",
+    says: "icons of the server, tools, resources, templates and prompts arrive as sent",
     async test({ open, revision }) {
       const info = { name: "s", version: "1", icons };
       const { client, server } = await open({
@@ -130,7 +130,7 @@ export const content: Requirement[] = [
   },
   {
     row: "C-XI1",
-    says: "whatever the application declares, asks and answers",
+    says: "no member of a later revision is sent, whatever the application declares, requests and answers",
     async test({ open, revision }) {
       const everything: ClientCapabilities = {
         experimental: { "example.com/x": {} },
@@ -143,7 +143,8 @@ export const content: Requirement[] = [
         ...allAnswers,
         roots: [{ uri: "file:///a", name: "a", _meta }],
         elicit: () => ({ action: "accept" as const, content: { n: 1.5 }, _meta }),
-        sample: () => said([{ type: "text", text: "a", _meta, annotations: { lastModified: "1999-12-31T23:59:59Z" } }]),
+        sample: () =>
+          sampled([{ type: "text", text: "a", _meta, annotations: { lastModified: "1999-12-31T23:59:59Z" } }]),
       };
       const requestedSchema = { type: "object", properties: { n: { type: "number" } } };
       const questions: [string, JsonObject?][] = [
@@ -157,7 +158,7 @@ export const content: Requirement[] = [
       for (const [method, params] of questions) {
         const on = { "tools/call": asks(revision, method, params) };
         const { client } = await open({ on, info, answers, capabilities: everything });
-        expect(await heard(client)).not.toHaveProperty("error");
+        expect(await answerOf(client)).not.toHaveProperty("error");
         if (method === "roots/list") await everyCall(client, revision);
         const retry = { inputResponses: { q: { action: "decline" as const } }, requestState: "s" };
         await client.callTool("a", {}, { answers, capabilities: everything, logLevel: "debug", ...retry });

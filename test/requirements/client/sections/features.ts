@@ -20,29 +20,29 @@ const template = { uriTemplate: "note://{id}", name: "t", mimeType: "text/plain"
 const argument = { name: "who", title: "Who", description: "d", required: true, later: true };
 const prompt = { name: "p", arguments: [argument, { name: "bare" }], ...extras, later: true };
 
-/** A list in two pages. */
+/** Answers with a list in two pages. */
 const paged = (member: string, items: readonly JsonObject[]) => (request: { params?: JsonObject }) =>
   request.params?.["cursor"] === "more"
     ? { [member]: items.slice(1) }
     : { [member]: items.slice(0, 1), nextCursor: "more" };
 
-/** Tells of a change in the way of the revision. */
-function tell({ server, client }: Scene, uri: string): void {
+/** Sends an update in the form of the revision. */
+function sendUpdate({ server, client }: Scene, uri: string): void {
   const _meta = { [metaKey("subscriptionId")]: server.of("subscriptions/listen").at(-1)?.id };
   server.notify("notifications/resources/updated", client.server.era === "stateless" ? { uri, _meta } : { uri });
 }
 
-/** What a watch has been told so far. */
-async function toldTo(watch: ChangeStream, client: Client): Promise<unknown[]> {
+/** Closes a watch and resolves to its changes so far. */
+async function changesOf(watch: ChangeStream, client: Client): Promise<unknown[]> {
   await client.ping();
-  const told: unknown[] = [];
+  const changes: unknown[] = [];
   const reading = (async () => {
-    for await (const change of watch) told.push(change);
+    for await (const change of watch) changes.push(change);
   })();
   await client.ping();
   await watch.close();
   await reading;
-  return told;
+  return changes;
 }
 
 export const features: Requirement[] = [
@@ -57,7 +57,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H2",
-    says: "with all their members",
+    says: "templates of all pages are listed with all their members",
     async test({ open }) {
       const bare = { uriTemplate: "x://{y}", name: "b" };
       const on = { "resources/templates/list": paged("resourceTemplates", [template, bare]) };
@@ -68,7 +68,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H3",
-    says: "as they came",
+    says: "all contents arrive as sent",
     async test({ open }) {
       const contents = [
         { uri: "note://a", text: "", mimeType: "text/plain", _meta: { "example.com/x": 1 } },
@@ -83,18 +83,18 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H4",
-    says: "and tells of what lies below it, and of nothing beside it",
+    says: "a watch reports updates of its URIs and their children, and of no others",
     async test({ open }) {
       const scene = await open();
       const watch = await scene.client.watch({ uris: ["file:///a", "note://x/"] });
-      for (const uri of ["file:///a", "file:///a/b", "file:///ab", "note://x/y", "note://z"]) tell(scene, uri);
+      for (const uri of ["file:///a", "file:///a/b", "file:///ab", "note://x/y", "note://z"]) sendUpdate(scene, uri);
       const uris = ["file:///a", "file:///a/b", "note://x/y"];
-      expect(await toldTo(watch, scene.client)).toEqual(uris.map((uri) => ({ kind: "resource", uri })));
+      expect(await changesOf(watch, scene.client)).toEqual(uris.map((uri) => ({ kind: "resource", uri })));
     },
   },
   {
     row: "C-H4",
-    says: "once for all who watch",
+    says: "a resource is subscribed to once for all watches and unsubscribed after the last",
     async test({ open, revision }) {
       const { client, server, settled } = await open();
       const first = await client.watch({ uris: ["note://a", "note://b"] });
@@ -120,7 +120,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H5",
-    says: "whichever code the revision has for it",
+    says: "a missing resource rejects with the code of the revision and its URI",
     async test({ open, revision }) {
       const code = isStateless(revision) ? -32602 : -32002;
       const { client } = await open({
@@ -136,7 +136,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H6",
-    says: "neither resolved nor normalized",
+    says: "URIs are neither resolved nor normalized",
     async test({ open }) {
       const uris = [
         "https://example.com/a/../b",
@@ -153,7 +153,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H8",
-    says: "and the reader sees the contents only",
+    says: "resources/read answers the server's requests and returns only the contents",
     async test({ open }) {
       const contents = [{ uri: "note://a", text: "secret" }];
       const { client, server } = await open({
@@ -180,7 +180,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H10",
-    says: "and are sent as such",
+    says: "argument values are sent as strings",
     async test({ open }) {
       const { client, server } = await open();
       await client.getPrompt("p", { who: "Ada", age: "36", empty: "" });
@@ -192,7 +192,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H11",
-    says: "of every kind",
+    says: "prompt messages of every content type arrive unchanged",
     async test({ open }) {
       const contents = [
         { type: "text", text: "a" },
@@ -209,7 +209,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H12",
-    says: "of the protocol",
+    says: "an unknown prompt and a missing argument reject with the server's error",
     async test({ open }) {
       const { client } = await open({
         on: {
@@ -224,7 +224,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H13",
-    says: "and the caller sees the messages only",
+    says: "prompts/get answers the server's requests and returns only the messages",
     async test({ open }) {
       const messages = [{ role: "user", content: { type: "text", text: "x" } }];
       const { client, server } = await open({
@@ -241,7 +241,7 @@ export const features: Requirement[] = [
   },
   {
     row: "C-H14",
-    says: "known arguments where they can be told",
+    says: "completion sends known arguments in the revisions that have them",
     async test({ open, revision }) {
       const completion = { values: ["Ada", "Alan"], total: 7, hasMore: true };
       const { client, server } = await open({ on: { "completion/complete": () => ({ completion }) } });

@@ -6,7 +6,7 @@ import type { Answers } from "portolan/client";
 import { expect } from "vitest";
 import { isStateless } from "../../../kit/revisions.ts";
 import { isFrom } from "../../results.ts";
-import { asks, heard } from "../kit/calls.ts";
+import { answerOf, asks } from "../kit/calls.ts";
 import type { Requirement } from "../requirement.ts";
 import { refusalOf } from "./asking.ts";
 
@@ -24,7 +24,7 @@ const page = (url: string): JsonObject => ({ mode: "url", message: "Visit", url,
 export const forms: Requirement[] = [
   {
     row: "C-K10",
-    says: "what was left out gets its default",
+    says: "omitted fields get their defaults",
     async test({ open, revision }) {
       const fields = {
         name: { type: "string", title: "Name", description: "Yours" },
@@ -45,13 +45,13 @@ export const forms: Requirement[] = [
         },
       });
       const content = { name: "Ada", colour: "g", count: 3, agree: false };
-      expect(await heard(client)).toEqual({ action: "accept", content });
+      expect(await answerOf(client)).toEqual({ action: "accept", content });
       expect(asked).toEqual(params);
     },
   },
   {
     row: "C-K10",
-    says: "choices with titles and several choices",
+    says: "choices with titles and multiple choices are validated",
     async test({ open, revision }) {
       const options = [
         { const: "a", title: "A" },
@@ -66,23 +66,23 @@ export const forms: Requirement[] = [
       const good = { one: "a", many: ["x", "y"], titled: ["b"], email: "ada@example.com" };
       const on = { "tools/call": asks(revision, "elicitation/create", form(fields)) };
       const { client } = await open({ on, answers: accept(good) });
-      expect(await heard(client)).toEqual({ action: "accept", content: good });
+      expect(await answerOf(client)).toEqual({ action: "accept", content: good });
       for (const bad of [{ one: "c" }, { many: ["x", "y", "x"] }, { many: "x" }, { titled: ["c"] }, { email: "ada" }]) {
         const wrong = await open({ on, answers: accept({ ...good, ...bad }) });
-        expect(Object.keys(await heard(wrong.client)), JSON.stringify(bad)).not.toContain("action");
+        expect(Object.keys(await answerOf(wrong.client)), JSON.stringify(bad)).not.toContain("action");
       }
     },
   },
   {
     row: "C-K10",
-    says: "one that does not fit is never sent, and the application hears why",
+    says: "an answer that does not match the form is not sent, and the application gets the reason",
     async test({ open, revision }) {
       const on = { "tools/call": asks(revision, "elicitation/create", form(name, ["name"])) };
       for (const content of [{}, { name: "A" }, { name: 5 }, { name: "Ada", more: 1 }, undefined]) {
         const { client, server, errors } = await open({ on, answers: accept(content) });
-        const { error, reason } = await heard(client);
-        const told = isStateless(revision) ? reason : errors[0];
-        expect(told).toMatchObject({ code: "answer-invalid", message: expect.stringMatching(/name|more/) });
+        const { error, reason } = await answerOf(client);
+        const reported = isStateless(revision) ? reason : errors[0];
+        expect(reported).toMatchObject({ code: "answer-invalid", message: expect.stringMatching(/name|more/) });
         if (!isStateless(revision)) expect(error.code).toBe(-1);
         expect(JSON.stringify(server.sent)).not.toContain("accept");
       }
@@ -90,7 +90,7 @@ export const forms: Requirement[] = [
   },
   {
     row: "C-K10",
-    says: "a form that is none is refused",
+    says: "a malformed form is refused",
     async test({ open, revision }) {
       const bad = [
         {},
@@ -107,7 +107,7 @@ export const forms: Requirement[] = [
   },
   {
     row: "C-K11",
-    says: "and nothing is fetched",
+    says: "the URL reaches the application, nothing is fetched, and URLs outside the web are refused",
     async test({ open, revision }) {
       let hits = 0;
       const web = createServer((_, response) => {
@@ -117,14 +117,14 @@ export const forms: Requirement[] = [
       await once(web, "listening");
       const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/a?b=ä#c`;
       const asked: unknown[] = [];
-      const visit = ((params) => {
+      const openUrl = ((params) => {
         asked.push(params);
         return { action: "accept", content: { leaked: true } };
       }) as NonNullable<Answers["openUrl"]>;
       try {
         const on = { "tools/call": asks(revision, "elicitation/create", page(url)) };
-        const { client } = await open({ on, answers: { openUrl: visit } });
-        expect(await heard(client)).toEqual({ action: "accept" });
+        const { client } = await open({ on, answers: { openUrl } });
+        expect(await answerOf(client)).toEqual({ action: "accept" });
         expect(asked).toEqual([page(url)]);
         expect(hits).toBe(0);
       } finally {
@@ -139,28 +139,28 @@ export const forms: Requirement[] = [
         "vscode://x",
       ]) {
         const question = ["elicitation/create", page(odd)] as const;
-        expect(await refusalOf(open, revision, question, { answers: { openUrl: visit } }), odd).toBe(-32602);
+        expect(await refusalOf(open, revision, question, { answers: { openUrl } }), odd).toBe(-32602);
       }
       expect(asked).toHaveLength(1);
     },
   },
   {
     row: "C-K12",
-    says: "and only what is accepted has content",
+    says: "only accepted answers have content, and an unknown action is not sent",
     async test({ open, revision }) {
       const on = { "tools/call": asks(revision, "elicitation/create", form(name, ["name"])) };
       for (const action of ["accept", "decline", "cancel"] as const) {
         const { client } = await open({ on, answers: { elicit: () => ({ action, content: { name: "Ada" } }) } });
-        expect(await heard(client)).toEqual(action === "accept" ? { action, content: { name: "Ada" } } : { action });
+        expect(await answerOf(client)).toEqual(action === "accept" ? { action, content: { name: "Ada" } } : { action });
       }
       const { client, server } = await open({ on, answers: { elicit: () => ({ action: "maybe" as never }) } });
-      await heard(client);
+      await answerOf(client);
       expect(JSON.stringify(server.sent)).not.toContain("maybe");
     },
   },
   {
     row: "C-K13",
-    says: "with -32602, and never answered",
+    says: "an undeclared or unknown mode is refused with -32602 and not answered",
     async test({ open, revision }) {
       let calls = 0;
       const never = () => {
@@ -178,13 +178,13 @@ export const forms: Requirement[] = [
   },
   {
     row: "C-XK4",
-    says: "and forms are answered",
+    says: "forms with and without a mode are answered",
     async test({ open, revision }) {
       const answers = accept({});
       for (const mode of [{}, { mode: "form" }]) {
         const on = { "tools/call": asks(revision, "elicitation/create", form({}, [], mode)) };
         const { client } = await open({ on, answers, capabilities: { elicitation: {} } });
-        expect(await heard(client)).toEqual({ action: "accept", content: {} });
+        expect(await answerOf(client)).toEqual({ action: "accept", content: {} });
       }
       if (isFrom(revision, "2025-11-25")) return;
       const both = { ...answers, openUrl: () => ({ action: "accept" as const }) };

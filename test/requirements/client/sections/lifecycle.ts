@@ -20,7 +20,7 @@ const identity = {
 export const lifecycle: Requirement[] = [
   {
     row: "C-B1",
-    says: "before anything else, whatever is called at once",
+    says: "the handshake is sent before any other message, and initialized once",
     async test({ stage }) {
       const { server, connect } = await stage({ logLevel: "info" });
       const client = await connect();
@@ -33,34 +33,34 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B2",
-    says: "and no other",
+    says: "the client info has exactly the members of the revision",
     async test({ open, revision }) {
       const { client, server } = await open({ info: identity });
       await client.callTool("a");
       const { name, version, title } = identity;
       const older = isFrom(revision, "2025-06-18") ? { name, version, title } : { name, version };
-      const said = isStateless(revision)
+      const sentInfo = isStateless(revision)
         ? server.sent.map(({ params }) => params._meta[metaKey("clientInfo")])
         : server.of("initialize").map(({ params }) => params.clientInfo);
-      expect(said.length).toBeGreaterThan(0);
-      for (const info of said) expect(info).toEqual(isFrom(revision, "2025-11-25") ? identity : older);
+      expect(sentInfo.length).toBeGreaterThan(0);
+      for (const info of sentInfo) expect(info).toEqual(isFrom(revision, "2025-11-25") ? identity : older);
       const [first] = server.of("initialize");
       if (first) expect(Object.keys(first.params).sort()).toEqual(["capabilities", "clientInfo", "protocolVersion"]);
     },
   },
   {
     row: "C-B3",
-    says: "if there are any",
+    says: "instructions of the server are available if it sends any",
     async test({ open }) {
-      const told = await open({ says: { instructions: "Use with care." } });
-      expect(told.client.server.instructions).toBe("Use with care.");
-      const untold = await open();
-      expect(untold.client.server.instructions).toBeUndefined();
+      const withInstructions = await open({ says: { instructions: "Use with care." } });
+      expect(withInstructions.client.server.instructions).toBe("Use with care.");
+      const without = await open();
+      expect(without.client.server.instructions).toBeUndefined();
     },
   },
   {
     row: "C-B5",
-    says: "pings, log messages and questions of an impatient server change nothing",
+    says: "pings, log messages and requests of the server before the handshake's end are handled",
     async test({ stage }) {
       const answer = gate();
       const logs: unknown[] = [];
@@ -92,7 +92,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B6",
-    says: "a server that names an older version is spoken to in that one",
+    says: "the client uses the version that the server selects",
     async test({ open, revision }) {
       const { client, server } = await open({
         era: isStateless(revision) ? "stateless" : "stateful",
@@ -107,7 +107,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B7",
-    says: "calls, lists, reads, rounds, subscriptions and pings alike",
+    says: "every kind of request has version, client info and capabilities",
     async test({ open, revision }) {
       const { client, server } = await open({
         info: identity,
@@ -130,7 +130,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B8",
-    says: "title, icons and what nobody knows included",
+    says: "the server info is available with title, icons and unknown members",
     async test({ open, revision }) {
       const info = { ...identity, name: "server", later: { x: 1 } };
       const says = isStateless(revision) ? { _meta: { [metaKey("serverInfo")]: info } } : { serverInfo: info };
@@ -140,7 +140,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B9",
-    says: "nor does it matter that it calls itself nothing",
+    says: "missing, malformed and known names of a server change nothing",
     async test({ open, revision }) {
       for (const info of [undefined, {}, { name: 5 }, "me", { name: "portolan", version: "0.0.0" }]) {
         const says = isStateless(revision) ? { _meta: { [metaKey("serverInfo")]: info } } : { serverInfo: info };
@@ -153,7 +153,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B10",
-    says: "once, before anything else, and takes the best of what it says",
+    says: "server/discover is sent once and first, and the newest common version is used",
     async test({ open, revision }) {
       const { client, server } = await open({
         says: { supportedVersions: ["2099-01-01", revision, "2025-11-25"], instructions: "Hi" },
@@ -166,7 +166,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B10",
-    says: "and an answer that describes nothing is none",
+    says: "an invalid discovery result rejects",
     async test({ stage }) {
       for (const result of [{}, { supportedVersions: "all", capabilities: {} }, { supportedVersions: [] }]) {
         const { server, connect } = await stage({ on: { "server/discover": () => result } });
@@ -177,7 +177,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B11",
-    says: "lists are empty, and the rest fails here",
+    says: "without a capability lists are empty, and other calls reject in the client",
     async test({ open, revision }) {
       const { client, server } = await open({ offers: {} });
       const before = server.sent.length;
@@ -200,13 +200,13 @@ export const lifecycle: Requirement[] = [
         await expect(call(), String(call)).rejects.toMatchObject({ code: "capability-missing" });
       }
       expect(server.sent).toHaveLength(before);
-      // The oldest servers complete without a capability for it.
+      // The oldest servers have no capability for completion.
       if (!isFrom(revision, "2025-03-26")) expect(await complete()).toEqual({ values: [] });
     },
   },
   {
     row: "C-B11",
-    says: "and what is not told of is not watched for",
+    says: "a watch covers only changes that the server announces",
     async test({ open }) {
       const { client } = await open({ offers: { tools: {}, resources: { listChanged: true } } });
       await expect(client.watch({ tools: true })).rejects.toMatchObject({ code: "capability-missing" });
@@ -216,10 +216,10 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B12",
-    says: "with their settings",
+    says: "extensions and experimental capabilities are sent and received with their settings",
     async test({ open, revision }) {
       const both = { experimental: { "example.com/x": { a: 1 } }, extensions: { "example.com/y": { b: [2] } } };
-      // Hosts send extensions in handshakes too, where the schemas do not name them.
+      // Hosts also send extensions in handshakes, although the schemas do not define them there.
       const { client, server } = await open({ offers: both, capabilities: both, expected: /capabilities.*extensions/ });
       expect(client.server.capabilities).toEqual(both);
       const [first] = server.sent;
@@ -230,7 +230,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-B17",
-    says: "which the user then reads",
+    says: "the error with the supported versions reaches the caller",
     on: stateful,
     async test({ stage }) {
       const data = { supported: ["2026-07-28"], requested: "x" };
@@ -248,7 +248,7 @@ export const lifecycle: Requirement[] = [
   },
   {
     row: "C-XB3",
-    says: "and nothing is sent afterwards",
+    says: "close rejects pending calls once, and nothing is sent afterwards",
     async test({ open }) {
       const { client, server } = await open({ on: { "tools/call": () => undefined } });
       const settlements: string[] = [];

@@ -21,21 +21,21 @@ const handshake = (protocolVersion: string): JsonObject => ({
 export const negotiation: Requirement[] = [
   {
     row: "C-B4",
-    says: "a version nobody knows ends it, and nothing more is sent",
+    says: "an unknown version rejects, and nothing more is sent",
     async test({ stage, revision, transport }) {
       const unknown = { protocolVersion: "1999-12-31", supportedVersions: ["1999-12-31"] };
       const { server, connect } = await stage({ says: unknown });
       const message = expect.stringMatching(/1999-12-31.*2025-11-25|1999-12-31.*20/);
       const era = isStateless(revision) ? "stateless" : "stateful";
       await expect(connect({ era })).rejects.toMatchObject({ code: "version-mismatch", message });
-      // Without a session there is nothing to leave.
+      // Without a session there is no connection to close.
       if (transport === "http" && isStateless(revision)) expect(server.sent).toHaveLength(1);
-      else await expect(server.until(() => server.sent[1])).rejects.toThrow("the client left");
+      else await expect(server.until(() => server.sent[1])).rejects.toThrow("the client disconnected");
     },
   },
   {
     row: "C-B4",
-    says: "a version that was asked for is spoken, or the connection fails",
+    says: "a version other than the requested one rejects",
     async test({ stage, revision }) {
       const other = revision === "2025-11-25" ? "2025-06-18" : "2025-11-25";
       const { connect } = await stage({ says: { protocolVersion: other, supportedVersions: [other] } });
@@ -44,7 +44,7 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-B4",
-    says: "a refusal of the version is no reason to shake hands when that was not asked for",
+    says: "a refused version without a known alternative rejects without a handshake",
     on: stateless,
     async test({ stage }) {
       const { server, connect } = await stage({
@@ -56,18 +56,18 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-B16",
-    says: "by asking, and then by a handshake if need be",
+    says: "the era is probed with server/discover, then with a handshake if necessary",
     async test({ open, revision }) {
       const { client, server } = await open({ era: "auto" });
       expect(client.server).toMatchObject({ version: revision, era: isStateless(revision) ? "stateless" : "stateful" });
       await client.callTool("a");
-      const greeting = isStateless(revision) ? [] : ["initialize", "notifications/initialized"];
-      expect(server.methods).toEqual(["server/discover", ...greeting, "tools/call"]);
+      const handshakeMethods = isStateless(revision) ? [] : ["initialize", "notifications/initialized"];
+      expect(server.methods).toEqual(["server/discover", ...handshakeMethods, "tools/call"]);
     },
   },
   {
     row: "C-B16",
-    says: "any error that is not of the stateless era means a handshake",
+    says: "any error code that is not stateless leads to a handshake",
     on: stateful,
     async test({ open, revision }) {
       for (const code of [-32600, -32601, -32602, -32603, -32000, -32002, 1, -1]) {
@@ -80,7 +80,7 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-B16",
-    says: "silence means a handshake, whose result stands whatever the probe says later",
+    says: "silence leads to a handshake, and a late answer to the probe is ignored",
     on: stateful,
     over: channels,
     async test({ stage, revision }) {
@@ -110,7 +110,7 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-B16",
-    says: "a slow server that refuses the handshake may still answer the probe",
+    says: "a slow server that refuses the handshake can still answer the probe",
     on: stateless,
     over: channels,
     async test({ stage, revision }) {
@@ -136,7 +136,7 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-B16",
-    says: "a list of older versions means a handshake with the best of them",
+    says: "a list of older versions leads to a handshake with the newest of them",
     on: stateful,
     async test({ open, revision }) {
       const offered = ["2026-01-01", "2024-11-05", revision];
@@ -153,7 +153,7 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-B16",
-    says: "an error of the stateless era is no reason for a handshake",
+    says: "a stateless error code rejects without a handshake",
     on: stateless,
     async test({ stage }) {
       for (const code of [-32020, -32021]) {
@@ -165,7 +165,7 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-C10",
-    says: "with the metadata of the newest version, and is told to nobody who was not to be asked",
+    says: "the probe has only metadata, and is not sent if the era is set",
     async test({ open, revision }) {
       const { server } = await open({ era: "auto" });
       const [probe] = server.sent;
@@ -178,7 +178,7 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-C10",
-    says: "a server that leaves when it hears it is started again and greeted",
+    says: "a server that exits on the probe is restarted and gets a handshake",
     on: stateful,
     async test({ open, revision }) {
       const { client, server } = await open({
@@ -197,13 +197,13 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-XB1",
-    says: "and what followed from silence is not remembered",
+    says: "a cached era saves the probe, and an era found by silence is not cached",
     over: channels,
     async test({ open, stage, revision }) {
       const verdicts = createMemoryStorage().kv;
-      const remembering = { era: "auto", verdicts, verdictKey: "it" };
-      await open(remembering);
-      const { client, server } = await open(remembering);
+      const caching = { era: "auto", verdicts, verdictKey: "it" };
+      await open(caching);
+      const { client, server } = await open(caching);
       await client.callTool("a");
       expect(client.server.version).toBe(revision);
       expect(server.of("server/discover")).toEqual([]);
@@ -211,17 +211,17 @@ export const negotiation: Requirement[] = [
       if (isStateless(revision)) return;
       const clock = createClock();
       const quiet = await stage({ on: { "server/discover": silent }, clock });
-      const connecting = quiet.connect({ ...remembering, verdictKey: "quiet" });
+      const connecting = quiet.connect({ ...caching, verdictKey: "quiet" });
       await quiet.server.arrival("server/discover");
       await clock.advance(4_000);
       await connecting;
-      const again = await open({ ...remembering, verdictKey: "quiet" });
+      const again = await open({ ...caching, verdictKey: "quiet" });
       expect(again.server.of("server/discover")).toHaveLength(1);
     },
   },
   {
     row: "C-XB1",
-    says: "a memory that makes no sense is no memory",
+    says: "an invalid cached era is ignored",
     async test({ open, revision }) {
       for (const garbage of ["{", "null", '{"era":"stateless","version":"1999-12-31","capabilities":{}}']) {
         const kv = createMemoryStorage().kv;
@@ -240,26 +240,26 @@ export const negotiation: Requirement[] = [
   },
   {
     row: "C-XB1",
-    says: "a server that speaks another era now is found out, at the latest when it is connected to again",
+    says: "a changed era is detected at the latest at the next connect",
     async test({ open, revision }) {
       const verdicts = createMemoryStorage().kv;
-      const remembering = { era: "auto", verdicts, verdictKey: "it" };
+      const caching = { era: "auto", verdicts, verdictKey: "it" };
       const before = isStateless(revision)
         ? { "server/discover": refuses(-32601), initialize: () => handshake("2025-11-25") }
         : { "server/discover": () => ({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }) };
-      await open({ ...remembering, on: before, expected: /InitializedNotification/ });
+      await open({ ...caching, on: before, expected: /InitializedNotification/ });
       if (!isStateless(revision)) {
-        // A stateless server needs no greeting: that it is none any more shows in the first call.
-        const { client } = await open({ ...remembering, on: { "tools/call": refuses(-32600) } });
+        // A stateless server has no handshake, so a changed era shows in the first call.
+        const { client } = await open({ ...caching, on: { "tools/call": refuses(-32600) } });
         await expect(client.callTool("a")).rejects.toMatchObject({ code: -32600 });
       }
-      const { client } = await open(remembering);
+      const { client } = await open(caching);
       expect(client.server.version).toBe(revision);
     },
   },
   {
     row: "C-XB2",
-    says: "and neither probe nor handshake is cancelled on the wire",
+    says: "a connect that times out or is aborted disconnects without notifications/cancelled",
     async test({ stage }) {
       const on = { initialize: silent, "server/discover": silent };
       const clock = createClock();
@@ -277,7 +277,7 @@ export const negotiation: Requirement[] = [
       controller.abort();
       await aborted;
       for (const { server } of [slow, abandoned]) {
-        await expect(server.until(({ sent }) => sent[1])).rejects.toThrow("the client left");
+        await expect(server.until(({ sent }) => sent[1])).rejects.toThrow("the client disconnected");
       }
       const never = await stage();
       await expect(never.connect({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "cancelled" });

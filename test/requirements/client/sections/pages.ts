@@ -11,7 +11,7 @@ const cursorsOf = (server: { of(method: string): { params?: { cursor?: string } 
 export const pages: Requirement[] = [
   {
     row: "C-J1",
-    says: "the empty string is a cursor like others",
+    says: "the empty string is a valid cursor",
     async test({ open }) {
       const next: { readonly [cursor: string]: string | undefined } = { start: "", "": "=/?&é", "=/?&é": undefined };
       const { client, server } = await open({
@@ -28,7 +28,7 @@ export const pages: Requirement[] = [
   },
   {
     row: "C-J1",
-    says: "a cursor that comes twice, pages without end and too many items are given up",
+    says: "a repeated cursor, endless pages and too many items reject",
     async test({ open }) {
       const circle = await open({ on: { "tools/list": () => ({ tools: [tool("a")], nextCursor: "again" }) } });
       const seen = { code: "limit-reached", message: expect.stringContaining("again") };
@@ -51,7 +51,7 @@ export const pages: Requirement[] = [
   },
   {
     row: "C-J1",
-    says: "no more is asked for than is read",
+    says: "only the pages that are read are requested",
     async test({ open }) {
       let page = 0;
       const { client, server } = await open({
@@ -73,7 +73,7 @@ export const pages: Requirement[] = [
   },
   {
     row: "C-J1",
-    says: "a hundred thousand tools are read, and one more is too many",
+    says: "100,000 tools are listed, and one more rejects",
     async test({ open }) {
       const size = 5_000;
       const names = Array.from({ length: size }, (_, n) => tool(`t${n}`));
@@ -95,7 +95,7 @@ export const pages: Requirement[] = [
   },
   {
     row: "C-J2",
-    says: "and is sent as it was kept",
+    says: "a cursor of another connection is sent unchanged",
     on: stateless,
     async test({ open }) {
       const on = { "tools/list": () => ({ tools: [], nextCursor: "kept" }) };
@@ -109,7 +109,7 @@ export const pages: Requirement[] = [
   },
   {
     row: "C-J15",
-    says: "once",
+    says: "an invalid cursor restarts the list once",
     async test({ open }) {
       let isOld = true;
       const { client, server } = await open({
@@ -129,7 +129,7 @@ export const pages: Requirement[] = [
   },
   {
     row: "C-J15",
-    says: "a first page that is refused is an error, and so is a cursor that stays bad",
+    says: "a refused first page rejects, and so does a cursor that stays invalid",
     async test({ open }) {
       const { client, server } = await open({
         on: {
@@ -150,7 +150,7 @@ export const pages: Requirement[] = [
   },
   {
     row: "C-J15",
-    says: "and its own time is over when it says so",
+    says: "each page expires by its own ttlMs",
     async test({ open, revision }) {
       const { client, server } = await open({
         on: {

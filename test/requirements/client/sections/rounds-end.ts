@@ -15,7 +15,7 @@ const form = (message: string): JsonObject => ({
 export const roundsEnd: Requirement[] = [
   {
     row: "C-M5",
-    says: "and not after its connection has ended",
+    says: "a pending retry rejects when the client is closed",
     async test({ open }) {
       const clock = createClock();
       const { client, server } = await open({ clock, on: { "tools/call": () => round(undefined, "again") } });
@@ -29,7 +29,7 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-M8",
-    says: "and what the server says of a bad one reaches the caller",
+    says: "a repeated request is answered again, and the server's error rejects the call",
     async test({ open }) {
       let asked = 0;
       const { client, server } = await open({
@@ -55,7 +55,7 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-M9",
-    says: "and call again with the answers when it likes",
+    says: "with autoAnswer false the caller gets the round and can retry with answers later",
     async test({ open }) {
       const question = round({ q: form("?") }, "s");
       const { client, server, settled } = await open({
@@ -73,7 +73,7 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-M10",
-    says: "whoever answered",
+    says: "the result of a retry is not cached, whether the client or the caller answered",
     async test({ open }) {
       const { client, server } = await open({
         answers: { roots: [] },
@@ -96,7 +96,7 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-M10",
-    says: "and what was kept is no answer to a retry",
+    says: "a retry is not answered from the cache",
     async test({ open }) {
       const { client, server } = await open({
         on: {
@@ -115,7 +115,7 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-M10",
-    says: "nor are the questions, though a server says so",
+    says: "an input_required result is not cached, even with a ttlMs",
     async test({ open }) {
       const { client, server } = await open({
         on: { "resources/read": () => ({ ...round({ q: roots }), ttlMs: 60_000 }) },
@@ -126,7 +126,7 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-XM1",
-    says: "and the caller hears so",
+    says: "a call with more than 16 rounds rejects",
     async test({ open }) {
       const { client, server } = await open({
         answers: { roots: [] },
@@ -139,11 +139,11 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-XM1",
-    says: "and as many questions leave nothing behind",
+    says: "20 requests in one round leave no listeners",
     async test({ open }) {
       const warnings: string[] = [];
-      const hear = ({ message }: Error) => warnings.push(message);
-      process.on("warning", hear);
+      const onWarning = ({ message }: Error) => warnings.push(message);
+      process.on("warning", onWarning);
       try {
         const questions = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`q${n}`, roots]));
         const { client, settled } = await open({
@@ -154,13 +154,13 @@ export const roundsEnd: Requirement[] = [
         await settled();
         expect(warnings).toEqual([]);
       } finally {
-        process.off("warning", hear);
+        process.off("warning", onWarning);
       }
     },
   },
   {
     row: "C-XM2",
-    says: "while a declined form is an answer like others",
+    says: "a declined form is sent as an answer, and a failed answer rejects the call",
     async test({ open }) {
       const { client, server, settled } = await open({
         answers: {
@@ -185,7 +185,7 @@ export const roundsEnd: Requirement[] = [
   },
   {
     row: "C-XM3",
-    says: "and nothing more is sent",
+    says: "aborting a call aborts its open answers, and nothing more is sent",
     async test({ open }) {
       const asked = gate<AbortSignal>();
       const answer = gate();
@@ -210,7 +210,7 @@ export const roundsEnd: Requirement[] = [
       answer.open();
       await settled();
       expect(server.of("tools/call")).toHaveLength(1);
-      // The round was answered: there is nothing to cancel.
+      // The round is complete, so there is nothing to cancel.
       expect(server.of("notifications/cancelled")).toEqual([]);
     },
   },

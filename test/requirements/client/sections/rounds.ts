@@ -12,7 +12,7 @@ const form = (message: string, properties: JsonObject = {}) => ({
 });
 const invalid = { code: "answer-invalid" };
 
-/** The params of each try, without what every request says of its client. */
+/** The params of each attempt, without metadata. */
 export const triesOf = (server: { of(method: string): { params?: { _meta?: JsonObject } }[] }) =>
   server.of("tools/call").map(({ params = {} }) => {
     const { _meta, ...rest } = params;
@@ -22,7 +22,7 @@ export const triesOf = (server: { of(method: string): { params?: { _meta?: JsonO
 export const rounds: Requirement[] = [
   {
     row: "C-M1",
-    says: "elsewhere such a result is invalid",
+    says: "an input_required result of any other method is invalid",
     async test({ open }) {
       const ask = () => round({ q: roots }, "s");
       const on = { "tools/list": ask, "prompts/list": ask, "resources/list": ask, "completion/complete": ask };
@@ -37,7 +37,7 @@ export const rounds: Requirement[] = [
   },
   {
     row: "C-M2",
-    says: "what is neither is invalid",
+    says: "an input_required result without valid requests or state is invalid",
     async test({ open }) {
       const bad: JsonObject[] = [
         {},
@@ -62,7 +62,7 @@ export const rounds: Requirement[] = [
   },
   {
     row: "C-M3",
-    says: "the call fails, and the server hears no more of it",
+    says: "a request for an undeclared capability rejects the call, and no retry is sent",
     async test({ open }) {
       const sample = { method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } };
       let asked = 0;
@@ -84,22 +84,22 @@ export const rounds: Requirement[] = [
   },
   {
     row: "C-M4",
-    says: "in every round",
+    says: "each retry has the same params, the answers by key, the exact state and a new id",
     async test({ open }) {
       const answers: Answers = {
         ...allAnswers,
         elicit: ({ message }) => ({ action: "accept", content: { to: message } }),
         roots: [{ uri: "file:///r" }],
       };
-      const said = { to: { type: "string" } };
+      const schema = { to: { type: "string" } };
       const state = '{"not": "ours"}\u2028 é ';
       const { client, server } = await open({
         answers,
         on: {
           "tools/call": ({ params: { inputResponses = {} } }) => {
             if (inputResponses["second"]) return text("done");
-            if (inputResponses["first/ü"]) return round({ second: form("again", said) });
-            return round({ "first/ü": form("once", said), r: roots }, state);
+            if (inputResponses["first/ü"]) return round({ second: form("again", schema) });
+            return round({ "first/ü": form("once", schema), r: roots }, state);
           },
         },
       });
@@ -121,7 +121,7 @@ export const rounds: Requirement[] = [
   },
   {
     row: "C-M5",
-    says: "up to a limit",
+    says: "a round with a state only is retried with that state, with back-off",
     async test({ open }) {
       const clock = createClock();
       let left = 4;
@@ -156,13 +156,13 @@ export const rounds: Requirement[] = [
         "left 1",
       ]);
       expect(triesOf(server).filter((params) => "inputResponses" in params)).toEqual([]);
-      // At once first, then never in less than a tenth of a second.
+      // The first retry is immediate, later ones wait at least 100 ms.
       expect(clock.now()).toBeGreaterThanOrEqual(300);
     },
   },
   {
     row: "C-M6",
-    says: "whatever order they end in",
+    says: "parallel calls keep their own answers and states, in any order",
     async test({ open }) {
       const held = new Map<string, () => void>();
       const answers: Answers = {
@@ -190,7 +190,7 @@ export const rounds: Requirement[] = [
   },
   {
     row: "C-M7",
-    says: "and comes back to the last character",
+    says: "a state is returned unchanged",
     async test({ open }) {
       const states = ["", "null", "{}", "\u0000\ud83d\ude42", "a".repeat(100_000), ' "quoted\\" '];
       for (const state of states) {

@@ -3,7 +3,7 @@ import type { Answers } from "portolan/client";
 import { expect } from "vitest";
 import { isStateless } from "../../../kit/revisions.ts";
 import { isFrom } from "../../results.ts";
-import { allAnswers, asks, heard } from "../kit/calls.ts";
+import { allAnswers, answerOf, asks } from "../kit/calls.ts";
 import type { Requirement } from "../requirement.ts";
 import { refusalOf } from "./asking.ts";
 
@@ -16,7 +16,7 @@ const result = { type: "tool_result", toolUseId: "1", content: [] };
 export const sampling: Requirement[] = [
   {
     row: "C-K3",
-    says: "member by member",
+    says: "every member of the request reaches the application",
     async test({ open, revision }) {
       const params = {
         messages: [user(), { role: "assistant", content: { type: "text", text: "Yes?" } }, user()],
@@ -36,13 +36,13 @@ export const sampling: Requirement[] = [
       };
       const on = { "tools/call": asks(revision, "sampling/createMessage", params) };
       const { client } = await open({ on, answers: { sample } });
-      expect(await heard(client)).toEqual(hello);
+      expect(await answerOf(client)).toEqual(hello);
       expect(asked).toEqual([params]);
     },
   },
   {
     row: "C-K3",
-    says: "and one that is none is refused",
+    says: "a malformed sampling request is refused",
     async test({ open, revision }) {
       const bad = [
         {},
@@ -59,7 +59,7 @@ export const sampling: Requirement[] = [
   },
   {
     row: "C-K4",
-    says: "and arrives in every kind that a server sends",
+    says: "images and audio reach the application, and results have the form of the revision",
     async test({ open, revision }) {
       const blocks = [
         { type: "image", data: "AAAA", mimeType: "image/png" },
@@ -73,9 +73,9 @@ export const sampling: Requirement[] = [
       const params = { ...plain, messages: blocks.map((block) => user(block)) };
       const on = { "tools/call": asks(revision, "sampling/createMessage", params) };
       const { client } = await open({ on, answers: { sample: sample! } });
-      const { content } = await heard(client);
+      const { content } = await answerOf(client);
       expect(asked).toEqual(blocks);
-      // One block is all that older servers take.
+      // Older servers accept only one block.
       expect(Array.isArray(content)).toBe(isFrom(revision, "2025-11-25"));
       if (!Array.isArray(content))
         expect(content).toMatchObject({ type: "text", text: expect.stringContaining("Hello") });
@@ -83,7 +83,7 @@ export const sampling: Requirement[] = [
   },
   {
     row: "C-K5",
-    says: "unknown ones included",
+    says: "model hints arrive in order, also unknown ones",
     async test({ open, revision }) {
       const hints = [{ name: "zeta" }, { name: "alpha" }, { later: 1 }, {}];
       let seen: unknown;
@@ -95,29 +95,29 @@ export const sampling: Requirement[] = [
         "tools/call": asks(revision, "sampling/createMessage", { ...plain, modelPreferences: { hints } }),
       };
       const { client } = await open({ on, answers: { sample } });
-      await heard(client);
+      await answerOf(client);
       expect(seen).toEqual(hints);
     },
   },
   {
     row: "C-K6",
-    says: "which older revisions did not ask for",
+    says: "includeContext needs sampling.context since 2025-11-25, and no capability before",
     async test({ open, revision }) {
       const question = ["sampling/createMessage", { ...plain, includeContext: "allServers" }] as const;
       const on = { "tools/call": asks(revision, ...question) };
       if (isFrom(revision, "2025-11-25")) {
         expect(await refusalOf(open, revision, question, { answers: allAnswers })).toBe(-32602);
         const { client } = await open({ on, answers: allAnswers, capabilities: { sampling: { context: {} } } });
-        expect(await heard(client)).toMatchObject(hello);
+        expect(await answerOf(client)).toMatchObject(hello);
       } else {
         const { client } = await open({ on, answers: allAnswers });
-        expect(await heard(client)).toMatchObject(hello);
+        expect(await answerOf(client)).toMatchObject(hello);
       }
     },
   },
   {
     row: "C-K7",
-    says: "or are refused",
+    says: "tools without the capability and tool uses without results are refused",
     async test({ open, revision }) {
       const tools = [{ name: "search", inputSchema: { type: "object" } }];
       const ask = (more: JsonObject) => ["sampling/createMessage", { ...plain, ...more }] as const;
@@ -142,12 +142,12 @@ export const sampling: Requirement[] = [
       ];
       const on = { "tools/call": asks(revision, ...ask({ tools, messages, toolChoice: { mode: "none" } })) };
       const { client } = await open({ on, ...declared });
-      expect(await heard(client)).toMatchObject(hello);
+      expect(await answerOf(client)).toMatchObject(hello);
     },
   },
   {
     row: "C-K8",
-    says: "as the application words it",
+    says: "the code, message and data of a refusal are passed on",
     async test({ open, revision }) {
       const answers: Answers = {
         sample: () => {
@@ -157,7 +157,7 @@ export const sampling: Requirement[] = [
       const on = { "tools/call": asks(revision, "sampling/createMessage", plain) };
       const { client, server, settled } = await open({ on, answers });
       const refused = { code: -1, message: "User rejected sampling request", data: { by: "user" } };
-      const { error, reason } = await heard(client);
+      const { error, reason } = await answerOf(client);
       expect(isStateless(revision) ? reason : error).toMatchObject(refused);
       await settled();
       expect(server.of("tools/call")).toHaveLength(1);

@@ -16,7 +16,7 @@ const structured = ({ params }: { params?: { arguments: JsonObject } }) => ({
   structuredContent: params?.arguments,
 });
 
-/** Nested so deep that a careless walk overflows. */
+/** Nests a value deeply enough to overflow a recursive function. */
 function deep(levels: number, wrap: (inner: JsonObject) => JsonObject): JsonObject {
   let value: JsonObject = {};
   for (let level = 0; level < levels; level += 1) value = wrap(value);
@@ -26,7 +26,7 @@ function deep(levels: number, wrap: (inner: JsonObject) => JsonObject): JsonObje
 export const schemas: Requirement[] = [
   {
     row: "C-XG2",
-    says: "and says which and why before anything is sent",
+    says: "an unusable schema rejects calls of its tool before they are sent, with the reason",
     async test({ open }) {
       const bad: { readonly [name: string]: JsonObject } = {
         external: { type: "object", properties: { x: { $ref: "https://example.com/x.json" } } },
@@ -52,7 +52,7 @@ export const schemas: Requirement[] = [
   },
   {
     row: "C-I7",
-    says: "each dialect by its own rules",
+    says: "each dialect is enforced by its own rules, and an unknown one is refused",
     async test({ open }) {
       const tuple = { type: "object", properties: { list: { prefixItems: [{ type: "string" }] } } };
       const old = { type: "object", properties: { list: { items: [{ type: "string" }] } } };
@@ -73,7 +73,7 @@ export const schemas: Requirement[] = [
   },
   {
     row: "C-I8",
-    says: "neither of inputs nor of outputs",
+    says: "references in input and output schemas are never fetched",
     async test({ open }) {
       let hits = 0;
       const web = createServer((_, response) => {
@@ -99,7 +99,7 @@ export const schemas: Requirement[] = [
   },
   {
     row: "C-I9",
-    says: "schemas and values alike",
+    says: "a deeply nested value or schema rejects its call, and other calls work",
     async test({ open }) {
       const recursive = {
         $defs: { n: { type: "object", properties: { n: { $ref: "#/$defs/n" } } } },

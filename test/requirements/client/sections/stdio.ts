@@ -5,8 +5,8 @@ import { connect } from "portolan/client";
 import { expect, onTestFinished } from "vitest";
 import { metaKey } from "../../../kit/raw-peer.ts";
 import { isStateless } from "../../../kit/revisions.ts";
-import { allAnswers, asks, everyCall, heard, round, text, textOf } from "../kit/calls.ts";
-import { attach } from "../kit/ends.ts";
+import { allAnswers, answerOf, asks, everyCall, round, text, textOf } from "../kit/calls.ts";
+import { attach } from "../kit/endpoints.ts";
 import { ScriptedServer } from "../kit/scripted-server.ts";
 import type { Requirement } from "../requirement.ts";
 
@@ -37,28 +37,28 @@ function overSocket(socket: Socket): Channel {
 export const stdio: Requirement[] = [
   {
     row: "C-B14",
-    says: "a server that ends by itself hears no signal, others do",
+    says: "a server that exits at the end of its input gets no signal, others get SIGTERM",
     async test({ open }) {
-      const steps: { readonly [habit: string]: string[] } = {
+      const steps: { readonly [mode: string]: string[] } = {
         polite: ["end of input"],
         deaf: ["end of input", "SIGTERM"],
         stubborn: ["end of input", "SIGTERM"],
       };
-      for (const [habit, expected] of Object.entries(steps)) {
-        const process = { habits: habit === "polite" ? [] : [habit], graceMs: habit === "polite" ? 10_000 : 150 };
+      for (const [mode, expected] of Object.entries(steps)) {
+        const process = { modes: mode === "polite" ? [] : [mode], graceMs: mode === "polite" ? 10_000 : 150 };
         const { client, server } = await open({ process });
         const pid = Number(server.notes[0]?.slice("pid ".length));
         expect(isAlive(pid)).toBe(true);
         await client.close();
-        expect(isAlive(pid), habit).toBe(false);
+        expect(isAlive(pid), mode).toBe(false);
         await server.until(({ isClosed }) => isClosed);
-        expect(server.notes.slice(1), habit).toEqual(expected);
+        expect(server.notes.slice(1), mode).toEqual(expected);
       }
     },
   },
   {
     row: "C-C1",
-    says: "whatever is in it",
+    says: "every message is one line, whatever text it contains",
     async test({ open, revision }) {
       const { client, server } = await open({ answers: allAnswers });
       await everyCall(client, revision);
@@ -70,7 +70,7 @@ export const stdio: Requirement[] = [
   },
   {
     row: "C-C2",
-    says: "before the first message and after it",
+    says: "lines that are not messages are dropped and reported",
     async test({ open }) {
       const noise = ["Listening on port 3000", "{broken", "42", '"text"', "null", '{"jsonrpc":"1.0","id":1}'];
       const { client, server, errors } = await open({
@@ -94,21 +94,21 @@ export const stdio: Requirement[] = [
   },
   {
     row: "C-C3",
-    says: "line by line, whatever it says",
+    says: "standard error is reported line by line and is not an error",
     async test({ open }) {
-      const heardLines: string[] = [];
-      const { client, server, errors } = await open({ process: { onStderr: (line) => heardLines.push(line) } });
+      const stderrLines: string[] = [];
+      const { client, server, errors } = await open({ process: { onStderr: (line) => stderrLines.push(line) } });
       server.end.command({ err: "ERROR: fatal\nwarning: é🙂\nhalf" });
       await client.callTool("a");
       server.end.command({ err: " a line\n" });
-      await expect.poll(() => heardLines).toEqual(["ERROR: fatal", "warning: é🙂", "half a line"]);
+      await expect.poll(() => stderrLines).toEqual(["ERROR: fatal", "warning: é🙂", "half a line"]);
       await client.ping();
       expect(errors).toEqual([]);
     },
   },
   {
     row: "C-C4",
-    says: "and one that does not exist is named",
+    says: "a command starts the server, and a missing program is named in the error",
     async test({ open, revision }) {
       const { client, server } = await open();
       expect(textOf(await client.callTool("a"))).toBe("done");
@@ -119,18 +119,18 @@ export const stdio: Requirement[] = [
   },
   {
     row: "C-C5",
-    says: "a stateless server gets requests and notifications, a stateful one answers too",
+    says: "a stateless server receives no responses, a stateful one does",
     async test({ open, revision }) {
       const on = { "tools/call": asks(revision, "roots/list") };
       const { client, server } = await open({ on, answers: { roots: [] } });
-      expect(await heard(client)).toEqual({ roots: [] });
+      expect(await answerOf(client)).toEqual({ roots: [] });
       const responses = server.sent.filter(({ method }) => method === undefined);
       expect(responses).toHaveLength(isStateless(revision) ? 0 : 1);
     },
   },
   {
     row: "C-C6",
-    says: "however they are mixed",
+    says: "interleaved responses and changes reach their calls and watches",
     async test({ open, revision }) {
       const { client, server } = await open({ on: { "tools/call": () => undefined } });
       const watches = [await client.watch({ tools: true }), await client.watch({ tools: true })];
@@ -142,7 +142,7 @@ export const stdio: Requirement[] = [
       server.notify("notifications/tools/list_changed", isStateless(revision) ? { _meta } : {});
       server.result(first!.id, server.complete("tools/call", text("a")));
       expect((await Promise.all(calls)).map(textOf)).toEqual(["a", "b"]);
-      const told = await Promise.all(
+      const changes = await Promise.all(
         watches.map(async (watch) => {
           const iterator = watch[Symbol.asyncIterator]();
           const next = iterator.next();
@@ -152,12 +152,12 @@ export const stdio: Requirement[] = [
         }),
       );
       const change = { kind: "tools" };
-      expect(told).toEqual(isStateless(revision) ? [undefined, change] : [change, change]);
+      expect(changes).toEqual(isStateless(revision) ? [undefined, change] : [change, change]);
     },
   },
   {
     row: "C-C7",
-    says: "with the id of the request, and a finished one is not cancelled",
+    says: "notifications/cancelled has the id of the aborted request, and a completed one is not cancelled",
     async test({ open }) {
       const { client, server } = await open({
         on: { "tools/call": ({ params }) => (params.name === "hang" ? undefined : text("x")) },
@@ -176,7 +176,7 @@ export const stdio: Requirement[] = [
   },
   {
     row: "C-C8",
-    says: "and another connection can be made",
+    says: "an exit of the server rejects calls with its code and last error line, and the client can connect again",
     async test({ open }) {
       const { client, server, connect: again } = await open({ on: { "tools/call": () => undefined } });
       const calls = ["a", "b"].map((name) => client.callTool(name));
@@ -199,7 +199,7 @@ export const stdio: Requirement[] = [
   },
   {
     row: "C-C9",
-    says: "each with what it declares and how it answers",
+    says: "parallel calls use their own capabilities and answers",
     async test({ open }) {
       const { client, server } = await open({
         on: {
@@ -218,7 +218,7 @@ export const stdio: Requirement[] = [
   },
   {
     row: "C-C11",
-    says: "such as a socket",
+    says: "a socket can carry the lines",
     async test({ revision }) {
       const server = new ScriptedServer(revision, {});
       const listener = createServer((socket) => attach(overSocket(socket), server)).listen(0, "127.0.0.1");
@@ -233,7 +233,7 @@ export const stdio: Requirement[] = [
   },
   {
     row: "C-C12",
-    says: "and nothing else of ours is passed on",
+    says: "the server gets the given variables and PATH, and no other variables of the client",
     async test({ open }) {
       process.env["PORTOLAN_TEST_SECRET"] = "ours";
       onTestFinished(() => void delete process.env["PORTOLAN_TEST_SECRET"]);

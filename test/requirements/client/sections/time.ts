@@ -6,12 +6,12 @@ import type { Requirement, Scene } from "../requirement.ts";
 
 const silent = () => undefined;
 
-/** The cancellation of a request, when it has come. */
+/** Resolves to the cancellation of a request. */
 function cancelled({ server }: Scene, id: unknown) {
   return server.until(() => server.of("notifications/cancelled").find(({ params }) => params.requestId === id));
 }
 
-/** Lets a progress notification arrive, and then time pass. */
+/** Sends progress, waits for its arrival, then advances the clock. */
 async function progressThen(scene: Scene, clock: ManualClock, progress: number, ms: number): Promise<void> {
   const { progressToken } = scene.server.of("tools/call").at(-1)!.params._meta;
   scene.server.notify("notifications/progress", { progressToken, progress });
@@ -22,7 +22,7 @@ async function progressThen(scene: Scene, clock: ManualClock, progress: number, 
 export const time: Requirement[] = [
   {
     row: "C-B13",
-    says: "a silent call ends after its time, and the server is told",
+    says: "a silent call rejects after its idle timeout, and the request is cancelled",
     async test({ open, revision, transport }) {
       const clock = createClock();
       const scene = await open({ clock, on: { "tools/call": silent, "resources/read": silent } });
@@ -34,7 +34,7 @@ export const time: Requirement[] = [
       await clock.advance(1_000);
       await usual;
       const { reason } = (await cancelled(scene, id)).params;
-      // A connection that is closed gives no reasons.
+      // Closing a connection carries no reason.
       if (transport === "http" && isStateless(revision)) expect(reason).toBeUndefined();
       else expect(reason).toMatch(/60000 ms/);
       const own = expect(client.readResource("note://a", { idleMs: 100 })).rejects.toMatchObject({
@@ -50,7 +50,7 @@ export const time: Requirement[] = [
   },
   {
     row: "C-B13",
-    says: "progress gives a call more time, but not more than all of it",
+    says: "progress resets the idle timeout, but not the total timeout",
     async test({ open }) {
       const clock = createClock();
       const scene = await open({ clock, idleMs: 1_000, totalMs: 3_500, on: { "tools/call": silent } });
@@ -70,7 +70,7 @@ export const time: Requirement[] = [
   },
   {
     row: "C-B13",
-    says: "an answer in time is a result, and leaves no timer behind that cancels anything",
+    says: "an answer in time resolves, and nothing is cancelled later",
     async test({ open }) {
       const clock = createClock();
       const { client, server, settled } = await open({ clock, idleMs: 1_000 });
@@ -82,7 +82,7 @@ export const time: Requirement[] = [
   },
   {
     row: "C-B13",
-    says: "no time passes while a question is open",
+    says: "timeouts are paused while a request of the server is open",
     async test({ open, revision }) {
       const clock = createClock();
       const thinking = gate();
@@ -111,7 +111,7 @@ export const time: Requirement[] = [
   },
   {
     row: "C-B13",
-    says: "after a question the call has its time again",
+    says: "after an answer the idle timeout runs again",
     async test({ open, revision }) {
       const clock = createClock();
       const scene = await open({
@@ -141,7 +141,7 @@ export const time: Requirement[] = [
   },
   {
     row: "C-G16",
-    says: "a result without content is none, and a call that never ends does",
+    says: "a result without valid content rejects, and a call that never ends times out",
     async test({ open }) {
       const clock = createClock();
       const bad = [{}, { content: "text" }, { content: [5] }, { content: [{ text: "untyped" }] }];

@@ -24,7 +24,7 @@ const full = {
 export const tools: Requirement[] = [
   {
     row: "C-G1",
-    says: "and calls go out as they are made",
+    says: "declared tools are listed and called with their arguments; undeclared ones are not listed",
     async test({ open }) {
       const on = { "tools/list": () => ({ tools: [tool("a"), tool("b")] }) };
       const { client, server } = await open({ on, offers: { tools: {} } });
@@ -41,7 +41,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G2",
-    says: "as the server sent them",
+    says: "every member of a tool is listed as sent",
     async test({ open }) {
       const { client } = await open({ on: { "tools/list": () => ({ tools: [full, tool("bare")] }) } });
       expect(await client.listTools()).toEqual([full, tool("bare")]);
@@ -49,7 +49,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G3",
-    says: "in their order, known or not",
+    says: "all keywords of an input schema keep their order",
     async test({ open }) {
       const inputSchema = {
         $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -69,7 +69,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G4",
-    says: "whatever its kind, once the tool has been listed",
+    says: "structured content of any type is checked once the tool has been listed",
     async test({ open, revision }) {
       const kinds: [schema: JsonObject, good: unknown, bad: unknown][] = [
         [sum, { sum: 1.5, more: true }, { sum: "1" }],
@@ -101,7 +101,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G5",
-    says: "or is refused with its path; a failed call need not have any",
+    says: "content that does not match rejects with its path; a failed call needs no structured content",
     async test({ open }) {
       const results: JsonObject[] = [
         { content: [], structuredContent: { sum: 3 } },
@@ -129,7 +129,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G5",
-    says: "falsy values are there like others",
+    says: "falsy structured values are kept",
     on: stateless,
     async test({ open }) {
       const { client } = await open({
@@ -148,7 +148,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G6",
-    says: "hint by hint",
+    says: "each annotation is listed as given",
     async test({ open }) {
       const listed = [tool("a", { annotations: { readOnlyHint: true, later: 1 } }), tool("b")];
       const { client } = await open({ on: { "tools/list": () => ({ tools: listed }) } });
@@ -157,7 +157,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G8",
-    says: "in any case and of any characters",
+    says: "tool names of any case and characters are sent unchanged",
     async test({ open }) {
       const names = ["Case", "case", "a.b-c_D/9", "名", "with space", "", "x".repeat(300)];
       const { client } = await open({ on: { "tools/call": ({ params }) => text(params.name) } });
@@ -166,7 +166,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G9",
-    says: "by those who watch, and the next list is a new one",
+    says: "a watch reports the change, and the next list is requested again",
     async test({ open, revision }) {
       let names = ["a"];
       const on = { "tools/list": () => ({ tools: names.map((name) => tool(name)), ttlMs: 60_000 }) };
@@ -185,7 +185,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G11",
-    says: "over all pages",
+    says: "the order of the server is kept over all pages",
     async test({ open }) {
       const pages = [["z", "a"], ["m"], [], ["b", "B"]];
       const { client } = await open({
@@ -201,7 +201,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G12",
-    says: "of the protocol",
+    says: "an unknown tool rejects with the server's error",
     async test({ open }) {
       const { client } = await open({
         on: {
@@ -216,7 +216,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G13",
-    says: "and neither is checked here first",
+    says: "arguments are not checked in the client; the server's result or error is passed on",
     async test({ open }) {
       const result = { ...text("a: expected a number"), isError: true };
       const { client, server } = await open({
@@ -236,7 +236,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G14",
-    says: "with its content as the tool gave it",
+    says: "a failed tool resolves with isError and its content",
     async test({ open }) {
       const result = {
         content: [
@@ -251,7 +251,7 @@ export const tools: Requirement[] = [
   },
   {
     row: "C-G19",
-    says: "and the caller sees the result only",
+    says: "a tool that asks first resolves only to its result",
     async test({ open }) {
       const { client } = await open({
         answers: { roots: [] },

@@ -11,7 +11,7 @@ const silent = () => undefined;
 const levels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
 const levelOf = ({ params }: { params?: JsonObject }) => (params?.["_meta"] as JsonObject)?.[metaKey("logLevel")];
 
-/** Sends messages so that they arrive together. */
+/** Sends messages in one write over stdio, so that they arrive together. */
 function sendTogether(server: ScriptedServer, transport: string, messages: readonly JsonObject[]): void {
   const lines = messages.map((message) => ({ jsonrpc: "2.0", ...message }));
   if (transport !== "stdio") for (const line of lines) server.send(line);
@@ -21,7 +21,7 @@ function sendTogether(server: ScriptedServer, transport: string, messages: reado
 export const utilities: Requirement[] = [
   {
     row: "C-J3",
-    says: "calls, reads and prompts, and no others",
+    says: "tools/call, resources/read and prompts/get have unique progress tokens, and no others",
     async test({ open, revision }) {
       const { client, server } = await open();
       await everyCall(client, revision);
@@ -36,7 +36,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J4",
-    says: "even when all of it comes at once",
+    says: "progress and results that arrive together are delivered in order",
     async test({ open, transport }) {
       const { client, server, settled, errors } = await open({ on: { "tools/call": silent } });
       const events: [name: string, event: unknown][] = [];
@@ -78,7 +78,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J4",
-    says: "a listener that throws is reported and spoils nothing",
+    says: "a progress listener that throws is reported, and the call continues",
     async test({ open }) {
       const { client, server, errors } = await open({ on: { "tools/call": silent } });
       const call = client.callTool(
@@ -100,7 +100,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J5",
-    says: "with its id and reason, by the caller's signal",
+    says: "an aborted call rejects and is cancelled by its id, and its late answer is ignored",
     async test({ open }) {
       const { client, server, settled, errors } = await open({
         on: { "tools/call": silent, "resources/list": silent },
@@ -132,7 +132,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J5",
-    says: "in a later round by the id of that round",
+    says: "an abort in a later round cancels the id of that round",
     on: stateless,
     async test({ open }) {
       const { client, server, settled } = await open({
@@ -152,7 +152,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J6",
-    says: "at any time, also in the middle of a call",
+    says: "pings are sent and answered at any time, also during a call",
     on: stateful,
     async test({ open }) {
       const { client, server } = await open({
@@ -171,7 +171,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J6",
-    says: "and another request stands for them elsewhere",
+    says: "ping is sent as server/discover",
     on: stateless,
     async test({ open }) {
       const { client, server } = await open();
@@ -182,7 +182,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J7",
-    says: "with logger and data of any shape",
+    says: "log messages of all levels arrive with logger and data of any shape",
     async test({ open }) {
       const logs: unknown[] = [];
       const { server, settled } = await open({ onLog: (message) => logs.push(message), logLevel: "debug" });
@@ -195,7 +195,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J8",
-    says: "once for all that follows",
+    says: "the level is set once with logging/setLevel",
     on: stateful,
     async test({ open }) {
       const { client, server } = await open({ logLevel: "warning" });
@@ -213,7 +213,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J8",
-    says: "with each request, or with one",
+    says: "the level is sent with each request, or with one",
     on: stateless,
     async test({ open }) {
       const { client, server } = await open();
@@ -223,8 +223,8 @@ export const utilities: Requirement[] = [
       await client.setLogLevel("error");
       await client.callTool("all");
       await client.listTools();
-      const said = server.sent.map((message) => levelOf(message));
-      expect(said).toEqual([undefined, undefined, "debug", undefined, "error", "error"]);
+      const sentLevels = server.sent.map((message) => levelOf(message));
+      expect(sentLevels).toEqual([undefined, undefined, "debug", undefined, "error", "error"]);
       const other = await open({ logLevel: "info" });
       await other.client.callTool("a", {}, { logLevel: "alert" });
       await other.client.readResource("note://a");
@@ -233,7 +233,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J9",
-    says: "before, during and after a call, by a listener that may fail",
+    says: "log messages arrive before, during and after a call, even if a listener throws",
     async test({ open }) {
       const logs: unknown[] = [];
       const { client, server, settled, errors } = await open({
@@ -259,7 +259,7 @@ export const utilities: Requirement[] = [
   },
   {
     row: "C-J10",
-    says: "of an answer that failed the server hears no word",
+    says: "the error of a failed answer is not sent to the server",
     async test({ open, revision }) {
       const { client, server, settled, errors } = await open({
         on: { "tools/call": asks(revision, "roots/list") },

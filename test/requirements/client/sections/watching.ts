@@ -14,7 +14,7 @@ const acknowledge = (server: ScriptedServer, { id }: Request, notifications: Jso
 const changed = (server: ScriptedServer, kind: string, id: unknown) =>
   server.notify(`notifications/${kind}/list_changed`, tagged(id));
 
-/** Reads along, so that a test can look at what was told. */
+/** Collects the changes of a watch. */
 function read(watch: ChangeStream): { changes: Change[]; end: Promise<unknown> } {
   const changes: Change[] = [];
   const end = (async () => {
@@ -29,7 +29,7 @@ function read(watch: ChangeStream): { changes: Change[]; end: Promise<unknown> }
 export const watching: Requirement[] = [
   {
     row: "C-U1",
-    says: "of what is watched and of nothing else",
+    says: "the filter contains exactly what is watched",
     async test({ open }) {
       const { client, server, settled } = await open();
       const watch = await client.watch({ tools: true, prompts: false, uris: ["note://a", "note://a", "note://b"] });
@@ -47,7 +47,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U1",
-    says: "and has no time limit once it is acknowledged",
+    says: "an acknowledged subscription has no timeout",
     async test({ open }) {
       const clock = createClock();
       const { client, server, settled } = await open({ clock, idleMs: 1_000, totalMs: 2_000 });
@@ -62,7 +62,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U2",
-    says: "but reported",
+    says: "changes outside the filter are dropped and reported as errors",
     async test({ open }) {
       const { client, server, settled, errors } = await open();
       const watch = await client.watch({ tools: true, uris: ["note://a"] });
@@ -78,7 +78,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U3",
-    says: "less than was asked for, or nothing at all, but never more",
+    says: "the acknowledged filter may be smaller than requested, and an empty one rejects",
     async test({ open }) {
       const { client, server, settled } = await open({ on: { "subscriptions/listen": () => undefined } });
       const watching = client.watch({ tools: true, prompts: true, uris: ["note://a", "note://b"] });
@@ -100,7 +100,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U3",
-    says: "and one that never comes, or a refusal, fails the watch",
+    says: "a missing acknowledgement or a refusal rejects the watch",
     async test({ open }) {
       const clock = createClock();
       let isMute = false;
@@ -126,7 +126,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U4",
-    says: "a number is no string, and what is not tagged is nobody's",
+    says: "a subscription id of another type and an untagged change are ignored",
     async test({ open }) {
       const { client, server, settled } = await open();
       const { changes } = read(await client.watch({ tools: true }));
@@ -143,7 +143,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U5",
-    says: "and one that ends leaves the others",
+    says: "closing one watch does not affect the others",
     async test({ open }) {
       const { client, server, settled } = await open();
       const watches = [await client.watch({ tools: true }), await client.watch({ tools: true, prompts: true })];
@@ -163,7 +163,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U6",
-    says: "the client by cancelling, once",
+    says: "closing a watch cancels its request once",
     async test({ open }) {
       const { client, server, settled, errors } = await open();
       const watch = await client.watch({ tools: true });
@@ -192,7 +192,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U7",
-    says: "after a result and after a cancellation alike, once, with a new id",
+    says: "a subscription ended by a result or a cancellation is reopened once with a new id",
     async test({ open }) {
       const endings: ((server: ScriptedServer, id: Request["id"]) => void)[] = [
         (server, id) => server.result(id, { resultType: "complete", ...tagged(id) }),
@@ -238,7 +238,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-U8",
-    says: "and do not disturb one",
+    says: "progress and log messages arrive beside a subscription without affecting it",
     async test({ open }) {
       const logs: unknown[] = [];
       const steps: unknown[] = [];
@@ -260,7 +260,7 @@ export const watching: Requirement[] = [
   },
   {
     row: "C-XU1",
-    says: "with the reason, unless it was closed",
+    says: "unread changes are reported once, and a lost connection ends the watch with the reason",
     async test({ open, revision }) {
       const { client, server, settled } = await open();
       const watch = await client.watch({ tools: true, uris: ["note://a"] });

@@ -13,11 +13,11 @@ function refusedForPage(response: Entry, peer: RawPeer): void {
   expect(peer.questions.filter(({ params }) => params?.["mode"] === "url")).toEqual([]);
 }
 
-/** What asking means for the call that asks. */
+/** The effects of a request to the client on the call that sends it. */
 export const calls: readonly Requirement[] = [
   {
     row: "K16",
-    says: "another caller cannot go on with a state, and hears the same as for any wrong one",
+    says: "another caller cannot use a state, and gets the same error as for any wrong one",
     async test(open, { revision }) {
       const served = (await import(server.href)).default();
       const peerOf = (key: string) => {
@@ -40,7 +40,7 @@ export const calls: readonly Requirement[] = [
   },
   {
     row: "XK3",
-    says: "the client is told, the handler's signal aborts, and no answer is sent",
+    says: "the request to the client is cancelled, the handler's signal aborts, and no answer is sent",
     async test(open) {
       const peer = await open({ server, capabilities: { elicitation: {} } });
       const id = "call";
@@ -58,7 +58,7 @@ export const calls: readonly Requirement[] = [
   },
   {
     row: "XK4",
-    says: "the tool does not run, and the error names all of it",
+    says: "a tool with undeclared needs does not run, and the error names all of them",
     async test(open, { revision }) {
       const needs = { elicitation: { form: {} }, sampling: { tools: {} } };
       const peer = await open({ server, capabilities: { elicitation: {}, sampling: {} } });
@@ -70,12 +70,12 @@ export const calls: readonly Requirement[] = [
         server,
         capabilities: { elicitation: {}, sampling: { tools: {} }, extensions: { "com.example/x": {} } },
       });
-      // What the revision cannot ask for is missing, whatever the client says.
+      // A capability that the revision lacks is missing, whatever the client declares.
       if (isFrom(revision, "2025-11-25")) expect(textOf(await able.callTool("needs"))).toBe("ran");
       else refusedFor(able, await able.callTool("needs"), needs);
       expect(textOf(await able.callTool("needs_extension"))).toBe("ran");
       if (isStateless(revision)) {
-        // Capabilities are of the request, not of the connection.
+        // Capabilities belong to the request, not to the connection.
         const _meta = { "io.modelcontextprotocol/clientCapabilities": {} };
         refusedFor(able, await able.callTool("needs", undefined, { _meta }), needs);
       }
@@ -83,7 +83,7 @@ export const calls: readonly Requirement[] = [
   },
   {
     row: "XK5",
-    says: "one handler, one outcome",
+    says: "a handler has the same outcome on every revision",
     async test(open, { revision }) {
       const capabilities = { elicitation: {}, sampling: {}, roots: {} };
       const peer = await open({ server, capabilities, answer: accepting({ name: "Ada" }) });

@@ -5,13 +5,13 @@ import { connectMemory } from "../../../kit/raw-peer.ts";
 import { isStateless } from "../../../kit/revisions.ts";
 import type { Requirement } from "../../requirement.ts";
 import { accepting, type Entry, isFrom, jsonOf, textOf } from "../../results.ts";
-import { refusedFor, say, server } from "./kit.ts";
+import { refusedFor, server, toText } from "./kit.ts";
 
-/** Asking a user with forms and pages. */
+/** Elicitation by form and by URL. */
 export const elicitation: readonly Requirement[] = [
   {
     row: "K10",
-    says: "what is accepted fits the form, or the call fails with the path",
+    says: "accepted content must match the form, or the call fails with the path",
     async test(open, { revision }) {
       let content: Entry = { name: "Ada", age: 36, email: "ada@example.com" };
       const peer = await open({
@@ -55,7 +55,7 @@ export const elicitation: readonly Requirement[] = [
   },
   {
     row: "K11",
-    says: "the whole URL is sent, an answer is consent, and completion is told where the revision tells it",
+    says: "the complete URL is sent, accept is consent, and completion is notified where the revision has it",
     async test(open, { revision }) {
       const url = "https://example.com/login?state=1#top";
       const peer = await open({
@@ -73,8 +73,8 @@ export const elicitation: readonly Requirement[] = [
       await peer.callTool("open_gate", { name: "ready" });
       expect(textOf(await asked)).toBe("accept");
       expect(jsonOf(await peer.callTool("events"))).toEqual(["ready", "accept"]);
-      const told = peer.notifications.filter(({ method }) => method === "notifications/elicitation/complete");
-      expect(told.map(({ params }) => params)).toEqual(
+      const completed = peer.notifications.filter(({ method }) => method === "notifications/elicitation/complete");
+      expect(completed.map(({ params }) => params)).toEqual(
         isStateless(revision) ? [] : [{ elicitationId: page.params?.["elicitationId"] }],
       );
       const { result } = await peer.callTool("visit", { url: "javascript:alert(1)" });
@@ -84,7 +84,7 @@ export const elicitation: readonly Requirement[] = [
   },
   {
     row: "K12",
-    says: "each reaches the handler as its action",
+    says: "accept, decline and cancel reach the handler as actions",
     async test(open) {
       let answer: Entry = {};
       const peer = await open({ server, capabilities: { elicitation: {} }, answer: () => answer });
@@ -96,7 +96,7 @@ export const elicitation: readonly Requirement[] = [
         expect(jsonOf(await peer.callTool("person"))).toEqual({ action: answer.action });
         expect(textOf(await peer.callTool("confirm"))).toBe("false");
         const { result } = await peer.callTool("cancelled");
-        expect(result).toMatchObject({ isError: true, content: [say("Cancelled by the user.")] });
+        expect(result).toMatchObject({ isError: true, content: [toText("Cancelled by the user.")] });
       }
       answer = { action: "accept" };
       expect(textOf(await peer.callTool("confirm"))).toBe("true");
@@ -107,7 +107,7 @@ export const elicitation: readonly Requirement[] = [
   },
   {
     row: "K13",
-    says: "forms and pages are gated one by one, and a handler may do without",
+    says: "form and URL elicitation need their own capability, and a handler may continue without",
     async test(open, { revision }) {
       const url = "https://example.com";
       const cases: [capabilities: object, refused: string, required: object][] = [
@@ -134,7 +134,7 @@ export const elicitation: readonly Requirement[] = [
   },
   {
     row: "XK1",
-    says: "a form is asked, a page is not",
+    says: "a client with an empty capability gets forms and no URL elicitation",
     async test(open, { revision }) {
       const peer = await open({ server, capabilities: { elicitation: {} }, answer: accepting() });
       expect(textOf(await peer.callTool("confirm"))).toBe("true");
@@ -143,13 +143,13 @@ export const elicitation: readonly Requirement[] = [
       expect(params["mode"]).toBe(isFrom(revision, "2025-11-25") ? "form" : undefined);
       peer.questions.length = 0;
       refusedFor(peer, await peer.callTool("visit", { url: "https://example.com" }), { elicitation: { url: {} } });
-      // The author of an explicit round may leave the mode out.
+      // An explicit round may omit the mode.
       expect(textOf(await peer.callTool("explicit_steps"))).toBe("step 3");
     },
   },
   {
     row: "XK2",
-    says: "the field and what forms can hold are named",
+    says: "the error names the field and the allowed types",
     async test(open) {
       expect(() => form(z.object({ who: z.object({ name: z.string() }) }))).toThrow(
         'form field "who": expected a string, number, boolean or choice; forms are flat, without nested objects',

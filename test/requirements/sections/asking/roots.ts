@@ -4,11 +4,11 @@ import type { Requirement } from "../../requirement.ts";
 import { accepting, jsonOf, members, textOf } from "../../results.ts";
 import { refusedFor, server } from "./kit.ts";
 
-/** Asking for roots. */
+/** Requests for roots. */
 export const roots: readonly Requirement[] = [
   {
     row: "K1",
-    says: "asked as the revision asks, refused when undeclared, and checked to be files",
+    says: "roots are requested in the form of the revision, refused if undeclared, and checked to be file URIs",
     async test(open, { revision }) {
       const bad = { roots: [{ uri: "https://example.com" }] };
       let roots: object = { roots: [{ uri: "file:///a", name: "A" }, { uri: "file:///b" }] };
@@ -31,7 +31,7 @@ export const roots: readonly Requirement[] = [
   },
   {
     row: "K2",
-    says: "its code and message reach the caller",
+    says: "the code and message of a refusal reach the caller",
     async test(open) {
       const answer = () => {
         throw { code: -32601, message: "Roots not supported" };
@@ -43,7 +43,7 @@ export const roots: readonly Requirement[] = [
   },
   {
     row: "XK6",
-    says: "an empty list is given to the handler",
+    says: "the handler receives an empty list of roots",
     async test(open) {
       const peer = await open({ server, capabilities: { roots: {} }, answer: () => ({ roots: [] }) });
       expect(jsonOf(await peer.callTool("roots"))).toEqual([]);

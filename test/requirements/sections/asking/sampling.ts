@@ -1,16 +1,16 @@
 import { expect } from "vitest";
 import type { Requirement } from "../../requirement.ts";
 import { accepting, type Entry, isFrom, jsonOf, textOf } from "../../results.ts";
-import { refusedFor, say, server } from "./kit.ts";
+import { refusedFor, server, toText } from "./kit.ts";
 
-const question = { messages: [{ role: "user", content: say("Hi") }], maxTokens: 5 };
-const hello = { role: "assistant", content: say("Hello"), model: "m", stopReason: "endTurn" };
+const question = { messages: [{ role: "user", content: toText("Hi") }], maxTokens: 5 };
+const hello = { role: "assistant", content: toText("Hello"), model: "m", stopReason: "endTurn" };
 
-/** Asking for samples of a model. */
+/** Sampling requests. */
 export const sampling: readonly Requirement[] = [
   {
     row: "K3",
-    says: "every parameter arrives",
+    says: "every parameter is sent",
     async test(open) {
       const peer = await open({ server, capabilities: { sampling: {} }, answer: accepting() });
       const params = {
@@ -26,18 +26,22 @@ export const sampling: readonly Requirement[] = [
       expect(peer.questions[0]?.params).toEqual(params);
       const unable = await open({ server, capabilities: { elicitation: {} }, answer: accepting() });
       refusedFor(unable, await unable.callTool("sample", { params }), { sampling: {} });
-      const wrong = await open({ server, capabilities: { sampling: {} }, answer: () => ({ content: say("Hello") }) });
+      const wrong = await open({
+        server,
+        capabilities: { sampling: {} },
+        answer: () => ({ content: toText("Hello") }),
+      });
       expect((await wrong.callTool("sample", { params })).error).toMatchObject({ code: -32602 });
     },
   },
   {
     row: "K4",
-    says: "text and image everywhere, audio since 2025-03-26",
+    says: "text and images are sent on every revision, audio since 2025-03-26",
     async test(open, { revision }) {
       const peer = await open({ server, capabilities: { sampling: {} }, answer: accepting() });
       const image = { type: "image", data: "aW1hZ2U=", mimeType: "image/png" };
       const audio = { type: "audio", data: "c291bmQ=", mimeType: "audio/wav" };
-      const messages = [say("Hi"), image, audio].map((content) => ({ role: "user", content }));
+      const messages = [toText("Hi"), image, audio].map((content) => ({ role: "user", content }));
       await peer.callTool("sample", { params: { messages, maxTokens: 5 } });
       const sent = peer.questions[0]?.params?.["messages"] as Entry[];
       expect(sent.slice(0, 2)).toEqual(messages.slice(0, 2));
@@ -51,7 +55,7 @@ export const sampling: readonly Requirement[] = [
   },
   {
     row: "K5",
-    says: "preferences arrive as given",
+    says: "model preferences are sent as given",
     async test(open) {
       const peer = await open({ server, capabilities: { sampling: {} }, answer: accepting() });
       const modelPreferences = {
@@ -80,7 +84,7 @@ export const sampling: readonly Requirement[] = [
         ).toEqual(hello);
         expect(able.questions[0]?.params?.["includeContext"]).toBe("allServers");
       } else {
-        // Before 2025-11-25 there was no capability for it.
+        // Before 2025-11-25 no capability existed for it.
         expect(jsonOf(asked)).toEqual(hello);
         expect(peer.questions[0]?.params?.["includeContext"]).toBe("thisServer");
       }
@@ -88,7 +92,7 @@ export const sampling: readonly Requirement[] = [
   },
   {
     row: "K7",
-    says: "undeclared tools are refused, and so is a tool use without its result",
+    says: "tools without the capability and tool uses without a result are refused",
     async test(open, { revision }) {
       const answer = () => ({
         role: "assistant",
@@ -111,11 +115,11 @@ export const sampling: readonly Requirement[] = [
       expect(jsonOf(asked)).toMatchObject({ stopReason: "toolUse", content: [{ type: "tool_use", id: "u" }] });
       expect(peer.questions[0]?.params).toEqual(params);
       const use = { role: "assistant", content: [{ type: "tool_use", id: "u", name: "t", input: {} }] };
-      const result = { type: "tool_result", toolUseId: "u", content: [say("done")] };
+      const result = { type: "tool_result", toolUseId: "u", content: [toText("done")] };
       const wrong = [
         [use],
-        [use, { role: "user", content: say("no result") }],
-        [use, { role: "user", content: [result, say("and text")] }],
+        [use, { role: "user", content: toText("no result") }],
+        [use, { role: "user", content: [result, toText("and text")] }],
         [use, { role: "user", content: [{ ...result, toolUseId: "v" }] }],
         [{ role: "user", content: [result] }],
       ];
@@ -133,7 +137,7 @@ export const sampling: readonly Requirement[] = [
   },
   {
     row: "K8",
-    says: "its code and message reach the caller, and other calls go on",
+    says: "the code and message of a refusal reach the caller, and other calls continue",
     async test(open) {
       const answer = () => {
         throw { code: -1, message: "User rejected sampling request" };

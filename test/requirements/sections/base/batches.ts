@@ -5,7 +5,7 @@ import { answersTo, noId, received, textOf, wireServer } from "../../wire.ts";
 
 const server = wireServer;
 
-/** Batches, where a revision has them and where it has none. */
+/** Batches, in revisions with and without them. */
 export const batches: readonly Requirement[] = [
   {
     row: "A8",
@@ -56,7 +56,7 @@ export const batches: readonly Requirement[] = [
   },
   {
     row: "A8",
-    says: "a member of a batch that is cancelled or has no JSON form does not spoil the others",
+    says: "a cancelled or unserializable member of a batch does not affect the others",
     on: ["2025-03-26"],
     async test(open) {
       const peer = await open({ server });
@@ -77,7 +77,7 @@ export const batches: readonly Requirement[] = [
   },
   {
     row: "A8",
-    says: "a batch is refused as a whole where there are none",
+    says: "a batch is refused as a whole in revisions without batches",
     on: ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"],
     async test(open, { revision }) {
       const peer = await open({ server });
@@ -98,7 +98,7 @@ export const batches: readonly Requirement[] = [
   },
   {
     row: "A8",
-    says: "a handshake in a batch is no handshake",
+    says: "a handshake in a batch is refused",
     async test(open) {
       const peer = await open({ handshake: false });
       const params = { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "x", version: "1" } };

@@ -7,11 +7,11 @@ import { askOdd, childOf, noId, received, simplest, wireServer } from "../../wir
 
 const server = wireServer;
 
-/** Which error has which code. */
+/** Error codes. */
 export const codes: readonly Requirement[] = [
   {
     row: "A10",
-    says: "unknown methods, bad params, bad requests and failures have their codes",
+    says: "unknown methods, invalid params, invalid requests and failures have their error codes",
     async test(open, { revision }) {
       const peer = await open();
       const codeOf = async (method: string, params: JsonObject) => (await peer.request(method, params)).error?.code;
@@ -37,7 +37,7 @@ export const codes: readonly Requirement[] = [
   },
   {
     row: "A10",
-    says: "text that is no JSON is a parse error, under its id where that can be read",
+    says: "text that is not JSON is a parse error, with its id if it can be read",
     over: ["stdio"],
     async test(open, { revision }) {
       const peer = await open();
@@ -100,7 +100,7 @@ export const codes: readonly Requirement[] = [
   },
   {
     row: "A14",
-    says: "codes of applications pass with their data, reserved ones do not",
+    says: "application error codes are sent with their data, reserved ones are not",
     async test(open, { revision }) {
       const peer = await open({ server });
       const data = { why: ["a", { b: null }] };

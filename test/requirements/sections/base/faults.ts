@@ -7,11 +7,11 @@ import { answersTo, askOdd, childOf, hold, noId, received, sendOdd, simplest, te
 
 const server = wireServer;
 
-/** What a server makes of odd messages, odd handlers and many calls at once. */
+/** Malformed messages, faulty handlers and concurrent calls. */
 export const faults: readonly Requirement[] = [
   {
     row: "X-T21",
-    says: "after every odd message the next request is served",
+    says: "after each malformed message the next request is served",
     async test(open, { revision }) {
       const peer = await open({ server, capabilities: { roots: {} } });
       const deep = (depth: number): unknown => {
@@ -61,7 +61,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-T21",
-    says: "nesting too deep to send back is an error, and nesting too deep to look at is no crash",
+    says: "deeply nested arguments are an error and do not crash the server",
     over: ["stdio"],
     async test(open) {
       const peer = await open({ server });
@@ -78,7 +78,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-T23",
-    says: "a second request under an id in use is refused, and both eras share the ids",
+    says: "a second request with an id in use is refused, and both eras share the ids",
     async test(open, { revision }) {
       const peer = await open({ server });
       const [first] = await hold(peer, "k", "same");
@@ -95,7 +95,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-T25",
-    says: "features, methods and arguments named like members of every object are strangers",
+    says: "names of Object.prototype are unknown features and methods, and such arguments do not pollute objects",
     async test(open) {
       const peer = await open({ server });
       for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
@@ -118,7 +118,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-T27",
-    says: "a hundred members are served, one more is refused",
+    says: "a batch of 100 members is served, one of 101 is refused",
     async test(open) {
       const peer = await open();
       const pings = (count: number): Message[] =>
@@ -137,7 +137,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-R01",
-    says: "results, errors and messages without a JSON form are told as errors that name the place",
+    says: "results, errors and messages without a JSON form become errors that name the path",
     async test(open) {
       const peer = await open({ server, capabilities: { elicitation: {} }, meta: {} });
       const bad = await peer.callTool("bad_result");
@@ -160,7 +160,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-R11",
-    says: "what is no message is answered if it asks, and never if it answers",
+    says: "a malformed request is answered, a malformed response never",
     async test(open, { revision }) {
       const peer = await open();
       const before = received(peer).length;
@@ -191,7 +191,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-R18",
-    says: "unknown, late, double and mistyped responses are dropped",
+    says: "unknown, late, repeated and mistyped responses are ignored",
     async test(open, { revision }) {
       const peer = await open({ capabilities: { roots: {} } });
       for (const id of [0, 1, "0", "nobody", -1]) {
@@ -214,7 +214,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-R19",
-    says: "an id beyond 2^53 is refused instead of being answered under another",
+    says: "an id beyond 2^53 is refused instead of being answered with another",
     async test(open, { revision }) {
       const peer = await open();
       for (const id of [2 ** 53, -(2 ** 53), 1e300])
@@ -232,7 +232,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     row: "X-methods",
-    says: "a method of the server's own is served and its params are checked",
+    says: "a custom method is served and its params are checked",
     async test(open, { revision }) {
       const peer = await open({ server });
       const { result } = await peer.request("example.com/twice", { value: 21 });
@@ -241,13 +241,13 @@ export const faults: readonly Requirement[] = [
       const { error } = await peer.request("example.com/twice", { value: "21" });
       expect(error).toEqual({ code: -32602, message: "Invalid params: params.value: expected a number" });
       peer.notify("example.com/heard", { n: 1 });
-      const heard = JSON.parse(textOf(await peer.callTool("heard")));
-      expect(heard).toEqual(isStateless(revision) ? [] : [{ n: 1 }]);
+      const notified = JSON.parse(textOf(await peer.callTool("heard")));
+      expect(notified).toEqual(isStateless(revision) ? [] : [{ n: 1 }]);
     },
   },
   {
     row: "X-order",
-    says: "calls that run at once are answered in the order they end",
+    says: "concurrent calls are answered in the order in which they end",
     async test(open) {
       const peer = await open({ server });
       const calls = await Promise.all(["a", "b", "c"].map((key) => hold(peer, key, `call ${key}`)));

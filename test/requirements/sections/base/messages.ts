@@ -30,14 +30,14 @@ function everyRequest(revision: RevisionDate): [method: string, params: JsonObje
   ];
 }
 
-/** The answer of a client that has no roots. */
+/** The answer of a client without roots. */
 const answer = () => ({ roots: [] });
 
 /** Ids, responses, results and notifications. */
 export const messages: readonly Requirement[] = [
   {
     row: "A1",
-    says: "every message is JSON-RPC 2.0, and only stateful clients are sent requests",
+    says: "every message is JSON-RPC 2.0, and only stateful clients receive requests",
     async test(open, { revision }) {
       const peer = await open({ capabilities: { roots: {} }, answer });
       expect(textOf(await peer.callTool("ask_roots"))).toBe("[]");
@@ -51,7 +51,7 @@ export const messages: readonly Requirement[] = [
   },
   {
     row: "A2",
-    says: "strings and integers come back with their type, other ids are refused",
+    says: "string and integer ids are returned with their type; other ids are refused",
     async test(open, { revision }) {
       const peer = await open();
       const ids = [0, "", 1, "1", -5, 2 ** 53 - 1, "a b", "日本 😀", "x".repeat(2_000), "null", '\u0000\n"'];
@@ -74,7 +74,7 @@ export const messages: readonly Requirement[] = [
   },
   {
     row: "A3",
-    says: "the server never uses an id of its own twice",
+    says: "the server never reuses the id of a request",
     on: stateful,
     async test(open) {
       const peer = await open({ capabilities: { roots: {} }, answer });
@@ -87,7 +87,7 @@ export const messages: readonly Requirement[] = [
   },
   {
     row: "A3",
-    says: "an id is free again once it was answered",
+    says: "an id can be reused after its response",
     on: stateless,
     async test(open, { revision }) {
       const peer = await open();
@@ -131,7 +131,7 @@ export const messages: readonly Requirement[] = [
   },
   {
     row: "A5",
-    says: "every result names its type on the stateless revision and on no other",
+    says: "every result has a resultType on the stateless revision and on no other",
     async test(open, { revision }) {
       const peer = await open();
       for (const [method, params] of everyRequest(revision)) {
@@ -147,7 +147,7 @@ export const messages: readonly Requirement[] = [
   },
   {
     row: "A7",
-    says: "no notification is answered, whatever it says",
+    says: "no notification is answered, valid or not",
     async test(open) {
       const peer = await open({ server });
       const before = received(peer).length;
@@ -174,7 +174,7 @@ export const messages: readonly Requirement[] = [
   },
   {
     row: "A9",
-    says: "text of every script passes, also when its bytes come one by one",
+    says: "Unicode text is returned unchanged, also when its bytes arrive one by one",
     async test(open) {
       const peer = await open();
       const message = "Zürich 東京 🗺️ \u2028 \ufeff é e\u0301";

@@ -3,7 +3,7 @@ import { metaKey } from "../../../kit/raw-peer.ts";
 import type { Requirement } from "../../requirement.ts";
 import { textOf } from "../../wire.ts";
 
-/** What the metadata of a request and of a result mean. */
+/** Metadata of requests and results. */
 export const metadata: readonly Requirement[] = [
   {
     row: "A15",
@@ -21,7 +21,7 @@ export const metadata: readonly Requirement[] = [
   },
   {
     row: "A16",
-    says: "trace context arrives as it was sent",
+    says: "trace context arrives unchanged",
     async test(open) {
       const peer = await open();
       const trace = {
@@ -34,7 +34,7 @@ export const metadata: readonly Requirement[] = [
   },
   {
     row: "A18",
-    says: "capabilities, log level and identity count for one request only",
+    says: "capabilities, log level and identity apply to one request only",
     async test(open) {
       const peer = await open();
       const rich = {

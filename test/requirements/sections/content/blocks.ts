@@ -13,7 +13,7 @@ const user = (content: unknown) => ({ role: "user", content });
 export const blocks: readonly Requirement[] = [
   {
     row: "I1",
-    says: "in tool results and in prompts",
+    says: "text, image and embedded resources appear in tool results and prompts",
     async test(open) {
       const peer = await open({ server });
       const called = (await peer.callTool("all")).result.content;
@@ -34,7 +34,7 @@ export const blocks: readonly Requirement[] = [
   },
   {
     row: "I2",
-    says: "nothing of the sound is lost",
+    says: "audio keeps its data and type on every revision",
     async test(open, { revision }) {
       const peer = await open({ server });
       const [, , audio] = (await peer.callTool("all")).result.content;
@@ -52,7 +52,7 @@ export const blocks: readonly Requirement[] = [
   },
   {
     row: "I3",
-    says: "the link keeps its target and its name",
+    says: "a resource link keeps its URI and its name",
     async test(open, { revision }) {
       const peer = await open({ server });
       const link = (await peer.callTool("all")).result.content[3];
@@ -100,7 +100,7 @@ export const blocks: readonly Requirement[] = [
   },
   {
     row: "I5",
-    says: "audience and priority everywhere, the date since 2025-06-18",
+    says: "audience and priority are sent on every revision, lastModified since 2025-06-18",
     async test(open, { revision }) {
       const peer = await open({ server });
       const dated = isFrom(revision, "2025-06-18") ? { lastModified: "2026-01-01T00:00:00Z" } : {};
@@ -115,7 +115,7 @@ export const blocks: readonly Requirement[] = [
   },
   {
     row: "I6",
-    says: "since 2025-11-25, word for word, and not before",
+    says: "icons are sent unchanged since 2025-11-25, and not before",
     async test(open, { revision }) {
       const peer = await open({ server });
       const info =
@@ -133,7 +133,7 @@ export const blocks: readonly Requirement[] = [
   },
   {
     row: "XI6",
-    says: "in results, blocks, contents and entries, and _meta of results",
+    says: "unknown members of results, blocks, contents and entries, and _meta of results are kept",
     async test(open) {
       const peer = await open({ server });
       const extra = { "example.com/extra": 1 };

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { RevisionDate } from "../../../kit/revisions.ts";
 import { type Entry, isFrom, members } from "../../results.ts";
 
-/** When each member came: the oldest revision that may see it. */
+/** The oldest revision of each member. */
 const allowed: { [kind: string]: { [member: string]: RevisionDate } } = {
   implementation: {
     name: "2024-11-05",
@@ -105,7 +105,7 @@ const allowed: { [kind: string]: { [member: string]: RevisionDate } } = {
   got: { description: "2024-11-05", messages: "2024-11-05", _meta: "2024-11-05", "example.com/extra": "2024-11-05" },
 };
 
-/** Holds a value to the members that a revision knows: all that it was given of them, and none of the others. */
+/** Expects that a value has all members of a revision except the absent ones, and no others. */
 export function fits(kind: string, value: Entry, revision: RevisionDate, absent: string[] = []): void {
   const known = Object.entries(allowed[kind] ?? {}).filter(([, since]) => isFrom(revision, since));
   const wanted = known.map(([name]) => name).filter((name) => !absent.includes(name));
@@ -113,7 +113,7 @@ export function fits(kind: string, value: Entry, revision: RevisionDate, absent:
   if (value.annotations && "priority" in value.annotations) fits("annotations", value.annotations, revision);
 }
 
-/** Holds content blocks to what a revision knows of them. */
+/** Expects that content blocks have the form of a revision. */
 export function blocksFit(blocks: Entry[], revision: RevisionDate): void {
   const [text, image, audio, link, embedded, blob] = blocks;
   expect(blocks).toHaveLength(6);

@@ -19,11 +19,11 @@ const everyCapability = { roots: {}, sampling: { tools: {}, context: {} }, elici
 const say = (text: string) => ({ type: "text", text });
 const user = (content: unknown) => ({ role: "user", content });
 
-/** What older revisions must not see. */
+/** Messages to older revisions must not contain members of later ones. */
 export const older: readonly Requirement[] = [
   {
     row: "XI1",
-    says: "the handshake shows what the revision knows",
+    says: "the handshake has exactly the members of the revision",
     async test(open, { revision }) {
       const peer = await open({ server });
       const { result } = peer.initialized ?? {};
@@ -34,7 +34,7 @@ export const older: readonly Requirement[] = [
   },
   {
     row: "XI2",
-    says: "entries of all four lists show what the revision knows",
+    says: "entries of all four lists have exactly the members of the revision",
     async test(open, { revision }) {
       const peer = await open({ server });
       for (const method of ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]) {
@@ -58,7 +58,7 @@ export const older: readonly Requirement[] = [
   },
   {
     row: "XI3",
-    says: "calls, reads, prompts and completions show what the revision knows",
+    says: "results of calls, reads, prompts and completions have exactly the members of the revision",
     async test(open, { revision }) {
       const peer = await open({ server });
       const called = (await peer.callTool("all")).result;
@@ -82,8 +82,8 @@ export const older: readonly Requirement[] = [
       if (isFrom(revision, "2025-06-18")) expect(listing.structuredContent).toEqual({ result: [1] });
       else expect(listing).not.toHaveProperty("structuredContent");
       expect((await peer.request("ping")).result).toEqual({});
-      const came = peer.transcript.filter((line) => line.startsWith("< ")).map((line) => JSON.parse(line.slice(2)));
-      const seen = allMembers(came);
+      const messages = peer.transcript.filter((line) => line.startsWith("< ")).map((line) => JSON.parse(line.slice(2)));
+      const seen = allMembers(messages);
       for (const name of ["resultType", "ttlMs", "cacheScope", "inputRequests", "requestState", "extensions"]) {
         expect(seen, name).not.toContain(name);
       }
@@ -94,7 +94,7 @@ export const older: readonly Requirement[] = [
   },
   {
     row: "XI4",
-    says: "no message beside progress, no subscription ids, no codes of later revisions, no id where it was unreadable",
+    says: "no progress message, subscription id, error code or missing id of a later revision",
     async test(open, { revision }) {
       const peer = await open({ server });
       await peer.callTool("progress", undefined, { _meta: { progressToken: "p" } });
@@ -124,7 +124,7 @@ export const older: readonly Requirement[] = [
   },
   {
     row: "XI5",
-    says: "forms, pages and sampling are spelled as the revision has them, or refused before the wire",
+    says: "forms, URLs and sampling requests have the form of the revision, or are refused before they are sent",
     async test(open, { revision }) {
       const peer = await open({ server, capabilities: everyCapability, answer: accepting({ colour: "r" }) });
       const schema = {

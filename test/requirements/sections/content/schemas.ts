@@ -11,24 +11,24 @@ const server = new URL("../../servers/content.mjs", import.meta.url);
 const unfit = new URL("../../servers/unfit.mjs", import.meta.url);
 const runner = fileURLToPath(new URL("../../../kit/serve.mjs", import.meta.url));
 
-/** Serves a tool with a schema that cannot be used; no request is served, and the operator hears why. */
+/** Serves a tool with an unusable schema; expects that requests fail and resolves to the reported error. */
 async function refusal(revision: RevisionDate, input: JsonObject): Promise<string> {
-  const heard: unknown[] = [];
-  const onError = (error: unknown) => heard.push(error);
+  const reported: unknown[] = [];
+  const onError = (error: unknown) => reported.push(error);
   const served = createServer({ name: "unfit", version: "1" }, { onError }).tool("unfit", { input, run: () => "" });
   const peer = await connectMemory(served, { revision });
   const { error } = await peer.request("tools/list");
   expect(error?.code).toBe(-32603);
   await peer.close();
-  expect(heard).toHaveLength(1);
-  return (heard[0] as Error).message;
+  expect(reported).toHaveLength(1);
+  return (reported[0] as Error).message;
 }
 
 /** Schemas of tools: dialects, references and depth. */
 export const schemas: readonly Requirement[] = [
   {
     row: "I7",
-    says: "both dialects are enforced, an unknown one is refused by name",
+    says: "both dialects are enforced, and an unknown one is refused by name",
     async test(open, { revision }) {
       const peer = await open({ server });
       expect((await listedTool(peer, "draft07")).inputSchema.$schema).toBe("http://json-schema.org/draft-07/schema#");
@@ -46,7 +46,7 @@ export const schemas: readonly Requirement[] = [
   },
   {
     row: "I8",
-    says: "the operator is told which reference it is",
+    says: "the reported error names the reference",
     async test(_, { revision, transport }) {
       if (transport === "stdio") {
         const child = new ChildChannel(process.execPath, [runner, fileURLToPath(unfit)]);
@@ -66,7 +66,7 @@ export const schemas: readonly Requirement[] = [
   },
   {
     row: "I9",
-    says: "arguments of thousands of levels are an answer, not a crash",
+    says: "deeply nested arguments are answered with an error, and the server continues",
     async test(open) {
       const peer = await open({ server });
       const nest = (levels: number) => {

@@ -9,7 +9,7 @@ const bare = new URL("../../servers/bare.mjs", import.meta.url);
 export const completion: readonly Requirement[] = [
   {
     row: "H14",
-    says: "values are filtered, counted and cut",
+    says: "values are filtered, counted and limited to 100",
     async test(open, { revision }) {
       const [peer, without] = await Promise.all([open({ server }), open({ server: bare })]);
       const complete = async (ref: object, argument: object, more: object = {}) =>

@@ -4,11 +4,11 @@ import { jsonOf } from "../../results.ts";
 
 const server = new URL("../../servers/features.mjs", import.meta.url);
 
-/** Handlers that fail, and cursors that were not given. */
+/** Failing handlers and invalid cursors. */
 export const failures: readonly Requirement[] = [
   {
     row: "XH3",
-    says: "-32603 with a reference, and the reason goes to the operator",
+    says: "the client gets -32603 with a reference, and the operator gets the reason",
     async test(open) {
       const peer = await open({ server });
       const failures = [

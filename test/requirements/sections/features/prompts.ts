@@ -8,7 +8,7 @@ const server = new URL("../../servers/features.mjs", import.meta.url);
 export const prompts: readonly Requirement[] = [
   {
     row: "H9",
-    says: "members arrive as the revision has them",
+    says: "a listed entry has exactly the members of the revision",
     async test(open, { revision }) {
       const peer = await open();
       const prompt = await listed(peer, "prompts/list", "prompts", "greet");
@@ -26,7 +26,7 @@ export const prompts: readonly Requirement[] = [
   },
   {
     row: "H10",
-    says: "other values are refused with their path",
+    says: "argument values that are not strings are refused with their path",
     async test(open) {
       const peer = await open({ server });
       for (const a of [5, true, null, ["x"], { x: "y" }]) {
@@ -38,7 +38,7 @@ export const prompts: readonly Requirement[] = [
   },
   {
     row: "H11",
-    says: "several messages in order, newer media as older peers know them",
+    says: "several messages keep their order, and older peers get newer media in older forms",
     async test(open, { revision }) {
       const [peer, full] = await Promise.all([open({ server }), open()]);
       const several = (await peer.request("prompts/get", { name: "several", arguments: { a: "1" } })).result;
@@ -58,7 +58,7 @@ export const prompts: readonly Requirement[] = [
   },
   {
     row: "H12",
-    says: "each error says which prompt or argument",
+    says: "each error names the prompt or argument",
     async test(open) {
       const peer = await open({ server });
       expect((await peer.request("prompts/get", { name: "nowhere" })).error).toEqual({
@@ -76,7 +76,7 @@ export const prompts: readonly Requirement[] = [
   },
   {
     row: "H13",
-    says: "the question comes first, then the messages",
+    says: "the request to the client comes first, then the messages",
     async test(open) {
       const peer = await open({ capabilities: { elicitation: {} }, answer: accepting() });
       const first = await peer.request("prompts/get", { name: "asks" });

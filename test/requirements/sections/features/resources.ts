@@ -8,8 +8,8 @@ const server = new URL("../../servers/features.mjs", import.meta.url);
 const icons = [{ src: "https://example.com/icon.png", mimeType: "image/png", sizes: ["48x48"] }];
 const note = { "example.com/note": "kept" };
 
-/** Follows resources in the way of the peer's revision. */
-async function follow(peer: RawPeer, ...uris: string[]): Promise<void> {
+/** Subscribes to resources as the peer's revision requires. */
+async function subscribe(peer: RawPeer, ...uris: string[]): Promise<void> {
   if (isStateless(peer.revision)) {
     const params = peer.describe({ notifications: { resourceSubscriptions: uris } });
     peer.send({ jsonrpc: "2.0", id: "follow", method: "subscriptions/listen", params });
@@ -19,17 +19,17 @@ async function follow(peer: RawPeer, ...uris: string[]): Promise<void> {
   }
 }
 
-/** The URIs whose change the peer heard of. */
+/** The URIs of the updates that the peer received. */
 function updates(peer: RawPeer): unknown[] {
-  const heard = peer.notifications.filter(({ method }) => method === "notifications/resources/updated");
-  return heard.map(({ params }) => params?.["uri"]);
+  const updated = peer.notifications.filter(({ method }) => method === "notifications/resources/updated");
+  return updated.map(({ params }) => params?.["uri"]);
 }
 
 /** Requirements on resources. */
 export const resources: readonly Requirement[] = [
   {
     row: "H1",
-    says: "members arrive as the revision has them",
+    says: "a listed entry has exactly the members of the revision",
     async test(open, { revision }) {
       const peer = await open();
       const resource = await listed(peer, "resources/list", "resources", "note://a");
@@ -47,7 +47,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "H2",
-    says: "templates are listed and matched, with lists and optional variables",
+    says: "templates are listed and matched, also with list and optional variables",
     async test(open, { revision }) {
       const peer = await open({ server });
       expect((await peer.request("resources/templates/list")).result.resourceTemplates).toHaveLength(2);
@@ -70,7 +70,7 @@ export const resources: readonly Requirement[] = [
       expect(JSON.parse((await read("list:/path/a/b%2Fc"))[0].text)).toEqual(["a", "b/c"]);
       expect(JSON.parse((await read("query:?a=1&b=2"))[0].text)).toEqual({ a: "1", b: "2" });
       expect(JSON.parse((await read("query:?b=2"))[0].text)).toEqual({ b: "2" });
-      // A pattern that backtracks would not come back from this.
+      // A backtracking pattern would not finish on this.
       const hostile = `list:/path${"/a".repeat(3_000)}?`;
       expect((await peer.request("resources/read", { uri: hostile })).error?.code).toBe(
         isStateless(revision) ? -32602 : -32002,
@@ -89,7 +89,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "H3",
-    says: "text, bytes and several contents",
+    says: "text, bytes and several contents are returned",
     async test(open, { revision }) {
       const peer = await open({ server });
       const withMeta = isFrom(revision, "2025-06-18") ? { _meta: { "example.com/n": 1 } } : {};
@@ -98,7 +98,7 @@ export const resources: readonly Requirement[] = [
         { uri: "many:1", mimeType: "text/plain", text: "one", ...withMeta },
         { uri: "many:2", mimeType: "application/octet-stream", blob: "AAH/" },
       ]);
-      // Nothing there is an error; only an author who says so reads an empty list.
+      // A missing resource is an error; an empty list is returned only if the author returns one.
       expect((await peer.request("resources/read", { uri: "book:gone/1" })).error?.data).toEqual({
         uri: "book:gone/1",
       });
@@ -109,7 +109,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "H4",
-    says: "subscribers hear of their resource and what lies below it, others nothing",
+    says: "subscribers receive updates of their resource and its children, and of no others",
     async test(open, { revision }) {
       const peer = await open({ server });
       const publish = async (...uris: string[]) => {
@@ -118,7 +118,7 @@ export const resources: readonly Requirement[] = [
       };
       await publish("book:fixed/1");
       expect(updates(peer)).toEqual([]);
-      await follow(peer, "book:fixed/1");
+      await subscribe(peer, "book:fixed/1");
       await publish("book:fixed/1", "book:fixed/1/line", "book:fixed/12", "book:fixed", "urn:isbn:0451450523");
       expect(updates(peer)).toEqual(["book:fixed/1", "book:fixed/1/line"]);
       if (isStateless(revision)) {
@@ -145,7 +145,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "H5",
-    says: "unknown, vanished and matched but missing are the same",
+    says: "unknown, removed and matched but missing resources have the same error",
     async test(open, { revision }) {
       const peer = await open({ server });
       for (const uri of ["nowhere:at-all", "book:gone/1", "book:x", "", "__proto__"]) {
@@ -162,7 +162,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "H6",
-    says: "urn, https with query and fragment, and schemes of one's own",
+    says: "URNs, https URIs with query and fragment, and custom schemes are served",
     async test(open) {
       const peer = await open({ server });
       for (const uri of ["urn:isbn:0451450523", "https://example.com/a?b=c#d", "book:fixed/1"]) {
@@ -185,7 +185,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "H8",
-    says: "the question comes first, then the contents",
+    says: "the request to the client comes first, then the contents",
     async test(open) {
       const peer = await open({ capabilities: { elicitation: {} }, answer: accepting() });
       const first = await peer.request("resources/read", { uri: "note://asks" });
@@ -199,7 +199,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "XH1",
-    says: "the fixed resource is read",
+    says: "a read of a URI that a template also matches returns the fixed resource",
     async test(open) {
       const peer = await open({ server });
       expect((await peer.request("resources/read", { uri: "book:fixed/1" })).result.contents[0].text).toBe("fixed");
@@ -208,7 +208,7 @@ export const resources: readonly Requirement[] = [
   },
   {
     row: "XH2",
-    says: "the resource's own members win, and pages go on over both kinds",
+    says: "members of the resource take precedence, and pages contain both kinds",
     async test(open) {
       const peer = await open({ server });
       expect((await peer.request("resources/list")).result.resources).toHaveLength(2);

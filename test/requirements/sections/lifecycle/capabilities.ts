@@ -7,17 +7,17 @@ import { mentions, minimalServer, textOf, wireServer } from "../../wire.ts";
 
 const clientInfo = { name: "raw-peer", version: "1.0.0" };
 
-/** What a server says of itself, and what follows from it. */
+/** Server information and capabilities. */
 export const capabilities: readonly Requirement[] = [
   {
     row: "B6",
     says: "methods of other revisions do not exist, and undeclared capabilities are not used",
     async test(open, { revision }) {
       const peer = await open();
-      const strangers = isStateless(revision)
+      const unknownMethods = isStateless(revision)
         ? ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list"]
         : ["server/discover", "subscriptions/listen", "tasks/list", "roots/list", "sampling/createMessage"];
-      for (const method of strangers) {
+      for (const method of unknownMethods) {
         const params = {
           level: "info",
           uri: "note://a",
@@ -37,7 +37,7 @@ export const capabilities: readonly Requirement[] = [
   },
   {
     row: "B8",
-    says: "the server names itself with the members of the revision, where the revision has the place",
+    says: "the server info has the members of the revision and is sent where the revision defines it",
     async test(open, { revision }) {
       const peer = await open();
       const expected = {
@@ -71,7 +71,7 @@ export const capabilities: readonly Requirement[] = [
   },
   {
     row: "B9",
-    says: "clients of any name get the same",
+    says: "clients of any name get the same lists",
     async test(open) {
       const one = await open();
       const other = await open({ clientInfo: { name: "admin", version: "99.0.0-root" } });
@@ -82,7 +82,7 @@ export const capabilities: readonly Requirement[] = [
   },
   {
     row: "B10",
-    says: "discovery tells versions, capabilities and how long that holds",
+    says: "discovery returns versions, capabilities and cache hints",
     async test(open) {
       const peer = await open();
       const { result } = await peer.request("server/discover");
@@ -106,7 +106,7 @@ export const capabilities: readonly Requirement[] = [
   },
   {
     row: "B11",
-    says: "a server that offers nothing declares nothing and knows no method",
+    says: "a server without features declares no capability and knows no method",
     async test(open, { revision }) {
       const peer = await open({ server: minimalServer });
       const declared = isStateless(revision) ? await peer.request("server/discover") : peer.initialized;
@@ -133,7 +133,7 @@ export const capabilities: readonly Requirement[] = [
   },
   {
     row: "B11",
-    says: "capabilities are those of the revision and of what was defined",
+    says: "capabilities are those of the revision and of the defined features",
     async test(open, { revision }) {
       const peer = await open();
       const declared = isStateless(revision) ? await peer.request("server/discover") : peer.initialized;
@@ -148,21 +148,21 @@ export const capabilities: readonly Requirement[] = [
   },
   {
     row: "B12",
-    says: "an extension is announced, and its methods are for those who declare it",
+    says: "an extension is announced, and its methods need its declaration",
     async test(open, { revision }) {
       const id = "com.example/extra";
-      const stranger = await open({ server: wireServer });
-      const declared = isStateless(revision) ? await stranger.request("server/discover") : stranger.initialized;
+      const undeclared = await open({ server: wireServer });
+      const declared = isStateless(revision) ? await undeclared.request("server/discover") : undeclared.initialized;
       expect(declared?.result.capabilities.extensions).toEqual({ [id]: { depth: 3 } });
-      const refused = await stranger.request(id);
+      const refused = await undeclared.request(id);
       expect(refused.error?.code).toBe(isStateless(revision) ? -32021 : -32602);
       expect(refused.error?.data).toEqual({ requiredCapabilities: { extensions: { [id]: {} } } });
-      const friend = await open({ server: wireServer, capabilities: { extensions: { [id]: {} } } });
-      expect((await friend.request(id)).result).toMatchObject({ extra: true });
-      for (const name of ["toString", "__defineGetter__", "constructor"]) friend.notify(name, { x: 1 });
-      friend.notify(id, { n: 1 });
-      expect(JSON.parse(textOf(await friend.callTool("reported")))).toEqual([]);
-      expect(JSON.parse(textOf(await friend.callTool("heard")))).toEqual(isStateless(revision) ? [] : [{ n: 1 }]);
+      const declaring = await open({ server: wireServer, capabilities: { extensions: { [id]: {} } } });
+      expect((await declaring.request(id)).result).toMatchObject({ extra: true });
+      for (const name of ["toString", "__defineGetter__", "constructor"]) declaring.notify(name, { x: 1 });
+      declaring.notify(id, { n: 1 });
+      expect(JSON.parse(textOf(await declaring.callTool("reported")))).toEqual([]);
+      expect(JSON.parse(textOf(await declaring.callTool("heard")))).toEqual(isStateless(revision) ? [] : [{ n: 1 }]);
     },
   },
 ];

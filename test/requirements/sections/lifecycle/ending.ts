@@ -3,11 +3,11 @@ import { isStateless } from "../../../kit/revisions.ts";
 import type { Requirement } from "../../requirement.ts";
 import { busyServer, childOf, textOf } from "../../wire.ts";
 
-/** How a process ends. */
+/** The end of a server process. */
 export const ending: readonly Requirement[] = [
   {
     row: "B14",
-    says: "when its input ends the server answers what runs and exits with 0",
+    says: "at the end of its input the server answers running calls and exits with 0",
     async test(open) {
       const peer = await open();
       const running = peer.request("tools/call", { name: "wait", arguments: { ms: 50 } });
@@ -19,7 +19,7 @@ export const ending: readonly Requirement[] = [
   },
   {
     row: "X-R16",
-    says: "a signal to end lets running calls end and exits with 0",
+    says: "on SIGTERM the server completes running calls and exits with 0",
     async test(open, { revision }) {
       const peer = await open();
       const listening = isStateless(revision)
@@ -36,7 +36,7 @@ export const ending: readonly Requirement[] = [
   },
   {
     row: "X-T35",
-    says: "the process goes with its client, although a timer would keep it",
+    says: "the process ends with its client, although a timer is active",
     async test(open) {
       const peer = await open({ server: busyServer });
       const running = peer.request("tools/call", { name: "wait", arguments: { ms: 20 } });

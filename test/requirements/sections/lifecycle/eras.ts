@@ -7,7 +7,7 @@ import { textOf } from "../../wire.ts";
 
 const clientInfo = { name: "raw-peer", version: "1.0.0" };
 
-/** Metadata of a stateless request, written out for peers that speak another revision. */
+/** Metadata of a stateless request, for peers of another revision. */
 const statelessMeta: JsonObject = {
   [metaKey("protocolVersion")]: "2026-07-28",
   [metaKey("clientCapabilities")]: {},
@@ -18,7 +18,7 @@ const statelessMeta: JsonObject = {
 export const eras: readonly Requirement[] = [
   {
     row: "B16",
-    says: "stateless requests are served beside a session, with their own rules",
+    says: "stateless requests are served beside a session by their own rules",
     on: stateful,
     async test(open, { revision }) {
       const peer = await open({ capabilities: { roots: {} }, answer: () => ({ roots: [] }) });
@@ -50,7 +50,7 @@ export const eras: readonly Requirement[] = [
   },
   {
     row: "B16",
-    says: "a handshake beside stateless requests changes nothing for them",
+    says: "a handshake does not affect stateless requests",
     on: stateless,
     async test(open) {
       const peer = await open();
@@ -73,8 +73,12 @@ export const eras: readonly Requirement[] = [
         });
         expect(JSON.parse(textOf(old)).version).toBe(protocolVersion);
       }
-      const dressed = await peer.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
-      expect(dressed.error?.code).toBe(-32601);
+      const withMetadata = await peer.request("initialize", {
+        protocolVersion: "2025-11-25",
+        capabilities: {},
+        clientInfo,
+      });
+      expect(withMetadata.error?.code).toBe(-32601);
     },
   },
 ];

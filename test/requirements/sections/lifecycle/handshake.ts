@@ -7,7 +7,7 @@ import { answersTo, received, textOf } from "../../wire.ts";
 const newestHandshake = "2025-11-25";
 const clientInfo = { name: "raw-peer", version: "1.0.0" };
 
-/** How a client and a server come to speak one revision. */
+/** The negotiation of a revision. */
 export const handshake: readonly Requirement[] = [
   {
     row: "B1",
@@ -26,7 +26,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     row: "B2",
-    says: "handlers see the client as it described itself",
+    says: "handlers see the client's own description",
     async test(open, { revision }) {
       const info = {
         ...clientInfo,
@@ -43,7 +43,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     row: "B2",
-    says: "a handshake that says too little is refused and leaves no session behind",
+    says: "an incomplete handshake is refused and begins no session",
     on: stateful,
     async test(open, { revision }) {
       const peer = await open({ handshake: false });
@@ -76,7 +76,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     row: "B4",
-    says: "a supported version is echoed, any other is answered with the newest",
+    says: "a supported version is echoed, any other gets the newest",
     on: stateful,
     async test(open, { revision }) {
       const peer = await open();
@@ -89,7 +89,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     row: "B4",
-    says: "an unsupported version is refused with those that are supported",
+    says: "an unsupported version is refused with the list of supported ones",
     on: stateless,
     async test(open) {
       const peer = await open();
@@ -106,7 +106,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     row: "B5",
-    says: "pings are answered at any time, and the server says nothing by itself",
+    says: "pings are answered at any time, and the server sends nothing by itself",
     async test(open, { revision }) {
       const peer = await open({ handshake: false, capabilities: { roots: {}, sampling: {} } });
       expect((await peer.request("ping")).result).toEqual({});
@@ -150,7 +150,7 @@ export const handshake: readonly Requirement[] = [
   },
   {
     row: "X-rehandshake",
-    says: "the newer handshake counts, and what belonged to the older one is let go",
+    says: "a newer handshake replaces the older one and ends its subscriptions",
     async test(open, { revision }) {
       const peer = await open();
       await peer.request("resources/subscribe", { uri: "note://a" });

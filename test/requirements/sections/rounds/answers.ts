@@ -3,11 +3,11 @@ import type { Requirement } from "../../requirement.ts";
 import { accepting, jsonOf, members, textOf } from "../../results.ts";
 import { capabilities, round, server, yes } from "./kit.ts";
 
-/** What answers settle, and what is asked again. */
+/** Answers in a retry, and requests that are repeated. */
 export const answers: readonly Requirement[] = [
   {
     row: "M8",
-    says: "an answer under another key changes nothing, one of another shape is -32602",
+    says: "an answer with an unknown key is ignored, a malformed one is -32602",
     async test(open) {
       const peer = await open({ server, capabilities });
       const { requestState, inputRequests } = (await round(peer, "together")).result;
@@ -18,7 +18,7 @@ export const answers: readonly Requirement[] = [
       expect(jsonOf(await round(peer, "together", rest, partly.requestState))).toEqual({ a: true, b: "Hello", c: [] });
       const none = (await round(peer, "together", {}, requestState)).result;
       expect(none.inputRequests).toEqual(inputRequests);
-      // Recalling a long question takes longer than the turn in which a short one is put.
+      // Restoring a long question takes longer than the turn in which a short one is sent.
       const large = (await round(peer, "large_question")).result;
       const small = (await round(peer, "large_question", { large: yes }, large.requestState)).result;
       expect(members(small.inputRequests)).toEqual(["small"]);
@@ -46,7 +46,7 @@ export const answers: readonly Requirement[] = [
   },
   {
     row: "XM2",
-    says: "each round asks what is new, and the state carries the rest",
+    says: "each round has only new requests, and the state keeps earlier answers",
     async test(open) {
       const peer = await open({ server, capabilities });
       const first = (await round(peer, "in_turn")).result;
@@ -55,7 +55,7 @@ export const answers: readonly Requirement[] = [
       expect(members(second.inputRequests)).toEqual(["second"]);
       const last = await round(peer, "in_turn", { second: { ...yes, content: { name: "Ada" } } }, second.requestState);
       expect(jsonOf(last)).toMatchObject({ first: false, second: { action: "accept", content: { name: "Ada" } } });
-      // What an earlier round has settled is not open to a later one.
+      // A later round cannot change an answer of an earlier one.
       const again = await round(
         peer,
         "in_turn",
@@ -67,7 +67,7 @@ export const answers: readonly Requirement[] = [
   },
   {
     row: "XM6",
-    says: "neither in the next round nor two rounds later",
+    says: "an answer to a question whose text has changed is requested again, also two rounds later",
     async test(open) {
       const peer = await open({ server, capabilities });
       const first = (await round(peer, "changing")).result;
@@ -91,7 +91,7 @@ export const answers: readonly Requirement[] = [
   },
   {
     row: "XM7",
-    says: "the first request may bring them; wrong keys are asked for again",
+    says: "the first request may have answers; answers with wrong keys are requested again",
     async test(open) {
       const peer = await open({ server, capabilities });
       expect(textOf(await round(peer, "confirm", { sure: yes }))).toBe("true");

@@ -3,11 +3,11 @@ import type { Requirement } from "../../requirement.ts";
 import { accepting, type Entry, jsonOf, members, textOf } from "../../results.ts";
 import { capabilities, round, server, yes } from "./kit.ts";
 
-/** How a handler runs over several rounds, and what it may not do. */
+/** Handlers over several rounds. */
 export const handlers: readonly Requirement[] = [
   {
     row: "XM3",
-    says: "also one that runs while the question stops the handler",
+    says: "an effect in once happens once, also while a question suspends the handler",
     async test(open) {
       const peer = await open({ server, capabilities, answer: accepting({ name: "Ada" }) });
       const done = jsonOf(await peer.callTool("in_turn"));
@@ -18,14 +18,14 @@ export const handlers: readonly Requirement[] = [
       await peer.callTool("open_gate", { name: "slow" });
       expect(jsonOf(await slow)).toEqual({ n: 2, sure: true, effects: 2 });
       expect(jsonOf(await peer.callTool("explicit"))).toMatchObject({ n: 3, effects: 3 });
-      // An effect that failed is no result: it is tried again.
+      // A failed effect has no result, so it is retried.
       expect(textOf(await peer.callTool("failing_once"))).toBe("done");
       expect(jsonOf(await peer.callTool("events")).filter((event: string) => event === "no")).toHaveLength(2);
     },
   },
   {
     row: "XM4",
-    says: "of a question or of once, and the operator hears which",
+    says: "a repeated key of a question or of once fails the call, and the reported error names it",
     async test(open) {
       const peer = await open({ server, capabilities, answer: accepting() });
       for (const name of ["twice", "once_twice"])
@@ -38,18 +38,18 @@ export const handlers: readonly Requirement[] = [
   },
   {
     row: "XM5",
-    says: "at once, or later when the question is out already",
+    says: "a handler that continues after asking fails the call, or is reported later if the question was already sent",
     async test(open) {
       const peer = await open({ server, capabilities });
       const { error, result } = await round(peer, "swallows");
       expect(result).toBeUndefined();
       expect(error?.code).toBe(-32603);
-      const heard = jsonOf(await peer.callTool("errors"));
-      expect(heard).toHaveLength(1);
-      expect(heard[0]).toMatchObject({ code: "invalid-definition", method: "tools/call" });
-      expect(heard[0].message).toContain("went on after asking");
-      expect(heard[0].message).not.toContain("\n");
-      expect(error?.message).toContain(heard[0].reference);
+      const reported = jsonOf(await peer.callTool("errors"));
+      expect(reported).toHaveLength(1);
+      expect(reported[0]).toMatchObject({ code: "invalid-definition", method: "tools/call" });
+      expect(reported[0].message).toContain("went on after asking");
+      expect(reported[0].message).not.toContain("\n");
+      expect(error?.message).toContain(reported[0].reference);
 
       for (const name of ["swallows_late", "fails_late"]) {
         expect((await round(peer, name)).result.resultType).toBe("input_required");
@@ -67,7 +67,7 @@ export const handlers: readonly Requirement[] = [
   },
   {
     row: "XM9",
-    says: "its states are used up; a wrong answer leaves it waiting",
+    says: "each state of a parked handler is valid once; a wrong answer leaves the handler waiting",
     async test(open) {
       const peer = await open({ server, capabilities });
       const first = (await round(peer, "parked")).result;
@@ -96,7 +96,7 @@ export const handlers: readonly Requirement[] = [
       ]);
       expect((await round(peer, "parked", answers, second.requestState)).error).toMatchObject({ code: -32602 });
       expect(jsonOf(await peer.callTool("events"))).toEqual(["run parked"]);
-      // One of two answers: the other is asked for again, under a new state.
+      // With one of two answers, the other is requested again with a new state.
       const both = (await round(peer, "parked_together")).result;
       const half = (await round(peer, "parked_together", { a: yes }, both.requestState)).result;
       expect(members(half.inputRequests)).toEqual(["b"]);
@@ -108,7 +108,7 @@ export const handlers: readonly Requirement[] = [
   },
   {
     row: "XM11",
-    says: "no progress, no log, no effect; the signal is aborted",
+    says: "a suspended handler sends no progress or log and has no effects; its signal is aborted",
     async test(open) {
       const peer = await open({ server, capabilities });
       const _meta = { progressToken: "p", "io.modelcontextprotocol/logLevel": "debug" };
@@ -126,16 +126,16 @@ export const handlers: readonly Requirement[] = [
   },
   {
     row: "XM12",
-    says: "once, in the eighth round, with advice",
+    says: "a call of many rounds is reported once, with advice",
     async test(open) {
       const peer = await open({ server, capabilities });
       let { result } = await round(peer, "for_ever");
       for (let n = 0; n < 12; n += 1)
         ({ result } = await round(peer, "for_ever", { [`q${n}`]: yes }, result.requestState));
       expect(result.resultType).toBe("input_required");
-      const heard = jsonOf(await peer.callTool("errors"));
-      expect(heard).toHaveLength(1);
-      expect(heard[0]).toMatchObject({ code: "limit-reached", message: expect.stringContaining("ask together") });
+      const reported = jsonOf(await peer.callTool("errors"));
+      expect(reported).toHaveLength(1);
+      expect(reported[0]).toMatchObject({ code: "limit-reached", message: expect.stringContaining("ask together") });
     },
   },
 ];

@@ -2,16 +2,16 @@ import type { JsonObject } from "portolan";
 import type { RawPeer } from "../../../kit/raw-peer.ts";
 import type { Entry } from "../../results.ts";
 
-/** A server whose handlers ask in every way there is. */
+/** A server whose handlers send every kind of request to the client. */
 export const server = new URL("../../servers/asking.mjs", import.meta.url);
 
-/** Those of a client that can be asked for everything. */
+/** The capabilities of a client that supports every request. */
 export const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
-/** An answer that consents. */
+/** An accepting answer. */
 export const yes = { action: "accept" };
 
-/** One round of a call by hand. */
+/** Sends one round of a call. */
 export async function round(
   peer: RawPeer,
   name: string,

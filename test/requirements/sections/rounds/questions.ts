@@ -4,11 +4,11 @@ import type { Requirement } from "../../requirement.ts";
 import { jsonOf, members, textOf } from "../../results.ts";
 import { capabilities, round, server, yes } from "./kit.ts";
 
-/** What an interim result asks, and of whom. */
+/** The requests of an input_required result. */
 export const questions: readonly Requirement[] = [
   {
     row: "M1",
-    says: "the three may ask; lists and completion do not even when a handler tries",
+    says: "the three methods may return input_required; lists and completion never do",
     async test(open) {
       const peer = await open({ server, capabilities });
       const may = [
@@ -32,7 +32,7 @@ export const questions: readonly Requirement[] = [
   },
   {
     row: "M2",
-    says: "questions are bare, the state is a text",
+    says: "requests are bare, and the state is a string",
     async test(open) {
       const peer = await open({ server, capabilities });
       const { result } = await round(peer, "together");
@@ -62,7 +62,7 @@ export const questions: readonly Requirement[] = [
   },
   {
     row: "M3",
-    says: "capabilities are those of this very request",
+    says: "only capabilities of the same request count",
     async test(open) {
       const peer = await open({ server, capabilities });
       const { requestState } = (await round(peer, "in_turn")).result;
@@ -91,7 +91,7 @@ export const questions: readonly Requirement[] = [
   },
   {
     row: "M10",
-    says: "a plain read is cacheable, the interim and the retried one are not",
+    says: "a plain read is cacheable; input_required and retried reads are not",
     async test(open) {
       const peer = await open({ server, capabilities });
       expect((await peer.request("resources/read", { uri: "doc:plain" })).result).toMatchObject({
@@ -110,7 +110,7 @@ export const questions: readonly Requirement[] = [
   },
   {
     row: "XM1",
-    says: "in one interim result",
+    says: "all requests of a round are in one input_required result",
     async test(open) {
       const peer = await open({ server, capabilities });
       for (const [name, keys] of [
@@ -125,7 +125,7 @@ export const questions: readonly Requirement[] = [
   },
   {
     row: "XM10",
-    says: "the process lives, and nothing is reported",
+    says: "the process continues, and no error is reported",
     async test(open) {
       const peer = await open({ server, capabilities });
       for (const name of ["made_then_awaited", "siblings", "together", "parked_together"]) await round(peer, name);

@@ -7,11 +7,11 @@ import { capabilities, round, server, yes } from "./kit.ts";
 const expiring = new URL("../../servers/expiring.mjs", import.meta.url);
 const invalidState = { code: -32602, message: "Invalid or expired requestState: repeat the call without it" };
 
-/** What a state carries from round to round, and what it is bound to. */
+/** Request states and their bindings. */
 export const states: readonly Requirement[] = [
   {
     row: "M4",
-    says: "with another id and on another connection's turn, too",
+    says: "a retry with another id or progress token completes the call",
     async test(open) {
       const peer = await open({ server, capabilities });
       const { requestState } = (await peer.request("tools/call", { name: "confirm" }, "one")).result;
@@ -27,7 +27,7 @@ export const states: readonly Requirement[] = [
   },
   {
     row: "M5",
-    says: "retried with the state until it is done",
+    says: "a call with a state only is retried with it until it completes",
     async test(open) {
       const peer = await open({ server, capabilities });
       let { result } = await round(peer, "explicit_steps");
@@ -44,7 +44,7 @@ export const states: readonly Requirement[] = [
   },
   {
     row: "M6",
-    says: "each retry goes on with its own call",
+    says: "each retry continues its own call",
     async test(open) {
       const peer = await open({ server, capabilities });
       const args = [{ message: "One?" }, { message: "Two?" }];
@@ -63,7 +63,7 @@ export const states: readonly Requirement[] = [
   },
   {
     row: "M7",
-    says: "a flipped byte, another tool, other arguments, another method and an expired state are refused alike",
+    says: "a state with a changed byte, tool, arguments or method, or an expired one, is refused with the same error",
     async test(open) {
       const [peer, moment] = await Promise.all([
         open({ server, capabilities }),
@@ -104,21 +104,21 @@ export const states: readonly Requirement[] = [
   },
   {
     row: "M9",
-    says: "hundreds of abandoned calls leave the server quick to end and to answer",
+    says: "after 200 abandoned calls the server still answers and closes",
     async test(open) {
       const peer = await open({ server, capabilities });
       for (const name of ["confirm", "parked"]) {
         await Promise.all(Array.from({ length: 100 }, () => round(peer, name)));
       }
       expect(textOf(await peer.callTool("reads"))).toBe("read");
-      // Closing waits for the process to end; a parked handler must not keep it.
+      // Closing waits for the end of the process; a parked handler must not keep it running.
       await peer.close();
       expect(peer.isClosed).toBe(true);
     },
   },
   {
     row: "XM8",
-    says: "also of a tool that asks nothing, and of one that would ask",
+    says: "an invalid state is -32602 for every tool, prompt and resource, and runs no handler",
     async test(open) {
       const peer = await open({ server, capabilities });
       const { requestState } = (await round(peer, "confirm")).result;
@@ -134,7 +134,7 @@ export const states: readonly Requirement[] = [
   },
   {
     row: "XM13",
-    says: "bound and refused like any state",
+    says: "a handle for a large state is bound and refused like any state",
     async test(open) {
       const peer = await open({ server, capabilities });
       const text = "x".repeat(100_000);

@@ -13,7 +13,7 @@ import { answersTo, hold, received, textOf, wireServer } from "../../wire.ts";
 
 const server = wireServer;
 
-/** A socket as a channel, made from the public parts only. */
+/** A socket as a channel, made from public exports only. */
 function socketChannel(socket: Socket): Channel {
   return {
     open(incoming) {
@@ -34,11 +34,11 @@ function socketChannel(socket: Socket): Channel {
   };
 }
 
-/** What the clients of a process are told. */
+/** Messages to the clients of a process. */
 export const clients: readonly Requirement[] = [
   {
     row: "C5",
-    says: "a stateless client is sent responses and notifications only",
+    says: "a stateless client receives only responses and notifications",
     async test(open, { revision }) {
       const answer = () => ({ roots: [] });
       const peer = await open({
@@ -64,7 +64,7 @@ export const clients: readonly Requirement[] = [
   },
   {
     row: "C6",
-    says: "calls at once are told apart by id, and changes by their subscription",
+    says: "concurrent calls are correlated by id, and changes by subscription id",
     async test(open, { revision }) {
       const peer = await open({ server });
       const [slow] = await hold(peer, "slow", 1_000);
@@ -89,7 +89,7 @@ export const clients: readonly Requirement[] = [
   },
   {
     row: "C7",
-    says: "a cancelled call is heard of no more",
+    says: "a cancelled call sends no more messages",
     async test(open, { revision }) {
       const peer = await open({ server, meta: isStateless(revision) ? { [metaKey("logLevel")]: "debug" } : {} });
       await hold(peer, "k", "gone");
@@ -103,7 +103,7 @@ export const clients: readonly Requirement[] = [
   },
   {
     row: "C9",
-    says: "clients that share a process do not see each other",
+    says: "calls of clients that share a process do not mix",
     async test(open) {
       const peer = await open();
       const as = (name: string, capabilities: JsonObject) => ({
@@ -134,7 +134,7 @@ export const clients: readonly Requirement[] = [
   },
   {
     row: "C10",
-    says: "discovery comes before or without a handshake",
+    says: "discovery works before or without a handshake",
     async test(open, { revision }) {
       const peer = await open({ handshake: false });
       const _meta = { [metaKey("protocolVersion")]: "2026-07-28", [metaKey("clientCapabilities")]: {} };
@@ -161,7 +161,7 @@ export const clients: readonly Requirement[] = [
   },
   {
     row: "C11",
-    says: "a socket carries the same lines, for several clients at once",
+    says: "a socket carries the same lines, for several concurrent clients",
     async test(_open, { revision }) {
       const folder = mkdtempSync(join(tmpdir(), "portolan-"));
       const path = join(folder, "socket");

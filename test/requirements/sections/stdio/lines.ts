@@ -7,7 +7,7 @@ import { answersTo, childOf, noId, simplest, textOf, wireServer } from "../../wi
 
 const server = wireServer;
 
-/** What a child writes to its standard output, from now on. */
+/** Collects the standard output of a child from now on. */
 function watchOutput({ child }: ChildChannel): () => string {
   const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -18,11 +18,11 @@ function line(message: JsonObject): string {
   return `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
 }
 
-/** What stands on the lines, and what else is written. */
+/** Lines of standard input and output, and other output. */
 export const lines: readonly Requirement[] = [
   {
     row: "C1",
-    says: "every line of standard output is one message, whatever its text holds",
+    says: "every line of standard output is one message, whatever text it contains",
     async test(open, { revision }) {
       const peer = await open({ server });
       const output = watchOutput(childOf(peer));
@@ -43,7 +43,7 @@ export const lines: readonly Requirement[] = [
   },
   {
     row: "C2",
-    says: "what handlers print does not reach the client as a message",
+    says: "output of handlers is not sent to the client",
     async test(open) {
       const peer = await open({ server });
       const output = watchOutput(childOf(peer));
@@ -59,7 +59,7 @@ export const lines: readonly Requirement[] = [
   },
   {
     row: "C3",
-    says: "what handlers print arrives on standard error",
+    says: "output of handlers goes to standard error",
     async test(open) {
       const peer = await open({ server });
       const { result } = await peer.callTool("noise");
@@ -72,7 +72,7 @@ export const lines: readonly Requirement[] = [
   },
   {
     row: "X-R09",
-    says: "a mark at the start, line ends of other systems, blank lines and split characters are no obstacle",
+    says: "a byte order mark, other line ends, blank lines and split characters are accepted",
     async test(open, { revision }) {
       const peer = await open({ handshake: false });
       const channel = childOf(peer);
@@ -108,7 +108,7 @@ export const lines: readonly Requirement[] = [
   },
   {
     row: "X-R10",
-    says: "a line with broken UTF-8 is a parse error under its id, and the lines around it are read",
+    says: "a line with invalid UTF-8 is a parse error with its id, and other lines are read",
     async test(open, { revision }) {
       const peer = await open();
       const responses = ["a", "broken", "b"].map((id) => peer.responseTo(id));
@@ -130,7 +130,7 @@ export const lines: readonly Requirement[] = [
   },
   {
     row: "X-T33",
-    says: "an oversize line is refused with its id, wherever that stands, and the connection stays",
+    says: "an oversized line is refused with its id, wherever the id stands, and the connection stays open",
     async test(_open, { revision }) {
       const peer = await connectStdio(server, { revision }, { MAX_MESSAGE_BYTES: "4096" });
       const params = peer.describe({

@@ -6,11 +6,11 @@ import { accepting, allMembers, isFrom, jsonOf, members, textOf } from "../../re
 const server = new URL("../../servers/tools.mjs", import.meta.url);
 const form = { elicitation: {} };
 
-/** How tools are called, and how they fail. */
+/** Tool calls and their failures. */
 export const calling: readonly Requirement[] = [
   {
     row: "G5",
-    says: "the value stands beside its text, in a box where only objects are allowed",
+    says: "structured content also appears as text, and is wrapped where only objects are allowed",
     async test(open, { revision }) {
       const peer = await open({ server });
       const sum = (await peer.callTool("sum", { a: 1, b: 2 })).result;
@@ -36,7 +36,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "G12",
-    says: "the error names the tool, also for names of object members",
+    says: "the error names the tool, also for names of Object.prototype",
     async test(open) {
       const peer = await open();
       for (const name of ["nowhere", "", "__proto__", "constructor", "toString"]) {
@@ -48,7 +48,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "G13",
-    says: "bad values are isError with the path, a bad request is -32602",
+    says: "invalid arguments are isError with the path, a malformed request is -32602",
     async test(open) {
       const peer = await open({ server });
       const { result, error } = await peer.callTool("counted", { n: 5 });
@@ -71,7 +71,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "G14",
-    says: "a meant failure is told, an unmeant one only by reference",
+    says: "a ToolError is sent with its text, any other error only with a reference",
     async test(open) {
       const peer = await open({ server });
       expect((await peer.callTool("fails")).result).toMatchObject({
@@ -95,7 +95,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "G15",
-    says: "a tool never sees arguments that its schema forbids, nor a client such a result",
+    says: "invalid arguments never reach a tool, and invalid results never reach a client",
     async test(open) {
       const peer = await open({ server });
       await peer.callTool("counted", { n: 4 });
@@ -110,7 +110,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "G19",
-    says: "the interim result is no failure and no content",
+    says: "an input_required result has neither isError nor content",
     async test(open) {
       const peer = await open({ capabilities: form });
       const { result } = await peer.callTool("ask_name");
@@ -124,7 +124,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "XG1",
-    says: "mixed content keeps its order",
+    says: "mixed content keeps its types and order",
     async test(open, { revision }) {
       const peer = await open();
       const { result } = await peer.callTool("mixed");
@@ -138,7 +138,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "XG2",
-    says: "the model hears of a failure, the operator of the reason; an error result needs none",
+    says: "a missing structured result is isError for the model and reported; an error result needs none",
     async test(open) {
       const peer = await open({ server });
       const { result } = await peer.callTool("no_structured");
@@ -153,7 +153,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "XG3",
-    says: "0, false, an empty text and null are values",
+    says: "0, false, an empty string and null are structured values",
     async test(open, { revision }) {
       const peer = await open({ server });
       const cases: [string, unknown][] = [
@@ -173,7 +173,7 @@ export const calling: readonly Requirement[] = [
   },
   {
     row: "XG4",
-    says: "a bigint deep inside fails with its path, and the next call works",
+    says: "a nested bigint fails its call in one line, and another call works",
     async test(open) {
       const peer = await open();
       const [bad, good] = await Promise.all([

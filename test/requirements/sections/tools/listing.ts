@@ -6,11 +6,11 @@ import { isFrom, jsonOf, listAll, listedTool, members, offeredBy, textOf } from 
 const server = new URL("../../servers/tools.mjs", import.meta.url);
 const bare = new URL("../../servers/bare.mjs", import.meta.url);
 
-/** How tools are listed. */
+/** Tool lists. */
 export const listing: readonly Requirement[] = [
   {
     row: "G1",
-    says: "the capability goes with the methods",
+    says: "a server without tools has neither the capability nor the methods",
     async test(open) {
       const [peer, without] = await Promise.all([open(), open({ server: bare })]);
       expect((await offeredBy(peer)).tools).toEqual({ listChanged: true });
@@ -22,7 +22,7 @@ export const listing: readonly Requirement[] = [
   },
   {
     row: "G2",
-    says: "members arrive as the revision has them",
+    says: "a listed entry has exactly the members of the revision",
     async test(open, { revision }) {
       const peer = await open();
       const wanted = ["description", "inputSchema", "name"];
@@ -42,7 +42,7 @@ export const listing: readonly Requirement[] = [
   },
   {
     row: "G3",
-    says: "an author's JSON Schema arrives word for word and is enforced",
+    says: "an author's JSON Schema is listed unchanged and enforced",
     async test(open) {
       const peer = await open({ server });
       const { inputSchema } = await listedTool(peer, "verbatim");
@@ -75,7 +75,7 @@ export const listing: readonly Requirement[] = [
   },
   {
     row: "G4",
-    says: "object schemas since 2025-06-18, any schema since 2026-07-28 and in a box before",
+    says: "object schemas are listed since 2025-06-18, other schemas since 2026-07-28 and wrapped before",
     async test(open, { revision }) {
       const peer = await open({ server });
       const [zero, referring, objectOutput] = [
@@ -109,7 +109,7 @@ export const listing: readonly Requirement[] = [
   },
   {
     row: "G6",
-    says: "hints arrive as given and are not made up",
+    says: "annotations are sent as given, and none are added",
     async test(open, { revision }) {
       const peer = await open({ server });
       const hinted = await listedTool(peer, "hinted");
@@ -121,7 +121,7 @@ export const listing: readonly Requirement[] = [
   },
   {
     row: "G7",
-    says: "title and annotations.title are both there",
+    says: "title and annotations.title are both listed",
     async test(open) {
       const peer = await open({ server });
       const titled = await listedTool(peer, "titled");
@@ -130,7 +130,7 @@ export const listing: readonly Requirement[] = [
   },
   {
     row: "G8",
-    says: "names that differ in case are two tools",
+    says: "names that differ only in case are two tools",
     async test(open) {
       const peer = await open({ server });
       const names = (await listAll(peer, "tools/list", "tools")).map(({ name }) => name);
@@ -142,7 +142,7 @@ export const listing: readonly Requirement[] = [
   },
   {
     row: "G9",
-    says: "three changes in one turn are one notification, no change is none",
+    says: "three changes in one turn cause one notification, no change causes none",
     async test(open, { revision }) {
       const peer = await open({ server });
       const method = "notifications/tools/list_changed";
@@ -160,19 +160,19 @@ export const listing: readonly Requirement[] = [
         await peer.notification("notifications/subscriptions/acknowledged");
         _meta = { _meta: { "io.modelcontextprotocol/subscriptionId": "l" } };
       }
-      const heard = () => peer.notifications.filter((notification) => notification.method === method);
+      const received = () => peer.notifications.filter((notification) => notification.method === method);
       await peer.callTool("no_change");
       await peer.settled();
-      expect(heard()).toEqual([]);
+      expect(received()).toEqual([]);
       await peer.callTool("burst");
       await peer.settled();
-      expect(heard()).toEqual([{ jsonrpc: "2.0", method, params: { ..._meta } }]);
+      expect(received()).toEqual([{ jsonrpc: "2.0", method, params: { ..._meta } }]);
       expect((await listAll(peer, "tools/list", "tools")).map(({ name }) => name)).toContain("made_2");
     },
   },
   {
     row: "G10",
-    says: "calling tools and subscribing changes no list of others",
+    says: "calls and capabilities of one client do not change lists",
     async test(open) {
       const capabilities = { elicitation: {}, sampling: {}, roots: {} };
       const [peer, other] = await Promise.all([

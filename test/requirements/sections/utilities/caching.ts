@@ -5,11 +5,11 @@ import type { Requirement } from "../../requirement.ts";
 import { mentions, viewsServer, wireServer } from "../../wire.ts";
 import { lists, pagesOf } from "./kit.ts";
 
-/** How long results hold, and for whom. */
+/** Cache hints. */
 export const caching: readonly Requirement[] = [
   {
     row: "J11",
-    says: "six results say how long they hold, all others and older revisions do not",
+    says: "six results have cache hints; all others and older revisions do not",
     async test(open, { revision }) {
       const peer = await open();
       const cacheable: [string, JsonObject][] = [
@@ -50,7 +50,7 @@ export const caching: readonly Requirement[] = [
   },
   {
     row: "J12",
-    says: "a result that took an answer is not to be kept, whatever the resource allows",
+    says: "a result that used an answer is not cacheable, whatever the resource allows",
     async test(open) {
       const peer = await open({ server: wireServer, capabilities: { elicitation: {} } });
       const first = await peer.request("resources/read", { uri: "asks://a" });
@@ -72,7 +72,7 @@ export const caching: readonly Requirement[] = [
   },
   {
     row: "J13",
-    says: "a list that depends on the caller is private, although the server allows sharing",
+    says: "a list that depends on the caller is private, even if the server's cache scope is public",
     async test(open) {
       const peer = await open({ server: viewsServer });
       const { result } = await peer.request("tools/list");

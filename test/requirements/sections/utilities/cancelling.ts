@@ -3,11 +3,11 @@ import { stateful } from "../../../kit/revisions.ts";
 import type { Requirement } from "../../requirement.ts";
 import { answersTo, hold, received, textOf, wireServer } from "../../wire.ts";
 
-/** Requests that are cancelled. */
+/** Cancelled requests. */
 export const cancelling: readonly Requirement[] = [
   {
     row: "J5",
-    says: "cancelling aborts the handler with the reason, and no answer comes",
+    says: "cancelling aborts the handler with the reason, and no response is sent",
     async test(open) {
       const peer = await open();
       await peer.callTool("aborted");
@@ -24,7 +24,7 @@ export const cancelling: readonly Requirement[] = [
   },
   {
     row: "J5",
-    says: "a question of a cancelled call is taken back",
+    says: "cancelling a call cancels its request to the client",
     on: stateful,
     async test(open) {
       const peer = await open({ capabilities: { roots: {} } });
@@ -40,7 +40,7 @@ export const cancelling: readonly Requirement[] = [
   },
   {
     row: "X-R08",
-    says: "0 and the empty string can be cancelled, and only what was asked under that very id",
+    says: "requests with the ids 0 and the empty string can be cancelled, and only by exactly that id",
     async test(open) {
       const peer = await open({ server: wireServer });
       for (const [id, other] of [
@@ -61,7 +61,7 @@ export const cancelling: readonly Requirement[] = [
   },
   {
     row: "X-R08",
-    says: "cancelling what is answered or unknown is ignored",
+    says: "a cancel of an answered or unknown request is ignored",
     async test(open) {
       const peer = await open({ server: wireServer });
       await peer.request("tools/call", { name: "any" }, "done");

@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
 import type { RawPeer } from "../../../kit/raw-peer.ts";
 
-/** The lists, and the member of a result that holds the entries of each. */
+/** The list methods, each with the member of its result that has the entries. */
 export const lists = {
   "tools/list": "tools",
   "resources/list": "resources",

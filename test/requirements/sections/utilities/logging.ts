@@ -11,18 +11,18 @@ function logged(peer: RawPeer): (JsonObject | undefined)[] {
   return peer.notifications.filter(({ method }) => method === "notifications/message").map(({ params }) => params);
 }
 
-/** Asks for log messages in the way of the revision: once, or with each request. */
+/** Sets the log level as the revision requires: once, or with each request. */
 async function setLevel(peer: RawPeer, revision: RevisionDate, level: string): Promise<JsonObject> {
   if (isStateless(revision)) return { _meta: { [metaKey("logLevel")]: level } };
   expect((await peer.request("logging/setLevel", { level })).result).toEqual({});
   return {};
 }
 
-/** Log messages, and what is told to nobody. */
+/** Log messages, and error details that must not be sent. */
 export const logging: readonly Requirement[] = [
   {
     row: "J7",
-    says: "all eight levels pass, with their data and logger",
+    says: "messages of all eight levels are sent with data and logger",
     async test(open, { revision }) {
       const peer = await open();
       const more = await setLevel(peer, revision, "debug");
@@ -32,7 +32,7 @@ export const logging: readonly Requirement[] = [
   },
   {
     row: "J8",
-    says: "messages below the level are left out, and a level that does not exist is refused",
+    says: "messages below the level are not sent, and an unknown level is refused",
     async test(open, { revision }) {
       const peer = await open();
       for (const [index, level] of levels.entries()) {
@@ -56,7 +56,7 @@ export const logging: readonly Requirement[] = [
   },
   {
     row: "J8",
-    says: "a session that set no level hears everything, and a refused level changes nothing",
+    says: "a session without a level receives all messages, and a refused level changes nothing",
     on: stateful,
     async test(open) {
       const peer = await open();
@@ -74,7 +74,7 @@ export const logging: readonly Requirement[] = [
   },
   {
     row: "J8",
-    says: "a request that names no level hears nothing",
+    says: "a request without a level receives no log messages",
     on: stateless,
     async test(open) {
       const peer = await open();
@@ -85,7 +85,7 @@ export const logging: readonly Requirement[] = [
   },
   {
     row: "J9",
-    says: "what is logged outside a request reaches the connection, by its level",
+    says: "messages logged outside a request are sent on the connection, by its level",
     on: stateful,
     async test(open) {
       const peer = await open();
@@ -100,7 +100,7 @@ export const logging: readonly Requirement[] = [
   },
   {
     row: "J9",
-    says: "log messages belong to the request that wants them, never to a stream of changes",
+    says: "log messages are sent for a request with a level, never on a subscription",
     on: stateless,
     async test(open) {
       const peer = await open({ meta: { [metaKey("logLevel")]: "debug" } });
@@ -117,7 +117,7 @@ export const logging: readonly Requirement[] = [
   },
   {
     row: "J10",
-    says: "what is thrown inside is told to nobody but the operator",
+    says: "details of thrown errors are not sent to the client",
     async test(open, { revision }) {
       const peer = await open({
         server: wireServer,

@@ -2,11 +2,11 @@ import { expect } from "vitest";
 import type { Requirement } from "../../requirement.ts";
 import { lists, pagesOf } from "./kit.ts";
 
-/** Lists that come in pages. */
+/** Paginated lists. */
 export const pages: readonly Requirement[] = [
   {
     row: "J1",
-    says: "the pages of a list hold everything once, in one order",
+    says: "the pages of a list contain each entry once, in a stable order",
     async test(open) {
       const peer = await open();
       const pages = await pagesOf(peer, "tools/list");
@@ -25,7 +25,7 @@ export const pages: readonly Requirement[] = [
   },
   {
     row: "J1",
-    says: "a cursor that was not given is refused, also an empty one",
+    says: "a cursor that was not issued is refused, also an empty one",
     async test(open) {
       const peer = await open();
       const { result } = await peer.request("tools/list");
@@ -53,7 +53,7 @@ export const pages: readonly Requirement[] = [
   },
   {
     row: "J2",
-    says: "a cursor goes on where it was given, on another connection too",
+    says: "a cursor is valid on another connection",
     async test(open) {
       const [one, other] = [await open(), await open()];
       const { result } = await one.request("tools/list");

@@ -3,7 +3,7 @@ import { stateful, stateless } from "../../../kit/revisions.ts";
 import type { Requirement } from "../../requirement.ts";
 import { hold, wireServer } from "../../wire.ts";
 
-/** Pings, where a revision has them. */
+/** Pings. */
 export const pings: readonly Requirement[] = [
   {
     row: "J6",
@@ -20,7 +20,7 @@ export const pings: readonly Requirement[] = [
   },
   {
     row: "J6",
-    says: "there are no pings",
+    says: "ping is an unknown method",
     on: stateless,
     async test(open) {
       const peer = await open();

@@ -5,17 +5,17 @@ import type { Requirement } from "../../requirement.ts";
 import { received } from "../../wire.ts";
 
 function progressed(peer: RawPeer, token: string | number): (JsonObject | undefined)[] {
-  const told = peer.notifications
+  const notified = peer.notifications
     .filter(({ method }) => method === "notifications/progress")
     .map(({ params }) => params);
-  return told.filter((params) => params?.["progressToken"] === token);
+  return notified.filter((params) => params?.["progressToken"] === token);
 }
 
 /** Progress of calls. */
 export const progress: readonly Requirement[] = [
   {
     row: "J3",
-    says: "tokens come back with their type, each with its own call, and without one nothing is told",
+    says: "tokens are returned with their type for their own call, and without a token no progress is sent",
     async test(open) {
       const peer = await open();
       const tokens = ["text", "7", 7, 0, ""];
@@ -36,7 +36,7 @@ export const progress: readonly Requirement[] = [
   },
   {
     row: "J4",
-    says: "values grow, fractions pass, and all is told before the result and nothing after",
+    says: "progress increases, may be fractional, and is sent before the result only",
     async test(open, { revision }) {
       const peer = await open();
       await peer.request(
@@ -45,13 +45,13 @@ export const progress: readonly Requirement[] = [
         "call",
       );
       await peer.callTool("wait", { ms: 10 });
-      const told = [0.5, 1, 1.5].map((progress, index) => ({
+      const notified = [0.5, 1, 1.5].map((progress, index) => ({
         progressToken: "p",
         progress,
         total: 1.5,
         ...(revision !== "2024-11-05" && { message: `step ${index + 1}` }),
       }));
-      expect(progressed(peer, "p")).toEqual(told);
+      expect(progressed(peer, "p")).toEqual(notified);
       const messages = received(peer);
       const result = messages.findIndex(({ id, method }) => id === "call" && method === undefined);
       const last = messages.findLastIndex(({ method }) => method === "notifications/progress");

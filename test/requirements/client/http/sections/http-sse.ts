@@ -19,7 +19,7 @@ import type { HttpRequirement } from "../requirement.ts";
 export const httpSse: readonly HttpRequirement[] = [
   {
     row: "C-D1",
-    says: "the stream is opened first, and every message is posted to the other address",
+    says: "the stream is opened first, and every message is posted to the endpoint",
     async test(revision) {
       const server = await serveOld(revision);
       const client = await open(server, revision, { legacySse: true });
@@ -32,7 +32,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-D2",
-    says: "nothing is posted before the address is known, which may be relative and is taken once",
+    says: "nothing is posted before the endpoint is known; it may be relative, and only the first one counts",
     async test(revision) {
       let name = () => {};
       const server = await startRaw(({ method, message }, response) => {
@@ -59,21 +59,21 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-D2",
-    says: "a message is the data of its event, and what is none is reported",
+    says: "the data of an event is a message, and other data is reported",
     async test(revision) {
       const server = await startRaw(({ method, message }, response) => {
         if (method === "POST") {
           response.writeHead(202).end();
           if (!("id" in message)) return;
           const result = { protocolVersion: revision, capabilities: {}, serverInfo: { name: "old", version: "1" } };
-          say(`data: not JSON\n\n${toEvent(resultOf(message, result))}`);
+          send(`data: not JSON\n\n${toEvent(resultOf(message, result))}`);
         } else {
           startEvents(response);
           response.write("event: endpoint\ndata: /in\n\n");
-          say = (text) => response.write(text);
+          send = (text) => response.write(text);
         }
       });
-      let say: (text: string) => unknown = () => {};
+      let send: (text: string) => unknown = () => {};
       const errors: string[] = [];
       const options = { era: revision, onError: ({ message }: Error) => errors.push(message) };
       const client = closing(await connect(http(server.url, { legacySse: true }), options));
@@ -83,7 +83,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-D3",
-    says: "an address elsewhere gets nothing",
+    says: "nothing is posted to an endpoint of another origin",
     async test(revision) {
       const other = await serveOld(revision);
       const server = await serveOld(revision, () => other.url);
@@ -94,7 +94,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-D6",
-    says: "by 400, 404 or 405 to the handshake, and a stream that begins with an address",
+    says: "after a 405 to the handshake the client opens the stream and posts to its endpoint",
     on: stateful,
     async test(revision) {
       const server = await serveOld(revision);
@@ -109,7 +109,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-D6",
-    says: "other refusals are not taken for it",
+    says: "other statuses do not lead to HTTP+SSE",
     on: stateful,
     async test(revision) {
       for (const status of [401, 403, 410, 429, 500, 503]) {
@@ -121,7 +121,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-D6",
-    says: "an error of the stateless era is none of an old server",
+    says: "a stateless error code does not lead to a handshake or HTTP+SSE",
     on: stateless,
     async test(revision) {
       for (const code of [-32020, -32021, -32022]) {
@@ -138,7 +138,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-D6",
-    says: "an unknown server is asked in the newest way first, and ends up where it speaks",
+    says: "an unknown server is probed with server/discover first, and its version is found",
     async test(revision) {
       const server = isStateless(revision) ? await serve(revision) : await serveOld(revision);
       const client = closing(await connect(server.url));
@@ -148,7 +148,7 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "C-XD1",
-    says: "calls under way fail at once and may have run, the next one is made on another stream",
+    says: "pending calls reject at once with requestMayHaveRun, and the next call uses a new stream",
     async test(revision) {
       const server = await serveOld(revision);
       const client = await open(server, revision, { legacySse: true });

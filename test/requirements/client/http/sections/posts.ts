@@ -10,7 +10,7 @@ import {
   until,
 } from "../../../../http-client/kit.ts";
 import { between, isStateless, stateless } from "../../../../kit/revisions.ts";
-import { open, requestsOf, said, serve, streamOf } from "../kit.ts";
+import { open, requestsOf, serve, streamOf, textResult } from "../kit.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
 const progress = (token: unknown, at: number) =>
@@ -20,7 +20,7 @@ const tokenOf = (params: unknown) => (params as { _meta: { progressToken: unknow
 export const posts: readonly HttpRequirement[] = [
   {
     row: "C-E1",
-    says: "everything goes to the one address that was given",
+    says: "every request goes to the given URL",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -33,7 +33,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E2",
-    says: "by its Accept header",
+    says: "POST accepts JSON and event streams, GET event streams",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -49,7 +49,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E3",
-    says: "also when many are sent at once",
+    says: "concurrent requests are posted one message each",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -60,14 +60,14 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E3",
-    says: "a question on a stream of a stateless server is reported and not answered",
+    says: "a request on a stream of a stateless server is reported and not answered",
     on: stateless,
     async test(revision) {
       const errors: string[] = [];
       const server = await serve(revision, {
         call: ({ message }, response) => {
           streamOf(response, toEvent({ jsonrpc: "2.0", id: "q", method: "roots/list" }));
-          response.end(toEvent(resultOf(message, said("done"))));
+          response.end(toEvent(resultOf(message, textResult("done"))));
         },
       });
       const client = await open(server, revision, {}, { onError: ({ message }) => errors.push(message) });
@@ -79,7 +79,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E4",
-    says: "a refused notification is reported, a refused response too, and calls go on",
+    says: "refused notifications and responses are reported, and calls continue",
     async test(revision) {
       const errors: string[] = [];
       const server = await serve(revision, {
@@ -90,7 +90,7 @@ export const posts: readonly HttpRequirement[] = [
         },
         call: ({ message }, response) => {
           streamOf(response, toEvent({ jsonrpc: "2.0", id: "q", method: "ping" }));
-          until(() => errors.length === 2).then(() => response.end(toEvent(resultOf(message, said("done")))));
+          until(() => errors.length === 2).then(() => response.end(toEvent(resultOf(message, textResult("done")))));
         },
       });
       const client = await open(server, revision, {}, { onError: ({ message }) => errors.push(message) });
@@ -102,13 +102,13 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E5",
-    says: "with parameters in the media type, in capitals, and with any line ends",
+    says: "media types with parameters or capitals and any line ends are accepted",
     async test(revision) {
       const kinds = ["application/json; charset=utf-8", "Application/JSON", "text/event-stream;charset=utf-8"];
       const server = await serve(revision, {
         call: ({ message }, response) => {
           const kind = kinds[requestsOf(server, "tools/call").length - 1]!;
-          const answer = JSON.stringify(resultOf(message, said(kind)));
+          const answer = JSON.stringify(resultOf(message, textResult(kind)));
           response.writeHead(200, { "content-type": kind });
           response.end(kind.startsWith("text") ? `event: message\r\ndata: ${answer}\r\n\r\n` : answer);
         },
@@ -119,7 +119,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E5",
-    says: "a response that is neither fails its call and says so",
+    says: "an answer that is neither JSON nor a stream rejects its call",
     async test(revision) {
       const server = await serve(revision, {
         call: (_, response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>hi</p>"),
@@ -130,32 +130,32 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E6",
-    says: "progress and messages, in order",
+    says: "progress is delivered in order before the result",
     async test(revision) {
       const server = await serve(revision, {
         call: ({ message }, response) => {
           streamOf(response, ...[1, 2, 3].map((at) => progress(tokenOf(message.params), at)));
-          response.end(toEvent(resultOf(message, said("done"))));
+          response.end(toEvent(resultOf(message, textResult("done"))));
         },
       });
       const client = await open(server, revision);
-      const heard: unknown[] = [];
+      const received: unknown[] = [];
       await client
-        .callTool("x", {}, { onProgress: (told) => heard.push(told.progress) })
-        .then(() => heard.push("done"));
-      expect(heard).toEqual([1, 2, 3, "done"]);
+        .callTool("x", {}, { onProgress: ({ progress }) => received.push(progress) })
+        .then(() => received.push("done"));
+      expect(received).toEqual([1, 2, 3, "done"]);
     },
   },
   {
     row: "C-E6",
-    says: "questions are answered by a POST of their own, before the response",
+    says: "requests of the server are answered by their own POST, before the response",
     on: between("2024-11-05", "2025-11-25"),
     async test(revision) {
       const server = await serve(revision, {
         call: ({ message }, response) => {
           streamOf(response, toEvent({ jsonrpc: "2.0", id: "q", method: "roots/list" }));
           until(() => server.seen.some((seen) => seen.message && "result" in seen.message)).then(() =>
-            response.end(toEvent(resultOf(message, said("done")))),
+            response.end(toEvent(resultOf(message, textResult("done")))),
           );
         },
       });
@@ -168,7 +168,7 @@ export const posts: readonly HttpRequirement[] = [
   },
   {
     row: "C-E10",
-    says: "and the stream that breaks by itself says nothing to the server",
+    says: "an aborted call closes its connection, and in a session also sends notifications/cancelled",
     async test(revision) {
       let isGone = false;
       const server = await serve(revision, {
@@ -187,31 +187,31 @@ export const posts: readonly HttpRequirement[] = [
       abort.abort();
       expect(await call).toMatchObject({ code: "cancelled" });
       await until(() => isGone);
-      const told = requestsOf(server, "notifications/cancelled").map((seen) => seen.message.params?.["requestId"]);
-      expect(told).toEqual(isStateless(revision) ? [] : [message.id]);
+      const cancelled = requestsOf(server, "notifications/cancelled").map((seen) => seen.message.params?.["requestId"]);
+      expect(cancelled).toEqual(isStateless(revision) ? [] : [message.id]);
     },
   },
   {
     row: "C-E12",
-    says: "each call hears its own progress and its own result",
+    says: "each call receives its own progress and result",
     async test(revision) {
       const waiting: (() => void)[] = [];
       const server = await serve(revision, {
         call: ({ message }, response) => {
           const at = waiting.length;
           streamOf(response, progress(tokenOf(message.params), at));
-          waiting.push(() => response.end(toEvent(resultOf(message, said(String(message.params?.["name"]))))));
+          waiting.push(() => response.end(toEvent(resultOf(message, textResult(String(message.params?.["name"]))))));
         },
       });
       const client = await open(server, revision);
-      const heard: number[][] = [[], [], []];
+      const received: number[][] = [[], [], []];
       const calls = ["a", "b", "c"].map((name, at) =>
-        client.callTool(name, {}, { onProgress: (told) => heard[at]!.push(told.progress) }),
+        client.callTool(name, {}, { onProgress: ({ progress }) => received[at]!.push(progress) }),
       );
       await until(() => waiting.length === 3);
       for (const answer of waiting.reverse()) answer();
       expect((await Promise.all(calls)).map(textOf)).toEqual(["a", "b", "c"]);
-      expect(heard.flat().sort()).toEqual([0, 1, 2]);
+      expect(received.flat().sort()).toEqual([0, 1, 2]);
     },
   },
 ];

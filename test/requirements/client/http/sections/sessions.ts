@@ -7,7 +7,7 @@ import type { HttpRequirement } from "../requirement.ts";
 export const sessions: readonly HttpRequirement[] = [
   {
     row: "C-B15",
-    says: "once, and no connection is left",
+    says: "close ends the session once and leaves no connection",
     async test(revision) {
       const sockets = new Set<{ destroyed: boolean }>();
       const server = await serve(revision, {
@@ -26,7 +26,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E15",
-    says: "an id that is no visible ASCII is not sent, and reported",
+    says: "a session id that is not visible ASCII is not sent, and is reported",
     on: stateful,
     async test(revision) {
       const errors: Error[] = [];
@@ -39,7 +39,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E15",
-    says: "no error shows it",
+    says: "no error contains the session id",
     on: stateful,
     async test(revision) {
       const server = await serve(revision, {
@@ -53,7 +53,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E15",
-    says: "one that a stateless server sends is ignored",
+    says: "a session id from a stateless server is ignored",
     on: stateless,
     async test(revision) {
       const server = await serve(revision, {
@@ -69,7 +69,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E16",
-    says: "and the handshake none",
+    says: "every request after the handshake has the session id, the handshake has none",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -84,7 +84,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E17",
-    says: "with the same handshake, and the call that found out is made in the new one",
+    says: "a 404 repeats the handshake, and the call is retried in the new session",
     async test(revision) {
       let sessions = 0;
       const server = await serve(revision, {
@@ -108,7 +108,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E18",
-    says: "whatever the server answers to that",
+    says: "close sends DELETE and accepts any answer",
     async test(revision) {
       for (const status of [200, 202, 404, 405, 500]) {
         const server = await serve(revision, {
@@ -125,7 +125,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E19",
-    says: "everything after the handshake the one that was agreed on, streams and goodbyes too",
+    says: "every request after the handshake has the negotiated version, GET and DELETE too",
     on: between("2025-06-18", "2025-11-25"),
     async test(revision) {
       const server = await serve(revision);
@@ -140,7 +140,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E19",
-    says: "every request its own",
+    says: "every request has its version",
     on: stateless,
     async test(revision) {
       const server = await serve(revision);
@@ -151,7 +151,7 @@ export const sessions: readonly HttpRequirement[] = [
   },
   {
     row: "C-E22",
-    says: "with every verb, and an answer that asks for others is heard in the session too",
+    says: "credentials are sent with every method, and a 401 in a session is handled",
     async test(revision) {
       let isExpired = false;
       const server = await serve(revision, {

@@ -14,10 +14,10 @@ import {
   until,
 } from "../../../../http-client/kit.ts";
 import { metaKey } from "../../../../kit/raw-peer.ts";
-import { open, requestsOf, said, serve } from "../kit.ts";
+import { open, requestsOf, serve, textResult } from "../kit.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-/** An error in answer to calls. */
+/** Answers calls with an error. */
 const refusing = (status: number, error: object, members: object = {}) => ({
   call: (({ message }, response) => {
     sendJson(response, status, { jsonrpc: "2.0", id: message.id, error, ...members });
@@ -27,7 +27,7 @@ const refusing = (status: number, error: object, members: object = {}) => ({
 export const stateless: readonly HttpRequirement[] = [
   {
     row: "C-F1",
-    says: "to the letter, on every request",
+    says: "Mcp-Method equals the method exactly, on every request",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -43,7 +43,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F2",
-    says: "where there is one, and not elsewhere",
+    says: "Mcp-Name is sent for methods with a name, URI or task, and for no others",
     async test(revision) {
       const server = await serve(revision, {
         first: ({ message }, response) => {
@@ -70,7 +70,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F3",
-    says: "by base64 over UTF-8",
+    says: "non-ASCII names are encoded as base64 of UTF-8",
     async test(revision) {
       const names = ["wörld", " padded ", "line\nend", "=?base64?eA==?=", "plain name"];
       const server = await serve(revision);
@@ -87,7 +87,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F4",
-    says: "of a call that is none of a tool, at once",
+    says: "a header mismatch rejects a prompts/get at once",
     async test(revision) {
       const error = { code: -32020, message: "Mcp-Name: expected a value" };
       const server = await serve(revision, {
@@ -104,7 +104,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F5",
-    says: "on every request",
+    says: "the version header equals the version of the body on every request",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -118,7 +118,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F6",
-    says: "a handshake where the error names versions with one, and the end where it names none that is known",
+    says: "an unsupported version leads to a handshake if the error lists a stateful version, otherwise it rejects",
     async test() {
       const refuse = (supported: string[]) =>
         serve("2025-11-25", {
@@ -138,7 +138,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F7",
-    says: "version, capabilities and who asks",
+    says: "every request has version, capabilities and client info",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -154,7 +154,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F8",
-    says: "and is not tried otherwise",
+    says: "a missing capability rejects the call, which is not retried",
     async test(revision) {
       const error = { code: -32021, message: "no", data: { requiredCapabilities: { sampling: {} } } };
       const server = await serve(revision, refusing(400, error));
@@ -165,7 +165,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F9",
-    says: "nor a lost session",
+    says: "404 with -32601 rejects the call without a handshake",
     async test(revision) {
       const server = await serve(revision, refusing(404, { code: -32601, message: "Method not found" }));
       const client = await open(server, revision);
@@ -175,7 +175,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F10",
-    says: "with their data, and without an id too",
+    says: "errors are read with their data, also without an id",
     async test(revision) {
       for (const status of [200, 400, 404, 500, 503]) {
         const error = { code: -32603, message: `odd ${status}`, data: { status } };
@@ -187,7 +187,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F18",
-    says: "and a stream that had them and falls silent is lost",
+    says: "comments do not end a call, and silence after comments rejects it",
     async test(revision) {
       const clock = createClock();
       let answer = () => {};
@@ -195,7 +195,7 @@ export const stateless: readonly HttpRequirement[] = [
         call: ({ message }, response) => {
           startEvents(response);
           response.write(": alive\n\n:\n");
-          answer = () => response.end(toEvent(resultOf(message, said("done"))));
+          answer = () => response.end(toEvent(resultOf(message, textResult("done"))));
         },
       });
       const client = await open(server, revision, { clock });
@@ -203,7 +203,7 @@ export const stateless: readonly HttpRequirement[] = [
       await until(() => clock.pending === 1);
       answer();
       expect(textOf(await first)).toBe("done");
-      // Whoever looks after streams that do not end has looked.
+      // The timer for streams that stay open after their response has ended.
       await clock.advance(11_000);
       const second = reasonOf(client.callTool("y"));
       await until(() => requestsOf(server, "tools/call").length === 2 && clock.pending === 1);
@@ -213,14 +213,14 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F19",
-    says: "and another attempt is another request",
+    says: "a broken stream rejects its call, and the next attempt has a new id",
     async test(revision) {
       const server = await serve(revision, {
         call: ({ message }, response) => {
           const isFirst = requestsOf(server, "tools/call").length === 1;
           startEvents(response);
           if (isFirst) response.write("id: 1\ndata:\n\n", () => response.destroy());
-          else response.end(toEvent(resultOf(message, said("done"))));
+          else response.end(toEvent(resultOf(message, textResult("done"))));
         },
       });
       const client = await open(server, revision);
@@ -233,7 +233,7 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F20",
-    says: "from the first request to the end",
+    says: "only POST is sent, without session headers",
     async test(revision) {
       const server = await serve(revision);
       const client = await open(server, revision);
@@ -248,18 +248,18 @@ export const stateless: readonly HttpRequirement[] = [
   },
   {
     row: "C-F21",
-    says: "and what the server answers spoils nothing",
+    says: "a custom notification has its headers, and a refusal of it does not affect calls",
     async test(revision) {
       const errors: Error[] = [];
       const server = await startRaw(({ message }, response) => {
         if (!("id" in message)) response.writeHead(400).end();
-        else sendJson(response, 200, resultOf(message, { ...discovery(), ...said("done") }));
+        else sendJson(response, 200, resultOf(message, { ...discovery(), ...textResult("done") }));
       });
       const client = await open(server, revision, {}, { onError: (error) => errors.push(error) });
       client.notify("notifications/vendor", { a: 1 });
       await until(() => errors.length === 1);
-      const [told] = requestsOf(server, "notifications/vendor");
-      expect(told!.headers).toMatchObject({
+      const [posted] = requestsOf(server, "notifications/vendor");
+      expect(posted!.headers).toMatchObject({
         "mcp-protocol-version": revision,
         "mcp-method": "notifications/vendor",
       });

@@ -12,12 +12,12 @@ import {
   until,
 } from "../../../../http-client/kit.ts";
 import { type RevisionDate, stateful, stateless } from "../../../../kit/revisions.ts";
-import { open, requestsOf, said, serve, streamOf } from "../kit.ts";
+import { open, requestsOf, serve, streamOf, textResult } from "../kit.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
 const changed = toEvent({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
 
-/** A server whose calls are answered when they are gone on with. */
+/** Starts a server whose calls are answered when their stream is resumed. */
 async function serveInParts(revision: RevisionDate, begin: (response: ServerResponse) => void): Promise<RawServer> {
   const server = await serve(revision, {
     call: (_, response) => begin(response),
@@ -28,7 +28,7 @@ async function serveInParts(revision: RevisionDate, begin: (response: ServerResp
       }
       const [{ message }] = requestsOf(server, "tools/call") as [Seen];
       startEvents(response);
-      response.end(toEvent(resultOf(message, said("late"))));
+      response.end(toEvent(resultOf(message, textResult("late"))));
     },
   });
   return server;
@@ -40,7 +40,7 @@ const resumptions = (server: RawServer) =>
 export const streams: readonly HttpRequirement[] = [
   {
     row: "C-E7",
-    says: "one without event ids fails its call at once, which may have run",
+    says: "a stream that ends without event ids rejects its call at once with requestMayHaveRun",
     async test(revision) {
       const server = await serve(revision, {
         call: (_, response) => {
@@ -58,13 +58,13 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E7",
-    says: "one that stays open after the response is closed",
+    says: "a stream that stays open after the response is closed",
     async test(revision) {
       const clock = createClock();
       let isGone = false;
       const server = await serve(revision, {
         call: ({ message }, response) => {
-          streamOf(response, toEvent(resultOf(message, said("done"))));
+          streamOf(response, toEvent(resultOf(message, textResult("done"))));
           response.on("close", () => {
             isGone = true;
           });
@@ -78,7 +78,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E8",
-    says: "and lets the stream be gone on with",
+    says: "a stream can be resumed after an event without data",
     async test(revision) {
       const server = await serveInParts(revision, (response) => {
         startEvents(response);
@@ -93,7 +93,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E9",
-    says: "and not less",
+    says: "the client waits at least the retry time before it resumes",
     async test(revision) {
       const clock = createClock();
       const server = await serveInParts(revision, (response) => {
@@ -111,13 +111,13 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E11",
-    says: "with the session, and brings what belongs to no call",
+    says: "the GET stream is opened with the session id and delivers messages outside calls",
     on: stateful,
     async test(revision) {
-      const heard: string[] = [];
+      const received: string[] = [];
       const server = await serve(revision, { get: (_, response) => streamOf(response, changed) });
-      await open(server, revision, {}, { onNotification: (method) => heard.push(method) });
-      await until(() => heard.length === 1);
+      await open(server, revision, {}, { onNotification: (method) => received.push(method) });
+      await until(() => received.length === 1);
       const [{ headers }] = requestsOf(server, "GET") as [Seen];
       expect(headers["mcp-session-id"]).toBe("s-1");
       expect(headers["last-event-id"]).toBeUndefined();
@@ -125,7 +125,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E11",
-    says: "405 is borne, and asked for once",
+    says: "405 to the GET stream is accepted, and the request is not repeated",
     on: stateful,
     async test(revision) {
       const errors: Error[] = [];
@@ -138,7 +138,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E11",
-    says: "a stateless server is never asked for one",
+    says: "no GET stream is requested from a stateless server",
     on: stateless,
     async test(revision) {
       const server = await serve(revision);
@@ -150,7 +150,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E13",
-    says: "and sent back to the letter",
+    says: "event ids are sent back unchanged",
     async test(revision) {
       const id = "a b/c==;{}~!";
       const server = await serveInParts(revision, (response) => {
@@ -164,7 +164,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E14",
-    says: "after a cut too, in the same session, and the call is not made again",
+    says: "a cut stream is resumed in the same session, and the call is not repeated",
     on: stateful,
     async test(revision) {
       const server = await serveInParts(revision, (response) => {
@@ -181,7 +181,7 @@ export const streams: readonly HttpRequirement[] = [
   },
   {
     row: "C-E14",
-    says: "but never at a stateless server, whatever ids it sends",
+    says: "a stream of a stateless server is never resumed, even with event ids",
     on: stateless,
     async test(revision) {
       const server = await serveInParts(revision, (response) => {

@@ -6,11 +6,11 @@ import type { RevisionDate } from "../../../../kit/revisions.ts";
 import { open, requestsOf, serve } from "../kit.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-const marked = (type: string, name: unknown) => ({ type, "x-mcp-header": name });
+const annotated = (type: string, name: unknown) => ({ type, "x-mcp-header": name });
 const schemaOf = (properties: JsonObject) => ({ type: "object", properties });
 const mismatch = { code: -32020, message: "Mcp-Param-Region: expected a value" };
 
-/** A server with these tools, whose calls may be refused. */
+/** Starts a server with these tools; it may refuse calls. */
 function serveTools(
   revision: RevisionDate,
   schemas: { readonly [name: string]: JsonObject },
@@ -37,12 +37,12 @@ const paramsOf = ({ headers }: Seen) =>
 export const toolHeaders: readonly HttpRequirement[] = [
   {
     row: "C-F12",
-    says: "texts, integers and booleans, also below other members, encoded where they must be",
+    says: "strings, integers and booleans are mirrored, also nested ones, and encoded if necessary",
     async test(revision) {
       const deploy = schemaOf({
-        region: marked("string", "Region"),
-        size: marked("integer", "Size"),
-        at: schemaOf({ once: marked("boolean", "Once") }),
+        region: annotated("string", "Region"),
+        size: annotated("integer", "Size"),
+        at: schemaOf({ once: annotated("boolean", "Once") }),
         note: { type: "string" },
       });
       const server = await serveTools(revision, { deploy });
@@ -59,15 +59,15 @@ export const toolHeaders: readonly HttpRequirement[] = [
   },
   {
     row: "C-F13",
-    says: "wrong types, names and places, and names that are used twice",
+    says: "tools with wrong types, names or positions or repeated names are dropped and reported",
     async test(revision) {
       const errors: string[] = [];
       const server = await serveTools(revision, {
-        good: schemaOf({ a: marked("string", "A") }),
-        number: schemaOf({ a: marked("number", "A") }),
-        injected: schemaOf({ a: marked("string", "A\r\nX: 1") }),
-        twice: schemaOf({ a: marked("string", "A"), b: marked("string", "a") }),
-        inside: schemaOf({ a: { type: "array", items: marked("string", "A") } }),
+        good: schemaOf({ a: annotated("string", "A") }),
+        number: schemaOf({ a: annotated("number", "A") }),
+        injected: schemaOf({ a: annotated("string", "A\r\nX: 1") }),
+        twice: schemaOf({ a: annotated("string", "A"), b: annotated("string", "a") }),
+        inside: schemaOf({ a: { type: "array", items: annotated("string", "A") } }),
         plain: schemaOf({ a: { type: "string" } }),
       });
       const client = await open(server, revision, {}, { onError: ({ message }) => errors.push(message) });
@@ -77,9 +77,13 @@ export const toolHeaders: readonly HttpRequirement[] = [
   },
   {
     row: "C-F14",
-    says: "and others of the same tool have theirs",
+    says: "null and absent arguments have no header, other arguments of the tool have theirs",
     async test(revision) {
-      const schema = schemaOf({ a: marked("string", "A"), b: marked("string", "B"), c: marked("string", "C") });
+      const schema = schemaOf({
+        a: annotated("string", "A"),
+        b: annotated("string", "B"),
+        c: annotated("string", "C"),
+      });
       const server = await serveTools(revision, { x: schema });
       const client = await open(server, revision);
       await client.listTools();
@@ -90,9 +94,9 @@ export const toolHeaders: readonly HttpRequirement[] = [
   },
   {
     row: "C-F15",
-    says: "and the call is made with what the list says",
+    says: "a header mismatch fetches tools/list and retries the call with the required headers",
     async test(revision) {
-      const schema = schemaOf({ region: marked("string", "Region") });
+      const schema = schemaOf({ region: annotated("string", "Region") });
       const server = await serveTools(revision, { deploy: schema }, (seen) => Object.keys(paramsOf(seen)).length === 0);
       const client = await open(server, revision);
       await client.callTool("deploy", { region: "eu" });
@@ -105,7 +109,7 @@ export const toolHeaders: readonly HttpRequirement[] = [
   },
   {
     row: "C-F4",
-    says: "after one more attempt",
+    says: "a header mismatch rejects a tool call after one retry",
     async test(revision) {
       const server = await serveTools(revision, {}, () => true);
       const client = await open(server, revision);

@@ -1,4 +1,4 @@
-import { goThroughFetch } from "../kit.ts";
+import { useFetchAdapter } from "../kit.ts";
 import { type HttpRequirement, runRequirements } from "./requirement.ts";
 import { base } from "./sections/base.ts";
 import { batches } from "./sections/batches.ts";
@@ -24,11 +24,11 @@ const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
   stateless,
 };
 
-goThroughFetch();
+useFetchAdapter();
 
 for (const [name, requirements] of Object.entries(sections)) {
   runRequirements(
-    `${name} through fetch`,
-    requirements.filter(({ door }) => door !== "own"),
+    `${name} through the fetch adapter`,
+    requirements.filter(({ adapter }) => adapter !== "node"),
   );
 }

@@ -3,7 +3,7 @@ import { createServer } from "portolan/server";
 import { connectInMemory, createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 
-/** A link to a server that never answers, which can be opened as often as one likes. */
+/** A link to a server that never answers. It can be opened any number of times. */
 function createSilentLink() {
   let lost: (reason: Error) => void = () => {};
   const counted = { opened: 0, sent: [] as string[] };
@@ -29,7 +29,7 @@ function createSilentLink() {
   return { link, counted };
 }
 
-test("an attempt to connect that is aborted does not open its link again", async () => {
+test("an aborted connect does not open its link again", async () => {
   const { link, counted } = createSilentLink();
   const stop = new AbortController();
   const attempt = connect(link, { signal: stop.signal }).catch((thrown: Error) => thrown.name);
@@ -40,7 +40,7 @@ test("an attempt to connect that is aborted does not open its link again", async
   expect(counted).toEqual({ opened: 1, sent: ["server/discover"] });
 });
 
-test("an attempt to connect that takes too long does not open its link again", async () => {
+test("a connect that times out does not open its link again", async () => {
   const { link, counted } = createSilentLink();
   expect(await connect(link, { connectMs: 5 }).catch((thrown: Error) => thrown.name)).toBe("TimeoutError");
   await turn();
@@ -51,14 +51,11 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-test.each(["auto", "2025-11-25", "2026-07-28"])(
-  "a connection that was closed leaves no timer behind: %s",
-  async (era) => {
-    const clock = createClock();
-    const server = createServer({ name: "s", version: "1.0.0" }).tool("act", { run: () => "done" });
-    const client = await connectInMemory(server, { era, clock });
-    await client.callTool("act");
-    await client.close();
-    expect(clock.pending).toBe(0);
-  },
-);
+test.each(["auto", "2025-11-25", "2026-07-28"])("a closed connection leaves no timers: %s", async (era) => {
+  const clock = createClock();
+  const server = createServer({ name: "s", version: "1.0.0" }).tool("act", { run: () => "done" });
+  const client = await connectInMemory(server, { era, clock });
+  await client.callTool("act");
+  await client.close();
+  expect(clock.pending).toBe(0);
+});

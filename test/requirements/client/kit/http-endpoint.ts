@@ -4,13 +4,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Message, RequestId } from "portolan";
 import { metaKey } from "../../../kit/raw-peer.ts";
-import type { Door, End, Hearing } from "./ends.ts";
+import type { End, Endpoint, ServerEvents } from "./endpoints.ts";
 import type { Request, Sent } from "./scripted-server.ts";
 
-/** Streamable HTTP of both eras, with as little of its own as there can be. */
-export async function openHttp(hearing: Hearing): Promise<Door> {
-  const end = new HttpEnd(hearing);
-  const server = createServer((request, response) => end.take(request, response));
+/** Opens a minimal Streamable HTTP endpoint of both eras. */
+export async function openHttp(events: ServerEvents): Promise<Endpoint> {
+  const end = new HttpEnd(events);
+  const server = createServer((request, response) => end.accept(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -26,29 +26,29 @@ export async function openHttp(hearing: Hearing): Promise<Door> {
   };
 }
 
-/** What is said before a response goes before it on its stream; what belongs to no request on the stream of the session. */
+/** Sends messages before a response on its stream, and messages outside requests on the stream of the session. */
 class HttpEnd implements End {
-  readonly #hearing: Hearing;
-  /** The requests that have no response yet, oldest first. */
+  readonly #events: ServerEvents;
+  /** The requests without a response, oldest first. */
   readonly #open = new Map<RequestId, Answer>();
   #stream: ServerResponse | undefined;
-  /** What was said before there was a stream to say it on. */
+  /** Messages that were sent before a stream was open. */
   #early: unknown[] = [];
   #isOpened = false;
   leave: () => void = () => {};
 
-  constructor(hearing: Hearing) {
-    this.#hearing = hearing;
+  constructor(events: ServerEvents) {
+    this.#events = events;
   }
 
-  async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (!this.#isOpened) this.#hearing.opened(this);
+  async accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!this.#isOpened) this.#events.opened(this);
     this.#isOpened = true;
     if (request.method === "GET") this.#begin(response);
     else if (request.method === "DELETE") {
       response.writeHead(200).end();
-      this.#hearing.closed();
-    } else this.#hear(JSON.parse(await text(request)), response, "mcp-method" in request.headers);
+      this.#events.closed();
+    } else this.#receive(JSON.parse(await text(request)), response, "mcp-method" in request.headers);
   }
 
   send(value: unknown): void {
@@ -60,17 +60,17 @@ class HttpEnd implements End {
       return;
     }
     const before = this.#answerFor(value as Sent);
-    if (before) before.say(value);
+    if (before) before.send(value);
     else if (this.#stream) this.#stream.write(toEvent(value));
     else this.#early.push(value);
   }
 
   write(): never {
-    throw new Error("bytes are for stdio");
+    throw new Error("raw bytes exist over stdio only");
   }
 
   command(): never {
-    throw new Error("there is no process");
+    throw new Error("a process exists over stdio only");
   }
 
   #begin(response: ServerResponse): void {
@@ -79,22 +79,22 @@ class HttpEnd implements End {
     for (const value of this.#early.splice(0)) response.write(toEvent(value));
   }
 
-  #hear(message: Request, response: ServerResponse, isStateless: boolean): void {
+  #receive(message: Request, response: ServerResponse, isStateless: boolean): void {
     const { id, method } = message;
     if (id === undefined || method === undefined) response.writeHead(202).end();
     else {
       const answer = new Answer(response, method);
       this.#open.set(id, answer);
-      // There is no other stream than that of a request.
-      if (isStateless) for (const value of this.#early.splice(0)) answer.say(value);
+      // A stateless client has only the streams of its requests.
+      if (isStateless) for (const value of this.#early.splice(0)) answer.send(value);
       response.on("close", () => {
-        // To a stateless server a connection that is closed says what elsewhere a notification does.
+        // To a stateless server, closing the connection means a cancellation.
         const isCancelled = this.#open.delete(id) && isStateless;
         if (isCancelled)
-          this.#hearing.heard({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
+          this.#events.received({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
       });
     }
-    this.#hearing.heard(message as Message);
+    this.#events.received(message as Message);
   }
 
   #answerFor({ params }: Sent): Answer | undefined {
@@ -104,7 +104,7 @@ class HttpEnd implements End {
   }
 }
 
-/** The answer to one request: JSON, or a stream if something was said before. */
+/** The answer to one request: JSON, or a stream if other messages precede it. */
 class Answer {
   readonly method: string;
   readonly #response: ServerResponse;
@@ -114,7 +114,7 @@ class Answer {
     this.method = method;
   }
 
-  say(value: unknown): void {
+  send(value: unknown): void {
     if (!this.#response.headersSent) this.#response.writeHead(200, { "content-type": "text/event-stream" });
     this.#response.write(toEvent(value));
   }

@@ -1,5 +1,5 @@
-/** Rows of the channels that over HTTP are covered under another number, because the rule is another one there. */
-export const standIns: { readonly [row: string]: string } = {
+/** Rows of the channels, and the HTTP rows that replace them because HTTP has a different rule. */
+export const equivalentRows: { readonly [row: string]: string } = {
   A7: "E4",
   A8: "E3",
   B1: "E16",

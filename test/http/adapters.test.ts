@@ -1,15 +1,15 @@
 import { describe, expect, test, vi } from "vitest";
 import type { HttpReply } from "../../packages/portolan/src/server/http/adapter.ts";
-import { connectTo, doors } from "./doors.ts";
+import { adapters, connectTo } from "./adapters.ts";
 import { bodyOf, echo, plain, waiting } from "./handlers.ts";
 import { post } from "./raw-http.ts";
 
-describe.each(Object.entries(doors))("the %s door", (_, open) => {
-  test("hands over the method, path, headers and body, and sends the answer", async () => {
+describe.each(Object.entries(adapters))("the %s adapter", (_, open) => {
+  test("passes the method, path, headers and body to the handler and sends its answer", async () => {
     const port = await open(async (request, reply) => {
       const { method, path } = request;
-      const heard = [method, path, request.header("x-one"), request.header("x-none"), request.headersUnder("mcp-")];
-      reply.send(201, { ...plain, "x-answer": "42" }, JSON.stringify([...heard, await bodyOf(request)]));
+      const received = [method, path, request.header("x-one"), request.header("x-none"), request.headersUnder("mcp-")];
+      reply.send(201, { ...plain, "x-answer": "42" }, JSON.stringify([...received, await bodyOf(request)]));
     });
     const answer = await fetch(`http://127.0.0.1:${port}/a/b?c=d`, {
       method: "POST",
@@ -26,7 +26,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     ]);
   });
 
-  test("joins a header that came twice", async () => {
+  test("joins the values of a repeated header", async () => {
     const port = await open((request, reply) => reply.send(200, plain, request.header("mcp-name")));
     const raw = await connectTo(port);
     raw.write("GET / HTTP/1.1\r\nHost: localhost\r\nMcp-Name: a\r\nMcp-Name: b\r\n\r\n");
@@ -34,7 +34,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
   });
 
   test.each(["GET", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH", "PROPFIND"])(
-    "lets %s reach the handler",
+    "passes %s requests to the handler",
     async (method) => {
       const port = await open(({ method }, reply) => reply.send(405, { "x-method": method }, "no such method"));
       const answer = await fetch(`http://127.0.0.1:${port}/mcp`, { method });
@@ -52,7 +52,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     }
   });
 
-  test("reads a body that comes in chunks, cut inside a character", async () => {
+  test("reads a chunked body that is split inside a character", async () => {
     const raw = await connectTo(await open(echo));
     const [first, second] = [Buffer.from([0x22, 0xf0, 0x9f]), Buffer.from([0x8c, 0x8d, 0x22])];
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -67,7 +67,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     expect((await answer.text()) === body).toBe(true);
   });
 
-  test("answers 400 to a body that is not UTF-8 and goes on", async () => {
+  test("answers 400 to a body that is not UTF-8 and serves the next request", async () => {
     const raw = await connectTo(await open(echo));
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n", Buffer.from([0xc3, 0x28]));
     expect(await raw.until(/not valid UTF-8/)).toContain("400 Bad Request");
@@ -75,31 +75,31 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     await raw.until(/well/);
   });
 
-  test("answers 413 to a body that says it is too large, without waiting for it", async () => {
+  test("answers 413 as soon as Content-Length is above the limit", async () => {
     const raw = await connectTo(await open(echo, { bodyBytes: 10 }));
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n");
     expect(await raw.until(/at most 10 bytes/)).toContain("413 Payload Too Large");
   });
 
-  test("takes a body of exactly the limit", async () => {
+  test("accepts a body of exactly the limit", async () => {
     const raw = await connectTo(await open(echo, { bodyBytes: 10 }));
     raw.write(post("/", "0123456789"));
     expect(await raw.until(/0123456789/)).toContain("200 OK");
   });
 
-  test("answers 408 to a body that does not come", async () => {
+  test("answers 408 when the body does not arrive", async () => {
     const raw = await connectTo(await open(echo, { bodyMs: 20 }));
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n12");
     expect(await raw.until(/too slow/)).toContain("408 Request Timeout");
   });
 
-  test("tells once that a client has gone in the middle of its body", async () => {
+  test("notifies the handler once when the client disconnects during its body", async () => {
     const { hold, requests, gone } = waiting();
     const problems: unknown[] = [];
     const port = await open(async (request, reply) => {
       hold(request, reply);
       problems.push(await bodyOf(request));
-      reply.send(200, plain, "to nobody");
+      reply.send(200, plain, "too late");
     });
     const raw = await connectTo(port);
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\nhalf of it");
@@ -110,7 +110,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     expect(gone()).toBe(1);
   });
 
-  test("tells once that a client has gone before its answer", async () => {
+  test("notifies the handler once when the client disconnects before its answer", async () => {
     const { hold, requests, gone } = waiting();
     const raw = await connectTo(await open(hold));
     raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -119,7 +119,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     await vi.waitFor(() => expect(gone()).toBe(1));
   });
 
-  test("does not call a client gone that has its answer", async () => {
+  test("does not report a disconnect after the whole answer was sent", async () => {
     let gone = 0;
     const { stream, streams, gone: cut } = waiting();
     const port = await open((request, reply) => {
@@ -138,7 +138,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
       await raw.until(/all/);
       raw.destroy();
     }
-    // The same, later, for one that is cut: by now the others would have been told.
+    // A later connection that is cut: when its handler is notified, the earlier ones would have been notified too.
     const raw = await connectTo(port);
     raw.write("GET /cut HTTP/1.1\r\nHost: localhost\r\n\r\n");
     await vi.waitFor(() => expect(streams).toHaveLength(1));
@@ -147,7 +147,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     expect(gone).toBe(0);
   });
 
-  test("tells a listener that came too late", async () => {
+  test("notifies an onGone listener that is added after the disconnect", async () => {
     const { hold, requests, gone } = waiting();
     const replies: HttpReply[] = [];
     const port = await open((request, reply) => {
@@ -162,7 +162,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     await new Promise<void>((resolve) => replies[0]!.onGone(resolve));
   });
 
-  test("does not tell a listener that came after the whole answer", async () => {
+  test("does not notify an onGone listener that is added after the whole answer", async () => {
     const replies: HttpReply[] = [];
     let gone = 0;
     const port = await open((_, reply) => {
@@ -183,7 +183,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     expect([replies.length, gone]).toEqual([3, 0]);
   });
 
-  test("streams events as they are written, with headers that keep them moving", async () => {
+  test("streams events as they are written, with headers that prevent buffering", async () => {
     const { stream, streams } = waiting();
     const answer = await fetch(`http://127.0.0.1:${await open(stream)}/`);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
@@ -206,7 +206,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     expect(await reader.read()).toMatchObject({ done: true });
   });
 
-  test("knows what a client that does not read has left, and can drop it", async () => {
+  test("reports the backlog of a client that does not read, and can drop the client", async () => {
     const { stream, streams, gone } = waiting();
     const raw = await connectTo(await open(stream));
     raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -215,7 +215,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     const [events] = streams;
     const text = `data: ${"x".repeat(65_536)}\n\n`;
     let written = 0;
-    // The system and the client take some; the rest stays.
+    // The buffers of the system and the client hold a part; the rest stays in the backlog.
     await vi.waitFor(() => {
       for (let i = 0; i < 100; i += 1) events!.write(text);
       written += 100 * text.length;
@@ -234,7 +234,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     expect(raw.received).not.toContain("nobody");
   });
 
-  test("has no backlog once a slow client has caught up", async () => {
+  test("has no backlog after a slow client has caught up", async () => {
     const { stream, streams } = waiting();
     const raw = await connectTo(await open(stream));
     raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -248,7 +248,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
   });
 
   test.each(["send", "stream"] as const)(
-    "refuses to %s a header with a line end, and can still answer",
+    "throws on %s of a header with a line break, and can still answer",
     async (how) => {
       const port = await open((_, reply) => {
         const headers = { "x-own": "a\r\nSet-Cookie: b=c" };
@@ -261,7 +261,7 @@ describe.each(Object.entries(doors))("the %s door", (_, open) => {
     },
   );
 
-  test("ignores what is answered after the answer", async () => {
+  test("ignores answers after the first", async () => {
     const port = await open((_, reply) => {
       reply.send(200, plain, "first");
       reply.send(500, plain, "second");

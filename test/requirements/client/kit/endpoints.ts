@@ -3,16 +3,16 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { type Channel, createMemoryPair, LineReader, type Message } from "portolan";
 import type { CommandTarget, ConnectTarget } from "portolan/client";
-import { openHttp } from "./http-door.ts";
+import { openHttp } from "./http-endpoint.ts";
 import type { ClientTransport } from "./transports.ts";
 
-/** What a server's end of a connection tells. */
-export interface Hearing {
-  /** One line or parcel, as it was parsed: a message, or a batch. */
-  heard(value: Message | Message[]): void;
-  /** A line as it came; over stdio only. */
+/** The events of a server's end of a connection. */
+export interface ServerEvents {
+  /** Called with each parsed message or batch. */
+  received(value: Message | Message[]): void;
+  /** Called with each raw line; over stdio only. */
   line(text: string): void;
-  /** What the process says of itself; over stdio only. */
+  /** Called with each note of the process; over stdio only. */
   noted(text: string): void;
   opened(end: End): void;
   closed(): void;
@@ -20,46 +20,50 @@ export interface Hearing {
 
 /** The server's end of one connection. */
 export interface End {
-  /** Sends a value, whatever it is, as one message. */
+  /** Sends any value as one message. */
   send(value: unknown): void;
-  /** Sends bytes as they are; over stdio only. */
+  /** Sends raw bytes; over stdio only. */
   write(bytes: string | Uint8Array): void;
-  /** Has the process do something; over stdio only. */
+  /** Sends a command to the process; over stdio only. */
   command(command: object): void;
   /** Ends the connection from this side. */
   leave(code: number): void;
 }
 
-/** Where a client connects to, and how to take it all down. */
-export interface Door {
+/** The target of a client, and a function that closes the server. */
+export interface Endpoint {
   readonly target: ConnectTarget;
   close(): Promise<void>;
 }
 
-export type DoorOptions = Partial<CommandTarget> & { readonly habits?: readonly string[] };
+export type EndpointOptions = Partial<CommandTarget> & { readonly modes?: readonly string[] };
 
-/** A door to a server that is told what to do by whoever hears. */
-export function openDoor(transport: ClientTransport, hearing: Hearing, options: DoorOptions = {}): Promise<Door> {
-  if (transport === "http") return openHttp(hearing);
-  return transport === "memory" ? openMemory(hearing) : openStdio(hearing, options);
+/** Opens an endpoint whose server is controlled by the receiver of its events. */
+export function openEndpoint(
+  transport: ClientTransport,
+  events: ServerEvents,
+  options: EndpointOptions = {},
+): Promise<Endpoint> {
+  if (transport === "http") return openHttp(events);
+  return transport === "memory" ? openMemory(events) : openStdio(events, options);
 }
 
-async function openMemory(hearing: Hearing): Promise<Door> {
+async function openMemory(events: ServerEvents): Promise<Endpoint> {
   const [near, far] = createMemoryPair({ serialize: true });
-  attach(far, hearing);
+  attach(far, events);
   return { target: near, close: () => far.close() };
 }
 
-/** Has a server hear what comes over its end of a channel. */
-export function attach(channel: Channel, hearing: Hearing): void {
-  hearing.opened(new MemoryEnd(channel));
+/** Passes the messages of a channel to a server. */
+export function attach(channel: Channel, events: ServerEvents): void {
+  events.opened(new MemoryEnd(channel));
   channel.open({
-    message: (message) => hearing.heard(message),
-    batch: (messages) => hearing.heard(messages),
+    message: (message) => events.received(message),
+    batch: (messages) => events.received(messages),
     unreadable: ({ why }) => {
-      throw new Error(`the client sent what is no message: ${why}`);
+      throw new Error(`the client sent something that is not a message: ${why}`);
     },
-    closed: () => hearing.closed(),
+    closed: () => events.closed(),
   });
 }
 
@@ -71,16 +75,16 @@ class MemoryEnd implements End {
   }
 
   send(value: unknown): void {
-    // No type allows what some tests send; its text is what arrives.
+    // Some tests send values that no type allows; only their JSON text matters.
     this.#channel.send({ toJSON: () => value } as unknown as Message);
   }
 
   write(): never {
-    throw new Error("bytes are for stdio");
+    throw new Error("raw bytes exist over stdio only");
   }
 
   command(): never {
-    throw new Error("there is no process");
+    throw new Error("a process exists over stdio only");
   }
 
   leave(): void {
@@ -90,19 +94,19 @@ class MemoryEnd implements End {
 
 const relay = fileURLToPath(new URL("./relay.mjs", import.meta.url));
 
-/** A real process, whose standard input and output end up here. */
-async function openStdio(hearing: Hearing, { habits = [], ...target }: DoorOptions): Promise<Door> {
+/** Opens an endpoint in a real process that relays its standard input and output to this one. */
+async function openStdio(events: ServerEvents, { modes = [], ...target }: EndpointOptions): Promise<Endpoint> {
   const sockets = new Set<Socket>();
   const listener = createServer((socket) => {
     sockets.add(socket);
-    hearing.opened(new ProcessEnd(socket));
-    read(socket, hearing);
+    events.opened(new ProcessEnd(socket));
+    read(socket, events);
   });
   listener.listen(0, "127.0.0.1");
   await once(listener, "listening");
   const { port } = listener.address() as AddressInfo;
   return {
-    target: { command: process.execPath, args: [relay, String(port), ...habits], graceMs: 3_000, ...target },
+    target: { command: process.execPath, args: [relay, String(port), ...modes], graceMs: 3_000, ...target },
     async close() {
       for (const socket of sockets) socket.destroy();
       listener.close();
@@ -110,13 +114,13 @@ async function openStdio(hearing: Hearing, { habits = [], ...target }: DoorOptio
   };
 }
 
-function read(socket: Socket, hearing: Hearing): void {
+function read(socket: Socket, events: ServerEvents): void {
   const reader = new LineReader(
     {
-      message: (message) => hearing.heard(message),
-      batch: (messages) => hearing.heard(messages),
+      message: (message) => events.received(message),
+      batch: (messages) => events.received(messages),
       unreadable: ({ why }) => {
-        throw new Error(`the client sent what is no message: ${why}`);
+        throw new Error(`the client sent something that is not a message: ${why}`);
       },
     },
     { maxBytes: 1 << 30 },
@@ -127,15 +131,15 @@ function read(socket: Socket, hearing: Hearing): void {
     const lines = `${held}${text}`.split("\n");
     held = lines.pop() ?? "";
     for (const line of lines) {
-      if (line.startsWith("# ")) hearing.noted(line.slice(2));
+      if (line.startsWith("# ")) events.noted(line.slice(2));
       else {
-        hearing.line(line);
+        events.line(line);
         reader.push(Buffer.from(`${line}\n`));
       }
     }
   });
   socket.on("error", () => {});
-  socket.on("close", () => hearing.closed());
+  socket.on("close", () => events.closed());
 }
 
 class ProcessEnd implements End {

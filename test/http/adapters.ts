@@ -11,20 +11,20 @@ import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
 import type { HttpLimits } from "../../packages/portolan/src/server/http/options.ts";
 import { RawHttp } from "./raw-http.ts";
 
-/** Opens a door to a handler and says on which port. */
-export type Door = (handle: HttpHandler, limits?: HttpLimits) => Promise<number>;
+/** Serves a handler through an adapter and resolves to the port. */
+export type OpenAdapter = (handle: HttpHandler, limits?: HttpLimits) => Promise<number>;
 
-export const openNode: Door = async (handle, limits = {}) => {
+export const openNode: OpenAdapter = async (handle, limits = {}) => {
   const listening = await listenOn(nodeListener(handle, limits), { port: 0, host: "127.0.0.1", limits });
   onTestFinished(() => listening.close(0));
   return listening.port;
 };
 
-export const openFetch: Door = (handle, limits) => openListener(toListener(fetchHandler(handle, limits)));
+export const openFetch: OpenAdapter = (handle, limits) => openListener(toListener(fetchHandler(handle, limits)));
 
-export const doors: { readonly [name: string]: Door } = { node: openNode, fetch: openFetch };
+export const adapters: { readonly [name: string]: OpenAdapter } = { node: openNode, fetch: openFetch };
 
-/** Serves a listener the way an application with a server of its own does. */
+/** Serves a listener as an application with its own `http.Server` does. */
 export async function openListener(listener: RequestListener): Promise<number> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -41,7 +41,7 @@ export async function connectTo(port: number): Promise<RawHttp> {
   return raw;
 }
 
-/** What the adapters of web frameworks do. */
+/** Turns a fetch handler into a node listener, as the adapters of web frameworks do. */
 export function toListener(answer: (request: Request) => Promise<Response>) {
   return async (req: IncomingMessage, res: ServerResponse) => {
     const gone = new AbortController();

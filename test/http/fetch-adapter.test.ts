@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { fetchHandler } from "../../packages/portolan/src/server/http/fetch.ts";
 import { echo, plain, waiting } from "./handlers.ts";
 
-describe("the fetch door by itself", () => {
+describe("the fetch adapter without a server", () => {
   const url = "http://localhost/mcp";
 
-  /** A body that gives this and then nothing more. */
+  /** A body that yields these chunks and then neither continues nor ends. */
   function endless(...chunks: (string | Uint8Array)[]): ReadableStream<Uint8Array> {
     const encoder = new TextEncoder();
     return new ReadableStream({
@@ -18,31 +18,31 @@ describe("the fetch door by itself", () => {
   const upload = (body: BodyInit, init: RequestInit = {}) =>
     new Request(url, { method: "POST", body, ...init, ...{ duplex: "half" } });
 
-  test("stops at the limit of a body that has no end", async () => {
+  test("answers 413 when an endless body reaches the limit", async () => {
     const answer = await fetchHandler(echo, { bodyBytes: 5 })(upload(endless("123", "456")));
     expect([answer.status, await answer.text()]).toEqual([413, "The body is too large: expected at most 5 bytes"]);
   });
 
-  test("gives up on a body that does not go on", async () => {
+  test("answers 408 when a body stops arriving", async () => {
     const answer = await fetchHandler(echo, { bodyMs: 5 })(upload(endless("123")));
     expect(answer.status).toBe(408);
   });
 
-  test("says so when the body was read already", async () => {
+  test("answers 400 when the body was already read", async () => {
     const request = upload("x");
     await request.text();
     const answer = await fetchHandler(echo)(request);
     expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("was read before")]);
   });
 
-  test("knows the host of a runtime that keeps it in the URL", async () => {
+  test("reads the host from the URL when there is no Host header", async () => {
     const answer = await fetchHandler((request, reply) => reply.send(200, plain, request.header("host")))(
       new Request("http://localhost:8123/mcp"),
     );
     expect(await answer.text()).toBe("localhost:8123");
   });
 
-  test("settles when the client goes and the handler has nothing more to say", async () => {
+  test("settles with 499 when the client aborts before the handler answers", async () => {
     const { hold, gone } = waiting();
     const client = new AbortController();
     const answer = fetchHandler(hold)(new Request(url, { signal: client.signal }));
@@ -51,7 +51,7 @@ describe("the fetch door by itself", () => {
     expect(gone()).toBe(1);
   });
 
-  test("a stream for a request that was aborted before is dropped", async () => {
+  test("drops a stream whose request was already aborted", async () => {
     const { streams, stream, gone } = waiting();
     const answer = await fetchHandler(stream)(new Request(url, { signal: AbortSignal.abort() }));
     await expect(answer.text()).rejects.toThrow("dropped before its end");

@@ -3,12 +3,12 @@ import type { Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { HttpReply } from "../../packages/portolan/src/server/http/adapter.ts";
 import { nodeListener } from "../../packages/portolan/src/server/http/node.ts";
-import { connectTo, openListener, openNode } from "./doors.ts";
+import { connectTo, openListener, openNode } from "./adapters.ts";
 import { bodyOf, echo, plain, refuse, waiting } from "./handlers.ts";
 import { post, type RawHttp } from "./raw-http.ts";
 
-describe("the node door on the wire", () => {
-  test("sends an answer, and a stream that ends at once, with its length in one piece", async () => {
+describe("the node adapter on the wire", () => {
+  test("sends an answer, and a stream that ends at once, in one write with a content-length", async () => {
     const chunks: string[] = [];
     const port = await openNode((request, reply) => {
       if (request.path === "/send") return reply.send(200, plain, "héllo");
@@ -27,13 +27,13 @@ describe("the node door on the wire", () => {
   });
 
   test.each([
-    ["a length that is no number", "Content-Length: x"],
+    ["a length that is not a number", "Content-Length: x"],
     ["a negative length", "Content-Length: -1"],
     ["two lengths", "Content-Length: 1\r\nContent-Length: 2"],
     ["a length and chunks", "Content-Length: 1\r\nTransfer-Encoding: chunked"],
-    ["chunks under a coding we do not know", "Transfer-Encoding: chunked, xyz"],
+    ["chunks with an unknown transfer coding", "Transfer-Encoding: chunked, xyz"],
     ["a header with a stray line feed", "X: a\nEvil: b\r"],
-  ])("refuses %s before the handler sees it", async (_, header) => {
+  ])("answers 400 to %s without calling the handler", async (_, header) => {
     const { hold, requests } = waiting();
     const raw = await connectTo(await openNode(hold));
     raw.write(`POST / HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\nab`);
@@ -42,7 +42,7 @@ describe("the node door on the wire", () => {
     expect(requests).toHaveLength(0);
   });
 
-  test("a chunk of nonsense ends the body as cut off, and not the server", async () => {
+  test("treats a body with an invalid chunk as cut off and serves the next request", async () => {
     const problems: unknown[] = [];
     const port = await openNode(async (request, reply) => {
       const body = await bodyOf(request);
@@ -57,7 +57,7 @@ describe("the node door on the wire", () => {
     expect(await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: "x" })).text()).toBe("fine");
   });
 
-  test("counts a body that does not say its length, and closes after its answer", async () => {
+  test("answers 413 to a chunked body above the limit and closes the connection", async () => {
     const raw = await connectTo(await openNode(echo, { bodyBytes: 1_000 }));
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (let i = 0; i < 11; i += 1) raw.write(`64\r\n${"x".repeat(100)}\r\n`);
@@ -68,19 +68,19 @@ describe("the node door on the wire", () => {
     expect(await raw.closed).toBeUndefined();
   });
 
-  test("a client in the middle of a body that is too large sees its answer and no reset", async () => {
+  test("a client that is still sending a too large body receives the answer without a reset", async () => {
     const port = await openNode(echo, { bodyBytes: 1_000 });
     const raw = await connectTo(port);
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 800000\r\n\r\n", "x".repeat(400_000));
     await raw.until(/413 Payload Too Large[\s\S]*at most 1000 bytes/);
-    // By the time another client has been served, a connection that ends at once would have ended.
+    // Serving another client takes longer than an immediate close would.
     await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: "x" });
     expect(raw.socket.readyState).toBe("open");
     raw.write("x".repeat(400_000));
     expect(await raw.closed).toBeUndefined();
   });
 
-  test("a client that sends on sees its answer, and is cut when it does not stop", async () => {
+  test("a client that does not stop sending receives its answer and is disconnected", async () => {
     const raw = await connectTo(await openNode(echo, { bodyBytes: 1_000 }));
     raw.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${2 ** 40}\r\n\r\n`);
     const piece = Buffer.alloc(65_536, "x");
@@ -95,21 +95,21 @@ describe("the node door on the wire", () => {
     expect(sent).toBeLessThan(100_000_000);
   });
 
-  test("a client that neither sends on nor goes is cut", async () => {
+  test("a client that stays silent after a 413 is disconnected", async () => {
     const raw = await connectTo(await openNode(echo, { bodyBytes: 1_000 }));
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000\r\n\r\n");
     await raw.until(/413/);
     await raw.closed;
   });
 
-  test("a slow body is not too slow while it is fast enough", async () => {
+  test("a large body may take longer than bodyMs while its rate is high enough", async () => {
     const port = await openNode(echo, { bodyMs: 1, bodyBytes: 64 * 1024 * 1024 });
     const body = "x".repeat(20_000_000);
     const answer = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body });
     expect([answer.status, (await answer.text()).length]).toEqual([200, body.length]);
   });
 
-  test("of many bodies at once each has its own end", async () => {
+  test("each of several concurrent bodies has its own timeout", async () => {
     let begun = 0;
     const port = await openNode(
       (request, reply) => {
@@ -142,14 +142,14 @@ describe("the node door on the wire", () => {
     expect(raw.received.toLowerCase()).not.toContain("connection: close");
   });
 
-  test("a refused request with an endless body does not", async () => {
+  test("a refused request with an endless body closes its connection", async () => {
     const raw = await connectTo(await openNode(refuse));
     raw.write("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
     expect((await raw.until(/no$/)).toLowerCase()).toContain("connection: close");
     await raw.closed;
   });
 
-  test("does not call a client gone that was answered while it sent", async () => {
+  test("does not report a disconnect when the client was answered while sending", async () => {
     let gone = 0;
     const port = await openNode((request, reply) => {
       reply.onGone(() => {
@@ -164,7 +164,7 @@ describe("the node door on the wire", () => {
     expect(gone).toBe(0);
   });
 
-  test("answers pipelined requests in their order, whichever is ready first", async () => {
+  test("answers pipelined requests in order, even if a later one is ready first", async () => {
     const ready: (() => void)[] = [];
     const port = await openNode(async (request, reply) => {
       const body = String(await bodyOf(request));
@@ -176,7 +176,7 @@ describe("the node door on the wire", () => {
     expect((await raw.until(/<three>/)).match(/<\w+>/g)).toEqual(["<one>", "<two>", "<three>"]);
   });
 
-  test("tells every pipelined request that its client has gone", async () => {
+  test("notifies every pipelined request when the client disconnects", async () => {
     const { hold, requests, gone } = waiting();
     const warnings: Error[] = [];
     const warn = (warning: Error) => warnings.push(warning);
@@ -190,7 +190,7 @@ describe("the node door on the wire", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("pipelined requests that were answered leave no listeners on their connection", async () => {
+  test("answered pipelined requests leave no listeners on their connection", async () => {
     const replies: HttpReply[] = [];
     let socket: Socket | undefined;
     let before = 0;
@@ -211,7 +211,7 @@ describe("the node door on the wire", () => {
     await vi.waitFor(() => expect(countListeners(socket!)).toBeLessThanOrEqual(before));
   });
 
-  test("streams that wait their turn behind another end with their connection", async () => {
+  test("pipelined streams that wait behind another end with their connection", async () => {
     const { stream, streams, gone } = waiting();
     const raw = await connectTo(await openNode(stream));
     raw.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(3));
@@ -253,13 +253,13 @@ describe("the node door on the wire", () => {
     expect(new Set(counts.slice(1))).toEqual(new Set([counts[1]]));
   });
 
-  test("reads the path of a request to a proxy", async () => {
+  test("reads the path of a request in absolute form", async () => {
     const raw = await connectTo(await openNode(({ path }, reply) => reply.send(200, plain, `<${path}>`)));
     raw.write("GET http://localhost/mcp?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
     expect(await raw.until(/<.*>/)).toContain("</mcp>");
   });
 
-  test("knows where a request came from", async () => {
+  test("reports the remote address", async () => {
     const port = await openNode(({ remoteAddress }, reply) => reply.send(200, plain, remoteAddress));
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("127.0.0.1");
   });

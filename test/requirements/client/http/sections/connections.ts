@@ -6,10 +6,10 @@ import { stateful } from "../../../../kit/revisions.ts";
 import { open, requestsOf, serve } from "../kit.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
-export const ways: readonly HttpRequirement[] = [
+export const connections: readonly HttpRequirement[] = [
   {
     row: "C-XE1",
-    says: "and the connection is closed, with nothing more sent",
+    says: "a connect that times out or is aborted closes its connection and sends nothing more",
     async test(revision) {
       let isGone = false;
       const server = await startRaw((_, response) => {
@@ -35,7 +35,7 @@ export const ways: readonly HttpRequirement[] = [
   },
   {
     row: "C-XE2",
-    says: "with their credentials, and nothing goes elsewhere",
+    says: "a permanent redirect within the origin is remembered with credentials, and other origins get nothing",
     async test(revision) {
       const server = await serve(revision, {
         first: ({ path }, response) => {
@@ -56,7 +56,7 @@ export const ways: readonly HttpRequirement[] = [
   },
   {
     row: "C-XE3",
-    says: "a call that meets 429 or 503 fails, and its reason says when to come back",
+    says: "a call that is answered 503 rejects with retryAfterMs and is not retried",
     async test(revision) {
       const server = await serve(revision, {
         call: (_, response) => response.writeHead(503, { "retry-after": "9" }).end(),
@@ -69,7 +69,7 @@ export const ways: readonly HttpRequirement[] = [
   },
   {
     row: "C-XE3",
-    says: "the stream of a session is opened again when the server says",
+    says: "the stream of a session is reopened after Retry-After",
     on: stateful,
     async test(revision) {
       const clock = createClock();
