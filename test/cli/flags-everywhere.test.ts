@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { commands } from "../../packages/cli/src/commands/index.ts";
+import { commands } from "../../packages/cli/src/command-table.ts";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { environment, portolan, root, runPortolan } from "./kit.ts";
 import { makeProject } from "./make-kit.ts";

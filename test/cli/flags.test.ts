@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commands } from "../../packages/cli/src/commands/index.ts";
+import { commands } from "../../packages/cli/src/command-table.ts";
 import { makeHome, runPortolan } from "./kit.ts";
 import { linesIn, linesOfTests } from "./runs.ts";
 

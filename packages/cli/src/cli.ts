@@ -1,14 +1,14 @@
 import { Command, CommanderError } from "commander";
-import { Terminal } from "./ask/terminal.ts";
 import type { CommandDefinition, Context, Flags } from "./command.ts";
-import { commands } from "./commands/index.ts";
+import { commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
-import { toVisibleJson } from "./json.ts";
-import { quote } from "./quote.ts";
-import { Screen } from "./screen.ts";
+import type { World } from "./system.ts";
+import { toVisibleJson } from "./terminal/escape.ts";
+import { quote } from "./terminal/quote.ts";
+import { Screen } from "./terminal/screen.ts";
+import { Terminal } from "./terminal/terminal.ts";
+import { wrap } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
-import type { World } from "./world.ts";
-import { wrap } from "./wrap.ts";
 
 /** What is there before it is known which command runs: help needs no more. */
 type Frame = Omit<Context, "state">;

@@ -1,7 +1,7 @@
-import type { Terminal } from "./ask/terminal.ts";
-import type { Screen } from "./screen.ts";
 import type { State } from "./state.ts";
-import type { World } from "./world.ts";
+import type { World } from "./system.ts";
+import type { Screen } from "./terminal/screen.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
 /** What every command can use. */
 export interface Context {

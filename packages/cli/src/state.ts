@@ -3,8 +3,8 @@ import { fileStore, type OAuth, type OAuthOptions, oauth } from "portolan/auth/c
 import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
 import { type ActivityLog, openActivityFile } from "portolan-host";
-import { viaProxy } from "./proxy/via.ts";
-import type { World } from "./world.ts";
+import { viaProxy } from "./http-proxy/via.ts";
+import type { World } from "./system.ts";
 
 /** What is kept from one command to the next, in a folder of the user's. */
 export interface State {

@@ -1,5 +1,5 @@
 import type { Context } from "../command.ts";
-import { Left } from "./left.ts";
+import { Left } from "../terminal/input.ts";
 
 /** Asks the person at the terminal for a yes; everything else, and whoever leaves, is a no. */
 export function confirm({ screen, terminal, signal }: Context, question: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import type { PrimitiveSchema } from "portolan";
 import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
 import type { Context } from "../command.ts";
-import type { Complete } from "./terminal.ts";
+import type { Complete } from "../terminal/terminal.ts";
 
 /** A value that is asked for, as a form or the arguments of a tool describe it. */
 export interface Field {

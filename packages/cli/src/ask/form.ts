@@ -1,9 +1,9 @@
 import type { ElicitValue } from "portolan";
 import type { FormAnswer, FormQuestion } from "portolan-host";
 import type { Context } from "../command.ts";
+import { Back } from "../terminal/input.ts";
 import { askField, type FieldSchema } from "./field.ts";
 import { heading, warn } from "./heading.ts";
-import { Back } from "./left.ts";
 
 type Step = "send" | "again" | "decline" | "cancel";
 

@@ -1,6 +1,6 @@
 import type { Context } from "../command.ts";
 import { interruption } from "../failure.ts";
-import { Left } from "./left.ts";
+import { Left } from "../terminal/input.ts";
 
 /** Asks for what a command needs; whoever leaves wants none of it. */
 export function inTurn<T>(

@@ -1,6 +1,6 @@
 import type { TrustQuestion, TrustVerdict } from "portolan-host";
 import type { Context } from "../command.ts";
-import { widthOf } from "../width.ts";
+import { widthOf } from "../terminal/width.ts";
 import { heading } from "./heading.ts";
 
 /** Asks whether a server that a file names may be started: all of what is written is shown. */

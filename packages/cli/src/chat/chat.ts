@@ -1,13 +1,13 @@
 import type { Host, RunInput, RunState } from "portolan-host";
-import { Left } from "../ask/left.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
-import { Typed } from "../ask/typed.ts";
 import type { Context } from "../command.ts";
-import { failureOf, follow } from "../conversing.ts";
 import { toFailure } from "../failure.ts";
+import { Left } from "../terminal/input.ts";
+import { Typed } from "../terminal/typed.ts";
+import { showCommand } from "./chat-commands.ts";
 import { type Attached, completeLine, parseLine } from "./line.ts";
+import { failureOf, follow } from "./model-run.ts";
 import { pickResource } from "./pick.ts";
-import { showCommand } from "./show.ts";
 
 /** A conversation with a model, until the person leaves. */
 export class Chat {

@@ -1,7 +1,7 @@
 import { type Host, parseUriTemplate } from "portolan-host";
 import { askField } from "../ask/field.ts";
-import { Left } from "../ask/left.ts";
 import type { Context } from "../command.ts";
+import { Left } from "../terminal/input.ts";
 import type { Attached } from "./line.ts";
 
 const maxShown = 20;

@@ -1,13 +1,13 @@
 import { join, resolve } from "node:path";
 import type { ServerEntry, ServerTarget } from "portolan-host";
 import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
+import { pairsFlag, textFlag } from "../arguments/flags.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { pairsFlag, textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { showSubject } from "../subject.ts";
-import { readMachine } from "../targets.ts";
+import { showSubject } from "../output/subject.ts";
+import { readMachine } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/quote.ts";
 
 /** Adds a server to the file of the project, or of the user, and shows what was written. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {

@@ -2,17 +2,17 @@ import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type JsonObject, PortolanError } from "portolan";
 import type { Host } from "portolan-host";
-import { parseArguments, requireAll } from "../arguments.ts";
+import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { saveContent, showResult } from "../content.ts";
 import { Failure } from "../failure.ts";
-import { rootsOf, withHost } from "../hosting.ts";
-import { recordEntry } from "../linking.ts";
 import { modelFor } from "../models.ts";
-import { createProgress } from "../progress.ts";
-import { showLog } from "../server-log.ts";
-import { findTarget, type Target, typedFor } from "../targets.ts";
+import { saveContent, showResult } from "../output/content.ts";
+import { createProgress } from "../output/progress.ts";
+import { showLog } from "../output/server-log.ts";
+import { findTarget, type Target, typedFor } from "../servers/find-server.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
+import { recordEntry } from "../servers/link.ts";
 import { createRecorder } from "./record.ts";
 
 /** Calls a tool of a server with arguments that its schema gives types to. */

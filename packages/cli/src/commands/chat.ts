@@ -1,9 +1,9 @@
 import { createInterface } from "node:readline";
 import { Chat } from "../chat/chat.ts";
+import { findServers, nameOfModel, noticesOf, policyOf } from "../chat/model-run.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { findServers, nameOfModel, noticesOf, policyOf } from "../conversing.ts";
-import { rootsOf, withHost } from "../hosting.ts";
 import { chooseModels } from "../models.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
 
 /** Talks with a model that uses servers; in a pipe, each line of standard input is something said. */
 export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown | undefined> {

@@ -9,15 +9,15 @@ import {
   type Target,
 } from "portolan-check";
 import type { ServerEntry } from "portolan-host";
+import { listFlag, secondsFlag } from "../arguments/flags.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { listFlag, secondsFlag } from "../flags.ts";
-import { requireUsable } from "../hosting.ts";
-import { proxyFor } from "../proxy/choose.ts";
-import type { Screen } from "../screen.ts";
-import { authFor } from "../signing-in.ts";
-import { findTarget, typedFor } from "../targets.ts";
-import { wrap } from "../wrap.ts";
+import { proxyFor } from "../http-proxy/choose.ts";
+import { findTarget, typedFor } from "../servers/find-server.ts";
+import { requireUsable } from "../servers/host.ts";
+import { authFor } from "../servers/sign-in.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/wrap.ts";
 
 /** Grades a server by what the protocol asks of it. */
 export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {

@@ -1,7 +1,7 @@
 import type { CommandDefinition, Context, Shown } from "../command.ts";
-import type { Line } from "../server-words.ts";
-import { readMachine } from "../targets.ts";
-import { commands } from "./index.ts";
+import { commands } from "../command-table.ts";
+import type { Line } from "../servers/completion.ts";
+import { readMachine } from "../servers/find-server.ts";
 
 /** Words that mean nothing else to any shell: what a server has named must not do anything when it is typed. */
 const plain = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}\w.@/:=+,%-]*$/u;
@@ -46,13 +46,13 @@ async function proposals(
 async function wordsFor(context: Context, line: Line, place: string | undefined): Promise<readonly string[]> {
   if (place === "shell") return ["bash", "zsh", "fish", "powershell"];
   if (place !== "target" && place !== "server") {
-    const { wordsOfServer } = await import("../server-words.ts");
+    const { wordsOfServer } = await import("../servers/completion.ts");
     return line.given.length === 0 ? [] : wordsOfServer(context, line);
   }
   const names = await serversOf(context);
   const owner = names.find((name) => line.current.startsWith(`${name}.`));
   if (place === "server" || owner === undefined) return names;
-  const { wordsOfServer } = await import("../server-words.ts");
+  const { wordsOfServer } = await import("../servers/completion.ts");
   const members = await wordsOfServer(context, { ...line, given: [owner], current: "" });
   return [...names, ...members.map((member) => `${owner}.${member}`)];
 }
@@ -73,7 +73,7 @@ function read(command: CommandDefinition, before: readonly string[]): { given: r
 const valuesOf: { readonly [flag: string]: (context: Context) => Promise<readonly string[]> } = {
   "--server": serversOf,
   "--model": async () => ["demo", "anthropic:", "openai:"],
-  "--template": async () => Object.keys((await import("../scaffold/servers.ts")).templates),
+  "--template": async () => Object.keys((await import("../scaffold/templates.ts")).templates),
   "--level": async () => (await import("portolan")).logLevels,
   "--kind": async () => (await import("./log.ts")).kinds,
   "--revision": async () => (await import("portolan-check")).revisions.map(({ date }) => date),

@@ -1,8 +1,8 @@
-import { parseArguments } from "../arguments.ts";
+import { parseArguments } from "../arguments/tool-arguments.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { findTarget } from "../targets.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
 import { findPrompt } from "./prompt.ts";
 
 /** Asks a server what it proposes for an argument of a prompt or a template. */

@@ -2,13 +2,13 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { tokenVariable } from "portolan/server/main";
-import { type Catalogue, changesBetween, countsOf, tokensOf } from "../catalogue.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { interrupted, type Listening, listen, portOf } from "../listening.ts";
-import { explainError } from "../server-file.ts";
-import { openStage, type Stage } from "../stages.ts";
-import { findTarget } from "../targets.ts";
+import { type Catalogue, changesBetween, countsOf, tokensOf } from "../output/catalogue.ts";
+import { interrupted, type Listening, listen, portOf } from "../serve/listen.ts";
+import { openStage, type Stage } from "../serve/reloading-server.ts";
+import { explainError } from "../serve/server-file.ts";
+import { findTarget } from "../servers/find-server.ts";
 
 const wishedPort = 3333;
 /** Editors write a file in several steps. */

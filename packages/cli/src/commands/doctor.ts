@@ -1,14 +1,14 @@
 import { revisions } from "portolan-check";
 import type { Host, ServerEntry, ServerStatus } from "portolan-host";
+import { secondsFlag, textFlag } from "../arguments/flags.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { Failure } from "../failure.ts";
-import { secondsFlag, textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
-import { findTarget, readMachine } from "../targets.ts";
-import { wrap } from "../wrap.ts";
+import { findTarget, readMachine } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { wrap } from "../terminal/wrap.ts";
 
 /** A server that was looked at. */
 interface Patient {

@@ -1,8 +1,8 @@
 import type { Grant } from "portolan-host";
+import { textFlag } from "../arguments/flags.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
+import { withHost } from "../servers/host.ts";
 
 const shownId = 8;
 /** Fewer characters of an id could be a slip. */

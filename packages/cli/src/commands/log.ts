@@ -2,9 +2,9 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActivityEntry, ActivityKind, ActivityLog, ActivityQuery } from "portolan-host";
+import { countFlag, listFlag, textFlag } from "../arguments/flags.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { countFlag, listFlag, textFlag } from "../flags.ts";
 
 const defaultLimit = 50;
 const followMs = 250;

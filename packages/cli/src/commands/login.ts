@@ -2,8 +2,8 @@ import { createInterface } from "node:readline";
 import { loopback, type OAuthEvent, paste } from "portolan/auth/client";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { requireUsable } from "../hosting.ts";
-import { addressOfReturn, authFor, httpTarget, placeOfReturn } from "../signing-in.ts";
+import { requireUsable } from "../servers/host.ts";
+import { addressOfReturn, authFor, httpTarget, placeOfReturn } from "../servers/sign-in.ts";
 
 /** Signs in at a server: by the browser of this machine, or by an address that is opened anywhere and pasted back. */
 export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown> {

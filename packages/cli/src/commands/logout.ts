@@ -1,5 +1,5 @@
 import type { Context, Shown } from "../command.ts";
-import { authFor, httpTarget } from "../signing-in.ts";
+import { authFor, httpTarget } from "../servers/sign-in.ts";
 
 /** Forgets the tokens for a server and has them revoked. */
 export async function run(context: Context, [given]: readonly string[]): Promise<Shown> {

@@ -1,11 +1,11 @@
 import type { Host } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
-import { withHost } from "../hosting.ts";
 import { modelFor } from "../models.ts";
-import type { Screen } from "../screen.ts";
-import { hintsIn, signatureOf } from "../signature.ts";
-import { findTarget } from "../targets.ts";
-import { wrap } from "../wrap.ts";
+import { hintsIn, signatureOf } from "../output/signature.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/wrap.ts";
 
 /** Shows what a server offers: signatures rather than schemas. */
 export async function run(context: Context, [given]: readonly string[], { schema = false }: Flags): Promise<Shown> {

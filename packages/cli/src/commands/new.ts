@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { filesOf, serverFile } from "../scaffold/project.ts";
-import { templates } from "../scaffold/servers.ts";
+import { templates } from "../scaffold/templates.ts";
 import { version } from "../version.ts";
 
 /** Makes a folder with a new server, its test and how to use it. */

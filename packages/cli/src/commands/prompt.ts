@@ -1,12 +1,12 @@
 import type { Prompt } from "portolan";
 import type { Host, ServerEntry } from "portolan-host";
-import { parseArguments } from "../arguments.ts";
+import { parseArguments } from "../arguments/tool-arguments.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { showContent } from "../content.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { findTarget, typedFor } from "../targets.ts";
+import { showContent } from "../output/content.ts";
+import { findTarget, typedFor } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
 
 /** Gets a prompt of a server with its arguments filled in. */
 export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {

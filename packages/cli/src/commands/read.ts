@@ -1,9 +1,9 @@
 import type { Context, Flags, Shown } from "../command.ts";
-import { saveContent, showResource } from "../content.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { findTarget, typedFor } from "../targets.ts";
+import { saveContent, showResource } from "../output/content.ts";
+import { findTarget, typedFor } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/quote.ts";
 
 /** Reads a resource of a server. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {

@@ -5,13 +5,13 @@ import { LineReader, type Message, type RequestId, type RpcResponse } from "port
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
 import type { CommandTarget, ConfiguredServer, ServerEntry } from "portolan-host";
-import { passOn } from "../child-words.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { createLineSplitter } from "../lines.ts";
-import { checkEntry, recordedLink } from "../linking.ts";
-import { openRecorder, type Recorder } from "../recording.ts";
-import { findTarget } from "../targets.ts";
+import { createLineSplitter } from "../record/line-splitter.ts";
+import { openRecorder, type Recorder } from "../record/recording.ts";
+import { passOn } from "../serve/stderr.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { checkEntry, recordedLink } from "../servers/link.ts";
 import { version } from "../version.ts";
 
 /** Stands between a client and a server, changes nothing, and writes down what both say. */

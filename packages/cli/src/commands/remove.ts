@@ -3,9 +3,9 @@ import { trustDigest } from "portolan-host";
 import { writeServer } from "portolan-host/node";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { findNamed, readMachine } from "../targets.ts";
+import { findNamed, readMachine } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/quote.ts";
 
 /** Removes a server from the file that names it, and forgets what was granted to it. */
 export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {

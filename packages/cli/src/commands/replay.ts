@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 import type { JsonObject, Message } from "portolan";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { checkEntry, linkTo } from "../linking.ts";
-import { type RecordedMessage, readRecording } from "../recording.ts";
-import { type Difference, repeat } from "../repeat.ts";
-import { findTarget } from "../targets.ts";
+import { type RecordedMessage, readRecording } from "../record/recording.ts";
+import { type Difference, repeat } from "../record/rerun.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { checkEntry, linkTo } from "../servers/link.ts";
 
 /** Shows a recorded conversation, or has its client's side again with a server and compares the answers. */
 export async function run(context: Context, [file = "", target]: readonly string[], flags: Flags): Promise<Shown> {

@@ -1,8 +1,8 @@
+import { failureOf, findServers, follow, policyOf } from "../chat/model-run.ts";
 import type { Context, Flags, Shown } from "../command.ts";
-import { failureOf, findServers, follow, policyOf } from "../conversing.ts";
 import { Failure } from "../failure.ts";
-import { rootsOf, withHost } from "../hosting.ts";
 import { chooseModels } from "../models.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
 
 /** Has a model work on one task with servers. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Context, Shown } from "../command.ts";
-import { explainError, libraryOf, loadFile, serverIn } from "../server-file.ts";
+import { explainError, libraryOf, loadFile, serverIn } from "../serve/server-file.ts";
 
 /** Serves a file over standard input and output: its default export, or what it serves by itself. */
 export async function run(context: Context, [given = ""]: readonly string[]): Promise<Shown | undefined> {

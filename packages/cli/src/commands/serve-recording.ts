@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { LineReader } from "portolan";
 import type { Context, Shown } from "../command.ts";
-import { RecordedServer } from "../recorded-server.ts";
-import { readRecording } from "../recording.ts";
+import { RecordedServer } from "../record/recorded-server.ts";
+import { readRecording } from "../record/recording.ts";
 
 /** Serves a recording over standard input and output: what it has seen, it answers. */
 export async function run({ world }: Context, [given = ""]: readonly string[]): Promise<Shown | undefined> {

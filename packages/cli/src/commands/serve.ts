@@ -1,14 +1,14 @@
 import { serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
 import { serveStdio } from "portolan/server/stdio";
-import { passOn } from "../child-words.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { checkEntry } from "../linking.ts";
-import { interrupted, portOf } from "../listening.ts";
-import { StandIn } from "../stand-in.ts";
-import { findTarget } from "../targets.ts";
-import { Upstream } from "../upstream.ts";
+import { interrupted, portOf } from "../serve/listen.ts";
+import { StandIn } from "../serve/proxy-server.ts";
+import { passOn } from "../serve/stderr.ts";
+import { Upstream } from "../serve/upstream.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { checkEntry } from "../servers/link.ts";
 
 /** Serves a server that speaks in one way in the other: a command over HTTP, an address over standard input and output. */
 export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {

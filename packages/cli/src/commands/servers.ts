@@ -1,12 +1,12 @@
 import { dirname, relative } from "node:path";
 import type { Host, ServerStatus } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import type { Screen } from "../screen.ts";
-import { readMachine } from "../targets.ts";
-import { widthOf } from "../width.ts";
-import { wrap } from "../wrap.ts";
+import { readMachine } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/quote.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { widthOf } from "../terminal/width.ts";
+import { wrap } from "../terminal/wrap.ts";
 
 /** Shows every server that is configured here, and how each is doing. */
 export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {

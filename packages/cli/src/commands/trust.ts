@@ -9,10 +9,10 @@ import {
 import { confirm } from "../ask/confirm.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { showSubject } from "../subject.ts";
-import { findNamed, withAnswers } from "../targets.ts";
+import { showSubject } from "../output/subject.ts";
+import { findNamed, withAnswers } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/quote.ts";
 
 /** Decides whether what a file names may be started, and whether changed definitions may be used. */
 export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {

@@ -1,12 +1,12 @@
 import { type LogLevel, logLevels } from "portolan";
 import type { Host, HostEvent } from "portolan-host";
-import { type Catalogue, changesBetween } from "../catalogue.ts";
+import { countFlag, textFlag } from "../arguments/flags.ts";
 import type { Context, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { countFlag, textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { findTarget } from "../targets.ts";
+import { type Catalogue, changesBetween } from "../output/catalogue.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/quote.ts";
 
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 

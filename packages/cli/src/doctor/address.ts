@@ -1,8 +1,8 @@
 import type { HttpTarget, ServerEntry } from "portolan-host";
-import { quote } from "../quote.ts";
-import type { World } from "../world.ts";
+import type { World } from "../system.ts";
+import { quote } from "../terminal/quote.ts";
 import { placeOf, type Told } from "./finding.ts";
-import { type Knocked, knock } from "./knock.ts";
+import { type Knocked, knock } from "./probe.ts";
 import { explainProxy, explainSpared, orProxy } from "./proxy.ts";
 
 /** Why a server at an address cannot be used. */

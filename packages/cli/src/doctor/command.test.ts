@@ -1,6 +1,6 @@
 import type { ServerEntry } from "portolan-host";
 import { describe, expect, test } from "vitest";
-import type { World } from "../world.ts";
+import type { World } from "../system.ts";
 import { explainCommand } from "./command.ts";
 
 const way = { command: "npx", args: ["-y", "server"] };

@@ -1,8 +1,8 @@
 import { PortolanError } from "portolan";
 import type { Host, ServerEntry } from "portolan-host";
 import type { Context } from "../command.ts";
-import { quote } from "../quote.ts";
-import { authFor } from "../signing-in.ts";
+import { authFor } from "../servers/sign-in.ts";
+import { quote } from "../terminal/quote.ts";
 import { explainAddress } from "./address.ts";
 import { explainCommand } from "./command.ts";
 import { examineEntry } from "./configuration.ts";

@@ -1,7 +1,7 @@
 import type { HttpTarget } from "portolan-host";
-import { proxyFor, proxyNamed } from "../proxy/choose.ts";
-import type { ProxyFailure } from "../proxy/failure.ts";
-import type { World } from "../world.ts";
+import { proxyFor, proxyNamed } from "../http-proxy/choose.ts";
+import type { ProxyFailure } from "../http-proxy/failure.ts";
+import type { World } from "../system.ts";
 import type { Told } from "./finding.ts";
 
 /** What is wrong with the proxy that leads to a server. */

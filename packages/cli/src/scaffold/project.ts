@@ -1,4 +1,4 @@
-import type { ServerTemplate } from "./servers.ts";
+import type { ServerTemplate } from "./templates.ts";
 
 /** What a new project is made of. */
 export interface Project {

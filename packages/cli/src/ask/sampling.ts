@@ -1,0 +1,134 @@
+import type { CreateMessageParams, CreateMessageResult, SamplingMessage } from "portolan";
+import type {
+  ModelChoice,
+  SamplingQuestion,
+  SamplingRequestQuestion,
+  SamplingResponseQuestion,
+  SamplingVerdict,
+} from "portolan-host";
+import type { Context } from "../command.ts";
+import { Left } from "../terminal/input.ts";
+import { editJson, editLine } from "./edit.ts";
+import { heading, warn } from "./heading.ts";
+import { textOf } from "./sampled.ts";
+
+type Step = "allow" | "session" | "view" | "edit" | "model" | "deny" | "never";
+
+/** Shows what a server wants to ask a model, or what the model would tell the server; both can be changed. */
+export function reviewSampling(context: Context, question: SamplingQuestion): Promise<SamplingVerdict> {
+  return question.stage === "request" ? reviewRequest(context, question) : reviewResponse(context, question);
+}
+
+async function reviewRequest(context: Context, question: SamplingRequestQuestion): Promise<SamplingVerdict> {
+  const { screen, terminal } = context;
+  const { server, inputTokens, left, alternatives } = question;
+  let { params, model } = question;
+  let isEdited = false;
+  heading(context, server, "wants to ask the model (sampling)");
+  const named = ({ id, notice }: ModelChoice) => screen.safe(notice === undefined ? id : `${id} (${notice})`);
+  const cost = `about ${inputTokens} tokens in, at most ${params.maxTokens} out`;
+  const rest = `${left.tokens} tokens and ${left.requests} requests left`;
+  terminal.say(`  ${screen.style("dim", `${named(model)}: ${cost}; ${rest}`)}`);
+  showRequest(context, params);
+  for (;;) {
+    const step = await terminal.choose<Step>([
+      { key: "y", label: "approve", value: "allow" },
+      { key: "s", label: "all of this session", value: "session" },
+      { key: "v", label: "view all", value: "view" },
+      { key: "e", label: "edit", value: "edit" },
+      ...(alternatives.length > 0 ? [{ key: "m", label: "another model", value: "model" } as const] : []),
+      { key: "n", label: "deny", value: "deny" },
+      { key: "N", label: "never", value: "never" },
+    ]);
+    if (step === "view") terminal.bar(screen.json(params));
+    else if (step === "edit") {
+      const edited = await edit(context, params, () => editLastMessage(context, params));
+      if (edited) {
+        params = edited;
+        isEdited = true;
+        showRequest(context, params);
+      }
+    } else if (step === "model") {
+      const others = [question.model, ...alternatives];
+      model = others[(others.findIndex(({ id }) => id === model.id) + 1) % others.length] ?? model;
+      terminal.say(`  ${screen.style("dim", "asks")} ${named(model)}`);
+    } else {
+      const changed = { ...(isEdited && { params }), ...(model !== question.model && { model: model.id }) };
+      return { ...verdictOf(step), ...changed };
+    }
+  }
+}
+
+async function reviewResponse(context: Context, question: SamplingResponseQuestion): Promise<SamplingVerdict> {
+  const { screen, terminal } = context;
+  const { server } = question;
+  let { result } = question;
+  let isEdited = false;
+  heading(context, server, `would get this answer of ${screen.safe(result.model)}`);
+  terminal.quote(textOf(result.content), 12);
+  for (;;) {
+    const step = await terminal.choose<Step>([
+      { key: "y", label: "send it", value: "allow" },
+      { key: "v", label: "view all", value: "view" },
+      { key: "e", label: "edit", value: "edit" },
+      { key: "n", label: "keep it back", value: "deny" },
+    ]);
+    if (step === "view") terminal.bar(screen.json(result));
+    else if (step === "edit") {
+      const edited = await edit(context, result, () => editAnswer(context, result));
+      if (edited) {
+        result = edited;
+        isEdited = true;
+        terminal.quote(textOf(result.content), 12);
+      }
+    } else return { ...verdictOf(step), ...(isEdited && { result }) };
+  }
+}
+
+function verdictOf(step: Step): SamplingVerdict {
+  if (step === "session") return { allow: true, for: "session" };
+  if (step === "never") return { allow: false, for: "always" };
+  return { allow: step === "allow" };
+}
+
+function showRequest({ screen, terminal }: Context, { systemPrompt, messages, tools }: CreateMessageParams): void {
+  if (systemPrompt !== undefined) {
+    terminal.say(`  ${screen.style("dim", "system")}`);
+    terminal.quote(systemPrompt, 6);
+  }
+  for (const { role, content } of messages) {
+    terminal.say(`  ${screen.style("dim", `${screen.safe(role)}`)}`);
+    terminal.quote(textOf(content), 12);
+  }
+  if (tools && tools.length > 0) {
+    terminal.say(`  ${screen.style("dim", "tools")} ${screen.safe(tools.map(({ name }) => name).join(", "))}`);
+  }
+}
+
+/** As JSON in an editor, or one text on a line; undefined when it cannot be used. */
+async function edit<T extends object>(context: Context, value: T, byLine: () => Promise<T>): Promise<T | undefined> {
+  try {
+    const edited = await editJson(context, value);
+    if (edited === undefined) return await byLine();
+    if (typeof edited !== "object" || edited === null || !Object.keys(value).every((key) => key in edited)) {
+      throw new Error(`expected a JSON object with ${Object.keys(value).join(", ")}`);
+    }
+    return edited as T;
+  } catch (reason) {
+    if (!(reason instanceof Error) || reason instanceof Left) throw reason;
+    warn(context, `not changed: ${reason.message}`);
+    return undefined;
+  }
+}
+
+async function editLastMessage(context: Context, params: CreateMessageParams): Promise<CreateMessageParams> {
+  const last = params.messages.at(-1);
+  if (!last) return params;
+  const text = await editLine(context, textOf(last.content));
+  const message: SamplingMessage = { ...last, content: { type: "text", text } };
+  return { ...params, messages: [...params.messages.slice(0, -1), message] };
+}
+
+async function editAnswer(context: Context, result: CreateMessageResult): Promise<CreateMessageResult> {
+  return { ...result, content: { type: "text", text: await editLine(context, textOf(result.content)) } };
+}

@@ -1,0 +1,105 @@
+import type { Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
+import type { Model } from "portolan-host/models";
+import type { Context, Flags } from "../command.ts";
+import { Failure, interruption } from "../failure.ts";
+import { createProgress } from "../output/progress.ts";
+import { findTarget, readMachine } from "../servers/find-server.ts";
+
+/** The servers that a model works with: those that are named, a command behind `--`, or all that are configured. */
+export async function findServers(context: Context, { server }: Flags): Promise<readonly ServerEntry[]> {
+  const names = Array.isArray(server) ? server : [];
+  const entries: ServerEntry[] = [];
+  for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name)).entry);
+  if (context.command.length > 0) entries.push((await findTarget(context, undefined)).entry);
+  return entries.length > 0 ? entries : (await readMachine(context)).entries;
+}
+
+/** What is not asked about, because the command line says so. */
+export function policyOf({ yesReadOnly }: Flags): { readOnly: true; then: "allow" }[] {
+  return yesReadOnly === true ? [{ readOnly: true, then: "allow" }] : [];
+}
+
+/** The name of a model, and what is to be known of it. */
+export function nameOfModel({ id, notice }: Model): string {
+  return notice === undefined ? id : `${id} (${notice})`;
+}
+
+/** What is to be known of a model, as a run says it. */
+export function noticesOf({ id, notice }: Model): string[] {
+  return notice === undefined ? [] : [`${id}: ${notice}`];
+}
+
+/**
+ * Shows a run as it goes: what the model says on standard output, what it does on standard error. What `known` has is not
+ * said again.
+ */
+export async function follow(context: Context, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
+  const progress = createProgress(context);
+  for await (const event of run) {
+    if (event.type === "notice") {
+      if (known.has(event.text)) continue;
+      known.add(event.text);
+    }
+    // A question on the screen is not written over.
+    await context.terminal.quiet();
+    if (event.type !== "tool" || event.stage !== "progress") progress.end();
+    if (context.isJson) print(context, event);
+    else show(context, event, progress);
+  }
+  return run.result;
+}
+
+function show(context: Context, event: RunEvent, progress: ReturnType<typeof createProgress>): void {
+  const { screen, terminal } = context;
+  switch (event.type) {
+    case "text":
+      terminal.stream(screen.safe(event.delta, { lines: "keep" }));
+      break;
+    case "notice":
+      terminal.say(screen.style("dim", `${screen.mark("dot")} ${screen.safe(event.text)}`));
+      break;
+    case "tool":
+      if (event.stage === "progress") progress.show(event.progress);
+      else if (event.stage === "call") {
+        const what = `${event.server}.${event.tool} ${JSON.stringify(event.args)}`;
+        terminal.say(screen.cut(`${screen.style("cyan", screen.mark("tool"))} ${screen.safe(what)}`));
+      } else {
+        const { isError, content } = event.result;
+        const [first] = content.flatMap((block) => (block.type === "text" ? String(block.text).split("\n") : []));
+        const mark = isError ? screen.style("red", screen.mark("bad")) : screen.style("green", screen.mark("ok"));
+        const said = screen.safe(first ?? `${content.length} blocks`);
+        terminal.say(screen.cut(`  ${mark} ${screen.style("dim", said)}`));
+      }
+      break;
+    case "done":
+      terminal.endStream();
+  }
+}
+
+/** One event as JSON on a line, without what only this process can use. */
+function print({ print: printLine }: Context, event: RunEvent): void {
+  if (event.type === "approval" || event.type === "question") {
+    const { signal: _, ...question } = event.question;
+    printLine(JSON.stringify({ ...event, question }));
+  } else if (event.type === "done") {
+    const { state: _, error, ...done } = event;
+    printLine(JSON.stringify({ ...done, ...(error && { error: error.message }) }));
+  } else printLine(JSON.stringify(event));
+}
+
+const ends: { readonly [reason: string]: string } = {
+  "max-turns": "the model has spoken as often as it may",
+  "max-calls": "the model has called as many tools as it may",
+  "max-tokens": "the model has said as much as it may",
+  context: "the conversation is longer than the model can take",
+  refusal: "the model refuses",
+};
+
+/** Why a run came to nothing; undefined when it did not. */
+export function failureOf({ reason, error }: RunDone): unknown {
+  if (reason === "done") return undefined;
+  if (reason === "failed" && error) return error;
+  if (reason === "cancelled") return interruption();
+  const next = reason === "max-turns" ? "--max-turns <count> allows more" : undefined;
+  return new Failure("failed", ends[reason] ?? reason, { next });
+}

@@ -1,0 +1,107 @@
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { HttpTarget } from "portolan-host";
+import type { ProxyFailure } from "../http-proxy/failure.ts";
+import { fetchOption } from "../http-proxy/via.ts";
+import type { World } from "../system.ts";
+
+/** What is at an address: how it answered, or why it did not. */
+export interface Knocked {
+  readonly status?: number;
+  readonly type?: string;
+  /** What it says about who may come in. */
+  readonly challenge?: string;
+  /** The beginning of the body. */
+  readonly body?: string;
+  /** The code of the system or of TLS. */
+  readonly failure?: string;
+  /** What is wrong with the proxy that leads there. */
+  readonly proxy?: ProxyFailure;
+}
+
+const maxBody = 2_000;
+const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+
+/** Sends one harmless request, as any other goes but without a token, and looks at what comes back. */
+export function knock(way: HttpTarget, { env }: World, timeoutMs = 5_000): Promise<Knocked> {
+  const proxied = fetchOption(env, way.url);
+  return proxied ? knockBy(proxied.fetch, way, timeoutMs) : knockStraight(way, timeoutMs);
+}
+
+async function knockBy(send: typeof fetch, { url, headers = {} }: HttpTarget, timeoutMs: number): Promise<Knocked> {
+  const { ProxyFailure } = await import("../http-proxy/failure.ts");
+  const ended = new AbortController();
+  const timer = setTimeout(() => ended.abort(Object.assign(new Error("timeout"), { code: "ETIMEDOUT" })), timeoutMs);
+  try {
+    const response = await send(url, {
+      method: "POST",
+      headers: { accept: "application/json, text/event-stream", "content-type": "application/json", ...headers },
+      body: message,
+      signal: ended.signal,
+    });
+    const { status, headers: got } = response;
+    const type = got.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+    const challenge = got.get("www-authenticate") ?? undefined;
+    const body = type === "text/event-stream" ? "" : await beginningOf(response);
+    return { status, type, body, ...(challenge !== undefined && { challenge }) };
+  } catch (reason) {
+    if (reason instanceof ProxyFailure) return { proxy: reason };
+    const { code, message: said } = reason as NodeJS.ErrnoException;
+    return { failure: code ?? said };
+  } finally {
+    clearTimeout(timer);
+    ended.abort();
+  }
+}
+
+async function beginningOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  const reader = body?.getReader();
+  while (reader && text.length < maxBody) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value, { stream: true });
+  }
+  return text.slice(0, maxBody);
+}
+
+function knockStraight({ url, headers = {} }: HttpTarget, timeoutMs: number): Promise<Knocked> {
+  const request = url.startsWith("https:") ? requestHttps : requestHttp;
+  return new Promise((resolve) => {
+    const sent = request(
+      url,
+      {
+        method: "POST",
+        headers: { accept: "application/json, text/event-stream", "content-type": "application/json", ...headers },
+        timeout: timeoutMs,
+        agent: false,
+      },
+      (response) => {
+        const { statusCode = 0, headers: got } = response;
+        let body = "";
+        const settle = () => {
+          resolve({
+            status: statusCode,
+            type: got["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "",
+            ...(got["www-authenticate"] !== undefined && { challenge: got["www-authenticate"] }),
+            body: body.slice(0, maxBody),
+          });
+          sent.destroy();
+        };
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          body += chunk;
+          if (body.length > maxBody) settle();
+        });
+        // A stream may stay open for ever: its head says enough.
+        if (got["content-type"]?.startsWith("text/event-stream")) settle();
+        response.on("end", settle).on("error", settle);
+      },
+    );
+    sent.on("timeout", () => sent.destroy(Object.assign(new Error("timeout"), { code: "ETIMEDOUT" })));
+    sent.on("error", (error: Error & { code?: string; errors?: readonly { code?: string }[] }) => {
+      resolve({ failure: error.code ?? error.errors?.[0]?.code ?? error.message });
+    });
+    sent.end(message);
+  });
+}

@@ -1,0 +1,129 @@
+import type { JsonObject, Message, RequestId, RpcRequest } from "portolan";
+import { aboutRequest, askedIn, exchangesOf, isLasting, keyOf, type RecordedExchange, resembles } from "./exchanges.ts";
+import { acknowledge, keepHouse, versionOf } from "./recorded-housekeeping.ts";
+import { type RecordedMessage, type Recording, replaceMember } from "./recording.ts";
+import { redactMessage } from "./redact.ts";
+
+const methodNotFound = -32_601;
+const invalidParams = -32_602;
+const internalError = -32_603;
+
+/** A server that answers what it was seen to answer: the same request gets the same answer, byte for byte but for its id. */
+export class RecordedServer {
+  readonly #exchanges: readonly RecordedExchange[];
+  readonly #send: (text: string) => void;
+  /** How often each request was made: what was answered differently each time is so again. */
+  readonly #asked = new Map<string, number>();
+  readonly #questions = new Map<RequestId, () => void>();
+  #lastQuestion = 0;
+
+  constructor(recording: Recording, send: (text: string) => void) {
+    this.#exchanges = exchangesOf(recording);
+    this.#send = send;
+  }
+
+  receive(message: Message): void {
+    if (!("method" in message)) {
+      if (message.id !== undefined && message.id !== null) this.#questions.get(message.id)?.();
+      return;
+    }
+    if ("id" in message) void this.#answer(message);
+  }
+
+  async #answer(request: RpcRequest): Promise<void> {
+    const exchange = this.#find(request);
+    if (!exchange && request.method === "subscriptions/listen") {
+      this.#sendMessage(acknowledge(request));
+      return;
+    }
+    if (!exchange) {
+      this.#sendMessage({ jsonrpc: "2.0", id: request.id, ...this.#unknown(request) });
+      return;
+    }
+    for (const recorded of exchange.before) await this.#repeat(recorded, exchange, request);
+    const { answer } = exchange;
+    if (answer) this.#send(replaceMember(answer.text, "id", JSON.stringify(request.id)));
+    else if (!exchange.isCancelled && !isLasting(exchange)) {
+      const message = `The recording ends before ${request.method} is answered`;
+      this.#sendMessage({ jsonrpc: "2.0", id: request.id, error: { code: internalError, message } });
+    }
+    // A subscription goes on, and who cancelled a request waits for no answer.
+    for (const recorded of exchange.after) await this.#repeat(recorded, exchange, request);
+  }
+
+  #find(request: RpcRequest): RecordedExchange | undefined {
+    const same = this.#same(request);
+    const [first] = same;
+    if (!first) return undefined;
+    const key = keyOf(first.request);
+    const version = versionOf(request);
+    const answered = same.filter((exchange) => exchange.answer);
+    const useful = answered.length > 0 ? answered : same;
+    const fitting = useful.filter((exchange) => versionOf(exchange.request) === version);
+    const times = this.#asked.get(key) ?? 0;
+    this.#asked.set(key, times + 1);
+    const known = fitting.length > 0 ? fitting : useful;
+    return known[Math.min(times, known.length - 1)];
+  }
+
+  /** The requests of the recording that ask for the same: exactly, or but for secrets, or but for how a question is answered. */
+  #same(request: RpcRequest): readonly RecordedExchange[] {
+    const key = keyOf(request);
+    const exact = this.#exchanges.filter((exchange) => keyOf(exchange.request) === key);
+    if (exact.length > 0) return exact;
+    const others = this.#exchanges.filter((exchange) => exchange.request.method === request.method);
+    const ways = [request, redactMessage(request)].map(askedIn);
+    const alike = others.filter((exchange) => ways.some((asked) => resembles(askedIn(exchange.request), asked)));
+    if (alike.length > 0 || request.params?.["inputResponses"] === undefined) return alike;
+    const rounds = others.filter((exchange) => exchange.request.params?.["inputResponses"] !== undefined);
+    return rounds.filter((exchange) =>
+      ways.some((asked) => resembles(withoutAnswers(askedIn(exchange.request)), withoutAnswers(asked))),
+    );
+  }
+
+  /** Says again what the server said during a request; waits for the answer to a question, whatever it is. */
+  async #repeat({ message }: RecordedMessage, exchange: RecordedExchange, request: RpcRequest): Promise<void> {
+    const said = aboutRequest(message as unknown as JsonObject, exchange.request, request);
+    if (!("id" in message && "method" in message)) {
+      this.#sendMessage(said);
+      return;
+    }
+    this.#lastQuestion += 1;
+    const id = `recorded-${this.#lastQuestion}`;
+    await new Promise<void>((resolve) => {
+      this.#questions.set(id, resolve);
+      this.#sendMessage({ ...said, id });
+    });
+    this.#questions.delete(id);
+  }
+
+  #unknown(request: RpcRequest): JsonObject {
+    const { method, params } = request;
+    const known = this.#exchanges.filter((exchange) => exchange.request.method === method);
+    const result = known.length === 0 ? keepHouse(request, this.#exchanges) : undefined;
+    if (result) return { result };
+    if (known.length === 0) {
+      const methods = [...new Set(this.#exchanges.map((exchange) => exchange.request.method))].join(", ");
+      return {
+        error: { code: methodNotFound, message: `The recording has no ${method}; it has ${methods || "nothing"}` },
+      };
+    }
+    const examples = [...new Set(known.map((exchange) => showAsked(exchange.request)))].slice(0, 10).join(" · ");
+    const message = `The recording has no ${method} ${showAsked({ params })}; it has ${examples}`;
+    return { error: { code: invalidParams, message } };
+  }
+
+  #sendMessage(message: JsonObject): void {
+    this.#send(JSON.stringify(message));
+  }
+}
+
+function withoutAnswers({ inputResponses: _, ...asked }: JsonObject): JsonObject {
+  return asked;
+}
+
+function showAsked({ params }: { readonly params?: JsonObject | undefined }): string {
+  const { _meta, ...asked } = params ?? {};
+  const text = JSON.stringify(asked);
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+}

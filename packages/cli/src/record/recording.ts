@@ -1,0 +1,190 @@
+import {
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import type { Message } from "portolan";
+import { Failure } from "../failure.ts";
+import { MessageRedactor } from "./redact.ts";
+
+/** Who sent a message. */
+export type Side = "client" | "server";
+
+/** The first line of a recording. */
+export interface RecordingHeader {
+  /** The version of the format. */
+  readonly recording: 1;
+  readonly by: string;
+  readonly server: string;
+  readonly startedAt: string;
+  /** Whether what looks like a secret was taken out. */
+  readonly redacted: boolean;
+}
+
+/** One message of a recording. */
+export interface RecordedMessage {
+  /** Milliseconds since the beginning. */
+  readonly at: number;
+  readonly from: Side;
+  readonly message: Message;
+  /** The message as it was written. */
+  readonly text: string;
+}
+
+export interface Recording {
+  readonly header: RecordingHeader;
+  readonly messages: readonly RecordedMessage[];
+}
+
+/** Writes what is said into a file. */
+export interface Recorder {
+  /** A message, or its JSON text. */
+  add(from: Side, said: string | Message): void;
+  /** Hears of what holds secrets, such as an environment or headers: they are taken out wherever they stand. */
+  learn(value: unknown): void;
+  close(): void;
+}
+
+/** Begins a recording. It is on disk line by line, whatever ends this program. */
+export function openRecorder(
+  file: string,
+  { server, by, isRaw }: { readonly server: string; readonly by: string; readonly isRaw: boolean },
+): Recorder {
+  // For the user alone, also where there was a file: a conversation is private even without its secrets.
+  const descriptor = openSync(file, "w", 0o600);
+  const isFile = fstatSync(descriptor).isFile();
+  if (isFile) fchmodSync(descriptor, 0o600);
+  const redactor = isRaw ? undefined : new MessageRedactor();
+  let known = 0;
+  const started = Date.now();
+  const header: RecordingHeader = {
+    recording: 1,
+    by,
+    server,
+    startedAt: new Date(started).toISOString(),
+    redacted: !isRaw,
+  };
+  writeSync(descriptor, `${JSON.stringify(header)}\n`);
+  let isOpen = true;
+  const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    process.off("exit", close);
+    closeSync(descriptor);
+    if (isFile && redactor && redactor.size > known) cleanAgain(file, redactor);
+  };
+  // Clients end their servers by a signal.
+  process.once("exit", close);
+  return {
+    learn(value) {
+      redactor?.learn(value);
+      known = redactor?.size ?? 0;
+    },
+    add(from, said) {
+      const text = isOpen ? toText(said, redactor) : undefined;
+      if (text === undefined) return;
+      // The message comes last and as it was written, so that it can be given again byte for byte.
+      writeSync(descriptor, `{"at":${Date.now() - started},"from":"${from}","message":${text}}\n`);
+    },
+    close,
+  };
+}
+
+/** What turned out to be a secret late may stand in what was written before. */
+function cleanAgain(file: string, redactor: MessageRedactor): void {
+  const before = readFileSync(file, "utf8");
+  const after = before.split("\n").map((line) => {
+    const at = line.indexOf(opening);
+    const text = at < 0 ? undefined : toText(line.slice(at + opening.length, line.lastIndexOf("}")), redactor);
+    return text === undefined ? line : `${line.slice(0, at + opening.length)}${text}}`;
+  });
+  if (after.join("\n") === before) return;
+  // Beside it first: whatever ends this program, one of the two is whole.
+  const beside = `${file}.${process.pid}.tmp`;
+  writeFileSync(beside, after.join("\n"), { mode: 0o600, flag: "wx" });
+  renameSync(beside, file);
+}
+
+/** What is kept of a message; nothing of what is no JSON. */
+function toText(said: string | Message, redactor: MessageRedactor | undefined): string | undefined {
+  const message = typeof said === "string" ? parse(said) : said;
+  if (message === undefined) return undefined;
+  const kept = redactor ? redactor.redact(message) : message;
+  const text = JSON.stringify(kept);
+  return typeof said === "string" && (kept === message || text === JSON.stringify(message)) ? said : text;
+}
+
+/** Reads a recording; a message that was cut off by the end of a program is left out. */
+export function readRecording(file: string): Recording {
+  const [first = "", ...lines] = readFileSync(file, "utf8").split("\n");
+  const header = parse(first) as RecordingHeader | undefined;
+  if (header?.recording !== 1) {
+    throw new Failure("usage", `${file} is no recording: its first line is not the header of one`, {
+      next: "portolan record <target> --out <file>",
+    });
+  }
+  return { header, messages: lines.flatMap(toMessages) };
+}
+
+const opening = '"message":';
+
+function toMessages(line: string): RecordedMessage[] {
+  const entry = parse(line) as Omit<RecordedMessage, "text"> | undefined;
+  if (entry === undefined || typeof entry.message !== "object" || entry.message === null) return [];
+  const { at, from, message } = entry;
+  if (Array.isArray(message)) {
+    return (message as Message[]).map((each) => ({ at, from, message: each, text: JSON.stringify(each) }));
+  }
+  return [{ at, from, message, text: line.slice(line.indexOf(opening) + opening.length, line.lastIndexOf("}")) }];
+}
+
+function parse(text: string): Message | undefined {
+  try {
+    return JSON.parse(text) as Message;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The JSON text of an object with another value for one of its own members, and no other byte changed. */
+export function replaceMember(text: string, name: string, value: string): string {
+  let depth = 0;
+  let isKey = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') {
+      const end = endOfString(text, at);
+      if (depth === 1 && isKey && JSON.parse(text.slice(at, end)) === name) {
+        const from = text.indexOf(":", end) + 1;
+        return `${text.slice(0, from)}${value}${text.slice(endOfScalar(text, from))}`;
+      }
+      isKey = false;
+      at = end - 1;
+    } else if (character === "{" || character === "[") {
+      depth += 1;
+      isKey = character === "{";
+    } else if (character === "}" || character === "]") depth -= 1;
+    else if (character === ",") isKey = true;
+  }
+  return text;
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+/** Where a text, a number or null ends. */
+function endOfScalar(text: string, start: number): number {
+  let at = start;
+  while (/\s/.test(text[at] ?? "")) at += 1;
+  if (text[at] === '"') return endOfString(text, at);
+  while (at < text.length && !/[,}\s]/.test(text[at] ?? "")) at += 1;
+  return at;
+}

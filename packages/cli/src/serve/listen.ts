@@ -1,0 +1,69 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Failure } from "../failure.ts";
+
+/** What answers requests: node's two objects. */
+export type Listener = Parameters<typeof createServer>[1] & {};
+
+/** Where a server listens. */
+export interface Listening {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export const path = "/mcp";
+
+/** Listens on loopback; a port that is only wished for may become another one. */
+export async function listen(
+  listener: Listener,
+  port: number,
+  { isWish = false }: { readonly isWish?: boolean } = {},
+): Promise<Listening> {
+  const server = createServer((request, response) => {
+    if (request.url?.split("?", 1)[0] === path) listener(request, response);
+    else response.writeHead(404, { "content-type": "text/plain" }).end(`Nothing is served here; try ${path}\n`);
+  });
+  // Answers may take as long as they take, and streams stay open.
+  server.requestTimeout = 0;
+  try {
+    await begin(server, port);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") throw cause;
+    if (!isWish) {
+      throw new Failure("usage", `port ${port} is in use`, { next: "--http 0 takes any free port", cause });
+    }
+    await begin(server, 0);
+  }
+  const { port: taken } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${taken}${path}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function begin(server: ReturnType<typeof createServer>, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** The port that a flag names. */
+export function portOf(given: string): number {
+  const port = Number(given);
+  if (/^\d{1,5}$/.test(given) && port <= 65_535) return port;
+  throw new Failure("usage", `--http: expected a port, got ${JSON.stringify(given)}`);
+}
+
+/** Resolves at the first Ctrl-C. */
+export function interrupted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

@@ -1,0 +1,240 @@
+import {
+  type JsonObject,
+  PortolanError,
+  type Prompt,
+  type Resource,
+  type ResourceTemplate,
+  RpcError,
+  type Tool,
+} from "portolan";
+import type { Answers, Client, Progress } from "portolan/client";
+import {
+  type Context as CallContext,
+  createServer,
+  type LiveServer,
+  live,
+  type Server,
+  ToolError,
+  withJsonSchema,
+} from "portolan/server";
+import { type Catalogue, listAll } from "../output/catalogue.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** Takes every value: the server behind checks them. */
+const anything = {
+  "~standard": { version: 1 as const, vendor: "portolan", validate: (value: unknown) => ({ value }) },
+};
+
+/** A server that stands for another one: what it offers, it has from there, and every call goes there. */
+export class StandIn {
+  /** The server behind, as it runs now. */
+  #behind: Upstream | undefined;
+  #live: LiveServer | undefined;
+  /** The calls that run. */
+  readonly #running = new Set<CallContext>();
+  readonly #onError: ((error: unknown) => void) | undefined;
+
+  /** `onError` hears what is wrong with what the server behind offers, and what goes wrong here. */
+  constructor(onError?: (error: unknown) => void) {
+    this.#onError = onError;
+  }
+
+  get server(): LiveServer {
+    if (!this.#live) throw new Error("connected first");
+    return this.#live;
+  }
+
+  /** Offers what a server offers now, and follows its changes for as long as it is connected. */
+  async follow(client: Client, behind: Upstream): Promise<void> {
+    await this.#refresh(client);
+    this.#behind = behind;
+    const { capabilities } = client.server;
+    const filter = {
+      tools: capabilities.tools?.listChanged === true,
+      prompts: capabilities.prompts?.listChanged === true,
+      resources: capabilities.resources?.listChanged === true,
+    };
+    if (!Object.values(filter).includes(true)) return;
+    const watch = await client.watch(filter);
+    const look = async () => {
+      for await (const _ of watch) await this.#refresh(client);
+    };
+    // It ends with the connection, whose end is heard of elsewhere.
+    look().catch(() => {});
+  }
+
+  /** A log message goes to the one whose call it belongs to, or to those who listen where nobody can know. */
+  log({ level, data, logger }: { level: string; data: unknown; logger?: string }): void {
+    const [only, ...others] = this.#running;
+    if (only && others.length === 0) only.log(level as Parameters<CallContext["log"]>[0], data, logger);
+    else this.#live?.publish("message", { level, data, ...(logger !== undefined && { logger }) });
+  }
+
+  #client(): Promise<Client> {
+    if (!this.#behind) throw new Error("connected first");
+    return this.#behind.client();
+  }
+
+  async #refresh(client: Client): Promise<void> {
+    const catalogue = await listAll(client);
+    const server = this.#define(client, catalogue);
+    if (this.#live) this.#live.update(() => server);
+    else this.#live = live(server);
+  }
+
+  #define(client: Client, { tools, resources, templates, prompts }: Catalogue): Server {
+    const { info, instructions } = client.server;
+    let server: Server = createServer(
+      { ...info, name: info?.name ?? "server", version: info?.version ?? "0" },
+      { ...(this.#onError && { onError: this.#onError }), ...(instructions !== undefined && { instructions }) },
+    );
+    const known = new Set(resources.map(({ uri }) => uri));
+    for (const tool of tools) server = this.#tool(server, tool);
+    for (const resource of resources) server = this.#resource(server, resource, client);
+    for (const template of templates) server = this.#template(server, template, client);
+    for (const prompt of prompts) server = this.#prompt(server, prompt, client);
+    if (!client.server.capabilities.resources) return server;
+    // Some servers have more than they list.
+    return server.use(
+      async (exchange, next) => {
+        try {
+          return await next(exchange);
+        } catch (reason) {
+          const uri = exchange.params["uri"];
+          if (!(reason instanceof RpcError) || typeof uri !== "string" || known.has(uri)) throw reason;
+          const read = (await this.#client()).readResource(uri, { signal: exchange.signal });
+          return { kind: "complete", result: { ...(await read) } };
+        }
+      },
+      { method: "resources/read" },
+    );
+  }
+
+  #tool(server: Server, { name, inputSchema, outputSchema, _meta, ...described }: Tool): Server {
+    const { title, description, icons, annotations } = described;
+    return server.tool(name, {
+      ...given({ title, description, icons, annotations, meta: _meta }),
+      input: withJsonSchema(anything, inputSchema),
+      ...(outputSchema && { output: withJsonSchema(anything, outputSchema) }),
+      // A call must reach the server behind once, whatever it asks.
+      asks: "park",
+      run: (args, context) =>
+        this.#forward(context, (client, options) => client.callTool(name, args as JsonObject, options)),
+    });
+  }
+
+  #resource(server: Server, { uri, name, _meta, ...rest }: Resource, client: Client): Server {
+    const { title, description, icons, mimeType, annotations, size } = rest;
+    return server.resource(uri, {
+      ...given({ name, title, description, icons, mimeType, annotations, size, meta: _meta }),
+      ...this.#subscribable(client),
+      read: (context) => this.#forward(context, (upstream, options) => upstream.readResource(uri, options)),
+    });
+  }
+
+  #template(server: Server, { uriTemplate, name, _meta, ...rest }: ResourceTemplate, client: Client): Server {
+    const { title, description, icons, mimeType, annotations } = rest;
+    const variables = [...uriTemplate.matchAll(/\{[+#./;?&]?([^}]+)\}/g)].flatMap(([, names = ""]) =>
+      names.split(",").map((each) => each.replace(/(\*|:\d+)$/, "")),
+    );
+    const ref = { type: "ref/resource" as const, uri: uriTemplate };
+    return server.template(uriTemplate, {
+      ...given({ name, title, description, icons, mimeType, annotations, meta: _meta }),
+      ...this.#subscribable(client),
+      ...(client.server.capabilities.completions && {
+        complete: Object.fromEntries(variables.map((variable) => [variable, this.#completer(ref, variable)])),
+      }),
+      read: (_, context, uri) => this.#forward(context, (upstream, options) => upstream.readResource(uri, options)),
+    });
+  }
+
+  #prompt(server: Server, { name, arguments: parameters = [], _meta, ...rest }: Prompt, client: Client): Server {
+    const { title, description, icons } = rest;
+    const ref = { type: "ref/prompt" as const, name };
+    const completes = client.server.capabilities.completions !== undefined;
+    return server.prompt(name, {
+      ...given({ title, description, icons, meta: _meta }),
+      arguments: Object.fromEntries(
+        parameters.map(({ name: argument, ...about }) => [
+          argument,
+          { ...about, ...(completes && { complete: this.#completer(ref, argument) }) },
+        ]),
+      ),
+      get: (args, context) =>
+        this.#forward(context, (upstream, options) =>
+          upstream.getPrompt(name, given(args) as { [name: string]: string }, options),
+        ),
+    });
+  }
+
+  #completer(ref: Parameters<Client["complete"]>[0], name: string) {
+    return async (value: string, known: { [name: string]: string }) =>
+      (await this.#client()).complete(ref, { name, value }, { known });
+  }
+
+  #subscribable(client: Client) {
+    if (client.server.capabilities.resources?.subscribe !== true) return {};
+    return {
+      subscribe: true,
+      watch: async (uri: string, changed: (uri?: string) => void) => {
+        const watch = await (await this.#client()).watch({ uris: [uri] });
+        const look = async () => {
+          for await (const change of watch) if (change.kind === "resource") changed(change.uri);
+        };
+        look().catch(() => {});
+        return () => void watch.close();
+      },
+    };
+  }
+
+  /** Makes a call to the server behind, with what it says and asks on the way passed on. */
+  async #forward<T>(context: CallContext, call: (client: Client, options: ForwardOptions) => Promise<T>): Promise<T> {
+    this.#running.add(context);
+    try {
+      return await call(await this.#client(), {
+        signal: context.signal,
+        onProgress: ({ progress, total, message }) => context.progress(progress, total, message),
+        answers: answersBy(context),
+        capabilities: context.capabilities,
+        logLevel: "debug",
+      });
+    } catch (reason) {
+      // What went wrong on our side of it is for whoever called, too.
+      if (reason instanceof PortolanError && !context.signal.aborted) throw new ToolError(reason.message);
+      throw reason;
+    } finally {
+      this.#running.delete(context);
+    }
+  }
+}
+
+interface ForwardOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+  readonly answers: Answers;
+  readonly capabilities: CallContext["capabilities"];
+  readonly logLevel: "debug";
+}
+
+/** Has the questions of a call answered by whoever made it. */
+function answersBy(context: CallContext): Answers {
+  let count = 0;
+  const key = () => {
+    count += 1;
+    return `question-${count}`;
+  };
+  return {
+    elicit: ({ message, requestedSchema }) =>
+      context.elicit(key(), { message, form: requestedSchema as unknown as { [member: string]: unknown } }),
+    openUrl: ({ message, url }) => context.openUrl(key(), { message, url }),
+    sample: (params) => context.sample(key(), params),
+    roots: () => context.roots(key()),
+  };
+}
+
+/** The members that are there. */
+function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { basename } from "node:path";
+import type { LiveServer, Servable, Server } from "portolan/server";
+import { type HttpEndpoint, serveHttp } from "portolan/server/http";
+import { tokenVariable, verifierOf } from "portolan/server/main";
+import type { ServerEntry } from "portolan-host";
+import type { Context } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { type Catalogue, catalogueOf, listAll } from "../output/catalogue.ts";
+import { StandIn } from "./proxy-server.ts";
+import { libraryOf, loadFile, serverIn } from "./server-file.ts";
+import { passOn } from "./stderr.ts";
+import { Upstream } from "./upstream.ts";
+
+/** What a server file is now. */
+export interface Loaded {
+  readonly catalogue: Catalogue;
+  /** The files it is made of; any of its folder where that is not known. */
+  readonly files?: ReadonlySet<string>;
+}
+
+/** Where a server file is served from while it changes. */
+export interface Stage {
+  /** Takes the file as it is now; what throws has changed nothing for clients. */
+  load(): Promise<Loaded>;
+  answer(request: IncomingMessage, response: ServerResponse): void;
+  close(): Promise<void>;
+}
+
+const exportsServer = /\bexport\s+default\b|\bas\s+default\b|\bmodule\.exports\b|\bexports\.default\b/;
+/** Such a file would take standard input and output away from this program. */
+const servesItself = /\b(serveStdio|runMain)\s*\(|\bStdioServerTransport\b/;
+
+/** The stage that a file needs: one that exports its server is loaded here, one that serves itself is a process. */
+export async function openStage(file: string, entry: ServerEntry, context: Context): Promise<Stage> {
+  const text = readFileSync(file, "utf8");
+  if (servesItself.test(text) || !exportsServer.test(text)) return new ProcessStage(entry, context);
+  const [{ live, serveChannel }, { serveHttp }] = await Promise.all([
+    libraryOf<typeof import("portolan/server")>(file, "server", context),
+    libraryOf<typeof import("portolan/server/http")>(file, "server/http", context),
+  ]);
+  return new LiveStage(file, context, { live, serveChannel, serveHttp });
+}
+
+type Library = Pick<typeof import("portolan/server"), "live" | "serveChannel"> &
+  Pick<typeof import("portolan/server/http"), "serveHttp">;
+
+/** A server of this process, whose definition is replaced. */
+class LiveStage implements Stage {
+  readonly #file: string;
+  readonly #context: Context;
+  readonly #library: Library;
+  #serving: HttpEndpoint | undefined;
+  /** What clients are connected to while definitions come and go. */
+  #live: LiveServer | undefined;
+
+  constructor(file: string, context: Context, library: Library) {
+    this.#file = file;
+    this.#context = context;
+    this.#library = library;
+  }
+
+  async load(): Promise<Loaded> {
+    const loaded = await loadFile(this.#file, this.#context, { isFresh: true });
+    const server = await serverIn(loaded, basename(this.#file));
+    if (!server) throw new Failure("usage", `${this.#file}: expected a server as the default export`);
+    const catalogue = await catalogueOf(server, this.#library);
+    await this.#serve(server);
+    return { catalogue, files: new Set(loaded.files) };
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    this.#serving?.node(request, response);
+  }
+
+  async close(): Promise<void> {
+    await this.#serving?.close(0);
+  }
+
+  async #serve(server: Servable): Promise<void> {
+    // What is live by itself changes by itself: it takes the place of the one before.
+    const isLive = "update" in server;
+    if (!isLive && this.#live) {
+      this.#live.update(() => server as Server);
+      return;
+    }
+    const before = this.#serving;
+    this.#live = isLive ? undefined : this.#library.live(server as Server);
+    this.#serving = this.#library.serveHttp(this.#live ?? server, verifierOf(this.#context.world.env[tokenVariable]));
+    await before?.close(0);
+  }
+}
+
+/** A server in a process of its own, which another process follows. */
+class ProcessStage implements Stage {
+  readonly #entry: ServerEntry;
+  readonly #context: Context;
+  readonly #standIn = new StandIn();
+  #upstream: Upstream | undefined;
+  #serving: HttpEndpoint | undefined;
+
+  constructor(entry: ServerEntry, context: Context) {
+    this.#entry = entry;
+    this.#context = context;
+  }
+
+  async load(): Promise<Loaded> {
+    const { world } = this.#context;
+    const next: Upstream = new Upstream(this.#entry, this.#context, {
+      onLog: (message) => this.#standIn.log(message),
+      onConnected: (client) => this.#standIn.follow(client, next),
+      onStderr: passOn(this.#context),
+    });
+    const catalogue = await listAll(await next.client());
+    const before = this.#upstream;
+    this.#upstream = next;
+    this.#serving ??= serveHttp(this.#standIn.server, verifierOf(world.env[tokenVariable]));
+    await before?.close();
+    return { catalogue };
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    this.#serving?.node(request, response);
+  }
+
+  async close(): Promise<void> {
+    await this.#serving?.close(0);
+    await this.#upstream?.close();
+  }
+}

@@ -1,0 +1,108 @@
+import { spawnSync } from "node:child_process";
+import { createRequire, register } from "node:module";
+import { dirname, extname, join, sep } from "node:path";
+import { pathToFileURL } from "node:url";
+import { PortolanError } from "portolan";
+import type { Servable } from "portolan/server";
+import type { Context } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { importFresh, isModule } from "./fresh-modules.ts";
+
+const typed = new Set([".ts", ".mts", ".cts"]);
+
+/** What a server file exports, and which files it was made of. */
+export interface LoadedFile {
+  readonly exports: { readonly [name: string]: unknown };
+  /** The file and what it imports of the same project; only itself where Node has loaded it. */
+  readonly files: readonly string[];
+}
+
+/** Runs a server file. `isFresh` runs it and its imports again, as they are now. */
+export async function loadFile(
+  file: string,
+  { state, world }: Context,
+  { isFresh = false }: { readonly isFresh?: boolean } = {},
+): Promise<LoadedFile> {
+  const alias = resolveFrom(file, "portolan/server") ? {} : lendLibrary(world.self);
+  const isRunnable = !typed.has(extname(file)) || "typescript" in process.features;
+  if (isRunnable && !isFresh) return { exports: await import(pathToFileURL(file).href), files: [file] };
+  if (isModule(file)) return importFresh(file);
+  const { createJiti } = await import("jiti");
+  // A folder of the user's: what others could write must not be run.
+  const jiti = createJiti(file, { fsCache: join(state.folder, "compiled"), interopDefault: false, alias });
+  if (isFresh) for (const known of ownFiles(jiti.cache)) delete jiti.cache[known];
+  const exports = await jiti.import<LoadedFile["exports"]>(file);
+  return { exports, files: [...new Set([file, ...ownFiles(jiti.cache)])] };
+}
+
+/** For files without the library: what they import of it comes from this program's copy, which is named here. */
+const lender = `
+let self;
+export function initialize(data) { self = data.self; }
+export async function resolve(specifier, context, next) {
+  const isOurs = specifier === "portolan" || specifier.startsWith("portolan/");
+  return next(specifier, isOurs ? { ...context, parentURL: self } : context);
+}`;
+
+function lendLibrary(self: string): { [name: string]: string } {
+  register(`data:text/javascript,${encodeURIComponent(lender)}`, { data: { self: pathToFileURL(self).href } });
+  const { resolve } = createRequire(self);
+  const { exports } = createRequire(self)("portolan/package.json") as { exports: { [path: string]: unknown } };
+  const names = Object.keys(exports).map((path) => `portolan${path.slice(1)}`);
+  return Object.fromEntries(names.map((name) => [name, resolve(name)]));
+}
+
+function ownFiles(cache: object): string[] {
+  return Object.keys(cache).filter((path) => !path.includes(`${sep}node_modules${sep}`));
+}
+
+/** The server that a file has as its default export; nothing where it has none. */
+export async function serverIn({ exports }: LoadedFile, file: string): Promise<Servable | undefined> {
+  const server = await exports["default"];
+  if (server === undefined) return undefined;
+  if (typeof server === "object" && server !== null && "publish" in server) return server as unknown as Servable;
+  throw new Failure("usage", `${file}: expected a server of createServer as its default export, got ${typeof server}`);
+}
+
+/**
+ * A part of the library as a file sees it: a server is known only to the copy that made it. Files without a copy of
+ * their own are served by this one.
+ */
+export async function libraryOf<T>(file: string, part: string, { world }: Context): Promise<T> {
+  const name = `portolan/${part}`;
+  return (await import(pathToFileURL(resolveFrom(file, name) ?? createRequire(world.self).resolve(name)).href)) as T;
+}
+
+function resolveFrom(file: string, name: string): string | undefined {
+  try {
+    return createRequire(file).resolve(name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** An error of a server file: what went wrong, and where in the file. */
+export function explainError(thrown: unknown, file: string): string {
+  if (thrown instanceof Failure || thrown instanceof PortolanError) return thrown.message;
+  if (!(thrown instanceof Error)) return `${file}: ${String(thrown)}`;
+  const { name, message, stack = "" } = thrown;
+  const place = placeIn(stack, file) ?? (thrown instanceof SyntaxError ? placeOfSyntaxError(file) : undefined);
+  const [first = ""] = message.split("\n");
+  // Some say in their message which error it is.
+  return `${place ?? file}: ${/^\w*Error: /.test(first) ? "" : `${name}: `}${first.trim()}`;
+}
+
+/** Where in the project of a file it happened: in the file itself, or in what it imports. */
+function placeIn(stack: string, file: string): string | undefined {
+  const found = stack
+    .replace(/[?&]portolan-dev=\d+/g, "")
+    .matchAll(/(?:^|[\s(]|file:\/\/)((?:\/|[A-Za-z]:[\\/])[^\s():]+:\d+(?::\d+)?)/gm);
+  const places = [...found].map(([, place = ""]) => place).filter((place) => !place.includes("node_modules"));
+  return places.find((place) => place.startsWith(dirname(file))) ?? places[0];
+}
+
+/** Node says where a module cannot be read only to those who run it. */
+function placeOfSyntaxError(file: string): string | undefined {
+  const { stderr } = spawnSync(process.execPath, ["--check", file], { encoding: "utf8" });
+  return placeIn(stderr, file);
+}

@@ -1,0 +1,85 @@
+import { type Answers, type Client, type ConnectOptions, connect } from "portolan/client";
+import type { ServerEntry } from "portolan-host";
+import type { Context } from "../command.ts";
+import { linkTo } from "../servers/link.ts";
+import { info } from "../version.ts";
+
+/** What a server that stands for another one hears from it. */
+export interface UpstreamEvents {
+  readonly onLog: NonNullable<ConnectOptions["onLog"]>;
+  /** It runs, for the first time or again. */
+  readonly onConnected: (client: Client) => Promise<void>;
+  readonly onStderr: (line: string) => void;
+}
+
+/** Nobody can be asked outside a call. */
+const answers: Answers = {
+  elicit: () => ({ action: "cancel" }),
+  openUrl: () => ({ action: "cancel" }),
+  sample() {
+    throw new Error("Nobody knows which call this belongs to");
+  },
+  roots: [],
+};
+
+/** A server that is connected to when it is needed, and again after it was lost. */
+export class Upstream {
+  readonly #entry: ServerEntry;
+  readonly #context: Context;
+  readonly #events: UpstreamEvents;
+  readonly #era: string | undefined;
+  #client: Promise<Client> | undefined;
+  #isClosed = false;
+
+  constructor(entry: ServerEntry, context: Context, events: UpstreamEvents, era?: string) {
+    this.#entry = entry;
+    this.#context = context;
+    this.#events = events;
+    this.#era = era;
+  }
+
+  /** The connection; a new one where there is none. */
+  client(): Promise<Client> {
+    if (!this.#client) {
+      const opening = this.#open();
+      this.#client = opening;
+      opening.catch(() => this.#forget(opening));
+    }
+    return this.#client;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const client = await this.#client?.catch(() => undefined);
+    await client?.close();
+  }
+
+  async #open(): Promise<Client> {
+    if (this.#isClosed) throw new Error("closed");
+    const { era = this.#era } = this.#entry.settings;
+    const client = await connect(await linkTo(this.#entry, this.#context, this.#events.onStderr), {
+      info,
+      answers,
+      capabilities: { sampling: { tools: {} } },
+      logLevel: "debug",
+      cache: false,
+      onLog: this.#events.onLog,
+      signal: this.#context.signal,
+      ...(era !== undefined && { era }),
+    });
+    const opened = this.#client;
+    void client.closed.then(() => this.#forget(opened));
+    try {
+      await this.#events.onConnected(client);
+    } catch (reason) {
+      // Nobody else knows of it, and it would go on.
+      await client.close();
+      throw reason;
+    }
+    return client;
+  }
+
+  #forget(opened: Promise<Client> | undefined): void {
+    if (this.#client === opened) this.#client = undefined;
+  }
+}

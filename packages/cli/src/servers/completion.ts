@@ -1,0 +1,141 @@
+import type { JsonObject } from "portolan";
+import type { Host } from "portolan-host";
+import type { Context } from "../command.ts";
+import { findTarget } from "./find-server.ts";
+import { withHost } from "./host.ts";
+
+/** Whoever presses Tab does not wait longer. */
+const patienceMs = 5_000;
+
+/** A command line as far as it was typed, without its flags. */
+export interface Line {
+  /** The command. */
+  readonly name: string;
+  /** The words behind it that are complete. */
+  readonly given: readonly string[];
+  readonly current: string;
+}
+
+/** What a line is about. */
+interface Asked {
+  readonly host: Host;
+  readonly server: string;
+  /** The words behind the server, complete. */
+  readonly given: readonly string[];
+  readonly current: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The words that a server gives for a line: its tools, resources and prompts, their arguments, and the values that it
+ * proposes. Only a server that is configured and trusted is started: a key that completes is no consent.
+ */
+export async function wordsOfServer(context: Context, { name, given, current }: Line): Promise<readonly string[]> {
+  const find = places[name];
+  const [target, ...rest] = given;
+  if (!find || target === undefined) return [];
+  const { entry, member } = await findTarget(context, target);
+  if (entry.source.kind === "code") return [];
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(patienceMs)]);
+  const work = async (host: Host) => {
+    const { tools, resources, templates, prompts } = host.catalog;
+    // What it offered the last time is at hand; most often nothing has to be started.
+    const isKnown = [tools, resources, templates, prompts].some((offered) => offered.length > 0);
+    if (!isKnown) await host.ready({ withinMs: patienceMs, signal });
+    return find({ host, server: entry.name, given: member === undefined ? rest : [member, ...rest], current, signal });
+  };
+  return withHost(context, [entry], work, { isQuiet: true });
+}
+
+type Find = (asked: Asked) => readonly string[] | Promise<readonly string[]>;
+
+/** What may stand behind the server, for each command. */
+const places: { readonly [command: string]: Find } = {
+  call({ host, given: [name, ...given], current }) {
+    const { tools } = host.catalog;
+    if (name === undefined) return tools.map((tool) => tool.name);
+    const schema = tools.find((tool) => tool.name === name)?.definition.inputSchema;
+    return pairs(Object.keys(propertiesOf(schema)), given, current, (key) => valuesIn(propertiesOf(schema)[key]));
+  },
+  prompt(asked) {
+    const [name, ...given] = asked.given;
+    const { prompts } = asked.host.catalog;
+    if (name === undefined) return prompts.map((prompt) => prompt.name);
+    const declared = prompts.find((prompt) => prompt.name === name)?.arguments ?? [];
+    const keys = declared.map((argument) => argument.name);
+    return pairs(keys, given, asked.current, (key, value) =>
+      propose(asked, { type: "ref/prompt", name }, key, value, knownIn(given)),
+    );
+  },
+  read: ({ given, ...asked }) => (given.length === 0 ? addresses({ given, ...asked }) : []),
+  watch: addresses,
+  complete(asked) {
+    const [name, argument, ...more] = asked.given;
+    const { prompts } = asked.host.catalog;
+    if (name === undefined) return prompts.map((prompt) => prompt.name);
+    if (argument !== undefined) {
+      return more.length > 0 ? [] : propose(asked, { type: "ref/prompt", name }, argument, asked.current);
+    }
+    return (prompts.find((prompt) => prompt.name === name)?.arguments ?? []).map((each) => each.name);
+  },
+};
+
+/** Arguments that were not given yet as `key=`, or values for the one that is being typed. */
+async function pairs(
+  keys: readonly string[],
+  given: readonly string[],
+  current: string,
+  valuesOf: (key: string, value: string) => readonly string[] | Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const at = current.indexOf("=");
+  if (at < 0) return keys.filter((key) => !given.some((word) => word.startsWith(`${key}=`))).map((key) => `${key}=`);
+  const key = current.slice(0, at);
+  if (!keys.includes(key)) return [];
+  return (await valuesOf(key, current.slice(at + 1))).map((value) => `${key}=${value}`);
+}
+
+function knownIn(given: readonly string[]): { [name: string]: string } {
+  const pairs = given.filter((word) => word.includes("="));
+  return Object.fromEntries(pairs.map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]));
+}
+
+/** The addresses of resources, and of those that a template with one variable at its end makes. */
+async function addresses(asked: Asked): Promise<readonly string[]> {
+  const { resources, templates } = asked.host.catalog;
+  const made = templates.map(async ({ uriTemplate }) => {
+    const [, before = "", name] = /^([^{}]+)\{[+/]?(\w+)\}$/.exec(uriTemplate) ?? [];
+    if (name === undefined) return [];
+    if (!asked.current.startsWith(before)) return [before];
+    const typed = asked.current.slice(before.length);
+    const values = await propose(asked, { type: "ref/resource", uri: uriTemplate }, name, typed);
+    return values.map((value) => `${before}${value}`);
+  });
+  return [...resources.map(({ uri }) => uri), ...(await Promise.all(made)).flat()];
+}
+
+/** What the server proposes; one that cannot proposes nothing. */
+async function propose(
+  { host, server, signal }: Asked,
+  ref: Parameters<Host["complete"]>[1],
+  name: string,
+  value: string,
+  known: { [name: string]: string } = {},
+): Promise<readonly string[]> {
+  const [status] = await host.ready({ withinMs: patienceMs, signal });
+  if (!status?.profile?.capabilities.completions) return [];
+  return (await host.complete(server, ref, { name, value }, { signal, known })).values;
+}
+
+function propertiesOf(schema: JsonObject | undefined): { readonly [name: string]: JsonObject } {
+  return (schema?.["properties"] ?? {}) as { readonly [name: string]: JsonObject };
+}
+
+/** What a schema names as values: an enumeration, a truth, or either as the items of a list. */
+function valuesIn(schema: unknown): readonly string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const { type, enum: values, items, const: only } = schema as { [member: string]: unknown };
+  if (Array.isArray(values)) return values.map(String);
+  if (only !== undefined) return [String(only)];
+  if (type === "boolean") return ["true", "false"];
+  return valuesIn(items);
+}

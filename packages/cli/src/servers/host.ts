@@ -1,0 +1,145 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { RpcError } from "portolan";
+import {
+  createHost,
+  type Host,
+  type HostAnswers,
+  type HostOptions,
+  type RootDefinition,
+  type ServerEntry,
+} from "portolan-host";
+import { createAnswers } from "../ask/answers.ts";
+import type { Context, Flags } from "../command.ts";
+import { Failure, toFailure } from "../failure.ts";
+import { viaProxy } from "../http-proxy/via.ts";
+import { quote } from "../terminal/quote.ts";
+import { info } from "../version.ts";
+import { typedFor } from "./find-server.ts";
+import { authFor } from "./sign-in.ts";
+
+/** How work with a host differs from what is usual. */
+export interface HostingOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
+  /** Nobody is asked anything, and no browser is opened, even where somebody could answer. */
+  readonly isQuiet?: boolean;
+}
+
+/** Runs some work with a host over these servers, and ends both. */
+export async function withHost<T>(
+  context: Context,
+  servers: readonly ServerEntry[],
+  work: (host: Host) => Promise<T>,
+  { isQuiet = false, ...options }: HostingOptions = {},
+): Promise<T> {
+  const { state, screen, signal, world } = context;
+  const activity = await state.activity();
+  const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
+  const host = await createHost({
+    info,
+    auth: (entry) => authFor(context, entry, { interactive: screen.isInteractive && !isQuiet }),
+    via: viaProxy(world.env),
+    ...options,
+    answers,
+    servers,
+    activity,
+    storage: { kv: state.kv },
+  });
+  // A server that is waited for has no handle of its own: the program must not end before the work does.
+  const alive = setInterval(() => {}, 2 ** 30);
+  try {
+    return await untilInterrupted(work(host), signal);
+  } catch (reason) {
+    throw explain(reason, host, (name) => typedOf(context, servers, name));
+  } finally {
+    await host.close();
+    await activity.close();
+    clearInterval(alive);
+  }
+}
+
+/** Refuses a server that a host would not use: one that cannot be used, or that nobody has agreed to. */
+export async function requireUsable(context: Context, entry: ServerEntry): Promise<void> {
+  const { name, problem } = entry;
+  if (problem !== undefined)
+    throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
+  const state = await withHost(context, [entry], async (host) => host.servers[0]?.state, { isQuiet: true });
+  if (state === "untrusted") throw untrusted(name);
+}
+
+function untrusted(name: string, cause?: unknown): Failure {
+  const next = `portolan trust ${quote(name)}`;
+  return new Failure("denied", `${name} is not trusted yet, so it is not started`, { next, cause });
+}
+
+/** The folders that servers may know of, if the person agrees. */
+export function rootsOf({ world }: Context, { root }: Flags): { roots?: RootDefinition[] } {
+  if (!Array.isArray(root)) return {};
+  const folders = root.map((folder: string) => {
+    const path = resolve(world.cwd, folder);
+    // A folder that is not there would be kept back without a word.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+      throw new Failure("usage", `--root: there is no folder ${folder}`);
+    }
+    return { uri: pathToFileURL(path).href };
+  });
+  return { roots: folders };
+}
+
+/** Whoever interrupts is not kept waiting by what cannot be cancelled. */
+function untilInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const interrupt = () => reject(signal.reason);
+    if (signal.aborted) interrupt();
+    signal.addEventListener("abort", interrupt, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", interrupt));
+  });
+}
+
+/** What is typed to mean one of these servers. */
+function typedOf({ world }: Context, servers: readonly ServerEntry[], name: string): string {
+  const entry = servers.find((server) => server.name === name);
+  return entry ? typedFor(entry, world) : quote(name);
+}
+
+/** Adds the next step where the state of a server says it. */
+function explain(reason: unknown, host: Host, typed: (name: string) => string): unknown {
+  if (reason instanceof Failure || !(reason instanceof Error)) return reason;
+  for (const { name, state, reason: why } of host.servers) {
+    if (state === "login") {
+      return new Failure("auth", `${name} wants a login${why ? `: ${why}` : ""}`, {
+        next: `portolan login ${typed(name)}`,
+        cause: reason,
+      });
+    }
+    if (state === "untrusted") return untrusted(name, reason);
+    if (state === "misconfigured")
+      return new Failure("usage", `${name}: ${why}`, { next: `portolan doctor ${quote(name)}`, cause: reason });
+  }
+  const { kind, message, next: known } = toFailure(reason);
+  const [server] = host.servers;
+  if (!server || host.servers.length > 1) return reason;
+  if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
+    const next = known ?? `portolan doctor ${typed(server.name)}`;
+    return ownWords(message) ?? new Failure(kind, plainly(message, typed(server.name)), { next, cause: reason });
+  }
+  if (!(reason instanceof RpcError)) return reason;
+  const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "use a terminal, where somebody can answer";
+  return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
+}
+
+/** A file or a recording is served by this program, which is nothing to speak of. */
+function plainly(message: string, typed: string): string {
+  return message.replace(/The server "[^"]* serve-(?:file|recording) [^"]*"/, typed);
+}
+
+/** What this program said of a recording that it could not serve, as it would say it itself. */
+function ownWords(message: string): Failure | undefined {
+  const [, said] = / serve-recording .* exited with code \d+: (\{"error":.*\})$/.exec(message) ?? [];
+  try {
+    const { error } = JSON.parse(said ?? "") as { error: { message: string; next?: string } };
+    return new Failure("usage", error.message, { next: error.next });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import type { World } from "../system.ts";
+import { knownAnswer, variableOf } from "./inputs.ts";
+
+const worldOf = (env: { [name: string]: string }) => ({ env }) as unknown as World;
+
+test.each([
+  ["token", "PORTOLAN_INPUT_TOKEN"],
+  ["api-key", "PORTOLAN_INPUT_API_KEY"],
+  ["team.api key", "PORTOLAN_INPUT_TEAM_API_KEY"],
+])("%s is answered by %s", (id, variable) => {
+  expect(variableOf(id)).toBe(variable);
+  expect(knownAnswer({ id, default: "d" }, worldOf({ [variable]: "v" }))).toBe("v");
+});
+
+test("without a variable the answer is what the file proposes, or nobody's", () => {
+  expect(knownAnswer({ id: "size", default: "m" }, worldOf({}))).toBe("m");
+  expect(knownAnswer({ id: "size" }, worldOf({}))).toBeUndefined();
+});

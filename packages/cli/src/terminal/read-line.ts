@@ -1,0 +1,169 @@
+import { createInterface, type Interface } from "node:readline";
+import { Writable } from "node:stream";
+import type { World } from "../system.ts";
+import { Back, Left } from "./input.ts";
+import { LineKeys } from "./line-keys.ts";
+import type { Screen } from "./screen.ts";
+import type { Complete, LineOptions } from "./terminal.ts";
+import { Typed } from "./typed.ts";
+import { widthOf } from "./width.ts";
+
+const pasteOn = "\u001b[?2004h";
+/** The cursor, too: whatever was drawn, it is seen again. */
+const restore = "\u001b[?2004l\u001b[?25h";
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
+const sequences = /\u001b\[[?\d;]*[A-Za-z]/g;
+
+interface Asking {
+  readonly world: World;
+  readonly screen: Screen;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Reads a line from the terminal; several that are pasted at once stay together where the terminal tells. */
+export async function readLine({ world, screen, signal }: Asking, options: LineOptions): Promise<string> {
+  const { prompt = "  > ", initial = "", isSecret = false, complete, history = [], typed = new Typed() } = options;
+  const { stdin, stderr } = world;
+  const pastes = new Pastes(world, screen);
+  let leave: (reason: unknown) => void = () => {};
+  const keys = Object.assign(
+    new LineKeys(typed, {
+      pasted: (text) => pastes.insert(lines, text),
+      interrupted: () => leave(new Left("cancel")),
+      back: options.hasBack ? () => leave(new Back("back")) : undefined,
+    }),
+    { setRawMode: (isRaw: boolean) => stdin.setRawMode(isRaw) },
+  );
+  let isOpen = true;
+  const lines: Interface = createInterface({
+    input: keys,
+    output: isSecret ? mute() : screen.isDumb ? plain(stderr) : stderr,
+    terminal: true,
+    prompt: isSecret ? "" : prompt,
+    history: isSecret ? [] : history.filter((line) => pastes.fits(line)),
+    historySize: isSecret ? 0 : 200,
+    ...(complete && { completer: completerOf(complete, screen, () => isOpen) }),
+  });
+  const hear = (bytes: Buffer) => keys.hear(bytes);
+  const end = () => keys.push(null);
+  stdin.on("data", hear).once("end", end).resume();
+  const release = screen.isDumb ? () => {} : world.onExit(() => restoreTerminal(world));
+  if (!screen.isDumb) stderr.write(pasteOn);
+  // Not before: until now the terminal itself shows what is typed.
+  if (isSecret) stderr.write(prompt);
+  try {
+    const line = await new Promise<string>((resolve, reject) => {
+      leave = reject;
+      const takenBack = () => reject(signal?.reason);
+      if (signal?.aborted) return takenBack();
+      signal?.addEventListener("abort", takenBack, { once: true });
+      lines
+        .on("line", resolve)
+        .on("SIGINT", () => reject(new Left("cancel")))
+        .on("close", () => {
+          signal?.removeEventListener("abort", takenBack);
+          reject(new Left("decline"));
+        });
+      lines.prompt();
+      if (initial !== "") lines.write(initial);
+    });
+    if (isSecret) stderr.write("\n");
+    return pastes.unfold(screen.isDumb ? erase(line) : line);
+  } catch (reason) {
+    typed.drop();
+    stderr.write("\n");
+    throw reason;
+  } finally {
+    isOpen = false;
+    lines.close();
+    stdin.off("data", hear).off("end", end).pause();
+    release();
+    if (!screen.isDumb) stderr.write(restore);
+  }
+}
+
+/** Leaves the terminal as it was, however the program ends. */
+function restoreTerminal({ stdin, stderr }: World): void {
+  stdin.setRawMode(false);
+  stderr.write(restore);
+}
+
+function completerOf(complete: Complete, screen: Screen, isOpen: () => boolean) {
+  return (line: string, done: (error: null, result: [string[], string]) => void): void => {
+    // What cannot be completed is typed.
+    const none: readonly [readonly string[], string] = [[], line];
+    complete(line)
+      .catch(() => none)
+      .then(([proposals, part]) => {
+        // Proposals that can be shown as they are: the terminal gets them as they are.
+        if (isOpen()) done(null, [proposals.filter((proposal) => screen.safe(proposal) === proposal), part]);
+      });
+  };
+}
+
+/** What was pasted into one line: shown as it is where there is room, and else by how much it is. */
+class Pastes {
+  readonly #world: World;
+  readonly #screen: Screen;
+  readonly #folded = new Map<string, string>();
+
+  constructor(world: World, screen: Screen) {
+    this.#world = world;
+    this.#screen = screen;
+  }
+
+  /** A line that is longer than the screen cannot be drawn again. */
+  fits(text: string): boolean {
+    const { columns = this.#screen.columns, rows = 24 } = this.#world.stderr;
+    const taken = text.split("\n").map((line) => Math.floor(widthOf(line) / columns) + 1);
+    return taken.reduce((sum, count) => sum + count, 0) <= rows / 2;
+  }
+
+  insert(lines: Interface, text: string): void {
+    const { line, cursor } = lines;
+    const shown = this.fits(line + text) ? text : this.#fold(text);
+    Object.assign(lines, {
+      line: `${line.slice(0, cursor)}${shown}${line.slice(cursor)}`,
+      cursor: cursor + shown.length,
+    });
+    lines.prompt(true);
+  }
+
+  #fold(text: string): string {
+    const count = text.split("\n").length;
+    const size = count > 1 ? `${count} lines` : `${text.length} characters`;
+    const sign = `[pasted ${this.#folded.size + 1}: ${size}]`;
+    this.#folded.set(sign, text);
+    return sign;
+  }
+
+  unfold(line: string): string {
+    return [...this.#folded].reduce((whole, [sign, text]) => whole.replace(sign, () => text), line);
+  }
+}
+
+/** Shows nothing of what is typed. */
+function mute(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
+
+/** Shows what is typed on a terminal that knows no sequences. */
+function plain(stderr: NodeJS.WriteStream): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (chunk, _encoding, done) => {
+      stderr.write(String(chunk).replace(sequences, ""));
+      done();
+    },
+  });
+}
+
+/** A line as it is after the erase keys in it, where nobody else minds them. */
+function erase(line: string): string {
+  const kept: string[] = [];
+  for (const character of line) {
+    if (character === "\u007f" || character === "\b") kept.pop();
+    else kept.push(character);
+  }
+  return kept.join("");
+}

@@ -1,0 +1,66 @@
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import type { World } from "../system.ts";
+import { Screen } from "./screen.ts";
+import { Terminal } from "./terminal.ts";
+
+function makeTerminal() {
+  const stdout = new PassThrough({ encoding: "utf8" });
+  const stderr = Object.assign(new PassThrough({ encoding: "utf8" }), { columns: 24 });
+  const world = { stdin: new PassThrough(), stdout, stderr, env: { LANG: "C.UTF-8" }, platform: "linux" };
+  const typed = world as unknown as World;
+  return { terminal: new Terminal(typed, new Screen(typed)), stdout, stderr };
+}
+
+test("questions are asked one after another, and one that fails does not hold up the next", async () => {
+  const { terminal } = makeTerminal();
+  const order: string[] = [];
+  let fail: (reason: Error) => void = () => {};
+  const one = terminal.ask(undefined, () => {
+    order.push("one begins");
+    return new Promise((_, reject) => {
+      fail = reject;
+    });
+  });
+  const two = terminal.ask(undefined, async () => {
+    order.push("two begins");
+    return 2;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(order).toEqual(["one begins"]);
+  expect(terminal.isAsking).toBe(true);
+  fail(new Error("left"));
+  await expect(one).rejects.toThrow("left");
+  expect(await two).toBe(2);
+  await terminal.quiet();
+  expect(terminal.isAsking).toBe(false);
+});
+
+test("a question that was taken back before its turn is never seen", async () => {
+  const { terminal } = makeTerminal();
+  const taken = AbortSignal.abort(new Error("taken back"));
+  let isSeen = false;
+  const question = terminal.ask(taken, async () => {
+    isSeen = true;
+  });
+  await expect(question).rejects.toThrow("taken back");
+  expect(isSeen).toBe(false);
+});
+
+test("what others wrote stays behind its bar, whatever lines and sequences are in it", () => {
+  const { terminal, stderr } = makeTerminal();
+  terminal.quote("fine\n\u001b[2J> y once\r\nand a text that is too long");
+  const lines = String(stderr.read()).trimEnd().split("\n");
+  expect(lines.every((line) => line.startsWith("  │ ") && line.length <= 24)).toBe(true);
+  expect(lines.join("")).not.toContain("\u001b");
+});
+
+test("a text that comes bit by bit ends its line before something else is said", () => {
+  const { terminal, stdout, stderr } = makeTerminal();
+  terminal.stream("half a li");
+  terminal.stream("ne");
+  terminal.say("a notice");
+  terminal.say("another");
+  expect(stdout.read()).toBe("half a line\n");
+  expect(stderr.read()).toBe("a notice\nanother\n");
+});

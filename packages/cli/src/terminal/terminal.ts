@@ -1,0 +1,203 @@
+import type { World } from "../system.ts";
+import { Left } from "./input.ts";
+import type { Screen } from "./screen.ts";
+import { Typed } from "./typed.ts";
+import { widthOf } from "./width.ts";
+import { wrap } from "./wrap.ts";
+
+/** What completes a line: the proposals, and the part of the line that they stand for. */
+export type Complete = (line: string) => Promise<readonly [proposals: readonly string[], part: string]>;
+
+export interface LineOptions {
+  readonly prompt?: string;
+  /** What stands there to be changed. */
+  readonly initial?: string;
+  /** Nothing of it is shown. */
+  readonly isSecret?: boolean;
+  readonly complete?: Complete;
+  /** Whether Shift-Tab goes back to what was asked before. */
+  readonly hasBack?: boolean;
+  /** The newest first. */
+  readonly history?: readonly string[];
+  /** Whose lines they are: what was typed ahead for one reader is no answer to another. */
+  readonly typed?: Typed;
+}
+
+/** One key and what it means. */
+export interface Choice<T> {
+  readonly key: string;
+  readonly label: string;
+  readonly value: T;
+}
+
+/** The person at the terminal: asked one question at a time, on standard error. */
+export class Terminal {
+  readonly #world: World;
+  readonly #screen: Screen;
+  #turn: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #signal: AbortSignal | undefined;
+  #isMidLine = false;
+  /** What was typed ahead in this question. */
+  #typed = new Typed();
+
+  constructor(world: World, screen: Screen) {
+    this.#world = world;
+    this.#screen = screen;
+  }
+
+  /** Whether somebody is asked right now: nothing else is to be written then. */
+  get isAsking(): boolean {
+    return this.#waiting > 0;
+  }
+
+  /** Resolves when nobody is asked any more. */
+  async quiet(): Promise<void> {
+    while (this.isAsking) await this.#turn;
+  }
+
+  get columns(): number {
+    return Math.max(20, this.#world.stderr.columns ?? this.#screen.columns);
+  }
+
+  get rows(): number {
+    return Math.max(10, this.#world.stderr.rows ?? 24);
+  }
+
+  /** Waits until nobody else asks, then asks; the signal takes the question back. */
+  ask<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    this.#waiting += 1;
+    const turn = this.#turn.then(async () => {
+      signal?.throwIfAborted();
+      this.#signal = signal;
+      this.#typed = new Typed();
+      this.#freshLine();
+      return work();
+    });
+    this.#turn = turn.then(
+      () => this.#end(),
+      () => this.#end(),
+    );
+    return turn;
+  }
+
+  #end(): void {
+    this.#waiting -= 1;
+    this.#signal = undefined;
+  }
+
+  /** What the program itself says; may be styled. */
+  say(text = ""): void {
+    this.#freshLine();
+    this.#world.stderr.write(
+      `${text
+        .split("\n")
+        .flatMap((line) => wrap(line, this.columns))
+        .join("\n")}\n`,
+    );
+  }
+
+  /** What somebody else wrote, made visible, behind a bar that it cannot draw over; `maxLines` of it. */
+  quote(text: string, maxLines?: number): void {
+    this.bar(this.#screen.safe(text, { lines: "keep" }), maxLines);
+  }
+
+  /** A text that is safe to show, behind a bar. */
+  bar(text: string, maxLines: number = Number.POSITIVE_INFINITY, hint = ""): void {
+    const screen = this.#screen;
+    const lines = wrap(text, this.columns - 5);
+    for (const line of lines.slice(0, maxLines)) {
+      this.#world.stderr.write(`  ${screen.style("dim", screen.mark("bar"))} ${line}\n`);
+    }
+    if (lines.length > maxLines) {
+      this.say(`  ${screen.style("dim", `${screen.mark("more")} ${lines.length - maxLines} more lines${hint}`)}`);
+    }
+  }
+
+  /** A piece of a text that comes bit by bit, on standard output. */
+  stream(text: string): void {
+    if (text === "") return;
+    this.#world.stdout.write(text);
+    this.#isMidLine = !text.endsWith("\n");
+  }
+
+  /** Ends the line of what came bit by bit. */
+  endStream(): void {
+    this.#freshLine();
+  }
+
+  #freshLine(): void {
+    if (this.#isMidLine) this.#world.stdout.write("\n");
+    this.#isMidLine = false;
+  }
+
+  /** One key of several; nothing that was typed before the question was seen counts. */
+  async choose<T>(choices: readonly Choice<T>[]): Promise<T> {
+    const { stdin, stderr } = this.#world;
+    const screen = this.#screen;
+    const { emitKeypressEvents } = await import("node:readline");
+    emitKeypressEvents(stdin);
+    const deaf = () => {};
+    stdin.on("keypress", deaf).setRawMode(true).resume();
+    try {
+      // Two rounds of the event loop: whatever waits in the terminal has been read by then.
+      for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
+      const shown = choices.map(({ key, label }) => `${screen.style("bold", key)} ${label}`);
+      const lines = flow(shown, ` ${screen.mark("dot")} `, this.columns - 5);
+      stderr.write(`${lines.map((line) => `  ${line}`).join("\n")} `);
+      const chosen = await this.#key(choices);
+      stderr.write(`${screen.style("cyan", chosen.key)}\n`);
+      return chosen.value;
+    } catch (reason) {
+      stderr.write("\n");
+      throw reason;
+    } finally {
+      stdin.off("keypress", deaf).setRawMode(false).pause();
+    }
+  }
+
+  #key<T>(choices: readonly Choice<T>[]): Promise<Choice<T>> {
+    const { stdin } = this.#world;
+    const signal = this.#signal;
+    return new Promise((resolve, reject) => {
+      const settle = (how: () => void) => {
+        stdin.off("keypress", pressed).off("end", ended);
+        signal?.removeEventListener("abort", takenBack);
+        how();
+      };
+      const pressed = (text: string | undefined, key: { name?: string; ctrl?: boolean }) => {
+        if (key.ctrl && key.name === "c") settle(() => reject(new Left("cancel")));
+        else if (key.ctrl && key.name === "d") settle(() => reject(new Left("decline")));
+        const chosen = choices.find((choice) => choice.key === text);
+        if (chosen) settle(() => resolve(chosen));
+      };
+      const ended = () => settle(() => reject(new Left("cancel")));
+      const takenBack = () => settle(() => reject(signal?.reason));
+      if (signal?.aborted) takenBack();
+      else {
+        stdin.on("keypress", pressed).once("end", ended);
+        signal?.addEventListener("abort", takenBack, { once: true });
+      }
+    });
+  }
+
+  /** A line of text, or several that were pasted. */
+  async line(options: LineOptions = {}): Promise<string> {
+    this.#freshLine();
+    const { readLine } = await import("./read-line.ts");
+    const asking = { world: this.#world, screen: this.#screen, signal: this.#signal };
+    return readLine(asking, { typed: this.#typed, ...options });
+  }
+}
+
+/** Pieces one after another, on as many lines as they need. */
+function flow(pieces: readonly string[], between: string, columns: number): string[] {
+  const lines: string[] = [];
+  for (const piece of pieces) {
+    const last = lines.at(-1);
+    const longer = `${last}${between}${piece}`;
+    if (last !== undefined && widthOf(longer) <= columns) lines[lines.length - 1] = longer;
+    else lines.push(piece);
+  }
+  return lines;
+}
