@@ -3,8 +3,7 @@ import type { CommandDefinition, Context, Flags } from "./command.ts";
 import { commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
 import type { World } from "./system.ts";
-import { toVisibleJson } from "./terminal/escape.ts";
-import { quote } from "./terminal/quote.ts";
+import { quote, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
 import { Terminal } from "./terminal/terminal.ts";
 import { wrap } from "./terminal/wrap.ts";
@@ -31,6 +30,7 @@ export async function runCli(world: World): Promise<number> {
     note(line) {
       if (world.stderr.isTTY) world.stderr.write(`${screen.style("dim", line)}\n`);
     },
+    forwardStderr: (line) => void world.stderr.write(`${world.stderr.isTTY ? screen.safe(line) : line}\n`),
   };
   try {
     // Alone, it shows what there is.

@@ -22,6 +22,8 @@ export interface Context {
   print(line: string): void;
   /** A line for the person at the terminal, on standard error; nothing in a pipe. */
   note(line: string): void;
+  /** Writes a line of a server's standard error to ours; a terminal shows its control characters escaped. */
+  readonly forwardStderr: (line: string) => void;
 }
 
 /** What a command shows: as JSON in a pipe, as text to people. */

@@ -1,7 +1,7 @@
 import { anthropic, demo, type Model, openaiCompatible } from "portolan-host/models";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
-import { fetchOption } from "./http-proxy/via.ts";
+import { fetchOption } from "./http-proxy/choose.ts";
 
 type Environment = { readonly [name: string]: string | undefined };
 

@@ -3,7 +3,7 @@ import { fileStore, type OAuth, type OAuthOptions, oauth } from "portolan/auth/c
 import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
 import { type ActivityLog, openActivityFile } from "portolan-host";
-import { viaProxy } from "./http-proxy/via.ts";
+import { viaProxy } from "./http-proxy/choose.ts";
 import type { World } from "./system.ts";
 
 /** What is kept from one command to the next, in a folder of the user's. */

@@ -1,11 +1,15 @@
 /** As much of a field's schema as is read here; a server may have written anything. */
 export interface FieldSchema {
   readonly type?: unknown;
+  readonly title?: string;
+  readonly description?: string;
+  readonly format?: unknown;
   readonly properties?: { readonly [name: string]: FieldSchema };
   readonly required?: readonly string[];
   readonly items?: FieldSchema;
   readonly prefixItems?: readonly FieldSchema[];
   readonly enum?: readonly unknown[];
+  readonly enumNames?: readonly string[];
   readonly const?: unknown;
   readonly default?: unknown;
   readonly anyOf?: readonly FieldSchema[];

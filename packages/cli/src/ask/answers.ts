@@ -1,12 +1,9 @@
 import type { HostAnswers } from "portolan-host";
 import type { Context } from "../command.ts";
 import { Left } from "../terminal/input.ts";
-import { approve } from "./consent.ts";
+import { approve, askRoots, askTrust, visit } from "./consent.ts";
 import { fillForm } from "./form.ts";
-import { askRoots } from "./roots.ts";
 import { reviewSampling } from "./sampling.ts";
-import { askTrust } from "./trust.ts";
-import { visit } from "./visit.ts";
 
 /** How the person at the terminal is asked; where nobody can answer, nothing is offered and nothing is allowed. */
 export function createAnswers(context: Context): HostAnswers {

@@ -1,6 +1,21 @@
-import type { ApprovalQuestion, ApprovalVerdict, Caution } from "portolan-host";
+import type { ElicitResult } from "portolan";
+import { openBrowser } from "portolan/auth/client";
+import {
+  type ApprovalQuestion,
+  type ApprovalVerdict,
+  type Caution,
+  describeForTrust,
+  type RootsQuestion,
+  type RootsVerdict,
+  type ServerEntry,
+  type TrustQuestion,
+  type TrustVerdict,
+  type UrlQuestion,
+} from "portolan-host";
 import type { Context } from "../command.ts";
-import { heading, warn } from "./heading.ts";
+import { Left } from "../terminal/input.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { widthOf } from "../terminal/wrap.ts";
 
 const whole = Symbol("the whole definition");
 
@@ -9,20 +24,20 @@ export async function approve(context: Context, question: ApprovalQuestion): Pro
   const { screen, terminal } = context;
   const { server, action, reason, cautions, findings, resembles } = question;
   if (action.kind === "tool") {
-    heading(context, server, `is to do ${screen.style("bold", screen.safe(action.tool))}`);
+    terminal.heading(server, `is to do ${screen.style("bold", screen.safe(action.tool))}`);
     const { title, description = title } = action.definition;
     if (description !== undefined) terminal.quote(description, 3);
     terminal.say(`  ${screen.style("dim", "with")}`);
     // The keys stay on the screen.
     terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), ": v shows them");
   } else {
-    heading(context, server, "is to be read for the model:");
+    terminal.heading(server, "is to be read for the model:");
     terminal.quote(action.uri);
   }
   terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
-  for (const caution of cautions) warn(context, sentenceOf(caution));
-  for (const { why, excerpt } of findings) warn(context, `${why}: ${excerpt}`);
-  if (resembles !== undefined) warn(context, `it looks like ${resembles}, and is another`);
+  for (const caution of cautions) terminal.warn(sentenceOf(caution));
+  for (const { why, excerpt } of findings) terminal.warn(`${why}: ${excerpt}`);
+  if (resembles !== undefined) terminal.warn(`it looks like ${resembles}, and is another`);
   for (;;) {
     const verdict = await terminal.choose<ApprovalVerdict | typeof whole>([
       { key: "y", label: "once", value: { allow: true } },
@@ -45,4 +60,87 @@ function sentenceOf({ kind, from }: Caution): string {
   return kind === "untrusted-content"
     ? `what ${who} wrote may have led the model to this`
     : `data of ${who} may go along with it`;
+}
+
+/** Asks whether a server that a file names may be started: all of what is written is shown. */
+export async function askTrust(context: Context, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
+  const { screen, terminal } = context;
+  terminal.heading(server, "is to be started for the first time, or has changed:");
+  for (const { label, value } of subject.lines) {
+    // On one line where it fits, and else by itself: no value can look like a line of its own.
+    const line = `${label}: ${screen.safe(value)}`;
+    if (widthOf(line) <= terminal.columns - 5) terminal.bar(line);
+    else {
+      terminal.bar(`${label}:`);
+      terminal.bar(screen.safe(value));
+    }
+  }
+  return terminal.choose<TrustVerdict>([
+    { key: "y", label: "yes, once", value: { allow: true, for: "session" } },
+    { key: "a", label: "always", value: { allow: true, for: "always" } },
+    { key: "b", label: "always, and believe its hints", value: { allow: true, for: "always", trustHints: true } },
+    { key: "n", label: "no", value: { allow: false } },
+  ]);
+}
+
+/** Asks whether an address is to be opened: all of it is shown, and where it leads. */
+export async function visit(context: Context, { server, params, address }: UrlQuestion): Promise<ElicitResult> {
+  const { screen, terminal } = context;
+  terminal.heading(server, "wants you to open an address:");
+  terminal.quote(params.message);
+  terminal.say(`  ${screen.style("dim", "the address")}`);
+  terminal.quote(address.href);
+  terminal.say(`  ${screen.style("dim", "leads to")} ${screen.style("bold", screen.safe(address.host))}`);
+  for (const warning of address.warnings) terminal.warn(warning);
+  const chosen = await terminal.choose<"open" | "accept" | "decline">([
+    { key: "y", label: "open it", value: "open" },
+    { key: "m", label: "I open it myself", value: "accept" },
+    { key: "n", label: "no", value: "decline" },
+  ]);
+  if (chosen !== "open") return { action: chosen };
+  try {
+    await openBrowser(new URL(address.href));
+  } catch (reason) {
+    // The address is on the screen: there is another way.
+    const why = reason instanceof Error ? reason.message : String(reason);
+    terminal.warn(`no browser could be opened (${why}); open the address yourself`);
+  }
+  return { action: "accept" };
+}
+
+/** Asks whether a server may know of some directories. */
+export async function askRoots(context: Context, { server, roots }: RootsQuestion): Promise<RootsVerdict> {
+  const { terminal } = context;
+  terminal.heading(server, "wants to know which folders you work in:");
+  for (const { uri } of roots) terminal.quote(uri);
+  return terminal.choose<RootsVerdict>([
+    { key: "y", label: "tell it, this session", value: { allow: true, for: "session" } },
+    { key: "a", label: "always", value: { allow: true, for: "always" } },
+    { key: "n", label: "no", value: { allow: false, for: "session" } },
+    { key: "N", label: "never", value: { allow: false, for: "always" } },
+  ]);
+}
+
+/** Asks the person at the terminal for a yes; everything else, and whoever leaves, is a no. */
+export function confirm({ screen, terminal, signal }: Context, question: string): Promise<boolean> {
+  const answered = terminal.ask(signal, async () => {
+    terminal.say(`${screen.style("yellow", screen.mark("ask"))} ${question}`);
+    return terminal.choose([
+      { key: "y", label: "yes", value: true },
+      { key: "n", label: "no", value: false },
+    ]);
+  });
+  return answered.catch((reason: unknown) => {
+    if (reason instanceof Left) return false;
+    throw reason;
+  });
+}
+
+/** What a decision about a server is about, whole: no line of it is cut. */
+export function showSubject(entry: ServerEntry, screen: Screen): string {
+  const { lines } = describeForTrust(entry);
+  const width = Math.max(0, ...lines.map(({ label }) => label.length));
+  return lines
+    .map(({ label, value }) => `  ${screen.style("dim", label.padEnd(width))}  ${screen.safe(value)}`)
+    .join("\n");
 }

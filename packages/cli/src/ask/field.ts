@@ -1,6 +1,7 @@
 import type { PrimitiveSchema } from "portolan";
 import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
+import type { FieldSchema } from "../arguments/field-schema.ts";
 import type { Context } from "../command.ts";
 import type { Complete } from "../terminal/terminal.ts";
 
@@ -16,19 +17,6 @@ export interface Field {
   readonly before?: unknown;
   /** Whether there is something to go back to. */
   readonly hasBack?: boolean;
-}
-
-/** What is read of a field's schema; a server may have written anything. */
-export interface FieldSchema {
-  readonly type?: unknown;
-  readonly title?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly format?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly enumNames?: readonly string[];
-  readonly oneOf?: readonly { readonly const?: unknown; readonly title?: string }[];
-  readonly items?: FieldSchema & { readonly anyOf?: FieldSchema["oneOf"] };
 }
 
 interface Option {

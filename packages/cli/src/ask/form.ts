@@ -1,9 +1,9 @@
 import type { ElicitValue } from "portolan";
 import type { FormAnswer, FormQuestion } from "portolan-host";
+import type { FieldSchema } from "../arguments/field-schema.ts";
 import type { Context } from "../command.ts";
 import { Back } from "../terminal/input.ts";
-import { askField, type FieldSchema } from "./field.ts";
-import { heading, warn } from "./heading.ts";
+import { askField } from "./field.ts";
 
 type Step = "send" | "again" | "decline" | "cancel";
 
@@ -13,7 +13,7 @@ export async function fillForm(context: Context, question: FormQuestion): Promis
   const { server, params, secretFields } = question;
   const { properties = {}, required = [] } = params.requestedSchema;
   const fields = Object.entries(properties);
-  heading(context, server, fields.length > 0 ? "asks you to fill in a form" : "asks you");
+  terminal.heading(server, fields.length > 0 ? "asks you to fill in a form" : "asks you");
   terminal.quote(params.message);
   const back = fields.length > 1 ? ", Shift-Tab goes back" : "";
   if (fields.length > 0) terminal.say(`  ${screen.style("dim", `Ctrl-D declines, Ctrl-C cancels${back}`)}`);
@@ -23,7 +23,7 @@ export async function fillForm(context: Context, question: FormQuestion): Promis
       const [name, schema] = fields[at] ?? ["", {}];
       const isSecret = secretFields.includes(name);
       if (isSecret)
-        warn(context, "this seems to ask for a secret, which no form should: leave it empty unless you are sure");
+        terminal.warn("this seems to ask for a secret, which no form should: leave it empty unless you are sure");
       const field = { name, schema: schema as FieldSchema, isRequired: required.includes(name), isSecret };
       try {
         entered.set(name, await askField(context, { ...field, before: entered.get(name), hasBack: at > 0 }));
@@ -55,7 +55,7 @@ export async function fillForm(context: Context, question: FormQuestion): Promis
     if (step === "again") continue;
     if (step !== "send") return { action: step };
     if (secrets.length === 0) return { action: "accept", content: Object.fromEntries(content) };
-    warn(context, `${secrets.join(", ")}: whoever runs ${server} can read and keep it`);
+    terminal.warn(`${secrets.join(", ")}: whoever runs ${server} can read and keep it`);
     const isSure = await terminal.choose([
       { key: "y", label: "send the secret, too", value: true },
       { key: "n", label: "decline", value: false },

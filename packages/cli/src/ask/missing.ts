@@ -1,8 +1,10 @@
 import type { JsonObject, PromptArgument } from "portolan";
-import type { Host } from "portolan-host";
+import type { ConfigInput, Host } from "portolan-host";
+import type { FieldSchema } from "../arguments/field-schema.ts";
 import type { Context } from "../command.ts";
-import { askField, type FieldSchema } from "./field.ts";
-import { inTurn } from "./in-turn.ts";
+import { interruption } from "../failure.ts";
+import { Left } from "../terminal/input.ts";
+import { askField } from "./field.ts";
 
 interface Described {
   readonly properties?: { readonly [name: string]: FieldSchema };
@@ -60,5 +62,31 @@ export async function askMissingOfPrompt(
       filled[name] = String(await askField(context, { name, schema, isRequired: true, complete }));
     }
     return filled;
+  });
+}
+
+/** Asks the person at the terminal what a file wants to know for a server. */
+export function askInput(context: Context, server: string, request: ConfigInput): Promise<string> {
+  const { terminal, screen } = context;
+  const { id, description, options, password = false } = request;
+  const schema = {
+    type: "string",
+    ...(description !== undefined && { description }),
+    ...(options && { enum: options }),
+  };
+  return inTurn(context, async () => {
+    terminal.say(`${screen.style("bold", screen.safe(server))} needs a value that its file does not have:`);
+    return String(await askField(context, { name: id, schema, isRequired: true, isSecret: password }));
+  });
+}
+
+/** Asks for what a command needs; whoever leaves wants none of it. */
+export function inTurn<T>(
+  { terminal, signal }: Pick<Context, "terminal" | "signal">,
+  work: () => Promise<T>,
+): Promise<T> {
+  return terminal.ask(signal, work).catch((reason: unknown) => {
+    if (reason instanceof Left) throw interruption();
+    throw reason;
   });
 }

@@ -1,4 +1,15 @@
-import type { CreateMessageParams, CreateMessageResult, SamplingMessage } from "portolan";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type {
+  ContentBlock,
+  CreateMessageParams,
+  CreateMessageResult,
+  SamplingContent,
+  SamplingMessage,
+} from "portolan";
 import type {
   ModelChoice,
   SamplingQuestion,
@@ -8,9 +19,6 @@ import type {
 } from "portolan-host";
 import type { Context } from "../command.ts";
 import { Left } from "../terminal/input.ts";
-import { editJson, editLine } from "./edit.ts";
-import { heading, warn } from "./heading.ts";
-import { textOf } from "./sampled.ts";
 
 type Step = "allow" | "session" | "view" | "edit" | "model" | "deny" | "never";
 
@@ -24,7 +32,7 @@ async function reviewRequest(context: Context, question: SamplingRequestQuestion
   const { server, inputTokens, left, alternatives } = question;
   let { params, model } = question;
   let isEdited = false;
-  heading(context, server, "wants to ask the model (sampling)");
+  terminal.heading(server, "wants to ask the model (sampling)");
   const named = ({ id, notice }: ModelChoice) => screen.safe(notice === undefined ? id : `${id} (${notice})`);
   const cost = `about ${inputTokens} tokens in, at most ${params.maxTokens} out`;
   const rest = `${left.tokens} tokens and ${left.requests} requests left`;
@@ -64,7 +72,7 @@ async function reviewResponse(context: Context, question: SamplingResponseQuesti
   const { server } = question;
   let { result } = question;
   let isEdited = false;
-  heading(context, server, `would get this answer of ${screen.safe(result.model)}`);
+  terminal.heading(server, `would get this answer of ${screen.safe(result.model)}`);
   terminal.quote(textOf(result.content), 12);
   for (;;) {
     const step = await terminal.choose<Step>([
@@ -116,7 +124,7 @@ async function edit<T extends object>(context: Context, value: T, byLine: () => 
     return edited as T;
   } catch (reason) {
     if (!(reason instanceof Error) || reason instanceof Left) throw reason;
-    warn(context, `not changed: ${reason.message}`);
+    context.terminal.warn(`not changed: ${reason.message}`);
     return undefined;
   }
 }
@@ -131,4 +139,51 @@ async function editLastMessage(context: Context, params: CreateMessageParams): P
 
 async function editAnswer(context: Context, result: CreateMessageResult): Promise<CreateMessageResult> {
   return { ...result, content: { type: "text", text: await editLine(context, textOf(result.content)) } };
+}
+
+/** Has a value changed as JSON in the person's editor; undefined when there is no editor. */
+export async function editJson(context: Context, value: unknown): Promise<unknown> {
+  const { env } = context.world;
+  const [program, ...args] = (env["VISUAL"] || env["EDITOR"] || "").split(/\s+/).filter(Boolean);
+  if (program === undefined) return undefined;
+  // A folder of its own, which is the owner's alone: editors leave copies beside the file.
+  const folder = await mkdtemp(join(tmpdir(), "portolan-edit-"));
+  const file = join(folder, "edit.json");
+  try {
+    await writeFile(file, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 });
+    const child = spawn(program, [...args, file], { stdio: "inherit", shell: false });
+    const [code] = await once(child, "exit");
+    if (code !== 0) throw new Error(`${program} ended with ${code}`);
+    return JSON.parse(await readFile(file, "utf8"));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Has a text changed on one line, where `\n` stands for a new one. */
+export async function editLine({ terminal, screen }: Context, text: string): Promise<string> {
+  const shown = screen.safe(text, { lines: "keep" }).replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+  const line = await terminal.line({ initial: shown });
+  return line.replace(/\\(n|\\)/g, (_, escaped) => (escaped === "n" ? "\n" : "\\"));
+}
+
+/** What a message to or from a model says: all that is words, and the kinds of the rest. */
+export function textOf(content: SamplingContent | readonly SamplingContent[]): string {
+  return [content].flat().map(textOfBlock).join("\n");
+}
+
+/** By its type alone: a block may have other members, which say nothing to the model. */
+function textOfBlock(block: SamplingContent | ContentBlock): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "tool_use":
+      return `[uses ${block.name} with ${JSON.stringify(block.input)}]`;
+    case "tool_result":
+      return ["[result of a tool]", ...block.content.map(textOfBlock)].join("\n");
+    case "resource":
+      return "text" in block.resource ? `[resource]\n${block.resource.text}` : "[resource]";
+    default:
+      return `[${block.type}]`;
+  }
 }

@@ -2,12 +2,12 @@ import { join, resolve } from "node:path";
 import type { ServerEntry, ServerTarget } from "portolan-host";
 import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
 import { pairsFlag, textFlag } from "../arguments/flags.ts";
+import { showSubject } from "../ask/consent.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { showSubject } from "../output/subject.ts";
 import { readMachine } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 
 /** Adds a server to the file of the project, or of the user, and shows what was written. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {

@@ -8,12 +8,10 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { modelFor } from "../models.ts";
 import { saveContent, showResult } from "../output/content.ts";
-import { createProgress } from "../output/progress.ts";
-import { showLog } from "../output/server-log.ts";
+import { createProgress, showLog } from "../output/progress.ts";
+import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, type Target, typedFor } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
-import { recordEntry } from "../servers/link.ts";
-import { createRecorder } from "./record.ts";
 
 /** Calls a tool of a server with arguments that its schema gives types to. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {

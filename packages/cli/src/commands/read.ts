@@ -3,7 +3,7 @@ import { Failure } from "../failure.ts";
 import { saveContent, showResource } from "../output/content.ts";
 import { findTarget, typedFor } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 
 /** Reads a resource of a server. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {

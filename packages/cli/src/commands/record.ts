@@ -4,15 +4,14 @@ import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
-import type { CommandTarget, ConfiguredServer, ServerEntry } from "portolan-host";
+import type { CommandTarget, ServerEntry } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLineSplitter } from "../record/line-splitter.ts";
-import { openRecorder, type Recorder } from "../record/recording.ts";
-import { passOn } from "../serve/stderr.ts";
+import { createRecorder, recordedLink } from "../record/record-link.ts";
+import type { Recorder } from "../record/recording.ts";
 import { findTarget } from "../servers/find-server.ts";
-import { checkEntry, recordedLink } from "../servers/link.ts";
-import { version } from "../version.ts";
+import { checkEntry } from "../servers/link.ts";
 
 /** Stands between a client and a server, changes nothing, and writes down what both say. */
 export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
@@ -29,14 +28,6 @@ export async function run(context: Context, [given]: readonly string[], flags: F
     recorder.close();
   }
   return undefined;
-}
-
-/** A recorder for a server, as the flags of a command line say, who knows the secrets of both. */
-export function createRecorder({ world }: Context, file: string, entry: ServerEntry, { raw = false }: Flags): Recorder {
-  const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true });
-  const { oauth } = entry as Partial<ConfiguredServer>;
-  recorder.learn([world.env, entry.way, entry.written, oauth]);
-  return recorder;
 }
 
 /** A name that nothing has yet: an earlier recording is not lost. */
@@ -64,7 +55,7 @@ async function passBytes(
   const { world, signal } = context;
   const { stdin, stdout, stderr } = world;
   const child = spawn(command, args, { env, ...(cwd !== undefined && { cwd }) });
-  const complained = createLineSplitter(passOn(context));
+  const complained = createLineSplitter(context.forwardStderr);
   if (stderr.isTTY) child.stderr.on("data", (chunk: Buffer) => complained.push(chunk)).on("end", complained.end);
   else child.stderr.pipe(stderr, { end: false });
   const kill = () => void child.kill();
@@ -114,7 +105,7 @@ async function passMessages(link: Link, context: Context): Promise<void> {
           send(request);
         },
         notification: send,
-        odd: passOn(context),
+        odd: context.forwardStderr,
         lost: reject,
       })
       .catch(reject);
@@ -150,7 +141,7 @@ async function passMessages(link: Link, context: Context): Promise<void> {
   const reader = new LineReader({
     message: receive,
     batch: (messages) => messages.forEach(receive),
-    unreadable: ({ why }) => passOn(context)(why),
+    unreadable: ({ why }) => context.forwardStderr(why),
   });
   stdin.on("data", (chunk: Buffer) => reader.push(chunk));
   const ended = new Promise<void>((resolve) => {

@@ -5,7 +5,7 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { findNamed, readMachine } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 
 /** Removes a server from the file that names it, and forgets what was granted to it. */
 export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {

@@ -5,7 +5,6 @@ import type { Context, Flags, Shown } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { interrupted, portOf } from "../serve/listen.ts";
 import { StandIn } from "../serve/proxy-server.ts";
-import { passOn } from "../serve/stderr.ts";
 import { Upstream } from "../serve/upstream.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { checkEntry } from "../servers/link.ts";
@@ -31,7 +30,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
     {
       onLog: (message) => standIn.log(message),
       onConnected: (client) => standIn.follow(client, upstream),
-      onStderr: passOn(context),
+      onStderr: context.forwardStderr,
     },
     typeof revision === "string" ? revision : undefined,
   );

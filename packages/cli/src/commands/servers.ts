@@ -3,10 +3,9 @@ import type { Host, ServerStatus } from "portolan-host";
 import type { Context, Flags, Shown } from "../command.ts";
 import { readMachine } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { widthOf } from "../terminal/width.ts";
-import { wrap } from "../terminal/wrap.ts";
+import { widthOf, wrap } from "../terminal/wrap.ts";
 
 /** Shows every server that is configured here, and how each is doing. */
 export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {

@@ -6,13 +6,12 @@ import {
   type ServerEntry,
   trustDigest,
 } from "portolan-host";
-import { confirm } from "../ask/confirm.ts";
+import { confirm, showSubject } from "../ask/consent.ts";
 import type { Context, Flags, Shown } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { showSubject } from "../output/subject.ts";
 import { findNamed, withAnswers } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 
 /** Decides whether what a file names may be started, and whether changed definitions may be used. */
 export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {

@@ -6,7 +6,7 @@ import { Failure } from "../failure.ts";
 import { type Catalogue, changesBetween } from "../output/catalogue.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 

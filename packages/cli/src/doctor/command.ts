@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CommandTarget, redact, type ServerEntry } from "portolan-host";
 import type { World } from "../system.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 import { placeOf, type Told } from "./finding.ts";
 
 /** Why a server that is started by a command does not run. */

@@ -1,7 +1,7 @@
 import { type ServerEntry, skeletonOf } from "portolan-host";
 import type { ReadConfigs } from "portolan-host/node";
-import { variableOf } from "../servers/inputs.ts";
-import { quote } from "../terminal/quote.ts";
+import { variableOf } from "../servers/find-server.ts";
+import { quote } from "../terminal/escape.ts";
 import { type Finding, placeOf, type Told } from "./finding.ts";
 
 /** What is wrong with files and names, before anything is started. */

@@ -2,12 +2,11 @@ import { PortolanError } from "portolan";
 import type { Host, ServerEntry } from "portolan-host";
 import type { Context } from "../command.ts";
 import { authFor } from "../servers/sign-in.ts";
-import { quote } from "../terminal/quote.ts";
-import { explainAddress } from "./address.ts";
+import { quote } from "../terminal/escape.ts";
+import { explainAddress, orProxy } from "./address.ts";
 import { explainCommand } from "./command.ts";
 import { examineEntry } from "./configuration.ts";
 import { placeOf, type Told } from "./finding.ts";
-import { orProxy } from "./proxy.ts";
 import { examineTools } from "./tools.ts";
 
 /** How patient the doctor is. */

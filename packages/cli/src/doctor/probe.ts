@@ -1,8 +1,8 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { HttpTarget } from "portolan-host";
+import { fetchOption } from "../http-proxy/choose.ts";
 import type { ProxyFailure } from "../http-proxy/failure.ts";
-import { fetchOption } from "../http-proxy/via.ts";
 import type { World } from "../system.ts";
 
 /** What is at an address: how it answered, or why it did not. */

@@ -10,7 +10,6 @@ import { Failure } from "../failure.ts";
 import { type Catalogue, catalogueOf, listAll } from "../output/catalogue.ts";
 import { StandIn } from "./proxy-server.ts";
 import { libraryOf, loadFile, serverIn } from "./server-file.ts";
-import { passOn } from "./stderr.ts";
 import { Upstream } from "./upstream.ts";
 
 /** What a server file is now. */
@@ -110,7 +109,7 @@ class ProcessStage implements Stage {
     const next: Upstream = new Upstream(this.#entry, this.#context, {
       onLog: (message) => this.#standIn.log(message),
       onConnected: (client) => this.#standIn.follow(client, next),
-      onStderr: passOn(this.#context),
+      onStderr: this.#context.forwardStderr,
     });
     const catalogue = await listAll(await next.client());
     const before = this.#upstream;

@@ -1,14 +1,12 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
-import type { ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
+import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
 import type { Context } from "../command.ts";
 import { Failure } from "../failure.ts";
 import type { World } from "../system.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 import { nameOfCommand } from "./command-name.ts";
-import { knownAnswer } from "./inputs.ts";
-import { nearest } from "./nearest.ts";
 
 const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
 const recordings = new Set([".jsonl", ".ndjson"]);
@@ -27,7 +25,7 @@ export async function withAnswers(context: Context, entry: ConfiguredServer): Pr
   const { raw, name, source, problem } = entry;
   const isOpen = problem !== undefined && raw.inputs.some((it) => knownAnswer(it, context.world) === undefined);
   if (!isOpen || !context.screen.isInteractive) return entry;
-  const { askInput } = await import("../ask/input.ts");
+  const { askInput } = await import("../ask/missing.ts");
   // Files may use one id for different things: an answer is for the server that was meant.
   const { entries } = await readMachine(context, async (request, asking) =>
     asking.name === name && asking.source.file === source.file ? askInput(context, name, request) : undefined,
@@ -139,4 +137,46 @@ function toEntry(name: string, way: ServerTarget): ServerEntry {
 
 function nameOfUrl(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : "server";
+}
+
+/** Of the names that there are, those that are a slip or two away from what was typed, the nearest first. */
+export function nearest(typed: string, names: readonly string[]): string[] {
+  // Of one or two letters nothing is left after a slip.
+  const most = typed.length === 3 ? 1 : Math.floor(typed.length / 3);
+  return names
+    .map((name) => ({ name, slips: slipsBetween(typed.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ slips }) => slips <= most)
+    .sort((a, b) => a.slips - b.slips)
+    .map(({ name }) => name);
+}
+
+/** How many letters have to be added, left out, changed or swapped with their neighbour to make one word of another. */
+function slipsBetween(from: string, to: string): number {
+  // Long names that are nothing alike are not worth the work.
+  if (Math.abs(from.length - to.length) > from.length) return Number.POSITIVE_INFINITY;
+  let before: number[] = [];
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const isSame = from[i - 1] === to[j - 1];
+      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      const ways = [(row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (isSame ? 0 : 1)];
+      if (isSwapped) ways.push((before[j - 2] ?? 0) + 1);
+      next.push(Math.min(...ways));
+    }
+    before = row;
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
+
+/** The variable that answers what a file asks its user for, such as `${input:api-key}`. */
+export function variableOf(id: string): string {
+  return `PORTOLAN_INPUT_${id.toUpperCase().replace(/[^A-Z\d]+/g, "_")}`;
+}
+
+/** The answer that needs nobody: of the variable, or the one that the file itself proposes. */
+export function knownAnswer({ id, default: proposed }: ConfigInput, { env }: World): string | undefined {
+  return env[variableOf(id)] ?? proposed;
 }

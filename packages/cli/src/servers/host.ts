@@ -13,8 +13,8 @@ import {
 import { createAnswers } from "../ask/answers.ts";
 import type { Context, Flags } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { viaProxy } from "../http-proxy/via.ts";
-import { quote } from "../terminal/quote.ts";
+import { viaProxy } from "../http-proxy/choose.ts";
+import { quote } from "../terminal/escape.ts";
 import { info } from "../version.ts";
 import { typedFor } from "./find-server.ts";
 import { authFor } from "./sign-in.ts";

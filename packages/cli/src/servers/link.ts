@@ -1,12 +1,11 @@
 import type { Link } from "portolan/client";
-import { type HttpAuth, http } from "portolan/client/http";
+import { http } from "portolan/client/http";
 import { stdio } from "portolan/client/stdio";
 import type { ServerEntry } from "portolan-host";
 import type { Context } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { fetchOption } from "../http-proxy/via.ts";
-import type { Recorder } from "../record/recording.ts";
-import { quote } from "../terminal/quote.ts";
+import { fetchOption } from "../http-proxy/choose.ts";
+import { quote } from "../terminal/escape.ts";
 import { withHost } from "./host.ts";
 import { authFor } from "./sign-in.ts";
 
@@ -43,77 +42,4 @@ export async function linkTo(
     ...(legacySse !== undefined && { legacySse }),
     ...fetchOption(world.env, url),
   });
-}
-
-/** A link to a server, whose conversation is written down without the tokens that it is had with. */
-export async function recordedLink(entry: ServerEntry, context: Context, recorder: Recorder): Promise<Link> {
-  const { way } = entry;
-  if (!("url" in way)) return recordLink(await linkTo(entry, context), recorder);
-  const auth: HttpAuth = way.auth ?? authFor(context, entry, { interactive: context.screen.isInteractive });
-  const heard: HttpAuth = {
-    async authorize(request) {
-      const headers = await auth.authorize(request);
-      recorder.learn(headers);
-      return headers;
-    },
-    challenged: async (challenge) => auth.challenged?.(challenge) ?? "fail",
-  };
-  return recordLink(await linkTo({ ...entry, way: { ...way, auth: heard } }, context), recorder);
-}
-
-function recordLink(link: Link, recorder: Recorder): Link {
-  const { silenceMeans } = link;
-  return {
-    ...(silenceMeans !== undefined && { silenceMeans }),
-    open: (events) =>
-      link.open({
-        request(request, answer, during) {
-          recorder.add("server", request);
-          events.request(
-            request,
-            (response) => {
-              recorder.add("client", response);
-              answer(response);
-            },
-            during,
-          );
-        },
-        notification(notification) {
-          recorder.add("server", notification);
-          events.notification(notification);
-        },
-        odd: (why) => events.odd(why),
-        renewed: () => events.renewed?.(),
-        held: (isHeld) => events.held?.(isHeld),
-        lost: (reason) => events.lost(reason),
-      }),
-    exchange(request, sink) {
-      recorder.add("client", request);
-      link.exchange(request, {
-        response(response) {
-          recorder.add("server", response);
-          sink.response(response);
-        },
-        failed: (reason) => sink.failed(reason),
-      });
-    },
-    cancel(id, reason) {
-      recorder.add("client", {
-        jsonrpc: "2.0",
-        method: "notifications/cancelled",
-        params: { requestId: id, reason },
-      });
-      link.cancel(id, reason);
-    },
-    notify(notification) {
-      recorder.add("client", notification);
-      link.notify(notification);
-    },
-    close: () => link.close(),
-  };
-}
-
-/** The same server, with what is said to it and by it written down. */
-export function recordEntry(entry: ServerEntry, context: Context, recorder: Recorder): ServerEntry {
-  return { ...entry, way: { open: () => recordedLink(entry, context, recorder) } };
 }

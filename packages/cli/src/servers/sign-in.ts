@@ -3,7 +3,7 @@ import { type LoopbackOptions, loopback, type OAuth, type OAuthOptions } from "p
 import type { ConfiguredOAuth, ConfiguredServer, ServerEntry } from "portolan-host";
 import type { Context } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { quote } from "../terminal/quote.ts";
+import { quote } from "../terminal/escape.ts";
 import { findTarget } from "./find-server.ts";
 
 /** The authorization at a server, with the client that its entry names; who may be sent to a browser is. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toVisibleJson } from "./escape.ts";
+import { quote, toVisibleJson } from "./escape.ts";
 
 test("what a terminal would act upon is escaped, and means the same", () => {
   const value = { "\u009b31m\u007f": "\u202ea\u200b\u2028\u{e0041}\ufeff\ud800 ü 日本 😀\n\t\u001b" };
@@ -11,4 +11,16 @@ test("what a terminal would act upon is escaped, and means the same", () => {
 test("what is harmless stays as it is, lines too", () => {
   const text = '{\n\t"a": "ü 日本 😀"\n}';
   expect(toVisibleJson(text)).toBe(text);
+});
+
+test.each([
+  ["files", "files"],
+  ["@acme/files.v2", "@acme/files.v2"],
+  ["My Server", "'My Server'"],
+  ["x; rm -rf ~", "'x; rm -rf ~'"],
+  ["$(id)`id`", "'$(id)`id`'"],
+  ["it's", "'it'\\''s'"],
+  ["", "''"],
+])("%j is the word %s", (name, expected) => {
+  expect(quote(name)).toBe(expected);
 });

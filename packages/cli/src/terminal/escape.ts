@@ -7,3 +7,8 @@ export function toVisibleJson(text: string): string {
     Array.from({ length: sign.length }, (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
   );
 }
+
+/** A word as a shell takes it: a file may have called its server anything, `; rm -rf ~` included. */
+export function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,3 +1,5 @@
+import type { StringDecoder } from "node:string_decoder";
+
 /** The person has left a question without an answer: with Ctrl-C, or with Ctrl-D where input ends. */
 export class Left extends Error {
   readonly how: "cancel" | "decline";
@@ -10,3 +12,17 @@ export class Left extends Error {
 
 /** The person wants to change what was asked before. */
 export class Back extends Error {}
+
+/** What was typed for one reader of lines and is not read yet. */
+export class Typed {
+  ahead = "";
+  /** A line feed that follows is the other half of the end of a line. */
+  hasReturned = false;
+  /** A character may come in two halves. */
+  decoder: StringDecoder | undefined;
+
+  drop(): void {
+    this.ahead = "";
+    this.hasReturned = false;
+  }
+}

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import type { Typed } from "./typed.ts";
+import type { Typed } from "./input.ts";
 
 /** Around what is pasted, where the terminal was asked to say so. */
 const pasteStart = "\u001b[200~";

@@ -1,12 +1,11 @@
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { World } from "../system.ts";
-import { Back, Left } from "./input.ts";
+import { Back, Left, Typed } from "./input.ts";
 import { LineKeys } from "./line-keys.ts";
 import type { Screen } from "./screen.ts";
 import type { Complete, LineOptions } from "./terminal.ts";
-import { Typed } from "./typed.ts";
-import { widthOf } from "./width.ts";
+import { widthOf } from "./wrap.ts";
 
 const pasteOn = "\u001b[?2004h";
 /** The cursor, too: whatever was drawn, it is seen again. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { World } from "../system.ts";
 import { Screen } from "./screen.ts";
-import { widthOf } from "./width.ts";
+import { widthOf } from "./wrap.ts";
 
 function screenOf(options: { columns?: number; isTTY?: boolean; env?: { [name: string]: string } }): Screen {
   const { columns = 80, isTTY = true, env = { LANG: "C.UTF-8" } } = options;

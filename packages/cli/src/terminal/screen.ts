@@ -1,8 +1,7 @@
 import { styleText } from "node:util";
 import { display, displayValue } from "portolan-host";
 import type { World } from "../system.ts";
-import { isSequence, piecesOf, widthOf } from "./width.ts";
-import { wrap } from "./wrap.ts";
+import { isSequence, piecesOf, widthOf, wrap } from "./wrap.ts";
 
 type Style = Parameters<typeof styleText>[0];
 

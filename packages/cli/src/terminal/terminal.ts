@@ -1,9 +1,7 @@
 import type { World } from "../system.ts";
-import { Left } from "./input.ts";
+import { Left, Typed } from "./input.ts";
 import type { Screen } from "./screen.ts";
-import { Typed } from "./typed.ts";
-import { widthOf } from "./width.ts";
-import { wrap } from "./wrap.ts";
+import { widthOf, wrap } from "./wrap.ts";
 
 /** What completes a line: the proposals, and the part of the line that they stand for. */
 export type Complete = (line: string) => Promise<readonly [proposals: readonly string[], part: string]>;
@@ -95,6 +93,18 @@ export class Terminal {
         .flatMap((line) => wrap(line, this.columns))
         .join("\n")}\n`,
     );
+  }
+
+  /** Begins a question: the server that it is about, and the text behind its name. */
+  heading(server: string, text: string): void {
+    const screen = this.#screen;
+    this.say();
+    this.say(`${screen.style("yellow", screen.mark("ask"))} ${screen.style("bold", screen.safe(server))} ${text}`);
+  }
+
+  /** Shows a warning within a question. */
+  warn(text: string): void {
+    this.say(`  ${this.#screen.style("red", this.#screen.mark("warn"))} ${this.#screen.safe(text)}`);
   }
 
   /** What somebody else wrote, made visible, behind a bar that it cannot draw over; `maxLines` of it. */

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { widthOf } from "./width.ts";
-import { wrap } from "./wrap.ts";
+import { widthOf, wrap } from "./wrap.ts";
 
 test("text is broken between words, and words that are too long within", () => {
   expect(wrap("a few words here", 9)).toEqual(["a few", "words", "here"]);

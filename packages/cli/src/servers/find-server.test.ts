@@ -1,6 +1,19 @@
 import { expect, test } from "vitest";
 import type { World } from "../system.ts";
-import { knownAnswer, variableOf } from "./inputs.ts";
+import { knownAnswer, nearest, variableOf } from "./find-server.ts";
+
+const names = ["files", "filesystem", "git", "github", "time"];
+
+test.each([
+  ["fiels", ["files"]],
+  ["File", ["files"]],
+  ["gihub", ["github"]],
+  ["tiem", ["time"]],
+  ["weather", []],
+  ["", []],
+])("%s is meant for %j", (typed, meant) => {
+  expect(nearest(typed, names)).toEqual(meant);
+});
 
 const worldOf = (env: { [name: string]: string }) => ({ env }) as unknown as World;
 

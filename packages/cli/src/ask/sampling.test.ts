@@ -1,6 +1,6 @@
 import type { SamplingContent } from "portolan";
 import { expect, test } from "vitest";
-import { textOf } from "./sampled.ts";
+import { textOf } from "./sampling.ts";
 
 test("what a model would read is shown, and not what only stands beside it", () => {
   const image = { type: "image", data: "AAAA", mimeType: "image/png", text: "harmless" } as SamplingContent;

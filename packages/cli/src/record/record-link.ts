@@ -1,0 +1,89 @@
+import type { Link } from "portolan/client";
+import type { HttpAuth } from "portolan/client/http";
+import type { ConfiguredServer, ServerEntry } from "portolan-host";
+import type { Context, Flags } from "../command.ts";
+import { linkTo } from "../servers/link.ts";
+import { authFor } from "../servers/sign-in.ts";
+import { version } from "../version.ts";
+import { openRecorder, type Recorder } from "./recording.ts";
+
+/** A recorder for a server, as the flags of a command line say, who knows the secrets of both. */
+export function createRecorder({ world }: Context, file: string, entry: ServerEntry, { raw = false }: Flags): Recorder {
+  const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true });
+  const { oauth } = entry as Partial<ConfiguredServer>;
+  recorder.learn([world.env, entry.way, entry.written, oauth]);
+  return recorder;
+}
+
+/** A link to a server, whose conversation is written down without the tokens that it is had with. */
+export async function recordedLink(entry: ServerEntry, context: Context, recorder: Recorder): Promise<Link> {
+  const { way } = entry;
+  if (!("url" in way)) return recordLink(await linkTo(entry, context), recorder);
+  const auth: HttpAuth = way.auth ?? authFor(context, entry, { interactive: context.screen.isInteractive });
+  const heard: HttpAuth = {
+    async authorize(request) {
+      const headers = await auth.authorize(request);
+      recorder.learn(headers);
+      return headers;
+    },
+    challenged: async (challenge) => auth.challenged?.(challenge) ?? "fail",
+  };
+  return recordLink(await linkTo({ ...entry, way: { ...way, auth: heard } }, context), recorder);
+}
+
+function recordLink(link: Link, recorder: Recorder): Link {
+  const { silenceMeans } = link;
+  return {
+    ...(silenceMeans !== undefined && { silenceMeans }),
+    open: (events) =>
+      link.open({
+        request(request, answer, during) {
+          recorder.add("server", request);
+          events.request(
+            request,
+            (response) => {
+              recorder.add("client", response);
+              answer(response);
+            },
+            during,
+          );
+        },
+        notification(notification) {
+          recorder.add("server", notification);
+          events.notification(notification);
+        },
+        odd: (why) => events.odd(why),
+        renewed: () => events.renewed?.(),
+        held: (isHeld) => events.held?.(isHeld),
+        lost: (reason) => events.lost(reason),
+      }),
+    exchange(request, sink) {
+      recorder.add("client", request);
+      link.exchange(request, {
+        response(response) {
+          recorder.add("server", response);
+          sink.response(response);
+        },
+        failed: (reason) => sink.failed(reason),
+      });
+    },
+    cancel(id, reason) {
+      recorder.add("client", {
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId: id, reason },
+      });
+      link.cancel(id, reason);
+    },
+    notify(notification) {
+      recorder.add("client", notification);
+      link.notify(notification);
+    },
+    close: () => link.close(),
+  };
+}
+
+/** The same server, with what is said to it and by it written down. */
+export function recordEntry(entry: ServerEntry, context: Context, recorder: Recorder): ServerEntry {
+  return { ...entry, way: { open: () => recordedLink(entry, context, recorder) } };
+}
