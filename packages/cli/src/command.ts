@@ -1,11 +1,11 @@
 import type { State } from "./state.ts";
-import type { World } from "./system.ts";
+import type { System } from "./system.ts";
 import type { Screen } from "./terminal/screen.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
 /** What every command can use. */
-export interface Context {
-  readonly world: World;
+export interface CommandContext {
+  readonly system: System;
   readonly screen: Screen;
   readonly state: State;
   /** The person, where there is one. */
@@ -27,7 +27,7 @@ export interface Context {
 }
 
 /** What a command shows: as JSON in a pipe, as text to people. */
-export interface Shown {
+export interface CommandResult {
   readonly value: unknown;
   readonly text: () => string;
 }
@@ -37,7 +37,7 @@ export type Flags = { readonly [name: string]: string | boolean | readonly strin
 
 /** What a command does. */
 export interface CommandModule {
-  run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined>;
+  run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult | undefined>;
 }
 
 /** A command as help shows it; its code is loaded when it is used. */

@@ -63,7 +63,7 @@ const kindsOfCodes: { readonly [code: number]: FailureKind } = {
   [-32_021]: "denied",
 };
 
-function ofServer(error: RpcError): Failure {
+function fromRpcError(error: RpcError): Failure {
   const { code, message } = error;
   const said = message.includes(String(code)) ? message : `${message} (${code})`;
   return new Failure(kindsOfCodes[code] ?? "protocol", said, { cause: error });
@@ -73,9 +73,9 @@ function ofServer(error: RpcError): Failure {
 export function toFailure(thrown: unknown, home?: string): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof PortolanError)
-    return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { next: nextIn(thrown), cause: thrown });
-  if (thrown instanceof RpcError) return ofServer(thrown);
-  if (isOfFile(thrown)) return ofFile(thrown, home);
+    return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { next: nextStepOf(thrown), cause: thrown });
+  if (thrown instanceof RpcError) return fromRpcError(thrown);
+  if (isFileError(thrown)) return fromFileError(thrown, home);
   return new Failure("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
 }
 
@@ -93,12 +93,12 @@ const fileWords: { readonly [code: string]: string } = {
   EEXIST: "cannot be made: something else is there",
 };
 
-function isOfFile(thrown: unknown): thrown is FileError {
+function isFileError(thrown: unknown): thrown is FileError {
   if (!(thrown instanceof Error) || !("code" in thrown) || !("path" in thrown)) return false;
   return typeof thrown.path === "string" && Object.hasOwn(fileWords, String(thrown.code));
 }
 
-function ofFile(error: FileError, home: string | undefined): Failure {
+function fromFileError(error: FileError, home: string | undefined): Failure {
   const { code = "", path } = error;
   const isHome = home !== undefined && (path.startsWith(home) || home.startsWith(path));
   return new Failure(code === "ENOENT" ? "usage" : "failed", `${path} ${fileWords[code]}`, {
@@ -110,7 +110,7 @@ function ofFile(error: FileError, home: string | undefined): Failure {
 const deepest = 8;
 
 /** The next step that an error knows, or one of those that caused it. */
-function nextIn(thrown: Error): string | undefined {
+function nextStepOf(thrown: Error): string | undefined {
   let reason: unknown = thrown;
   for (let depth = 0; depth < deepest && reason instanceof Error; depth += 1) {
     if ("next" in reason && typeof reason.next === "string") return reason.next;

@@ -1,15 +1,15 @@
 import { anthropic, demo, type Model, openaiCompatible } from "portolan-host/models";
-import type { Context } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { fetchOption } from "./http-proxy/choose.ts";
 
-type Environment = { readonly [name: string]: string | undefined };
+type Variables = { readonly [name: string]: string | undefined };
 
 /**
  * The model to work with: the one that is named (`demo`, `anthropic:<model>`, `openai:<model>`, or a model alone), else
  * the one whose key is in the environment, else the demo, which is no language model and says so.
  */
-export function chooseModel(env: Environment, named: string | undefined = env["PORTOLAN_MODEL"]): Model {
+export function chooseModel(env: Variables, named: string | undefined = env["PORTOLAN_MODEL"]): Model {
   if (!named) {
     if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env);
     return hasOpenAi(env) ? ofOpenAi(env) : demo();
@@ -27,7 +27,7 @@ export function chooseModel(env: Environment, named: string | undefined = env["P
 }
 
 /** The model to work with first, then the others that a server's question can be given to instead. */
-export function chooseModels(env: Environment, named?: string): [Model, ...Model[]] {
+export function chooseModels(env: Variables, named?: string): [Model, ...Model[]] {
   const chosen = chooseModel(env, named);
   const others = [
     ...(env["ANTHROPIC_API_KEY"] ? [ofAnthropic(env)] : []),
@@ -38,15 +38,15 @@ export function chooseModels(env: Environment, named?: string): [Model, ...Model
 }
 
 /** The model that a server may want to ask, where somebody can agree to it. */
-export function modelFor({ screen, world }: Context): { model?: Model[] } {
-  return screen.isInteractive ? { model: chooseModels(world.env) } : {};
+export function modelFor({ screen, system }: CommandContext): { model?: Model[] } {
+  return screen.isInteractive ? { model: chooseModels(system.env) } : {};
 }
 
-function hasOpenAi(env: Environment): boolean {
+function hasOpenAi(env: Variables): boolean {
   return Boolean(env["OPENAI_API_KEY"] || env["OPENAI_BASE_URL"]);
 }
 
-function ofAnthropic(env: Environment, model: string = env["ANTHROPIC_MODEL"] || "claude-sonnet-4-5"): Model {
+function ofAnthropic(env: Variables, model: string = env["ANTHROPIC_MODEL"] || "claude-sonnet-4-5"): Model {
   const apiKey = env["ANTHROPIC_API_KEY"];
   if (!apiKey) throw new Failure("usage", `${model} needs a key`, { next: "set ANTHROPIC_API_KEY" });
   const baseUrl = env["ANTHROPIC_BASE_URL"];
@@ -59,7 +59,7 @@ function ofAnthropic(env: Environment, model: string = env["ANTHROPIC_MODEL"] ||
 }
 
 /** A provider of one's own, such as a local one, needs no key. */
-function ofOpenAi(env: Environment, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
+function ofOpenAi(env: Variables, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
   const apiKey = env["OPENAI_API_KEY"];
   const baseUrl = env["OPENAI_BASE_URL"];
   if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs a key`, { next: "set OPENAI_API_KEY" });

@@ -4,7 +4,7 @@ import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
 import { type ActivityLog, openActivityFile } from "portolan-host";
 import { viaProxy } from "./http-proxy/choose.ts";
-import type { World } from "./system.ts";
+import type { System } from "./system.ts";
 
 /** What is kept from one command to the next, in a folder of the user's. */
 export interface State {
@@ -18,19 +18,19 @@ export interface State {
   auth(options?: OAuthOptions): OAuth;
 }
 
-export function openState(world: World): State {
-  const folder = folderOf(world);
+export function openState(system: System): State {
+  const folder = folderOf(system);
   const credentials = join(folder, "credentials.json");
   return {
     folder,
     credentials,
     kv: folderKeyValue(join(folder, "store")),
     activity: () => openActivityFile(join(folder, "activity.ndjson")),
-    auth: (options) => oauth({ store: fileStore(credentials), policy: { via: viaProxy(world.env) }, ...options }),
+    auth: (options) => oauth({ store: fileStore(credentials), policy: { via: viaProxy(system.env) }, ...options }),
   };
 }
 
-function folderOf({ env, home, platform }: World): string {
+function folderOf({ env, home, platform }: System): string {
   if (env["PORTOLAN_HOME"]) return env["PORTOLAN_HOME"];
   if (platform === "win32") return join(env["LOCALAPPDATA"] || join(home, "AppData", "Local"), "portolan");
   if (platform === "darwin") return join(home, "Library", "Application Support", "portolan");

@@ -31,13 +31,13 @@ export function typesOf({ type }: FieldSchema = {}): readonly unknown[] {
  * A field as it is meant: what it refers to within its own schema, and alternatives as one field of several types. Many
  * write an optional number as "a number or null".
  */
-export function meantBy(field: FieldSchema, root: FieldSchema, depth = 0): FieldSchema {
+export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): FieldSchema {
   if (typeof field !== "object" || field === null || depth > deepest) return {};
-  if (typeof field.$ref === "string") return meantBy(placeIn(root, field.$ref), root, depth + 1);
+  if (typeof field.$ref === "string") return resolveField(resolvePointer(root, field.$ref), root, depth + 1);
   if (field.const !== undefined) return { type: typeof field.const, enum: [field.const] };
   const options = field.anyOf ?? field.oneOf;
   if (field.type !== undefined || !Array.isArray(options)) return field;
-  const each = options.map((option) => meantBy(option, root, depth + 1));
+  const each = options.map((option) => resolveField(option, root, depth + 1));
   // One that may be anything makes it anything.
   if (each.some((option) => typesOf(option).length === 0)) return {};
   const real = each.filter((option) => !typesOf(option).includes("null"));
@@ -53,7 +53,7 @@ export function meantBy(field: FieldSchema, root: FieldSchema, depth = 0): Field
 }
 
 /** What a pointer such as `#/$defs/Size` leads to. */
-function placeIn(root: FieldSchema, pointer: string): FieldSchema {
+function resolvePointer(root: FieldSchema, pointer: string): FieldSchema {
   let at: unknown = pointer.startsWith("#") ? root : undefined;
   for (const name of pointer.split("/").slice(1)) {
     const key = name.replaceAll("~1", "/").replaceAll("~0", "~");

@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { Failure } from "../failure.ts";
-import { type FieldSchema, meantBy, typesOf } from "./field-schema.ts";
+import { type FieldSchema, resolveField, typesOf } from "./field-schema.ts";
 
 /**
  * The arguments of a tool from a command line: `key=value` takes the type that the tool's schema says, `key:=json` any
@@ -33,7 +33,7 @@ export function parseArguments(words: readonly string[], schema: FieldSchema, ne
     else if (isOneOfMany) {
       // Said again, it is one more: tag=a tag=b.
       const list = Array.isArray(target[name]) ? (target[name] as unknown[]) : [];
-      const item = meantBy(field?.prefixItems?.[list.length] ?? field?.items ?? {}, schema);
+      const item = resolveField(field?.prefixItems?.[list.length] ?? field?.items ?? {}, schema);
       const how = `${path}=… ${path}=… gives several, ${path}:=[…] the whole list`;
       target[name] = [...list, coerce(value, item, path, how)];
     } else target[name] = coerce(value, field ?? {}, path, next);
@@ -98,7 +98,7 @@ function placeOf(
 function memberOf(schema: FieldSchema | undefined, name: string, root: FieldSchema): FieldSchema | undefined {
   const { properties = {}, additionalProperties: others } = schema ?? {};
   const field = Object.hasOwn(properties, name) ? properties[name] : others;
-  return isObject(field) ? meantBy(field as FieldSchema, root) : undefined;
+  return isObject(field) ? resolveField(field as FieldSchema, root) : undefined;
 }
 
 function isObject(value: unknown): value is JsonObject {

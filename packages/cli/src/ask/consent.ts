@@ -12,15 +12,15 @@ import {
   type TrustVerdict,
   type UrlQuestion,
 } from "portolan-host";
-import type { Context } from "../command.ts";
-import { Left } from "../terminal/input.ts";
+import type { CommandContext } from "../command.ts";
+import { QuestionDismissed } from "../terminal/input.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { widthOf } from "../terminal/wrap.ts";
 
-const whole = Symbol("the whole definition");
+const showDefinition = Symbol("the showDefinition definition");
 
 /** Asks whether something may be done: what exactly, and what speaks against it. */
-export async function approve(context: Context, question: ApprovalQuestion): Promise<ApprovalVerdict> {
+export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {
   const { screen, terminal } = context;
   const { server, action, reason, cautions, findings, resembles } = question;
   if (action.kind === "tool") {
@@ -35,19 +35,19 @@ export async function approve(context: Context, question: ApprovalQuestion): Pro
     terminal.quote(action.uri);
   }
   terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
-  for (const caution of cautions) terminal.warn(sentenceOf(caution));
+  for (const caution of cautions) terminal.warn(cautionText(caution));
   for (const { why, excerpt } of findings) terminal.warn(`${why}: ${excerpt}`);
   if (resembles !== undefined) terminal.warn(`it looks like ${resembles}, and is another`);
   for (;;) {
-    const verdict = await terminal.choose<ApprovalVerdict | typeof whole>([
+    const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
       { key: "y", label: "once", value: { allow: true } },
       { key: "s", label: "this session", value: { allow: true, for: "session" } },
       { key: "a", label: "always", value: { allow: true, for: "always" } },
       { key: "n", label: "no", value: { allow: false } },
       { key: "N", label: "never", value: { allow: false, for: "always" } },
-      ...(action.kind === "tool" ? [{ key: "v", label: "view its definition", value: whole } as const] : []),
+      ...(action.kind === "tool" ? [{ key: "v", label: "view its definition", value: showDefinition } as const] : []),
     ]);
-    if (verdict !== whole) return verdict;
+    if (verdict !== showDefinition) return verdict;
     if (action.kind !== "tool") continue;
     terminal.bar(screen.json(action.definition));
     terminal.say(`  ${screen.style("dim", "with")}`);
@@ -55,7 +55,7 @@ export async function approve(context: Context, question: ApprovalQuestion): Pro
   }
 }
 
-function sentenceOf({ kind, from }: Caution): string {
+function cautionText({ kind, from }: Caution): string {
   const who = from.join(", ");
   return kind === "untrusted-content"
     ? `what ${who} wrote may have led the model to this`
@@ -63,7 +63,7 @@ function sentenceOf({ kind, from }: Caution): string {
 }
 
 /** Asks whether a server that a file names may be started: all of what is written is shown. */
-export async function askTrust(context: Context, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
+export async function askTrust(context: CommandContext, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
   const { screen, terminal } = context;
   terminal.heading(server, "is to be started for the first time, or has changed:");
   for (const { label, value } of subject.lines) {
@@ -84,7 +84,10 @@ export async function askTrust(context: Context, { server, subject }: TrustQuest
 }
 
 /** Asks whether an address is to be opened: all of it is shown, and where it leads. */
-export async function visit(context: Context, { server, params, address }: UrlQuestion): Promise<ElicitResult> {
+export async function askOpenUrl(
+  context: CommandContext,
+  { server, params, address }: UrlQuestion,
+): Promise<ElicitResult> {
   const { screen, terminal } = context;
   terminal.heading(server, "wants you to open an address:");
   terminal.quote(params.message);
@@ -109,7 +112,7 @@ export async function visit(context: Context, { server, params, address }: UrlQu
 }
 
 /** Asks whether a server may know of some directories. */
-export async function askRoots(context: Context, { server, roots }: RootsQuestion): Promise<RootsVerdict> {
+export async function askRoots(context: CommandContext, { server, roots }: RootsQuestion): Promise<RootsVerdict> {
   const { terminal } = context;
   terminal.heading(server, "wants to know which folders you work in:");
   for (const { uri } of roots) terminal.quote(uri);
@@ -122,7 +125,7 @@ export async function askRoots(context: Context, { server, roots }: RootsQuestio
 }
 
 /** Asks the person at the terminal for a yes; everything else, and whoever leaves, is a no. */
-export function confirm({ screen, terminal, signal }: Context, question: string): Promise<boolean> {
+export function confirm({ screen, terminal, signal }: CommandContext, question: string): Promise<boolean> {
   const answered = terminal.ask(signal, async () => {
     terminal.say(`${screen.style("yellow", screen.mark("ask"))} ${question}`);
     return terminal.choose([
@@ -131,13 +134,13 @@ export function confirm({ screen, terminal, signal }: Context, question: string)
     ]);
   });
   return answered.catch((reason: unknown) => {
-    if (reason instanceof Left) return false;
+    if (reason instanceof QuestionDismissed) return false;
     throw reason;
   });
 }
 
-/** What a decision about a server is about, whole: no line of it is cut. */
-export function showSubject(entry: ServerEntry, screen: Screen): string {
+/** What a decision about a server is about, showDefinition: no line of it is cut. */
+export function trustDetails(entry: ServerEntry, screen: Screen): string {
   const { lines } = describeForTrust(entry);
   const width = Math.max(0, ...lines.map(({ label }) => label.length));
   return lines

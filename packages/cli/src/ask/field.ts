@@ -2,17 +2,17 @@ import type { PrimitiveSchema } from "portolan";
 import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
 import type { FieldSchema } from "../arguments/field-schema.ts";
-import type { Context } from "../command.ts";
-import type { Complete } from "../terminal/terminal.ts";
+import type { CommandContext } from "../command.ts";
+import type { Completer } from "../terminal/terminal.ts";
 
 /** A value that is asked for, as a form or the arguments of a tool describe it. */
 export interface Field {
   readonly name: string;
   readonly schema: FieldSchema;
   readonly isRequired: boolean;
-  /** Typed without being shown. */
+  /** TypeAhead without being shown. */
   readonly isSecret?: boolean;
-  readonly complete?: Complete;
+  readonly complete?: Completer;
   /** What was entered before. */
   readonly before?: unknown;
   /** Whether there is something to go back to. */
@@ -25,7 +25,7 @@ interface Option {
 }
 
 /** Asks until what was entered fits; undefined for an optional field that was left empty. */
-export async function askField(context: Context, field: Field): Promise<unknown> {
+export async function askField(context: CommandContext, field: Field): Promise<unknown> {
   const { terminal, screen } = context;
   const { name, schema, isRequired, isSecret = false, before, hasBack = false } = field;
   const options = optionsOf(schema);
@@ -49,7 +49,7 @@ export async function askField(context: Context, field: Field): Promise<unknown>
   }
 }
 
-function describe({ terminal, screen }: Context, field: Field, options: readonly Option[]): void {
+function describe({ terminal, screen }: CommandContext, field: Field, options: readonly Option[]): void {
   const { name, schema, isRequired } = field;
   const notes = [isRequired ? "required" : "optional", kindOf(schema, options)];
   if (schema.default !== undefined) notes.push(`Enter for ${labelOf(schema.default, options)}`);
@@ -93,7 +93,7 @@ function optionsOf(schema: FieldSchema): readonly Option[] {
     .map((option) => ({ value: option.const, label: option.title ?? String(option.const) }));
 }
 
-function completeOptions(options: readonly Option[], isList: boolean): Complete | undefined {
+function completeOptions(options: readonly Option[], isList: boolean): Completer | undefined {
   if (options.length === 0) return undefined;
   return async (line) => {
     const part = isList ? line.slice(line.lastIndexOf(",") + 1).trimStart() : line;

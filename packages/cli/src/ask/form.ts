@@ -1,14 +1,14 @@
 import type { ElicitValue } from "portolan";
 import type { FormAnswer, FormQuestion } from "portolan-host";
 import type { FieldSchema } from "../arguments/field-schema.ts";
-import type { Context } from "../command.ts";
-import { Back } from "../terminal/input.ts";
+import type { CommandContext } from "../command.ts";
+import { PreviousField } from "../terminal/input.ts";
 import { askField } from "./field.ts";
 
 type Step = "send" | "again" | "decline" | "cancel";
 
 /** Asks field by field, and sends nothing before the person has seen it all. */
-export async function fillForm(context: Context, question: FormQuestion): Promise<FormAnswer> {
+export async function askForm(context: CommandContext, question: FormQuestion): Promise<FormAnswer> {
   const { screen, terminal } = context;
   const { server, params, secretFields } = question;
   const { properties = {}, required = [] } = params.requestedSchema;
@@ -29,7 +29,7 @@ export async function fillForm(context: Context, question: FormQuestion): Promis
         entered.set(name, await askField(context, { ...field, before: entered.get(name), hasBack: at > 0 }));
         at += 1;
       } catch (reason) {
-        if (!(reason instanceof Back)) throw reason;
+        if (!(reason instanceof PreviousField)) throw reason;
         at -= 1;
       }
     }

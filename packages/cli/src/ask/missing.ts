@@ -1,9 +1,9 @@
 import type { JsonObject, PromptArgument } from "portolan";
 import type { ConfigInput, Host } from "portolan-host";
 import type { FieldSchema } from "../arguments/field-schema.ts";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { interruption } from "../failure.ts";
-import { Left } from "../terminal/input.ts";
+import { QuestionDismissed } from "../terminal/input.ts";
 import { askField } from "./field.ts";
 
 interface Described {
@@ -12,11 +12,11 @@ interface Described {
 }
 
 /** The arguments of a tool with those that are needed and were not given: asked for where somebody can answer. */
-export async function askMissing(context: Context, given: JsonObject, schema: JsonObject): Promise<JsonObject> {
+export async function askMissing(context: CommandContext, given: JsonObject, schema: JsonObject): Promise<JsonObject> {
   const { properties = {}, required = [] } = schema as Described;
   const missing = required.filter((name) => !Object.hasOwn(given, name) && Object.hasOwn(properties, name));
   if (missing.length === 0 || !context.screen.isInteractive) return given;
-  return inTurn(context, async () => {
+  return askOrInterrupt(context, async () => {
     const asked: [name: string, value: unknown][] = [];
     for (const name of missing) {
       asked.push([name, await askField(context, { name, schema: properties[name] ?? {}, isRequired: true })]);
@@ -43,14 +43,14 @@ export function proposeFor(host: Host, server: string, prompt: string, signal: A
 
 /** The arguments of a prompt with those that are needed and were not given; Tab asks the server what there is. */
 export async function askMissingOfPrompt(
-  context: Context,
+  context: CommandContext,
   given: { readonly [name: string]: string },
   declared: readonly PromptArgument[],
   propose: Propose,
 ): Promise<{ [name: string]: string }> {
   const missing = declared.filter(({ name, required }) => required && given[name] === undefined);
   if (missing.length === 0) return given;
-  return inTurn(context, async () => {
+  return askOrInterrupt(context, async () => {
     const filled = { ...given };
     for (const { name, title, description } of missing) {
       const schema = {
@@ -66,7 +66,7 @@ export async function askMissingOfPrompt(
 }
 
 /** Asks the person at the terminal what a file wants to know for a server. */
-export function askInput(context: Context, server: string, request: ConfigInput): Promise<string> {
+export function askInput(context: CommandContext, server: string, request: ConfigInput): Promise<string> {
   const { terminal, screen } = context;
   const { id, description, options, password = false } = request;
   const schema = {
@@ -74,19 +74,19 @@ export function askInput(context: Context, server: string, request: ConfigInput)
     ...(description !== undefined && { description }),
     ...(options && { enum: options }),
   };
-  return inTurn(context, async () => {
+  return askOrInterrupt(context, async () => {
     terminal.say(`${screen.style("bold", screen.safe(server))} needs a value that its file does not have:`);
     return String(await askField(context, { name: id, schema, isRequired: true, isSecret: password }));
   });
 }
 
 /** Asks for what a command needs; whoever leaves wants none of it. */
-export function inTurn<T>(
-  { terminal, signal }: Pick<Context, "terminal" | "signal">,
+export function askOrInterrupt<T>(
+  { terminal, signal }: Pick<CommandContext, "terminal" | "signal">,
   work: () => Promise<T>,
 ): Promise<T> {
   return terminal.ask(signal, work).catch((reason: unknown) => {
-    if (reason instanceof Left) throw interruption();
+    if (reason instanceof QuestionDismissed) throw interruption();
     throw reason;
   });
 }

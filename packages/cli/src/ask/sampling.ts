@@ -17,17 +17,17 @@ import type {
   SamplingResponseQuestion,
   SamplingVerdict,
 } from "portolan-host";
-import type { Context } from "../command.ts";
-import { Left } from "../terminal/input.ts";
+import type { CommandContext } from "../command.ts";
+import { QuestionDismissed } from "../terminal/input.ts";
 
 type Step = "allow" | "session" | "view" | "edit" | "model" | "deny" | "never";
 
 /** Shows what a server wants to ask a model, or what the model would tell the server; both can be changed. */
-export function reviewSampling(context: Context, question: SamplingQuestion): Promise<SamplingVerdict> {
+export function askSampling(context: CommandContext, question: SamplingQuestion): Promise<SamplingVerdict> {
   return question.stage === "request" ? reviewRequest(context, question) : reviewResponse(context, question);
 }
 
-async function reviewRequest(context: Context, question: SamplingRequestQuestion): Promise<SamplingVerdict> {
+async function reviewRequest(context: CommandContext, question: SamplingRequestQuestion): Promise<SamplingVerdict> {
   const { screen, terminal } = context;
   const { server, inputTokens, left, alternatives } = question;
   let { params, model } = question;
@@ -67,7 +67,7 @@ async function reviewRequest(context: Context, question: SamplingRequestQuestion
   }
 }
 
-async function reviewResponse(context: Context, question: SamplingResponseQuestion): Promise<SamplingVerdict> {
+async function reviewResponse(context: CommandContext, question: SamplingResponseQuestion): Promise<SamplingVerdict> {
   const { screen, terminal } = context;
   const { server } = question;
   let { result } = question;
@@ -99,7 +99,10 @@ function verdictOf(step: Step): SamplingVerdict {
   return { allow: step === "allow" };
 }
 
-function showRequest({ screen, terminal }: Context, { systemPrompt, messages, tools }: CreateMessageParams): void {
+function showRequest(
+  { screen, terminal }: CommandContext,
+  { systemPrompt, messages, tools }: CreateMessageParams,
+): void {
   if (systemPrompt !== undefined) {
     terminal.say(`  ${screen.style("dim", "system")}`);
     terminal.quote(systemPrompt, 6);
@@ -114,7 +117,11 @@ function showRequest({ screen, terminal }: Context, { systemPrompt, messages, to
 }
 
 /** As JSON in an editor, or one text on a line; undefined when it cannot be used. */
-async function edit<T extends object>(context: Context, value: T, byLine: () => Promise<T>): Promise<T | undefined> {
+async function edit<T extends object>(
+  context: CommandContext,
+  value: T,
+  byLine: () => Promise<T>,
+): Promise<T | undefined> {
   try {
     const edited = await editJson(context, value);
     if (edited === undefined) return await byLine();
@@ -123,13 +130,13 @@ async function edit<T extends object>(context: Context, value: T, byLine: () => 
     }
     return edited as T;
   } catch (reason) {
-    if (!(reason instanceof Error) || reason instanceof Left) throw reason;
+    if (!(reason instanceof Error) || reason instanceof QuestionDismissed) throw reason;
     context.terminal.warn(`not changed: ${reason.message}`);
     return undefined;
   }
 }
 
-async function editLastMessage(context: Context, params: CreateMessageParams): Promise<CreateMessageParams> {
+async function editLastMessage(context: CommandContext, params: CreateMessageParams): Promise<CreateMessageParams> {
   const last = params.messages.at(-1);
   if (!last) return params;
   const text = await editLine(context, textOf(last.content));
@@ -137,13 +144,13 @@ async function editLastMessage(context: Context, params: CreateMessageParams): P
   return { ...params, messages: [...params.messages.slice(0, -1), message] };
 }
 
-async function editAnswer(context: Context, result: CreateMessageResult): Promise<CreateMessageResult> {
+async function editAnswer(context: CommandContext, result: CreateMessageResult): Promise<CreateMessageResult> {
   return { ...result, content: { type: "text", text: await editLine(context, textOf(result.content)) } };
 }
 
 /** Has a value changed as JSON in the person's editor; undefined when there is no editor. */
-export async function editJson(context: Context, value: unknown): Promise<unknown> {
-  const { env } = context.world;
+export async function editJson(context: CommandContext, value: unknown): Promise<unknown> {
+  const { env } = context.system;
   const [program, ...args] = (env["VISUAL"] || env["EDITOR"] || "").split(/\s+/).filter(Boolean);
   if (program === undefined) return undefined;
   // A folder of its own, which is the owner's alone: editors leave copies beside the file.
@@ -161,7 +168,7 @@ export async function editJson(context: Context, value: unknown): Promise<unknow
 }
 
 /** Has a text changed on one line, where `\n` stands for a new one. */
-export async function editLine({ terminal, screen }: Context, text: string): Promise<string> {
+export async function editLine({ terminal, screen }: CommandContext, text: string): Promise<string> {
   const shown = screen.safe(text, { lines: "keep" }).replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
   const line = await terminal.line({ initial: shown });
   return line.replace(/\\(n|\\)/g, (_, escaped) => (escaped === "n" ? "\n" : "\\"));

@@ -1,10 +1,10 @@
 import type { ActivityEntry, Host } from "portolan-host";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { chatCommands } from "./line.ts";
 
 /** What the commands of the chat show. */
-export async function showCommand(context: Context, host: Host, name: string, rest: string): Promise<void> {
+export async function showCommand(context: CommandContext, host: Host, name: string, rest: string): Promise<void> {
   const { screen, terminal } = context;
   const dim = (text: string) => screen.style("dim", text);
   const { catalog } = host;

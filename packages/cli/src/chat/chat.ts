@@ -1,27 +1,27 @@
 import type { Host, RunInput, RunState } from "portolan-host";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { toFailure } from "../failure.ts";
-import { Left, Typed } from "../terminal/input.ts";
+import { QuestionDismissed, TypeAhead } from "../terminal/input.ts";
 import { showCommand } from "./chat-commands.ts";
-import { type Attached, completeLine, parseLine } from "./line.ts";
-import { failureOf, follow } from "./model-run.ts";
+import { type AttachedResource, completeLine, parseLine } from "./line.ts";
+import { runFailure, showRun } from "./model-run.ts";
 import { pickResource } from "./pick.ts";
 
 /** A conversation with a model, until the person leaves. */
 export class Chat {
-  readonly #context: Context;
+  readonly #context: CommandContext;
   readonly #host: Host;
   /** The newest first. */
   readonly #history: string[] = [];
-  #attached: readonly Attached[] = [];
+  #attached: readonly AttachedResource[] = [];
   #state: RunState | undefined;
   /** What was said once and needs not be said again. */
   readonly #notices: Set<string>;
   /** What came with a line and is behind it: several lines that were pasted, say. */
-  readonly #typed = new Typed();
+  readonly #typed = new TypeAhead();
 
-  constructor(context: Context, host: Host, notices: Iterable<string> = []) {
+  constructor(context: CommandContext, host: Host, notices: Iterable<string> = []) {
     this.#context = context;
     this.#host = host;
     this.#notices = new Set(notices);
@@ -40,20 +40,20 @@ export class Chat {
     try {
       let interrupts = 0;
       while (!isOver && interrupts < 2) {
-        const line = await this.#listen();
+        const line = await this.#readLine();
         if (line === "cancel") {
           interrupts += 1;
           continue;
         }
         interrupts = 0;
-        if (line === "leave" || (await this.hear(line.said))) return;
+        if (line === "leave" || (await this.handleLine(line.said))) return;
       }
     } finally {
       release();
     }
   }
 
-  async #listen(): Promise<{ readonly said: string } | "cancel" | "leave"> {
+  async #readLine(): Promise<{ readonly said: string } | "cancel" | "leave"> {
     const { terminal, screen, signal } = this.#context;
     const prompt = `${screen.style("bold", ">")} `;
     const complete = (line: string) => completeLine(line, this.#host, signal);
@@ -64,7 +64,7 @@ export class Chat {
       if (said.trim() !== "") this.#history.unshift(said);
       return { said };
     } catch (reason) {
-      if (!(reason instanceof Left)) throw reason;
+      if (!(reason instanceof QuestionDismissed)) throw reason;
       if (reason.how === "decline") return "leave";
       terminal.say(screen.style("dim", "Ctrl-C once more leaves"));
       return "cancel";
@@ -72,7 +72,7 @@ export class Chat {
   }
 
   /** Does what a line says; tells whether the conversation is over. */
-  async hear(line: string): Promise<boolean> {
+  async handleLine(line: string): Promise<boolean> {
     const { terminal, screen, isJson } = this.#context;
     if (line.trim() === "") return false;
     try {
@@ -107,7 +107,7 @@ export class Chat {
     return false;
   }
 
-  async #run(task: RunInput, attach: readonly Attached[]): Promise<void> {
+  async #run(task: RunInput, attach: readonly AttachedResource[]): Promise<void> {
     const { signal, onInterrupt, terminal, screen } = this.#context;
     const history = this.#state;
     const run = this.#host.run(task, {
@@ -126,9 +126,9 @@ export class Chat {
       return undefined;
     });
     try {
-      const done = await follow(this.#context, run, this.#notices);
+      const done = await showRun(this.#context, run, this.#notices);
       this.#state = done.state;
-      const failure = isCancelled ? undefined : failureOf(done);
+      const failure = isCancelled ? undefined : runFailure(done);
       if (failure !== undefined) throw failure;
     } finally {
       release();

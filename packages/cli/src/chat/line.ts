@@ -3,14 +3,14 @@ import type { CatalogView, Host, ServerFeature } from "portolan-host";
 import { Failure } from "../failure.ts";
 
 /** What was typed: a command of the chat, a prompt of a server, a search for a resource, or words for the model. */
-export type Said =
+export type ParsedLine =
   | { readonly kind: "command"; readonly name: string; readonly rest: string }
   | { readonly kind: "prompt"; readonly prompt: ServerFeature<Prompt>; readonly args: { [name: string]: string } }
   | { readonly kind: "pick"; readonly query: string }
-  | { readonly kind: "words"; readonly text: string; readonly attach: readonly Attached[] };
+  | { readonly kind: "words"; readonly text: string; readonly attach: readonly AttachedResource[] };
 
 /** A resource that goes to the model because the person says so. */
-export interface Attached {
+export interface AttachedResource {
   readonly server: string;
   readonly uri: string;
 }
@@ -26,7 +26,7 @@ export const chatCommands: { readonly [name: string]: string } = {
 };
 
 /** Reads a line; one that names no command and no prompt is refused. */
-export function parseLine(line: string, catalog: CatalogView): Said {
+export function parseLine(line: string, catalog: CatalogView): ParsedLine {
   const text = line.trim();
   if (/^@[^\s:]*$/.test(text)) return { kind: "pick", query: text.slice(1) };
   const [, name, rest = ""] = /^\/(\S+)\s*([\s\S]*)$/.exec(text) ?? [];
@@ -53,9 +53,9 @@ function wholeName({ server, name }: ServerFeature<Prompt>): string {
   return `${server}.${name}`;
 }
 
-function withAttachments(text: string, { resources, templates }: CatalogView): Said {
+function withAttachments(text: string, { resources, templates }: CatalogView): ParsedLine {
   const servers = new Set([...resources, ...templates].map(({ server }) => server));
-  const attach: Attached[] = [];
+  const attach: AttachedResource[] = [];
   const rest = text.replace(/(?<=^|\s)@([^\s:]+):(\S+)/g, (whole, server: string, uri: string) => {
     if (!servers.has(server)) return whole;
     attach.push({ server, uri });

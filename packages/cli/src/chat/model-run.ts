@@ -1,31 +1,31 @@
 import type { Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
-import type { Context, Flags } from "../command.ts";
+import type { CommandContext, Flags } from "../command.ts";
 import { Failure, interruption } from "../failure.ts";
 import { createProgress } from "../output/progress.ts";
-import { findTarget, readMachine } from "../servers/find-server.ts";
+import { findTarget, readConfiguration } from "../servers/find-server.ts";
 
 /** The servers that a model works with: those that are named, a command behind `--`, or all that are configured. */
-export async function findServers(context: Context, { server }: Flags): Promise<readonly ServerEntry[]> {
+export async function findServers(context: CommandContext, { server }: Flags): Promise<readonly ServerEntry[]> {
   const names = Array.isArray(server) ? server : [];
   const entries: ServerEntry[] = [];
   for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name)).entry);
   if (context.command.length > 0) entries.push((await findTarget(context, undefined)).entry);
-  return entries.length > 0 ? entries : (await readMachine(context)).entries;
+  return entries.length > 0 ? entries : (await readConfiguration(context)).entries;
 }
 
 /** What is not asked about, because the command line says so. */
-export function policyOf({ yesReadOnly }: Flags): { readOnly: true; then: "allow" }[] {
+export function readOnlyPolicy({ yesReadOnly }: Flags): { readOnly: true; then: "allow" }[] {
   return yesReadOnly === true ? [{ readOnly: true, then: "allow" }] : [];
 }
 
 /** The name of a model, and what is to be known of it. */
-export function nameOfModel({ id, notice }: Model): string {
+export function modelLabel({ id, notice }: Model): string {
   return notice === undefined ? id : `${id} (${notice})`;
 }
 
 /** What is to be known of a model, as a run says it. */
-export function noticesOf({ id, notice }: Model): string[] {
+export function modelNotices({ id, notice }: Model): string[] {
   return notice === undefined ? [] : [`${id}: ${notice}`];
 }
 
@@ -33,7 +33,7 @@ export function noticesOf({ id, notice }: Model): string[] {
  * Shows a run as it goes: what the model says on standard output, what it does on standard error. What `known` has is not
  * said again.
  */
-export async function follow(context: Context, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
+export async function showRun(context: CommandContext, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
   const progress = createProgress(context);
   for await (const event of run) {
     if (event.type === "notice") {
@@ -49,7 +49,7 @@ export async function follow(context: Context, run: Run, known: Set<string> = ne
   return run.result;
 }
 
-function show(context: Context, event: RunEvent, progress: ReturnType<typeof createProgress>): void {
+function show(context: CommandContext, event: RunEvent, progress: ReturnType<typeof createProgress>): void {
   const { screen, terminal } = context;
   switch (event.type) {
     case "text":
@@ -77,7 +77,7 @@ function show(context: Context, event: RunEvent, progress: ReturnType<typeof cre
 }
 
 /** One event as JSON on a line, without what only this process can use. */
-function print({ print: printLine }: Context, event: RunEvent): void {
+function print({ print: printLine }: CommandContext, event: RunEvent): void {
   if (event.type === "approval" || event.type === "question") {
     const { signal: _, ...question } = event.question;
     printLine(JSON.stringify({ ...event, question }));
@@ -96,7 +96,7 @@ const ends: { readonly [reason: string]: string } = {
 };
 
 /** Why a run came to nothing; undefined when it did not. */
-export function failureOf({ reason, error }: RunDone): unknown {
+export function runFailure({ reason, error }: RunDone): unknown {
   if (reason === "done") return undefined;
   if (reason === "failed" && error) return error;
   if (reason === "cancelled") return interruption();

@@ -1,13 +1,17 @@
 import { type Host, parseUriTemplate } from "portolan-host";
 import { askField } from "../ask/field.ts";
-import type { Context } from "../command.ts";
-import { Left } from "../terminal/input.ts";
-import type { Attached } from "./line.ts";
+import type { CommandContext } from "../command.ts";
+import { QuestionDismissed } from "../terminal/input.ts";
+import type { AttachedResource } from "./line.ts";
 
 const maxShown = 20;
 
 /** Lets the person choose a resource, or a template and what it is filled with; undefined for none. */
-export function pickResource(context: Context, host: Host, query: string): Promise<Attached | undefined> {
+export function pickResource(
+  context: CommandContext,
+  host: Host,
+  query: string,
+): Promise<AttachedResource | undefined> {
   const { terminal, screen, signal } = context;
   const { resources, templates } = host.catalog;
   const found = [
@@ -40,13 +44,13 @@ export function pickResource(context: Context, host: Host, query: string): Promi
       return { server, uri: chosen.isTemplate ? await fill(context, host, server, uri) : uri };
     })
     .catch((reason: unknown) => {
-      if (reason instanceof Left) return undefined;
+      if (reason instanceof QuestionDismissed) return undefined;
       throw reason;
     });
 }
 
 /** A template with its variables asked for; Tab asks the server what there is. */
-async function fill(context: Context, host: Host, server: string, text: string): Promise<string> {
+async function fill(context: CommandContext, host: Host, server: string, text: string): Promise<string> {
   const template = parseUriTemplate(text);
   const known: { [name: string]: string } = {};
   for (const name of template.variables) {

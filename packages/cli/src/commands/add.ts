@@ -2,15 +2,15 @@ import { join, resolve } from "node:path";
 import type { ServerEntry, ServerTarget } from "portolan-host";
 import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
 import { pairsFlag, textFlag } from "../arguments/flags.ts";
-import { showSubject } from "../ask/consent.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import { trustDetails } from "../ask/consent.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { readMachine } from "../servers/find-server.ts";
+import { readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
 /** Adds a server to the file of the project, or of the user, and shows what was written. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const [name = "", url] = args;
   if (name.trim() === "" || /\p{Cc}/u.test(name)) throw new Failure("usage", "expected a name for the server");
@@ -43,7 +43,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     text() {
       const lines = [
         `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `added to ${screen.safe(file)}`)}`,
-        showSubject(entry, screen),
+        trustDetails(entry, screen),
       ];
       if (entry.problem !== undefined) lines.push(`${screen.mark("warn")} ${screen.safe(entry.problem)}`);
       if (!isUsed) lines.push(`${screen.mark("warn")} another file names ${screen.safe(name)}, too, and wins`);
@@ -53,7 +53,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
 }
 
 /** What stands on the command line: an address, or a command behind `--`. */
-function typed({ command }: Context, name: string, url: string | undefined, flags: Flags): ServerEntry {
+function typed({ command }: CommandContext, name: string, url: string | undefined, flags: Flags): ServerEntry {
   const env = pairsFlag(flags, "env");
   const headers = pairsFlag(flags, "header");
   const hasCommand = command.length > 0;
@@ -81,9 +81,9 @@ function toEntry(name: string, way: ServerTarget): ServerEntry {
 }
 
 /** The entry of this name in a file of any product. */
-async function imported({ world, command }: Context, name: string, from: string): Promise<ServerEntry> {
+async function imported({ system, command }: CommandContext, name: string, from: string): Promise<ServerEntry> {
   if (command.length > 0) throw new Failure("usage", "expected --from or a command behind --, got both");
-  const { home, platform, env, cwd } = world;
+  const { home, platform, env, cwd } = system;
   const file = resolve(cwd, from);
   const { entries, errors } = await readConfigs(file, { home, platform, env });
   for (const error of errors) throw error;
@@ -94,22 +94,22 @@ async function imported({ world, command }: Context, name: string, from: string)
 }
 
 /** Where to write: the nearest `.mcp.json` of the project, or the user's own file. */
-async function fileFor({ world }: Context, isUser: boolean): Promise<string> {
-  const { home, platform, env, cwd } = world;
-  if (isUser) return join(settingsFolder(world), "portolan", "mcp.json");
+async function fileFor({ system }: CommandContext, isUser: boolean): Promise<string> {
+  const { home, platform, env, cwd } = system;
+  if (isUser) return join(settingsFolder(system), "portolan", "mcp.json");
   const files: readonly ConfigFile[] = await findConfigs({ home, platform, env, cwd, products: ["claude-code"] });
   return files.find(({ scope }) => scope === "project")?.file ?? join(cwd, ".mcp.json");
 }
 
 /** Where the system keeps the settings of applications. */
-function settingsFolder({ home, platform, env }: Context["world"]): string {
+function settingsFolder({ home, platform, env }: CommandContext["system"]): string {
   if (platform === "win32") return env["APPDATA"] || join(home, "AppData", "Roaming");
   if (platform === "darwin") return join(home, "Library", "Application Support");
   return env["XDG_CONFIG_HOME"] || join(home, ".config");
 }
 
-async function refuseKnown(context: Context, name: string): Promise<void> {
-  const { entries } = await readMachine(context);
+async function refuseKnown(context: CommandContext, name: string): Promise<void> {
+  const { entries } = await readConfiguration(context);
   const known = entries.find((entry) => entry.name === name);
   if (!known) return;
   throw new Failure("usage", `${known.source.file} names ${JSON.stringify(name)} already`, {
@@ -118,8 +118,8 @@ async function refuseKnown(context: Context, name: string): Promise<void> {
 }
 
 /** The entry as it is read back. */
-async function findWritten(context: Context, name: string, file: string) {
-  const { entries, shadowed } = await readMachine(context);
+async function findWritten(context: CommandContext, name: string, file: string) {
+  const { entries, shadowed } = await readConfiguration(context);
   const isIt = (entry: ServerEntry) =>
     entry.name === name && entry.source.kind === "file" && entry.source.file === file;
   const used = entries.find(isIt);

@@ -4,17 +4,21 @@ import { type JsonObject, PortolanError } from "portolan";
 import type { Host } from "portolan-host";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { modelFor } from "../models.ts";
 import { saveContent, showResult } from "../output/content.ts";
 import { createProgress, showLog } from "../output/progress.ts";
 import { createRecorder, recordEntry } from "../record/record-link.ts";
-import { findTarget, type Target, typedFor } from "../servers/find-server.ts";
+import { findTarget, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 
 /** Calls a tool of a server with arguments that its schema gives types to. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {
+export async function run(
+  context: CommandContext,
+  args: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
   const { screen, signal } = context;
   const [given, ...rest] = args;
   const isBehindDashes = context.command.length > 0;
@@ -24,13 +28,13 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   const timeout = typeof flags["timeout"] === "string" ? secondsOf(flags["timeout"]) : undefined;
   const recorder =
     typeof flags["record"] === "string"
-      ? createRecorder(context, resolve(context.world.cwd, flags["record"]), found.entry, flags)
+      ? createRecorder(context, resolve(context.system.cwd, flags["record"]), found.entry, flags)
       : undefined;
   const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
-    const next = `portolan ls ${typedFor(found.entry, context.world)}`;
+    const next = `portolan ls ${targetArgument(found.entry, context.system)}`;
     const given = await readInput(context, words, definition.inputSchema, next);
     const input = await askMissing(context, given, definition.inputSchema);
     requireAll(definition.name, input, definition.inputSchema, next);
@@ -71,7 +75,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 
-function findTool(host: Host, { entry }: Target, name: string | undefined, { screen, world }: Context) {
+function findTool(host: Host, { entry }: Target, name: string | undefined, { screen, system }: CommandContext) {
   const tools = host.catalog.tools;
   const found = tools.find((tool) => tool.name === name);
   if (found) return found.definition;
@@ -79,18 +83,18 @@ function findTool(host: Host, { entry }: Target, name: string | undefined, { scr
   const known = (near.length > 0 ? near : tools.slice(0, 10).map((tool) => tool.name)).join(", ");
   const what = name === undefined ? "which tool?" : `${entry.name} has no tool ${JSON.stringify(name)};`;
   throw new Failure("usage", `${what} there is ${screen.safe(known) || "none"}`, {
-    next: `portolan ls ${typedFor(entry, world)}`,
+    next: `portolan ls ${targetArgument(entry, system)}`,
   });
 }
 
 /** What stands on the command line; `-` reads a JSON object from standard input. */
 async function readInput(
-  { world }: Context,
+  { system }: CommandContext,
   words: readonly string[],
   schema: JsonObject,
   next: string,
 ): Promise<JsonObject> {
-  const parts = await Promise.all(words.map((word) => (word === "-" ? text(world.stdin) : word)));
+  const parts = await Promise.all(words.map((word) => (word === "-" ? text(system.stdin) : word)));
   if (words.some((word, at) => word === "-" && parts[at]?.trim() === "")) {
     throw new Failure("usage", "- reads a JSON object from standard input, where there is nothing");
   }

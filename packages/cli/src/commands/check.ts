@@ -10,24 +10,28 @@ import {
 } from "portolan-check";
 import type { ServerEntry } from "portolan-host";
 import { listFlag, secondsFlag } from "../arguments/flags.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { proxyFor } from "../http-proxy/choose.ts";
-import { findTarget, typedFor } from "../servers/find-server.ts";
+import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { authFor } from "../servers/sign-in.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** Grades a server by what the protocol asks of it. */
-export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { screen, world, signal } = context;
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { screen, system, signal } = context;
   const { entry } = await findTarget(context, given);
   await requireUsable(context, entry);
   const wanted = listFlag(flags, "revision");
   const timeoutMs = secondsFlag(flags, "timeout");
   const filter = filterOf(listFlag(flags, "only"));
-  const isDrawn = world.stderr.isTTY && !screen.isDumb;
+  const isDrawn = system.stderr.isTTY && !screen.isDumb;
   let tried = 0;
   const report = await grade(await targetOf(context, entry), {
     ...(wanted.length > 0 && { revisions: wanted.map(toRevision) }),
@@ -36,10 +40,10 @@ export async function run(context: Context, [given]: readonly string[], flags: F
     filter,
     onVerdict({ scenario }) {
       tried += 1;
-      if (isDrawn) world.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
+      if (isDrawn) system.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
     },
-  }).finally(() => isDrawn && world.stderr.write("\r\u001b[K"));
-  const shown: Shown = {
+  }).finally(() => isDrawn && system.stderr.write("\r\u001b[K"));
+  const shown: CommandResult = {
     value: report,
     text: () => fitted(screen.safe(formatReport(report).trimEnd(), { lines: "keep" }), screen),
   };
@@ -47,7 +51,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
   const message = report.problem ?? `${failed.size} of what must hold does not: ${[...failed].join(", ")}`;
-  throw new Failure("protocol", message, { next: `portolan doctor ${typedFor(entry, world)}` });
+  throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
 }
 
 /** A report in the lines of a terminal; why something is not spoken at all is worth one. */
@@ -59,17 +63,17 @@ function fitted(report: string, screen: Screen): string {
     .join("\n");
 }
 
-async function targetOf(context: Context, entry: ServerEntry): Promise<Target> {
+async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Target> {
   const { way } = entry;
   if ("command" in way) {
     const { command, args = [], cwd } = way;
     // It gets to see what it would in a host, and none of our secrets.
-    const env = childEnvironment(context.world.env, way.env);
+    const env = childEnvironment(context.system.env, way.env);
     return { command, args, env, inherits: false, ...(cwd !== undefined && { cwd }) };
   }
   if (!("url" in way)) throw new Failure("usage", "expected a command or an address");
   const url = new URL(way.url);
-  const proxy = proxyFor(url, context.world.env);
+  const proxy = proxyFor(url, context.system.env);
   if (proxy) {
     // What a proxy adds and takes away would be graded as the server's.
     throw new Failure("usage", `check goes straight to a server, and ${proxy.variable} names a proxy to this one`, {

@@ -1,13 +1,13 @@
-import type { CommandDefinition, Context, Shown } from "../command.ts";
+import type { CommandContext, CommandDefinition, CommandResult } from "../command.ts";
 import { commands } from "../command-table.ts";
-import type { Line } from "../servers/completion.ts";
-import { readMachine } from "../servers/find-server.ts";
+import type { TypedLine } from "../servers/completion.ts";
+import { readConfiguration } from "../servers/find-server.ts";
 
 /** Words that mean nothing else to any shell: what a server has named must not do anything when it is typed. */
 const plain = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}\w.@/:=+,%-]*$/u;
 
 /** Tells a shell which words fit; where there are none, it proposes files. */
-export async function run(given: Context): Promise<Shown | undefined> {
+export async function run(given: CommandContext): Promise<CommandResult | undefined> {
   const words = [...given.command];
   // Here the words behind the dashes are no server.
   const context = { ...given, command: [] };
@@ -15,14 +15,14 @@ export async function run(given: Context): Promise<Shown | undefined> {
   const [, flag, value] = /^(--[\w-]+)=(.*)$/.exec(current) ?? [];
   const found =
     flag === undefined
-      ? await proposals(context, words, current)
-      : (await proposals(context, [...words, flag], value ?? "")).map((each) => `${flag}=${each}`);
+      ? await candidatesFor(context, words, current)
+      : (await candidatesFor(context, [...words, flag], value ?? "")).map((each) => `${flag}=${each}`);
   for (const word of new Set(found)) if (word.startsWith(current)) context.print(word);
   return undefined;
 }
 
-async function proposals(
-  context: Context,
+async function candidatesFor(
+  context: CommandContext,
   [name, ...before]: readonly string[],
   current: string,
 ): Promise<readonly string[]> {
@@ -43,17 +43,21 @@ async function proposals(
   return words.filter((word) => plain.test(word));
 }
 
-async function wordsFor(context: Context, line: Line, place: string | undefined): Promise<readonly string[]> {
+async function wordsFor(
+  context: CommandContext,
+  line: TypedLine,
+  place: string | undefined,
+): Promise<readonly string[]> {
   if (place === "shell") return ["bash", "zsh", "fish", "powershell"];
   if (place !== "target" && place !== "server") {
-    const { wordsOfServer } = await import("../servers/completion.ts");
-    return line.given.length === 0 ? [] : wordsOfServer(context, line);
+    const { serverCandidates } = await import("../servers/completion.ts");
+    return line.given.length === 0 ? [] : serverCandidates(context, line);
   }
   const names = await serversOf(context);
   const owner = names.find((name) => line.current.startsWith(`${name}.`));
   if (place === "server" || owner === undefined) return names;
-  const { wordsOfServer } = await import("../servers/completion.ts");
-  const members = await wordsOfServer(context, { ...line, given: [owner], current: "" });
+  const { serverCandidates } = await import("../servers/completion.ts");
+  const members = await serverCandidates(context, { ...line, given: [owner], current: "" });
   return [...names, ...members.map((member) => `${owner}.${member}`)];
 }
 
@@ -70,7 +74,7 @@ function read(command: CommandDefinition, before: readonly string[]): { given: r
 }
 
 /** What there is for flags whose values are known. */
-const valuesOf: { readonly [flag: string]: (context: Context) => Promise<readonly string[]> } = {
+const valuesOf: { readonly [flag: string]: (context: CommandContext) => Promise<readonly string[]> } = {
   "--server": serversOf,
   "--model": async () => ["demo", "anthropic:", "openai:"],
   "--template": async () => Object.keys((await import("../scaffold/templates.ts")).templates),
@@ -81,8 +85,8 @@ const valuesOf: { readonly [flag: string]: (context: Context) => Promise<readonl
   "--only": async () => (await import("portolan-check")).scenarios.map(({ id }) => id),
 };
 
-async function serversOf(context: Context): Promise<readonly string[]> {
-  const { entries } = await readMachine(context);
+async function serversOf(context: CommandContext): Promise<readonly string[]> {
+  const { entries } = await readConfiguration(context);
   return entries.map(({ name }) => name);
 }
 

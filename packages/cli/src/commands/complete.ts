@@ -1,12 +1,12 @@
 import { parseArguments } from "../arguments/tool-arguments.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { findPrompt } from "./prompt.ts";
 
 /** Asks a server what it proposes for an argument of a prompt or a template. */
-export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {
+export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
   const isBehindDashes = context.command.length > 0;
   const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);

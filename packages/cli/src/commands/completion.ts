@@ -1,4 +1,4 @@
-import type { Context, Shown } from "../command.ts";
+import type { CommandContext, CommandResult } from "../command.ts";
 import { Failure } from "../failure.ts";
 
 /**
@@ -71,7 +71,10 @@ Register-ArgumentCompleter -Native -CommandName portolan -ScriptBlock {
 };
 
 /** Prints what a shell needs to complete command lines of this program. */
-export async function run({ print }: Context, [shell = ""]: readonly string[]): Promise<Shown | undefined> {
+export async function run(
+  { print }: CommandContext,
+  [shell = ""]: readonly string[],
+): Promise<CommandResult | undefined> {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined) {
     throw new Failure("usage", `expected ${Object.keys(scripts).join(", ")}, got ${JSON.stringify(shell)}`, {

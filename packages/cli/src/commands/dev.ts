@@ -2,11 +2,11 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { tokenVariable } from "portolan/server/main";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { type Catalogue, changesBetween, countsOf, tokensOf } from "../output/catalogue.ts";
-import { interrupted, type Listening, listen, portOf } from "../serve/listen.ts";
-import { openStage, type Stage } from "../serve/reloading-server.ts";
+import { type HttpListener, listen, parsePort, waitForInterrupt } from "../serve/listen.ts";
+import { openReloadingServer, type ReloadingServer } from "../serve/reloading-server.ts";
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
 
@@ -16,38 +16,42 @@ const settleMs = 60;
 const sources = /\.([cm]?[jt]s|json)$/;
 
 /** Runs a server file over HTTP, and again after each change; clients stay connected. */
-export async function run(context: Context, [given = ""]: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world, signal } = context;
-  const path = resolve(world.cwd, given);
+export async function run(
+  context: CommandContext,
+  [given = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system, signal } = context;
+  const path = resolve(system.cwd, given);
   if (!existsSync(path)) throw new Failure("usage", `there is no file ${given}`);
-  const port = typeof flags["http"] === "string" ? portOf(flags["http"]) : undefined;
+  const port = typeof flags["http"] === "string" ? parsePort(flags["http"]) : undefined;
   const file = realpathSync(path);
   const { entry } = await findTarget(context, file);
-  const stage = await openStage(file, entry, context);
-  const bench = new Bench(file, context, stage);
+  const server = await openReloadingServer(file, entry, context);
+  const session = new DevSession(file, context, server);
   try {
-    await bench.open();
-    const listening = await listen((request, response) => stage.answer(request, response), port ?? wishedPort, {
+    await session.open();
+    const listening = await listen((request, response) => server.answer(request, response), port ?? wishedPort, {
       isWish: port === undefined,
     });
-    bench.introduce(listening, given);
-    await interrupted(signal);
+    session.introduce(listening, given);
+    await waitForInterrupt(signal);
     await listening.close();
   } finally {
-    await bench.close();
+    await session.close();
   }
   return undefined;
 }
 
-type Said =
+type DevEvent =
   | { event: "changed"; file: string; changes: string[]; tokens: number }
   | { event: "error"; file: string; message: string };
 
 /** A server file that is being worked on: watches it, loads it again, and tells what has changed. */
-class Bench {
+class DevSession {
   readonly #file: string;
-  readonly #context: Context;
-  readonly #stage: Stage;
+  readonly #context: CommandContext;
+  readonly #server: ReloadingServer;
   #catalogue: Catalogue | undefined;
   #files: ReadonlySet<string> | undefined;
   #hasFailed = false;
@@ -55,10 +59,10 @@ class Bench {
   #settling: NodeJS.Timeout | undefined;
   #loading: Promise<void> = Promise.resolve();
 
-  constructor(file: string, context: Context, stage: Stage) {
+  constructor(file: string, context: CommandContext, server: ReloadingServer) {
     this.#file = file;
     this.#context = context;
-    this.#stage = stage;
+    this.#server = server;
   }
 
   /** Loads the file, which must be sound the first time, and watches it. */
@@ -66,19 +70,19 @@ class Bench {
     try {
       await this.#load();
     } catch (thrown) {
-      throw new Failure("failed", explainError(thrown, this.#file), { cause: thrown });
+      throw new Failure("failed", explainError(thrown, this.#file, this.#context.system), { cause: thrown });
     }
     await this.#watch();
   }
 
-  introduce({ url }: Listening, given: string): void {
-    const { screen, print, isJson, world } = this.#context;
+  introduce({ url }: HttpListener, given: string): void {
+    const { screen, print, isJson, system } = this.#context;
     const catalogue = this.#catalogue;
     if (!catalogue) return;
     const tokens = tokensOf(catalogue);
     const { name, version } = catalogue;
     const stdio = `portolan serve-file ${given}`;
-    const isProtected = Boolean(world.env[tokenVariable]);
+    const isProtected = Boolean(system.env[tokenVariable]);
     if (isJson) {
       print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected }));
       return;
@@ -96,11 +100,11 @@ class Bench {
     clearTimeout(this.#settling);
     await this.#watcher?.close();
     await this.#loading;
-    await this.#stage.close();
+    await this.#server.close();
   }
 
   async #load(): Promise<string[]> {
-    const { catalogue, files } = await this.#stage.load();
+    const { catalogue, files } = await this.#server.load();
     const before = this.#catalogue;
     this.#catalogue = catalogue;
     this.#files = files;
@@ -144,11 +148,11 @@ class Bench {
       this.#tell({ event: "changed", file, changes, tokens: this.#catalogue ? tokensOf(this.#catalogue) : 0 });
     } catch (thrown) {
       this.#hasFailed = true;
-      this.#tell({ event: "error", file, message: explainError(thrown, this.#file) });
+      this.#tell({ event: "error", file, message: explainError(thrown, this.#file, this.#context.system) });
     }
   }
 
-  #tell(said: Said): void {
+  #tell(said: DevEvent): void {
     const { screen, print, isJson } = this.#context;
     if (isJson) {
       print(JSON.stringify(said));

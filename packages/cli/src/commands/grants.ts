@@ -1,6 +1,6 @@
 import type { Grant } from "portolan-host";
 import { textFlag } from "../arguments/flags.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../servers/host.ts";
 
@@ -9,7 +9,7 @@ const shownId = 8;
 const leastId = 4;
 
 /** Shows what the user has allowed and refused for good, and forgets one of them. */
-export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown> {
+export async function run(context: CommandContext, _: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const wanted = textFlag(flags, "revoke");
   return withHost(context, [], async (host) => {
@@ -50,7 +50,7 @@ function findGrant(grants: readonly Grant[], wanted: string): Grant {
   throw new Failure("usage", `${what} ${JSON.stringify(wanted)}`, { next: "portolan grants" });
 }
 
-function describe({ id, allow, kind, subject, server, args, expiresAt }: Grant, { screen }: Context): string[] {
+function describe({ id, allow, kind, subject, server, args, expiresAt }: Grant, { screen }: CommandContext): string[] {
   const what = kind === "trust" ? (subject === "hints" ? "its hints" : "to be started") : `${kind} ${subject}`;
   return [
     id.slice(0, shownId),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActivityEntry, ActivityKind, ActivityLog, ActivityQuery } from "portolan-host";
 import { countFlag, listFlag, textFlag } from "../arguments/flags.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 
 const defaultLimit = 50;
@@ -12,7 +12,11 @@ const followMs = 250;
 const mending = "activity-mended";
 
 /** Shows the activity log, one entry on a line. */
-export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown | undefined> {
+export async function run(
+  context: CommandContext,
+  _: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
   const log = await context.state.activity();
   try {
     if (flags["verify"] === true) return await verify(context, log);
@@ -29,7 +33,7 @@ export async function run(context: Context, _: readonly string[], flags: Flags):
   }
 }
 
-async function verify({ screen }: Context, log: ActivityLog): Promise<Shown> {
+async function verify({ screen }: CommandContext, log: ActivityLog): Promise<CommandResult> {
   const verdict = await log.verify();
   if (!verdict.ok) {
     const { at, reason } = verdict;
@@ -48,7 +52,7 @@ async function verify({ screen }: Context, log: ActivityLog): Promise<Shown> {
 }
 
 /** New entries as they come, until somebody interrupts. */
-async function follow(context: Context, log: ActivityLog, query: ActivityQuery, last = 0): Promise<void> {
+async function follow(context: CommandContext, log: ActivityLog, query: ActivityQuery, last = 0): Promise<void> {
   const { signal, state } = context;
   const file = join(state.folder, "activity.ndjson");
   let seen = last;
@@ -117,7 +121,7 @@ const colours: { readonly [kind in ActivityKind]: "green" | "yellow" | "red" | "
 /** Every kind of entry. */
 export const kinds: readonly string[] = Object.keys(colours);
 
-function show({ screen, isJson, print }: Context, entry: ActivityEntry): void {
+function show({ screen, isJson, print }: CommandContext, entry: ActivityEntry): void {
   if (isJson) {
     print(JSON.stringify(entry));
     return;

@@ -1,5 +1,5 @@
 import type { Host } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { modelFor } from "../models.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { findTarget } from "../servers/find-server.ts";
@@ -8,10 +8,14 @@ import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** Shows what a server offers: signatures rather than schemas. */
-export async function run(context: Context, [given]: readonly string[], { schema = false }: Flags): Promise<Shown> {
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  { schema = false }: Flags,
+): Promise<CommandResult> {
   const { screen, signal } = context;
   const { entry } = await findTarget(context, given);
-  const look = async (host: Host): Promise<Shown> => {
+  const look = async (host: Host): Promise<CommandResult> => {
     await host.start(entry.name);
     signal.throwIfAborted();
     const { catalog } = host;

@@ -1,14 +1,18 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { filesOf, serverFile } from "../scaffold/project.ts";
 import { templates } from "../scaffold/templates.ts";
 import { version } from "../version.ts";
 
 /** Makes a folder with a new server, its test and how to use it. */
-export async function run({ world, screen }: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
+export async function run(
+  { system, screen }: CommandContext,
+  [name = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult> {
   if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
     throw new Failure(
       "usage",
@@ -23,7 +27,7 @@ export async function run({ world, screen }: Context, [name = ""]: readonly stri
   }
   if (flags["ts"] === true && flags["js"] === true) throw new Failure("usage", "expected --ts or --js, not both");
   const language = flags["js"] === true ? "js" : "ts";
-  const folder = resolve(world.cwd, name);
+  const folder = resolve(system.cwd, name);
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
     throw new Failure("usage", `${name} is there already and not empty; nothing was written`, {
       next: `portolan new ${name}-2`,

@@ -2,14 +2,14 @@ import type { Prompt } from "portolan";
 import type { Host, ServerEntry } from "portolan-host";
 import { parseArguments } from "../arguments/tool-arguments.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { showContent } from "../output/content.ts";
-import { findTarget, typedFor } from "../servers/find-server.ts";
+import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 
 /** Gets a prompt of a server with its arguments filled in. */
-export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {
+export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
   const isBehindDashes = context.command.length > 0;
   const { entry, member } = await findTarget(context, isBehindDashes ? undefined : args[0]);
@@ -18,7 +18,7 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
     const prompt = findPrompt(host, entry, name, context);
-    const next = `portolan ls ${typedFor(entry, context.world)}`;
+    const next = `portolan ls ${targetArgument(entry, context.system)}`;
     // Arguments of prompts are texts, whatever they look like, and all of them are named.
     const properties = Object.fromEntries((prompt.arguments ?? []).map((it) => [it.name, { type: "string" }]));
     const given = parseArguments(words, { properties, additionalProperties: false }, next) as {
@@ -42,11 +42,16 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
 }
 
 /** The prompt of this name; the slash that lists show before it may be typed, too. */
-export function findPrompt(host: Host, entry: ServerEntry, name: string | undefined, { world }: Context): Prompt {
+export function findPrompt(
+  host: Host,
+  entry: ServerEntry,
+  name: string | undefined,
+  { system }: CommandContext,
+): Prompt {
   const { prompts } = host.catalog;
   const found = prompts.find((it) => it.name === name) ?? prompts.find((it) => `/${it.name}` === name);
   if (found) return found;
   const known = prompts.map((it) => it.name).join(", ") || "none";
   const what = name === undefined ? "which prompt?" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} there is ${known}`, { next: `portolan ls ${typedFor(entry, world)}` });
+  throw new Failure("usage", `${what} there is ${known}`, { next: `portolan ls ${targetArgument(entry, system)}` });
 }

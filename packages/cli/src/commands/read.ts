@@ -1,18 +1,18 @@
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { saveContent, showResource } from "../output/content.ts";
-import { findTarget, typedFor } from "../servers/find-server.ts";
+import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
 /** Reads a resource of a server. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
   const isBehindDashes = context.command.length > 0;
   const [given, second] = isBehindDashes ? [undefined, args[0]] : args;
   const { entry, member } = await findTarget(context, given);
   const uri = member ?? second;
-  const typed = typedFor(entry, context.world);
+  const typed = targetArgument(entry, context.system);
   const gaps = uri?.match(/\{[^{}]*\}/g);
   if (uri !== undefined && gaps) {
     const [first = ""] = gaps.map((gap) => gap.replace(/[^\w.]/g, ""));

@@ -5,22 +5,26 @@ import { LineReader, type Message, type RequestId, type RpcResponse } from "port
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
 import type { CommandTarget, ServerEntry } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLineSplitter } from "../record/line-splitter.ts";
 import { createRecorder, recordedLink } from "../record/record-link.ts";
 import type { Recorder } from "../record/recording.ts";
 import { findTarget } from "../servers/find-server.ts";
-import { checkEntry } from "../servers/link.ts";
+import { requireStartable } from "../servers/link.ts";
 
 /** Stands between a client and a server, changes nothing, and writes down what both say. */
-export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world } = context;
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system } = context;
   const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given);
-  await checkEntry(context, entry);
-  const file = typeof flags["out"] === "string" ? resolve(world.cwd, flags["out"]) : freeName(entry.name, world.cwd);
+  await requireStartable(context, entry);
+  const file = typeof flags["out"] === "string" ? resolve(system.cwd, flags["out"]) : freeName(entry.name, system.cwd);
   const recorder = createRecorder(context, file, entry, flags);
-  world.stderr.write(`recording to ${file}\n`);
+  system.stderr.write(`recording to ${file}\n`);
   try {
     if ("command" in entry.way) await passBytes(entry.way, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);
@@ -40,7 +44,7 @@ function freeName(name: string, folder: string): string {
 }
 
 /** Who puts this before a command has given us its environment; a server that a file names gets what any host gives it. */
-function environmentOf({ way, source }: ServerEntry, { world: { env } }: Context): NodeJS.ProcessEnv {
+function environmentOf({ way, source }: ServerEntry, { system: { env } }: CommandContext): NodeJS.ProcessEnv {
   const own = "command" in way ? way.env : undefined;
   return source.kind === "code" ? { ...env, ...own } : childEnvironment(env, own);
 }
@@ -49,17 +53,17 @@ function environmentOf({ way, source }: ServerEntry, { world: { env } }: Context
 async function passBytes(
   { command, args = [], cwd }: CommandTarget,
   env: NodeJS.ProcessEnv,
-  context: Context,
+  context: CommandContext,
   recorder: Recorder,
 ): Promise<void> {
-  const { world, signal } = context;
-  const { stdin, stdout, stderr } = world;
+  const { system, signal } = context;
+  const { stdin, stdout, stderr } = system;
   const child = spawn(command, args, { env, ...(cwd !== undefined && { cwd }) });
   const complained = createLineSplitter(context.forwardStderr);
   if (stderr.isTTY) child.stderr.on("data", (chunk: Buffer) => complained.push(chunk)).on("end", complained.end);
   else child.stderr.pipe(stderr, { end: false });
   const kill = () => void child.kill();
-  process.once("exit", kill);
+  const release = system.onExit(kill);
   signal.addEventListener("abort", kill, { once: true });
   const said = createLineSplitter((line) => recorder.add("client", line));
   const answered = createLineSplitter((line) => recorder.add("server", line));
@@ -84,16 +88,16 @@ async function passBytes(
     child.on("close", end);
   }).finally(() => {
     stdin.off("data", hear).destroy();
-    process.off("exit", kill);
+    release();
   });
   answered.end();
   if (code !== 0 && code !== null) throw new Failure("unreachable", `${command} exited with code ${code}`);
 }
 
 /** A server at an address: every message goes on as it came. */
-async function passMessages(link: Link, context: Context): Promise<void> {
-  const { world, signal } = context;
-  const { stdin, stdout } = world;
+async function passMessages(link: Link, context: CommandContext): Promise<void> {
+  const { system, signal } = context;
+  const { stdin, stdout } = system;
   const asked = new Map<RequestId, (response: RpcResponse) => void>();
   const send = (message: Message) => stdout.write(`${JSON.stringify(message)}\n`);
   const lost = new Promise<never>((_, reject) => {

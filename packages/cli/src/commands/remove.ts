@@ -1,16 +1,20 @@
 import { basename } from "node:path";
 import { trustDigest } from "portolan-host";
 import { writeServer } from "portolan-host/node";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { findNamed, readMachine } from "../servers/find-server.ts";
+import { findByName, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
 /** Removes a server from the file that names it, and forgets what was granted to it. */
-export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
+export async function run(
+  context: CommandContext,
+  [name = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult> {
   const { screen } = context;
-  const entry = await findNamed(context, name);
+  const entry = await findByName(context, name);
   const { file, product, path } = entry.source;
   const isOurs = product === "portolan" || basename(file) === ".mcp.json";
   if (!isOurs && flags["force"] !== true) {
@@ -21,7 +25,7 @@ export async function run(context: Context, [name = ""]: readonly string[], flag
   // Others of this name, in other projects, keep theirs.
   const digest = await trustDigest(entry);
   await writeServer(file, name, undefined, { product });
-  const { entries } = await readMachine(context);
+  const { entries } = await readConfiguration(context);
   const left = entries.find((other) => other.name === name);
   if (left?.source.file === file && left.source.path === path) {
     throw new Failure("failed", `${path} in ${file} cannot be removed by this command`, { next: "edit the file" });

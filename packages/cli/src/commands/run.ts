@@ -1,14 +1,18 @@
-import { failureOf, findServers, follow, policyOf } from "../chat/model-run.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import { findServers, readOnlyPolicy, runFailure, showRun } from "../chat/model-run.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { chooseModels } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 
 /** Has a model work on one task with servers. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world, screen, signal } = context;
+export async function run(
+  context: CommandContext,
+  args: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system, screen, signal } = context;
   const task = args.join(" ");
-  const models = chooseModels(world.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+  const models = chooseModels(system.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
   const maxTurns = typeof flags["maxTurns"] === "string" ? countOf(flags["maxTurns"]) : undefined;
   const servers = await findServers(context, flags);
   const [model] = models;
@@ -18,12 +22,12 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     context,
     servers,
     async (host) => {
-      const done = await follow(context, host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) }));
-      const failure = failureOf(done);
+      const done = await showRun(context, host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) }));
+      const failure = runFailure(done);
       if (failure !== undefined) throw failure;
       return undefined;
     },
-    { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
+    { model: models, policy: readOnlyPolicy(flags), ...rootsOf(context, flags) },
   );
 }
 

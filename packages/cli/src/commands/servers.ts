@@ -1,21 +1,25 @@
 import { dirname, relative } from "node:path";
 import type { Host, ServerStatus } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
-import { readMachine } from "../servers/find-server.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { widthOf, wrap } from "../terminal/wrap.ts";
 
 /** Shows every server that is configured here, and how each is doing. */
-export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {
-  const { screen, world } = context;
-  const { entries, errors, notes, shadowed } = await readMachine(context);
+export async function run(
+  context: CommandContext,
+  _: readonly string[],
+  { offline = false }: Flags,
+): Promise<CommandResult> {
+  const { screen, system } = context;
+  const { entries, errors, notes, shadowed } = await readConfiguration(context);
   const look = async (host: Host) => {
     if (!offline) await host.ready({ withinMs: 15_000, signal: context.signal });
     return host.servers.map((status) => {
       const tools = host.catalog.tools.filter(({ server }) => server === status.name).length;
-      return { ...describe(status), from: placeOf(status, world), tools };
+      return { ...describe(status), from: shortPath(status, system), tools };
     });
   };
   const rows = await withHost(context, entries, look, { isQuiet: true });
@@ -25,7 +29,7 @@ export async function run(context: Context, _: readonly string[], { offline = fa
     value: { servers: rows, problems, shadowed: shadowed.length },
     text() {
       if (rows.length === 0 && problems.length === 0) {
-        return `No servers are configured for ${world.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
+        return `No servers are configured for ${system.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
       }
       const shownProblems = problems.map(
         (problem) => `  ${screen.style("red", screen.mark("bad"))} ${wrapped(problem, screen)}`,
@@ -39,7 +43,8 @@ export async function run(context: Context, _: readonly string[], { offline = fa
       const places = rows.map(({ from }) => endOf(screen.safe(from), mostOfPlace, screen));
       const room = besides - widest(places, 4);
       // The next step is never cut: where there is no room beside the state, it stands below.
-      const fits = (states: readonly Told[]) => states.every(([word], at) => widthOf(`${word} ${steps[at]}`) <= room);
+      const fits = (states: readonly StateText[]) =>
+        states.every(([word], at) => widthOf(`${word} ${steps[at]}`) <= room);
       const exact = rows.map((row) => inWords(row, screen));
       const states = fits(exact) ? exact : rows.map((row) => inBrief(row, screen));
       const isNarrow = !fits(states);
@@ -87,24 +92,24 @@ function endOf(path: string, columns: number, screen: Screen): string {
   return `${screen.mark("more")}${letters.join("")}`;
 }
 
-interface Doing {
+interface ServerRow {
   readonly state: string;
   readonly detail?: string;
 }
 
 const words: { readonly [state: string]: string } = { login: "needs login", untrusted: "not trusted" };
 
-type Told = readonly [word: string, why: string];
+type StateText = readonly [word: string, why: string];
 
 /** How it is doing, and why: which variable is missing says more than that something is. */
-function inWords(row: Doing, screen: Screen): Told {
+function inWords(row: ServerRow, screen: Screen): StateText {
   const { state, detail = "" } = row;
   const [missing] = state === "misconfigured" ? (/^missing \$\{[^}]+\}/.exec(detail) ?? []) : [];
   if (missing === undefined) return inBrief(row, screen);
   return [screen.safe(missing), screen.safe(detail.slice(missing.length + 1))];
 }
 
-function inBrief({ state, detail = "" }: Doing, screen: Screen): Told {
+function inBrief({ state, detail = "" }: ServerRow, screen: Screen): StateText {
   return [words[state] ?? state, state === "login" ? "" : screen.safe(detail)];
 }
 
@@ -130,7 +135,7 @@ function firstLine(text: string): string {
 }
 
 /** The file an entry is from, as short as it can be said. */
-function placeOf({ source }: ServerStatus, { cwd, home }: { cwd: string; home: string }): string {
+function shortPath({ source }: ServerStatus, { cwd, home }: { cwd: string; home: string }): string {
   if (source.kind !== "file") return "";
   const { file } = source;
   const near = relative(cwd, file);

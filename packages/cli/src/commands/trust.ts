@@ -6,23 +6,27 @@ import {
   type ServerEntry,
   trustDigest,
 } from "portolan-host";
-import { confirm, showSubject } from "../ask/consent.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import { confirm, trustDetails } from "../ask/consent.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { findNamed, withAnswers } from "../servers/find-server.ts";
+import { fillInputs, findByName } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
 /** Decides whether what a file names may be started, and whether changed definitions may be used. */
-export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
-  const entry = await withAnswers(context, await findNamed(context, name));
+export async function run(
+  context: CommandContext,
+  [name = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult> {
+  const entry = await fillInputs(context, await findByName(context, name));
   return withHost(context, [entry], (host) => {
     if (flags["revoke"] === true) return revoke(context, host, entry);
     return flags["changes"] === true ? accept(context, host, name, flags) : allow(context, host, entry, flags);
   });
 }
 
-async function allow(context: Context, host: Host, entry: ServerEntry, flags: Flags): Promise<Shown> {
+async function allow(context: CommandContext, host: Host, entry: ServerEntry, flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const { name, problem } = entry;
   const hints = flags["hints"] === true;
@@ -31,7 +35,7 @@ async function allow(context: Context, host: Host, entry: ServerEntry, flags: Fl
   const { lines } = describeForTrust(entry);
   const subject = lines.map(({ label, value }) => ({ label, value }));
   const summary = subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
-  const shown = `${screen.style("bold", screen.safe(name))}\n${showSubject(entry, screen)}`;
+  const shown = `${screen.style("bold", screen.safe(name))}\n${trustDetails(entry, screen)}`;
   await agree(context, flags, {
     shown,
     summary,
@@ -48,7 +52,7 @@ async function allow(context: Context, host: Host, entry: ServerEntry, flags: Fl
   };
 }
 
-async function revoke({ screen }: Context, host: Host, entry: ServerEntry): Promise<Shown> {
+async function revoke({ screen }: CommandContext, host: Host, entry: ServerEntry): Promise<CommandResult> {
   const { name } = entry;
   const digest = await trustDigest(entry);
   const grants = host.grants.list().filter(({ kind, serverDigest }) => kind === "trust" && serverDigest === digest);
@@ -60,7 +64,7 @@ async function revoke({ screen }: Context, host: Host, entry: ServerEntry): Prom
 }
 
 /** Shows what is different from what was accepted, and accepts it. */
-async function accept(context: Context, host: Host, name: string, flags: Flags): Promise<Shown> {
+async function accept(context: CommandContext, host: Host, name: string, flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   await host.start(name);
   const changes = host.changedDefinitions();
@@ -79,7 +83,7 @@ async function accept(context: Context, host: Host, name: string, flags: Flags):
   };
 }
 
-function showChange({ screen }: Context, { name, diff }: ChangedDefinition): string {
+function showChange({ screen }: CommandContext, { name, diff }: ChangedDefinition): string {
   const lines = screen.safe(renderChanges(diff), { lines: "keep" }).split("\n");
   const coloured = lines.map((line) => {
     if (line.startsWith("- ")) return screen.style("red", line);
@@ -88,7 +92,7 @@ function showChange({ screen }: Context, { name, diff }: ChangedDefinition): str
   return [screen.style("bold", screen.safe(name)), ...coloured.map((line) => `  ${line}`)].join("\n");
 }
 
-interface Matter {
+interface Confirmation {
   readonly shown: string;
   readonly summary: string;
   readonly question: string;
@@ -96,9 +100,13 @@ interface Matter {
 }
 
 /** Resolves when the person has agreed; where nobody can, only a flag agrees. */
-async function agree(context: Context, flags: Flags, { shown, summary, question, next }: Matter): Promise<void> {
+async function agree(
+  context: CommandContext,
+  flags: Flags,
+  { shown, summary, question, next }: Confirmation,
+): Promise<void> {
   if (flags["yes"] === true) return;
   if (!context.screen.isInteractive) throw new Failure("denied", `nobody is here to agree to ${summary}`, { next });
-  context.world.stderr.write(`${shown}\n`);
+  context.system.stderr.write(`${shown}\n`);
   if (!(await confirm(context, question))) throw new Failure("denied", "nothing was changed");
 }

@@ -1,7 +1,7 @@
 import { type LogLevel, logLevels } from "portolan";
 import type { Host, HostEvent } from "portolan-host";
 import { countFlag, textFlag } from "../arguments/flags.ts";
-import type { Context, Flags } from "../command.ts";
+import type { CommandContext, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { type Catalogue, changesBetween } from "../output/catalogue.ts";
 import { findTarget } from "../servers/find-server.ts";
@@ -11,7 +11,7 @@ import { quote } from "../terminal/escape.ts";
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 
 /** Shows what a server tells, one event on a line, until somebody interrupts. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<undefined> {
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<undefined> {
   const { signal, terminal } = context;
   const isBehindDashes = context.command.length > 0;
   const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
@@ -27,7 +27,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     async (host) => {
       const events = host.events({ server: entry.name });
       await host.start(entry.name);
-      const news = new News(host, entry.name);
+      const changes = new CatalogueChanges(host, entry.name);
       for (const uri of uris) await host.follow(entry.name, uri);
       let shown = 0;
       let wasUp = true;
@@ -35,7 +35,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       for await (const event of events) {
         // A question on the screen is not written over.
         await terminal.quiet();
-        if (show(context, event, news)) shown += 1;
+        if (show(context, event, changes)) shown += 1;
         if (shown >= limit) return;
         if (event.kind !== "server") continue;
         const { state, reason = "" } = event.status;
@@ -60,8 +60,8 @@ export async function run(context: Context, args: readonly string[], flags: Flag
 }
 
 /** Shows an event; false for what says nothing to people or programs. */
-function show({ screen, isJson, print }: Context, event: HostEvent, news: News): boolean {
-  const said = describe(event, news);
+function show({ screen, isJson, print }: CommandContext, event: HostEvent, changes: CatalogueChanges): boolean {
+  const said = describe(event, changes);
   if (!said) return false;
   const [what, text, value] = said;
   const at = new Date().toISOString();
@@ -74,7 +74,7 @@ function show({ screen, isJson, print }: Context, event: HostEvent, news: News):
 }
 
 /** What is different in what a server offers since somebody last asked. */
-class News {
+class CatalogueChanges {
   readonly #host: Host;
   readonly #server: string;
   readonly #known: { [kind in OfferKind]: Catalogue };
@@ -107,14 +107,17 @@ class News {
   }
 }
 
-function describe(event: HostEvent, news: News): [what: string, text: string, value: object] | undefined {
+function describe(
+  event: HostEvent,
+  changes: CatalogueChanges,
+): [what: string, text: string, value: object] | undefined {
   switch (event.kind) {
     case "server": {
       const { state, reason } = event.status;
       return [state, reason ?? "", { state, ...(reason !== undefined && { reason }) }];
     }
     case "catalog": {
-      const what = news.of(event.changed);
+      const what = changes.of(event.changed);
       return [
         "changed",
         `${event.changed}: ${what.join("; ") || "the same as before"}`,

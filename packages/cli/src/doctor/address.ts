@@ -1,24 +1,24 @@
 import type { HttpTarget, ServerEntry } from "portolan-host";
 import { proxyFor, proxyNamed } from "../http-proxy/choose.ts";
 import type { ProxyFailure } from "../http-proxy/failure.ts";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
-import { placeOf, type Told } from "./finding.ts";
-import { type Knocked, knock } from "./probe.ts";
+import { entryLocation, type FindingDetails } from "./finding.ts";
+import { type ProbeResult, probe } from "./probe.ts";
 
 /** Why a server at an address cannot be used. */
 export async function explainAddress(
   entry: ServerEntry,
   way: HttpTarget,
   message: string,
-  { world, hasToken }: { readonly world: World; readonly hasToken: boolean },
-): Promise<Told[]> {
-  const knocked = await knock(way, world);
-  const { failure, status = 0, type = "", challenge, body = "" } = knocked;
+  { system, hasToken }: { readonly system: System; readonly hasToken: boolean },
+): Promise<FindingDetails[]> {
+  const result = await probe(way, system);
+  const { failure, status = 0, type = "", challenge, body = "" } = result;
   const { host, hostname } = new URL(way.url);
-  if (knocked.proxy) return [explainProxy(knocked.proxy)];
-  if (failure !== undefined) return [explainFailure(way, failure, world), ...explainSpared(way, world)];
-  if (isPage(knocked)) return [page(way, status, world)];
+  if (result.proxy) return [explainProxy(result.proxy)];
+  if (failure !== undefined) return [explainFailure(way, failure, system), ...explainBypass(way, system)];
+  if (isPage(result)) return [explainPage(way, status, system)];
   const isHostRefused =
     status === 421 || (status === 403 && challenge === undefined && !hasToken && /host|origin|dns|rebind/i.test(body));
   if (isHostRefused) {
@@ -27,49 +27,56 @@ export async function explainAddress(
         id: "wrong-host",
         level: "error",
         what: `the server does not want to be called ${host}`,
-        why: `it answered ${status}${said(body)}: servers refuse names that they do not know, against rebinding`,
+        why: `it answered ${status}${excerpt(body)}: servers refuse names that they do not know, against rebinding`,
         next: `use the name that it was made for, or allow ${hostname} in its settings`,
       },
     ];
   }
   if (status === 401 || status === 403) return [explainToken(entry, way, { status, body, hasToken })];
   if (status === 404 || status === 405) {
-    const found = await findPath(way, world);
+    const found = await findPath(way, system);
     return [
       {
         id: "wrong-path",
         level: "error",
         what: `there is no server at the path ${new URL(way.url).pathname}`,
-        why: `it answered ${status}${said(body)}`,
-        next: found === undefined ? `correct the address, at ${placeOf(entry)}` : `use ${found}, where there is one`,
+        why: `it answered ${status}${excerpt(body)}`,
+        next:
+          found === undefined ? `correct the address, at ${entryLocation(entry)}` : `use ${found}, where there is one`,
       },
     ];
   }
-  const why = status >= 500 ? `${message}; the server is to blame${orProxy(way, world)}` : message;
+  const why = status >= 500 ? `${message}; the server is to blame${orProxy(way, system)}` : message;
   const what =
     status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not as a server does`;
   return [{ id: "odd-answer", level: "error", what, why, next: "look at the log of the server" }];
 }
 
-function said(body: string): string {
+function excerpt(body: string): string {
   const line = body.replace(/\s+/g, " ").trim().slice(0, 120);
   return line === "" ? "" : ` (${line})`;
 }
 
-function isPage({ type = "", body = "" }: Knocked): boolean {
+function isPage({ type = "", body = "" }: ProbeResult): boolean {
   return type === "text/html" || /^\s*<(!doctype|html)/i.test(body);
 }
 
 const selfSigned = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
 const unknownIssuer = ["UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"];
 
-function explainFailure(way: HttpTarget, failure: string, world: World): Told {
+function explainFailure(way: HttpTarget, failure: string, system: System): FindingDetails {
   const { host, hostname, port, protocol } = new URL(way.url);
-  const tls = (what: string, why: string, next: string): Told => ({ id: "tls", level: "error", what, why, next });
+  const tls = (what: string, why: string, next: string): FindingDetails => ({
+    id: "tls",
+    level: "error",
+    what,
+    why,
+    next,
+  });
   if ([...selfSigned, ...unknownIssuer].includes(failure)) {
     return tls(
       "its certificate is not known here",
-      `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(way, world, " puts in its own")}`,
+      `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(way, system, " puts in its own")}`,
       "give Node the certificate of the authority: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem",
     );
   }
@@ -95,12 +102,12 @@ function explainFailure(way: HttpTarget, failure: string, world: World): Told {
   return { id: "unreachable", level: "error", what, why: failure, next };
 }
 
-function page(way: HttpTarget, status: number, world: World): Told {
+function explainPage(way: HttpTarget, status: number, system: System): FindingDetails {
   return {
     id: "web-page",
     level: "error",
     what: "a web page answers, not a server",
-    why: `it answered ${status} with HTML: a sign-in page or a website stands there${orProxy(way, world)}`,
+    why: `it answered ${status} with HTML: a sign-in page or a website stands there${orProxy(way, system)}`,
     next: "open the address in a browser to see who answers; then correct it, or sign in there",
   };
 }
@@ -111,20 +118,24 @@ interface Refusal {
   readonly hasToken: boolean;
 }
 
-function explainToken(entry: ServerEntry, { headers = {} }: HttpTarget, { status, body, hasToken }: Refusal): Told {
+function explainToken(
+  entry: ServerEntry,
+  { headers = {} }: HttpTarget,
+  { status, body, hasToken }: Refusal,
+): FindingDetails {
   const { name } = entry;
   const login = `portolan login ${entry.source.kind === "file" ? quote(name) : "<address>"}`;
   const [, written] = Object.entries(headers).find(([header]) => header.toLowerCase() === "authorization") ?? [];
-  const why = `it answered ${status}${said(body)}`;
+  const why = `it answered ${status}${excerpt(body)}`;
   if (written !== undefined) {
-    const ended = endOf(written);
+    const ended = expiryOf(written);
     const when = ended === undefined ? "is refused" : `has expired, at ${ended.toISOString()}`;
     return {
       id: ended === undefined ? "refused-token" : "expired-token",
       level: "error",
       what: `the token in its Authorization header ${when}`,
       why,
-      next: `put in another, at ${placeOf(entry)}, or take the header out and use ${login}`,
+      next: `put in another, at ${entryLocation(entry)}, or take the header out and use ${login}`,
     };
   }
   if (hasToken) {
@@ -135,7 +146,7 @@ function explainToken(entry: ServerEntry, { headers = {} }: HttpTarget, { status
 }
 
 /** When a token that says so has ended; undefined for one that has not, or does not say. */
-function endOf(header: string): Date | undefined {
+function expiryOf(header: string): Date | undefined {
   const [, payload] = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/i.exec(header.trim()) ?? [];
   if (payload === undefined) return undefined;
   try {
@@ -150,13 +161,13 @@ function endOf(header: string): Date | undefined {
 const usualPaths = ["/mcp", "/sse", "/api/mcp", "/"];
 
 /** An address on the same machine where something answers as a server would. */
-async function findPath({ url, headers }: HttpTarget, world: World): Promise<string | undefined> {
+async function findPath({ url, headers }: HttpTarget, system: System): Promise<string | undefined> {
   const given = new URL(url).pathname;
   for (const path of usualPaths) {
     if (path === given) continue;
     const tried = new URL(path, url).href;
-    const knocked = await knock({ url: tried, ...(headers && { headers }) }, world, 2_000);
-    const { status = 0, type = "" } = knocked;
+    const result = await probe({ url: tried, ...(headers && { headers }) }, system, 2_000);
+    const { status = 0, type = "" } = result;
     const isLikely = type === "application/json" || type === "text/event-stream" || status === 401;
     if (isLikely && status !== 404 && status !== 405 && status < 500) return tried;
   }
@@ -164,12 +175,12 @@ async function findPath({ url, headers }: HttpTarget, world: World): Promise<str
 }
 
 /** What is wrong with the proxy that leads to a server. */
-export function explainProxy({ what, why, next }: ProxyFailure): Told {
+export function explainProxy({ what, why, next }: ProxyFailure): FindingDetails {
   return { id: "proxy", level: "error", what, why, next };
 }
 
 /** A server that was not reached straight may be reached by the proxy that it is spared from. */
-export function explainSpared({ url }: HttpTarget, { env }: World): Told[] {
+export function explainBypass({ url }: HttpTarget, { env }: System): FindingDetails[] {
   const address = new URL(url);
   const proxy = proxyNamed(address, env);
   const list = ["no_proxy", "NO_PROXY"].find((name) => env[name]);
@@ -186,7 +197,7 @@ export function explainSpared({ url }: HttpTarget, { env }: World): Told[] {
 }
 
 /** The proxy that could have answered in place of a server, for the end of a sentence; nothing where there is none. */
-export function orProxy({ url }: HttpTarget, { env }: World, does = ""): string {
+export function orProxy({ url }: HttpTarget, { env }: System, does = ""): string {
   const proxy = proxyFor(new URL(url), env);
   return proxy ? `, or the proxy in ${proxy.variable}${does}` : "";
 }

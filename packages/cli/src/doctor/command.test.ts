@@ -1,13 +1,18 @@
 import type { ServerEntry } from "portolan-host";
 import { describe, expect, test } from "vitest";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { explainCommand } from "./command.ts";
 
 const way = { command: "npx", args: ["-y", "server"] };
 const entry: ServerEntry = { name: "a", way, written: way, settings: {}, source: { kind: "code" } };
 
 function explain(message: string, platform: NodeJS.Platform = "linux") {
-  return explainCommand(entry, way, message, { platform, home: "/home/nobody", env: {} } as World);
+  return explainCommand(entry, way, message, {
+    platform,
+    home: "/home/nobody",
+    execPath: "/usr/bin/node",
+    env: {},
+  } as System);
 }
 
 test("a script that Windows does not find without its ending is named with it", () => {

@@ -1,12 +1,17 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CommandTarget, redact, type ServerEntry } from "portolan-host";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
-import { placeOf, type Told } from "./finding.ts";
+import { entryLocation, type FindingDetails } from "./finding.ts";
 
 /** Why a server that is started by a command does not run. */
-export function explainCommand(entry: ServerEntry, way: CommandTarget, message: string, world: World): Told {
+export function explainCommand(
+  entry: ServerEntry,
+  way: CommandTarget,
+  message: string,
+  system: System,
+): FindingDetails {
   const notStarted = /could not be started: ([\s\S]*)$/.exec(message)?.[1];
   if (notStarted !== undefined) {
     return {
@@ -14,7 +19,7 @@ export function explainCommand(entry: ServerEntry, way: CommandTarget, message: 
       level: "error",
       what: `its command ${JSON.stringify(way.command)} cannot be started`,
       why: notStarted,
-      next: suggest(entry, way, world),
+      next: suggest(entry, way, system),
     };
   }
   const [, ended = "", words = ""] = /((?:exited with code|was ended by) \S+?)(?:: ([\s\S]*))?$/.exec(message) ?? [];
@@ -25,7 +30,7 @@ export function explainCommand(entry: ServerEntry, way: CommandTarget, message: 
       level: "error",
       what: which === undefined ? "the port it listens on is taken" : `the port ${which} is taken`,
       why: `it ${ended || "ended"}: ${words || message}`,
-      next: `${whoHas(which, world)} shows who has it; end that, or give the server another port`,
+      next: `${whoHas(which, system)} shows who has it; end that, or give the server another port`,
     };
   }
   if (ended !== "") {
@@ -46,12 +51,12 @@ export function explainCommand(entry: ServerEntry, way: CommandTarget, message: 
   };
 }
 
-function whoHas(port: string | undefined, { platform }: World): string {
+function whoHas(port: string | undefined, { platform }: System): string {
   if (platform === "win32") return `netstat -ano | findstr :${port ?? ""}`;
   return `lsof -i :${port ?? "<port>"}`;
 }
 
-/** As a shell takes it, and without secrets: what is told here is shown to others. */
+/** As a shell takes it, and without secrets: what is findings here is shown to others. */
 function typed({ command, args = [] }: CommandTarget): string {
   return (redact([command, ...args]) as string[]).map(quote).join(" ");
 }
@@ -69,14 +74,14 @@ function nextAfter(words: string, way: CommandTarget): string {
 /** Programs that are scripts on Windows, which only a shell finds without their ending. */
 const scripts = new Set(["npx", "npm", "pnpm", "yarn", "bunx", "tsx"]);
 
-function suggest(entry: ServerEntry, { command }: CommandTarget, world: World): string {
-  const at = placeOf(entry);
-  if (world.platform === "win32" && scripts.has(command)) return `write ${command}.cmd as the command, at ${at}`;
+function suggest(entry: ServerEntry, { command }: CommandTarget, system: System): string {
+  const at = entryLocation(entry);
+  if (system.platform === "win32" && scripts.has(command)) return `write ${command}.cmd as the command, at ${at}`;
   if (/\s/.test(command.trim()) && !existsSync(command)) {
     const [program, ...args] = command.trim().split(/\s+/);
     return `write ${JSON.stringify(program)} as the command and ${JSON.stringify(args)} as args, at ${at}`;
   }
-  const found = foldersOf(world)
+  const found = foldersOf(system)
     .map((folder) => join(folder, command))
     .find((path) => existsSync(path));
   if (found !== undefined) return `it is at ${found}, which is not on the PATH: write that as the command, at ${at}`;
@@ -84,9 +89,9 @@ function suggest(entry: ServerEntry, { command }: CommandTarget, world: World): 
 }
 
 /** Where programs are that an editor, started without a shell, does not find. */
-function foldersOf({ home }: World): string[] {
+function foldersOf({ home, execPath }: System): string[] {
   const own = [".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin", ".volta/bin", "bin"].map((path) =>
     join(home, path),
   );
-  return [...own, "/usr/local/bin", "/opt/homebrew/bin", dirname(process.execPath)];
+  return [...own, "/usr/local/bin", "/opt/homebrew/bin", dirname(execPath)];
 }

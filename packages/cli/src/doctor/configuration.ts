@@ -1,8 +1,8 @@
 import { type ServerEntry, skeletonOf } from "portolan-host";
 import type { ReadConfigs } from "portolan-host/node";
-import { variableOf } from "../servers/find-server.ts";
+import { inputVariable } from "../servers/find-server.ts";
 import { quote } from "../terminal/escape.ts";
-import { type Finding, placeOf, type Told } from "./finding.ts";
+import { entryLocation, type Finding, type FindingDetails } from "./finding.ts";
 
 /** What is wrong with files and names, before anything is started. */
 export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs): Finding[] {
@@ -28,7 +28,7 @@ export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs):
       level: "warning" as const,
       server: used.name,
       what: "several files name it",
-      why: `${placeOf(used)} counts, ${placeOf(hidden)} does not`,
+      why: `${entryLocation(used)} counts, ${entryLocation(hidden)} does not`,
       next: `give one of them another name, or remove it: portolan remove ${quote(used.name)}`,
     })),
     ...lookalikes(entries),
@@ -55,7 +55,7 @@ function lookalikes(entries: readonly ServerEntry[]): Finding[] {
 }
 
 /** Why an entry cannot be used as it is written. */
-export function examineEntry(entry: ServerEntry): Told | undefined {
+export function examineEntry(entry: ServerEntry): FindingDetails | undefined {
   const { problem } = entry;
   if (problem === undefined) return undefined;
   const [, input] = /missing \$\{input:([^}]+)\}/.exec(problem) ?? [];
@@ -65,7 +65,7 @@ export function examineEntry(entry: ServerEntry): Told | undefined {
       level: "error",
       what: `it wants to know ${input} from you`,
       why: problem,
-      next: `use it on a terminal, where you are asked, or set it: export ${variableOf(input)}=…`,
+      next: `use it on a terminal, where you are asked, or set it: export ${inputVariable(input)}=…`,
     };
   }
   const [, variable] = /missing \$\{(?:env:)?([^}:]+)/.exec(problem) ?? [];
@@ -83,6 +83,6 @@ export function examineEntry(entry: ServerEntry): Told | undefined {
     level: "error",
     what: "its entry cannot be used as it is",
     why: problem,
-    next: `correct ${placeOf(entry)}`,
+    next: `correct ${entryLocation(entry)}`,
   };
 }

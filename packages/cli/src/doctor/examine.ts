@@ -1,27 +1,32 @@
 import { PortolanError } from "portolan";
 import type { Host, ServerEntry } from "portolan-host";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { quote } from "../terminal/escape.ts";
 import { explainAddress, orProxy } from "./address.ts";
 import { explainCommand } from "./command.ts";
 import { examineEntry } from "./configuration.ts";
-import { placeOf, type Told } from "./finding.ts";
+import { entryLocation, type FindingDetails } from "./finding.ts";
 import { examineTools } from "./tools.ts";
 
 /** How patient the doctor is. */
-export interface Patience {
+export interface ExamineLimits {
   readonly timeoutMs: number;
   /** A start that takes longer is worth a word. */
   readonly slowMs: number;
 }
 
 /** Starts one server, and says what is wrong with it. */
-export async function examine(context: Context, host: Host, entry: ServerEntry, patience: Patience): Promise<Told[]> {
+export async function examine(
+  context: CommandContext,
+  host: Host,
+  entry: ServerEntry,
+  patience: ExamineLimits,
+): Promise<FindingDetails[]> {
   const { name } = entry;
   const problem = examineEntry(entry);
   if (problem) return [problem];
-  const barrier = barrierOf(host, name);
+  const barrier = blockedFinding(host, name);
   if (barrier) return [barrier];
   const heard: string[] = [];
   const events = host.events({ kinds: ["warning"], server: name });
@@ -34,11 +39,12 @@ export async function examine(context: Context, host: Host, entry: ServerEntry, 
   );
   await events.return?.();
   await listening;
-  const told = failure === undefined ? examineRunning(host, name, patience) : await explain(context, entry, failure);
-  return [...told, ...examineWarnings(heard, "command" in entry.way)];
+  const findings =
+    failure === undefined ? examineRunning(host, name, patience) : await explain(context, entry, failure);
+  return [...findings, ...examineWarnings(heard, "command" in entry.way)];
 }
 
-function barrierOf(host: Host, name: string): Told | undefined {
+function blockedFinding(host: Host, name: string): FindingDetails | undefined {
   const state = host.servers.find((status) => status.name === name)?.state;
   if (state === "untrusted") {
     return {
@@ -54,12 +60,12 @@ function barrierOf(host: Host, name: string): Told | undefined {
   return { id: "disabled", level: "note", what: "it is switched off", why: "its entry says so", next };
 }
 
-function examineRunning(host: Host, name: string, { slowMs }: Patience): Told[] {
+function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): FindingDetails[] {
   const { startMs = 0 } = host.servers.find((status) => status.name === name) ?? {};
   const tools = host.catalog.tools.filter(({ server }) => server === name).map(({ definition }) => definition);
-  const told = examineTools(tools);
+  const findings = examineTools(tools);
   if (startMs > slowMs) {
-    told.push({
+    findings.push({
       id: "slow-start",
       level: "warning",
       what: `it took ${(startMs / 1_000).toFixed(1)} s to start`,
@@ -68,7 +74,7 @@ function examineRunning(host: Host, name: string, { slowMs }: Patience): Told[] 
     });
   }
   if (host.changedDefinitions().some(({ server }) => server === name)) {
-    told.push({
+    findings.push({
       id: "changed-definitions",
       level: "warning",
       what: "definitions have changed since they were accepted",
@@ -76,19 +82,19 @@ function examineRunning(host: Host, name: string, { slowMs }: Patience): Told[] 
       next: `portolan trust ${quote(name)} --changes`,
     });
   }
-  return told;
+  return findings;
 }
 
 /** Odd things that failed nothing. */
-function examineWarnings(heard: readonly string[], isCommand: boolean): Told[] {
-  const told: Told[] = [];
+function examineWarnings(heard: readonly string[], isCommand: boolean): FindingDetails[] {
+  const findings: FindingDetails[] = [];
   const stray = isCommand
     ? heard.filter((message) => /expected a JSON object or array|not valid JSON|not valid UTF-8/.test(message))
     : [];
   const twice = heard.filter((message) => message.includes("is there twice"));
   const others = heard.filter((message) => !stray.includes(message) && !twice.includes(message));
   if (stray[0] !== undefined) {
-    told.push({
+    findings.push({
       id: "stdout-pollution",
       level: "warning",
       what: `${stray.length === 1 ? "a line" : `${stray.length} lines`} on its standard output ${stray.length === 1 ? "is" : "are"} no message`,
@@ -98,21 +104,21 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): Told[] {
   }
   for (const message of twice) {
     const next = "give one of them another name";
-    told.push({ id: "tool-collision", level: "warning", what: "two things have one name", why: message, next });
+    findings.push({ id: "tool-collision", level: "warning", what: "two things have one name", why: message, next });
   }
   for (const message of new Set(others)) {
     const next = "portolan check shows what the protocol asks for";
-    told.push({ id: "odd", level: "note", what: "it does something odd", why: message, next });
+    findings.push({ id: "odd", level: "note", what: "it does something odd", why: message, next });
   }
-  return told;
+  return findings;
 }
 
-async function explain(context: Context, entry: ServerEntry, failure: unknown): Promise<Told[]> {
+async function explain(context: CommandContext, entry: ServerEntry, failure: unknown): Promise<FindingDetails[]> {
   const { way } = entry;
   const message = failure instanceof Error ? failure.message : String(failure);
   const code = failure instanceof PortolanError ? failure.code : undefined;
   if (code === "invalid-argument") {
-    const next = `correct ${placeOf(entry)}`;
+    const next = `correct ${entryLocation(entry)}`;
     return [{ id: "unusable-entry", level: "error", what: "its entry cannot be used as it is", why: message, next }];
   }
   if (code === "version-mismatch") return [explainVersion(entry, message)];
@@ -123,20 +129,20 @@ async function explain(context: Context, entry: ServerEntry, failure: unknown): 
         level: "error",
         what: "it does not answer",
         why: message,
-        next: `give it longer (--timeout), or look whether it is a server of this protocol at all${"url" in way ? orProxy(way, context.world, " is silent") : ""}`,
+        next: `give it longer (--timeout), or look whether it is a server of this protocol at all${"url" in way ? orProxy(way, context.system, " is silent") : ""}`,
       },
     ];
   }
-  if ("command" in way) return [explainCommand(entry, way, message, context.world)];
+  if ("command" in way) return [explainCommand(entry, way, message, context.system)];
   if ("url" in way) {
     const url = new URL(way.url);
     const sent = await authFor(context, entry).authorize({ server: url, method: "POST", url });
-    return explainAddress(entry, way, message, { world: context.world, hasToken: Object.keys(sent).length > 0 });
+    return explainAddress(entry, way, message, { system: context.system, hasToken: Object.keys(sent).length > 0 });
   }
   return [{ id: "failed", level: "error", what: "it failed", why: message, next: "look at its log" }];
 }
 
-function explainVersion({ settings }: ServerEntry, message: string): Told {
+function explainVersion({ settings }: ServerEntry, message: string): FindingDetails {
   const { era = "auto" } = settings;
   const isEra = era === "stateless" || era === "stateful";
   return {

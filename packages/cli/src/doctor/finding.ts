@@ -11,9 +11,9 @@ export interface Finding {
 }
 
 /** A finding without the server that it is about. */
-export type Told = Omit<Finding, "server">;
+export type FindingDetails = Omit<Finding, "server">;
 
 /** Where an entry is written, to be corrected there. */
-export function placeOf({ source }: ServerEntry): string {
+export function entryLocation({ source }: ServerEntry): string {
   return source.kind === "file" ? `${source.path} in ${source.file}` : "the command line";
 }

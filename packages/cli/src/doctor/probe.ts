@@ -3,10 +3,10 @@ import { request as requestHttps } from "node:https";
 import type { HttpTarget } from "portolan-host";
 import { fetchOption } from "../http-proxy/choose.ts";
 import type { ProxyFailure } from "../http-proxy/failure.ts";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 
 /** What is at an address: how it answered, or why it did not. */
-export interface Knocked {
+export interface ProbeResult {
   readonly status?: number;
   readonly type?: string;
   /** What it says about who may come in. */
@@ -23,12 +23,16 @@ const maxBody = 2_000;
 const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 
 /** Sends one harmless request, as any other goes but without a token, and looks at what comes back. */
-export function knock(way: HttpTarget, { env }: World, timeoutMs = 5_000): Promise<Knocked> {
+export function probe(way: HttpTarget, { env }: System, timeoutMs = 5_000): Promise<ProbeResult> {
   const proxied = fetchOption(env, way.url);
-  return proxied ? knockBy(proxied.fetch, way, timeoutMs) : knockStraight(way, timeoutMs);
+  return proxied ? probeVia(proxied.fetch, way, timeoutMs) : probeDirectly(way, timeoutMs);
 }
 
-async function knockBy(send: typeof fetch, { url, headers = {} }: HttpTarget, timeoutMs: number): Promise<Knocked> {
+async function probeVia(
+  send: typeof fetch,
+  { url, headers = {} }: HttpTarget,
+  timeoutMs: number,
+): Promise<ProbeResult> {
   const { ProxyFailure } = await import("../http-proxy/failure.ts");
   const ended = new AbortController();
   const timer = setTimeout(() => ended.abort(Object.assign(new Error("timeout"), { code: "ETIMEDOUT" })), timeoutMs);
@@ -66,7 +70,7 @@ async function beginningOf({ body }: Response): Promise<string> {
   return text.slice(0, maxBody);
 }
 
-function knockStraight({ url, headers = {} }: HttpTarget, timeoutMs: number): Promise<Knocked> {
+function probeDirectly({ url, headers = {} }: HttpTarget, timeoutMs: number): Promise<ProbeResult> {
   const request = url.startsWith("https:") ? requestHttps : requestHttp;
   return new Promise((resolve) => {
     const sent = request(

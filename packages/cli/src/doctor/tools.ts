@@ -1,5 +1,5 @@
 import type { JsonObject, Tool } from "portolan";
-import type { Told } from "./finding.ts";
+import type { FindingDetails } from "./finding.ts";
 
 const maxTools = 128;
 const maxName = 64;
@@ -7,8 +7,8 @@ const maxDepth = 10;
 const maxNamed = 5;
 
 /** What in the tools of a server models refuse, or get wrong. */
-export function examineTools(tools: readonly Tool[]): Told[] {
-  const findings: Told[] = [];
+export function examineTools(tools: readonly Tool[]): FindingDetails[] {
+  const findings: FindingDetails[] = [];
   const add = (id: string, affected: readonly string[], what: string, why: string, next: string) => {
     if (affected.length > 0) findings.push({ id, level: "warning", what: `${what}: ${some(affected)}`, why, next });
   };

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-export type Environment = { readonly [name: string]: string | undefined };
+export type Variables = { readonly [name: string]: string | undefined };
 
 /** A proxy that the environment names. */
 export interface NamedProxy {
@@ -11,19 +11,19 @@ export interface NamedProxy {
 }
 
 /** The proxy that leads to an address; undefined for one that is reached straight. */
-export function proxyFor(url: URL, env: Environment): NamedProxy | undefined {
-  return isSpared(url, env) ? undefined : proxyNamed(url, env);
+export function proxyFor(url: URL, env: Variables): NamedProxy | undefined {
+  return isBypassed(url, env) ? undefined : proxyNamed(url, env);
 }
 
 /** The proxy for addresses such as this one, whichever of them are spared. */
-export function proxyNamed({ protocol }: URL, env: Environment): NamedProxy | undefined {
+export function proxyNamed({ protocol }: URL, env: Variables): NamedProxy | undefined {
   const own = protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
   const variable = [...own, "all_proxy", "ALL_PROXY"].find((name) => env[name]?.trim() && !isForged(name, env));
   return variable === undefined ? undefined : { variable, url: toUrl(env[variable]?.trim() ?? "") };
 }
 
 /** In a program that a web server starts, whoever sends it a `Proxy` header has written this variable. */
-function isForged(name: string, env: Environment): boolean {
+function isForged(name: string, env: Variables): boolean {
   return name === "HTTP_PROXY" && env["REQUEST_METHOD"] !== undefined;
 }
 
@@ -40,7 +40,7 @@ function toUrl(value: string): URL | undefined {
 /** As browsers write it in their lists: this machine is not spared. */
 const notLoopback = "<-loopback>";
 
-function isSpared(url: URL, env: Environment): boolean {
+function isBypassed(url: URL, env: Variables): boolean {
   const rules = (env["no_proxy"] || env["NO_PROXY"] || "")
     .toLowerCase()
     .split(/[\s,]+/)
@@ -48,10 +48,10 @@ function isSpared(url: URL, env: Environment): boolean {
   const host = withoutBrackets(url.hostname).replace(/\.$/, "");
   if (isLoopback(host) && !rules.includes(notLoopback)) return true;
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
-  return rules.some((rule) => fits(rule, host, port));
+  return rules.some((rule) => matchesRule(rule, host, port));
 }
 
-function fits(rule: string, host: string, port: string): boolean {
+function matchesRule(rule: string, host: string, port: string): boolean {
   const [, bracketed, plain, wanted] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(rule) ?? [];
   if (wanted !== undefined && wanted !== port) return false;
   // What has several colons is an address of IPv6.
@@ -87,13 +87,13 @@ function withoutBrackets(hostname: string): string {
 }
 
 /** Gives the fetch for an address that the environment sends through a proxy; what that takes is loaded when it is used. */
-export function viaProxy(env: Environment): (url: URL) => typeof fetch | undefined {
+export function viaProxy(env: Variables): (url: URL) => typeof fetch | undefined {
   const send: typeof fetch = async (input, init) => (await import("./fetch.ts")).createProxyFetch(env)(input, init);
   return (url) => (proxyFor(url, env) ? send : undefined);
 }
 
 /** The option of what can be given a fetch, for an address that needs one. */
-export function fetchOption(env: Environment, url: string): { readonly fetch: typeof fetch } | undefined {
+export function fetchOption(env: Variables, url: string): { readonly fetch: typeof fetch } | undefined {
   const send = URL.canParse(url) ? viaProxy(env)(new URL(url)) : undefined;
   return send && { fetch: send };
 }

@@ -21,7 +21,7 @@ function describe({ url }: NamedProxy): string {
 }
 
 /** It may be a list already. */
-function spare({ hostname }: URL): string {
+function bypassHint({ hostname }: URL): string {
   return `reach it straight: put ${hostname} into NO_PROXY`;
 }
 
@@ -40,14 +40,14 @@ export function unreachableProxy(proxy: NamedProxy, target: URL, cause: NodeJS.E
     {
       what: isOther ? `${describe(proxy)} does not speak as a proxy does` : `${describe(proxy)} cannot be reached`,
       why: `${proxy.variable} names it; ${reason}`,
-      next: `correct ${proxy.variable}, or ${spare(target)}`,
+      next: `correct ${proxy.variable}, or ${bypassHint(target)}`,
     },
     cause,
   );
 }
 
 /** It answered for itself: it wants to know who asks. */
-export function unknownToProxy(proxy: NamedProxy, wanted: string | undefined): ProxyFailure {
+export function proxyAuthRequired(proxy: NamedProxy, wanted: string | undefined): ProxyFailure {
   const { variable, url } = proxy;
   const schemes = (wanted ?? "Basic").match(/(?<![^\s,])(?:basic|digest|negotiate|ntlm|bearer|kerberos)\b/gi) ?? [];
   const hasGiven = url !== undefined && (url.username !== "" || url.password !== "");
@@ -71,19 +71,19 @@ export function unknownToProxy(proxy: NamedProxy, wanted: string | undefined): P
 }
 
 /** It gives no way to the server. */
-export function refusedByProxy(proxy: NamedProxy, target: URL, status: number): ProxyFailure {
+export function proxyRefused(proxy: NamedProxy, target: URL, status: number): ProxyFailure {
   const isLost = status >= 500;
   return new ProxyFailure({
     what: `${describe(proxy)} ${isLost ? "does not reach" : "gives no way to"} ${target.host}`,
     why: `${proxy.variable} names it; it answered ${status}`,
     next: isLost
-      ? `correct the address of the server, or ${spare(target)}`
-      : `have ${target.hostname} allowed there, or ${spare(target)}`,
+      ? `correct the address of the server, or ${bypassHint(target)}`
+      : `have ${target.hostname} allowed there, or ${bypassHint(target)}`,
   });
 }
 
 /** It says that there is a way, and then speaks itself: a page that wants to be seen first, say. */
-export function spokenByProxy(proxy: NamedProxy): ProxyFailure {
+export function proxyAnswered(proxy: NamedProxy): ProxyFailure {
   return new ProxyFailure({
     what: `${describe(proxy)} answers itself, with what is no server`,
     why: `${proxy.variable} names it; a sign-in page or a website stands there`,

@@ -3,12 +3,12 @@ import * as https from "node:https";
 import { isIP } from "node:net";
 import { Readable } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { type Environment, type NamedProxy, proxyFor } from "./choose.ts";
+import { type NamedProxy, proxyFor, type Variables } from "./choose.ts";
 import {
   type ProxyFailure,
-  refusedByProxy,
-  spokenByProxy,
-  unknownToProxy,
+  proxyAnswered,
+  proxyAuthRequired,
+  proxyRefused,
   unreachableProxy,
   unusableProxy,
 } from "./failure.ts";
@@ -16,7 +16,7 @@ import {
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** A fetch that goes where the environment says, each time on a connection of its own; it follows no redirect. */
-export function createProxyFetch(env: Environment): typeof fetch {
+export function createProxyFetch(env: Variables): typeof fetch {
   return async (input, init) => {
     const { signal, ...rest } = init ?? {};
     const request = new Request(input, rest);
@@ -71,7 +71,7 @@ async function send(outgoing: Outgoing, proxy: NamedProxy | undefined): Promise<
   });
   if (response.statusCode !== 407) return response;
   response.destroy();
-  throw unknownToProxy(proxy, response.headers["proxy-authenticate"]?.toString());
+  throw proxyAuthRequired(proxy, response.headers["proxy-authenticate"]?.toString());
 }
 
 function answerTo(request: http.ClientRequest, body: Buffer): Promise<http.IncomingMessage> {
@@ -118,10 +118,10 @@ function failureIn(
   proxy: NamedProxy,
   url: URL,
 ): ProxyFailure | undefined {
-  if (statusCode === 407) return unknownToProxy(proxy, headers["proxy-authenticate"]?.toString());
-  if (statusCode < 200 || statusCode > 299) return refusedByProxy(proxy, url, statusCode);
+  if (statusCode === 407) return proxyAuthRequired(proxy, headers["proxy-authenticate"]?.toString());
+  if (statusCode < 200 || statusCode > 299) return proxyRefused(proxy, url, statusCode);
   // In TLS the first word is ours.
-  return first.length > 0 ? spokenByProxy(proxy) : undefined;
+  return first.length > 0 ? proxyAnswered(proxy) : undefined;
 }
 
 function placeOf({ hostname, port }: URL): { hostname: string; port: string } {

@@ -1,17 +1,17 @@
 import { setImmediate } from "node:timers/promises";
 import type { Progress } from "portolan/client";
 import type { Host, HostEvent } from "portolan-host";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 
 /** So long nothing need be said. */
 const patienceMs = 3_000;
 
 /** How far something has come, on one line of the terminal that is gone afterwards; where it is silent, that it is waited for. */
 export function createProgress(
-  { world, screen, terminal }: Context,
+  { system, screen, terminal }: CommandContext,
   what?: string,
 ): { show(progress: Progress): void; end(): void } {
-  const { stderr } = world;
+  const { stderr } = system;
   let isShown = false;
   const draw = (line: string) => {
     if (!stderr.isTTY || screen.isDumb || terminal.isAsking) return;
@@ -41,7 +41,12 @@ export function createProgress(
 }
 
 /** Shows the person at the terminal what a server logs while it works; `before` makes room for a line. */
-export function showLog(context: Context, host: Host, server: string, before: () => void): { end(): Promise<void> } {
+export function showLog(
+  context: CommandContext,
+  host: Host,
+  server: string,
+  before: () => void,
+): { end(): Promise<void> } {
   const { terminal, note } = context;
   const events = host.events({ server, kinds: ["log"] })[Symbol.asyncIterator]();
   const held: string[] = [];
@@ -70,7 +75,7 @@ export function showLog(context: Context, host: Host, server: string, before: ()
   };
 }
 
-function lineOf({ screen }: Context, { level, logger, data }: Extract<HostEvent, { kind: "log" }>): string {
+function lineOf({ screen }: CommandContext, { level, logger, data }: Extract<HostEvent, { kind: "log" }>): string {
   const text = typeof data === "string" ? data : JSON.stringify(data);
   return screen.cut(screen.safe(`${level} ${logger === undefined ? text : `${logger}: ${text}`}`));
 }

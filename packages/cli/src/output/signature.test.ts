@@ -1,10 +1,10 @@
 import type { Tool } from "portolan";
 import { expect, test } from "vitest";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { Screen } from "../terminal/screen.ts";
 import { signatureOf } from "./signature.ts";
 
-const world = { stdin: {}, stdout: {}, stderr: {}, env: { LANG: "C.UTF-8" }, platform: "linux" } as unknown as World;
+const system = { stdin: {}, stdout: {}, stderr: {}, env: { LANG: "C.UTF-8" }, platform: "linux" } as unknown as System;
 
 test("alternatives, references and choices are written as a programmer would", () => {
   const inputSchema = {
@@ -29,7 +29,7 @@ test("alternatives, references and choices are written as a programmer would", (
     },
   };
   const tool = { name: "find", inputSchema } as unknown as Tool;
-  expect(signatureOf(tool, new Screen(world))).toBe(
+  expect(signatureOf(tool, new Screen(system))).toBe(
     'find(path: string, limit?: int, tags?: string[], size?: "s"|"m", id?: string|number, any?: any, edits?: object[], near?: { lat, lon, label? }, stops?: { lat, lon, label? }[], tree?: any[][][][])',
   );
 });

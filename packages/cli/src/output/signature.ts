@@ -1,5 +1,5 @@
 import type { Tool } from "portolan";
-import { type FieldSchema, meantBy, typesOf } from "../arguments/field-schema.ts";
+import { type FieldSchema, resolveField, typesOf } from "../arguments/field-schema.ts";
 import type { Screen } from "../terminal/screen.ts";
 
 /** A tool in one line, as a programmer would write it: `read(path: string, lines?: int) → { text, total }`. */
@@ -21,7 +21,7 @@ const deepest = 3;
 
 function typeOf(field: FieldSchema, root: FieldSchema, screen: Screen, depth = 0): string {
   if (depth > deepest) return "any";
-  const schema = meantBy(field, root);
+  const schema = resolveField(field, root);
   if (schema.enum)
     return schema.enum
       .slice(0, 6)
@@ -50,7 +50,7 @@ function membersOf({ properties = {}, required = [] }: FieldSchema, screen: Scre
   return `{ ${shown.join(", ")} }`;
 }
 
-/** What a tool says it does to the world, in words. */
+/** What a tool says it does to the system, in words. */
 export function hintsIn({ annotations = {} }: Tool): string[] {
   if (annotations.readOnlyHint) return ["read-only"];
   return annotations.destructiveHint === false ? [] : annotations.destructiveHint ? ["destructive"] : [];

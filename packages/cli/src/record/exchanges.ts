@@ -1,6 +1,6 @@
 import type { JsonObject, RpcRequest, RpcResponse } from "portolan";
 import type { RecordedMessage, Recording } from "./recording.ts";
-import { mark } from "./redact.ts";
+import { redactedMark } from "./redact.ts";
 
 /** A request of a recording, with all that the server said because of it. */
 export interface RecordedExchange {
@@ -62,7 +62,7 @@ export function subscriptionOf(params: JsonObject | undefined): unknown {
 }
 
 /** A message that speaks of one request, made to speak of another. */
-export function aboutRequest(message: JsonObject, from: RpcRequest, to: RpcRequest): JsonObject {
+export function retarget(message: JsonObject, from: RpcRequest, to: RpcRequest): JsonObject {
   const params = message["params"] as JsonObject | undefined;
   if (params === undefined) return message;
   const changed = { ...params };
@@ -87,12 +87,12 @@ export function metaOf(params: JsonObject | undefined): JsonObject {
 const introductions = new Set(["initialize", "server/discover", "ping"]);
 
 /** What makes two requests the same: the method and what is asked, whoever asks. */
-export function keyOf(request: RpcRequest): string {
-  return `${request.method} ${canonical(askedIn(request))}`;
+export function requestKey(request: RpcRequest): string {
+  return `${request.method} ${canonical(comparableParams(request))}`;
 }
 
 /** What a request asks for, whoever asks. */
-export function askedIn({ method, params }: RpcRequest): JsonObject {
+export function comparableParams({ method, params }: RpcRequest): JsonObject {
   if (introductions.has(method)) return {};
   const { _meta, ...asked } = params ?? {};
   return asked;
@@ -108,28 +108,28 @@ export function canonical(value: unknown): string {
 }
 
 /** Whether a request goes on for as long as its client listens. */
-export function isLasting({ request, before }: RecordedExchange): boolean {
+export function isSubscription({ request, before }: RecordedExchange): boolean {
   const isOwn = ({ message }: RecordedMessage) => "method" in message && subscriptionOf(message.params) === request.id;
   return request.method.startsWith("subscriptions/") || before.some(isOwn);
 }
 
 /** Whether a value is as it was recorded, where secrets were taken out before: those may be any. */
-export function resembles(recorded: unknown, asked: unknown): boolean {
-  if (typeof recorded === "string" && recorded.includes(mark)) {
-    if (recorded === mark) return asked !== undefined;
-    return typeof asked === "string" && fitsAround(recorded.split(mark), asked);
+export function matchesRecorded(recorded: unknown, asked: unknown): boolean {
+  if (typeof recorded === "string" && recorded.includes(redactedMark)) {
+    if (recorded === redactedMark) return asked !== undefined;
+    return typeof asked === "string" && hasPartsInOrder(recorded.split(redactedMark), asked);
   }
   if (!isObject(recorded) || !isObject(asked)) return recorded === asked;
   if (Array.isArray(recorded) !== Array.isArray(asked)) return false;
   const names = Object.keys(recorded);
   return (
     names.length === Object.keys(asked).length &&
-    names.every((name) => Object.hasOwn(asked, name) && resembles(recorded[name], asked[name]))
+    names.every((name) => Object.hasOwn(asked, name) && matchesRecorded(recorded[name], asked[name]))
   );
 }
 
 /** Whether a text has these parts in this order, with anything between them. */
-function fitsAround(parts: readonly string[], text: string): boolean {
+function hasPartsInOrder(parts: readonly string[], text: string): boolean {
   const [first = "", ...rest] = parts;
   const last = rest.pop() ?? "";
   if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last)) return false;

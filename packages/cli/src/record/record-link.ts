@@ -1,24 +1,29 @@
 import type { Link } from "portolan/client";
 import type { HttpAuth } from "portolan/client/http";
 import type { ConfiguredServer, ServerEntry } from "portolan-host";
-import type { Context, Flags } from "../command.ts";
-import { linkTo } from "../servers/link.ts";
+import type { CommandContext, Flags } from "../command.ts";
+import { createLink } from "../servers/link.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { version } from "../version.ts";
 import { openRecorder, type Recorder } from "./recording.ts";
 
 /** A recorder for a server, as the flags of a command line say, who knows the secrets of both. */
-export function createRecorder({ world }: Context, file: string, entry: ServerEntry, { raw = false }: Flags): Recorder {
-  const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true });
+export function createRecorder(
+  { system }: CommandContext,
+  file: string,
+  entry: ServerEntry,
+  { raw = false }: Flags,
+): Recorder {
+  const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true }, system);
   const { oauth } = entry as Partial<ConfiguredServer>;
-  recorder.learn([world.env, entry.way, entry.written, oauth]);
+  recorder.learn([system.env, entry.way, entry.written, oauth]);
   return recorder;
 }
 
 /** A link to a server, whose conversation is written down without the tokens that it is had with. */
-export async function recordedLink(entry: ServerEntry, context: Context, recorder: Recorder): Promise<Link> {
+export async function recordedLink(entry: ServerEntry, context: CommandContext, recorder: Recorder): Promise<Link> {
   const { way } = entry;
-  if (!("url" in way)) return recordLink(await linkTo(entry, context), recorder);
+  if (!("url" in way)) return recordLink(await createLink(entry, context), recorder);
   const auth: HttpAuth = way.auth ?? authFor(context, entry, { interactive: context.screen.isInteractive });
   const heard: HttpAuth = {
     async authorize(request) {
@@ -28,7 +33,7 @@ export async function recordedLink(entry: ServerEntry, context: Context, recorde
     },
     challenged: async (challenge) => auth.challenged?.(challenge) ?? "fail",
   };
-  return recordLink(await linkTo({ ...entry, way: { ...way, auth: heard } }, context), recorder);
+  return recordLink(await createLink({ ...entry, way: { ...way, auth: heard } }, context), recorder);
 }
 
 function recordLink(link: Link, recorder: Recorder): Link {
@@ -84,6 +89,6 @@ function recordLink(link: Link, recorder: Recorder): Link {
 }
 
 /** The same server, with what is said to it and by it written down. */
-export function recordEntry(entry: ServerEntry, context: Context, recorder: Recorder): ServerEntry {
+export function recordEntry(entry: ServerEntry, context: CommandContext, recorder: Recorder): ServerEntry {
   return { ...entry, way: { open: () => recordedLink(entry, context, recorder) } };
 }

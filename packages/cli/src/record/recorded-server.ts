@@ -1,13 +1,13 @@
 import type { JsonObject, Message, RequestId, RpcRequest } from "portolan";
 import {
-  aboutRequest,
-  askedIn,
+  comparableParams,
   exchangesOf,
-  isLasting,
-  keyOf,
+  isSubscription,
+  matchesRecorded,
   metaOf,
   type RecordedExchange,
-  resembles,
+  requestKey,
+  retarget,
   subscriptionKey,
 } from "./exchanges.ts";
 import { type RecordedMessage, type Recording, replaceMember } from "./recording.ts";
@@ -22,7 +22,7 @@ export class RecordedServer {
   readonly #exchanges: readonly RecordedExchange[];
   readonly #send: (text: string) => void;
   /** How often each request was made: what was answered differently each time is so again. */
-  readonly #asked = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
   readonly #questions = new Map<RequestId, () => void>();
   #lastQuestion = 0;
 
@@ -49,50 +49,52 @@ export class RecordedServer {
       this.#sendMessage({ jsonrpc: "2.0", id: request.id, ...this.#unknown(request) });
       return;
     }
-    for (const recorded of exchange.before) await this.#repeat(recorded, exchange, request);
+    for (const recorded of exchange.before) await this.#replay(recorded, exchange, request);
     const { answer } = exchange;
     if (answer) this.#send(replaceMember(answer.text, "id", JSON.stringify(request.id)));
-    else if (!exchange.isCancelled && !isLasting(exchange)) {
+    else if (!exchange.isCancelled && !isSubscription(exchange)) {
       const message = `The recording ends before ${request.method} is answered`;
       this.#sendMessage({ jsonrpc: "2.0", id: request.id, error: { code: internalError, message } });
     }
     // A subscription goes on, and who cancelled a request waits for no answer.
-    for (const recorded of exchange.after) await this.#repeat(recorded, exchange, request);
+    for (const recorded of exchange.after) await this.#replay(recorded, exchange, request);
   }
 
   #find(request: RpcRequest): RecordedExchange | undefined {
     const same = this.#same(request);
     const [first] = same;
     if (!first) return undefined;
-    const key = keyOf(first.request);
+    const key = requestKey(first.request);
     const version = versionOf(request);
     const answered = same.filter((exchange) => exchange.answer);
     const useful = answered.length > 0 ? answered : same;
     const fitting = useful.filter((exchange) => versionOf(exchange.request) === version);
-    const times = this.#asked.get(key) ?? 0;
-    this.#asked.set(key, times + 1);
+    const times = this.#counts.get(key) ?? 0;
+    this.#counts.set(key, times + 1);
     const known = fitting.length > 0 ? fitting : useful;
     return known[Math.min(times, known.length - 1)];
   }
 
   /** The requests of the recording that ask for the same: exactly, or but for secrets, or but for how a question is answered. */
   #same(request: RpcRequest): readonly RecordedExchange[] {
-    const key = keyOf(request);
-    const exact = this.#exchanges.filter((exchange) => keyOf(exchange.request) === key);
+    const key = requestKey(request);
+    const exact = this.#exchanges.filter((exchange) => requestKey(exchange.request) === key);
     if (exact.length > 0) return exact;
     const others = this.#exchanges.filter((exchange) => exchange.request.method === request.method);
-    const ways = [request, redactMessage(request)].map(askedIn);
-    const alike = others.filter((exchange) => ways.some((asked) => resembles(askedIn(exchange.request), asked)));
+    const ways = [request, redactMessage(request)].map(comparableParams);
+    const alike = others.filter((exchange) =>
+      ways.some((asked) => matchesRecorded(comparableParams(exchange.request), asked)),
+    );
     if (alike.length > 0 || request.params?.["inputResponses"] === undefined) return alike;
     const rounds = others.filter((exchange) => exchange.request.params?.["inputResponses"] !== undefined);
     return rounds.filter((exchange) =>
-      ways.some((asked) => resembles(withoutAnswers(askedIn(exchange.request)), withoutAnswers(asked))),
+      ways.some((asked) => matchesRecorded(withoutAnswers(comparableParams(exchange.request)), withoutAnswers(asked))),
     );
   }
 
   /** Says again what the server said during a request; waits for the answer to a question, whatever it is. */
-  async #repeat({ message }: RecordedMessage, exchange: RecordedExchange, request: RpcRequest): Promise<void> {
-    const said = aboutRequest(message as unknown as JsonObject, exchange.request, request);
+  async #replay({ message }: RecordedMessage, exchange: RecordedExchange, request: RpcRequest): Promise<void> {
+    const said = retarget(message as unknown as JsonObject, exchange.request, request);
     if (!("id" in message && "method" in message)) {
       this.#sendMessage(said);
       return;
@@ -109,7 +111,7 @@ export class RecordedServer {
   #unknown(request: RpcRequest): JsonObject {
     const { method, params } = request;
     const known = this.#exchanges.filter((exchange) => exchange.request.method === method);
-    const result = known.length === 0 ? keepHouse(request, this.#exchanges) : undefined;
+    const result = known.length === 0 ? answerUnrecorded(request, this.#exchanges) : undefined;
     if (result) return { result };
     if (known.length === 0) {
       const methods = [...new Set(this.#exchanges.map((exchange) => exchange.request.method))].join(", ");
@@ -148,7 +150,7 @@ export function versionOf({ params }: RpcRequest): unknown {
  * What a recorded server says to requests that another client made, or none had to: lists hold what was used, and what
  * only sets something is taken.
  */
-export function keepHouse(request: RpcRequest, exchanges: readonly RecordedExchange[]): JsonObject | undefined {
+export function answerUnrecorded(request: RpcRequest, exchanges: readonly RecordedExchange[]): JsonObject | undefined {
   const { method } = request;
   if (method === "ping") return {};
   const isStateless = versionOf(request) !== undefined;

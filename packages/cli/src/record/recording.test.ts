@@ -6,6 +6,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openRecorder, readRecording, replaceMember } from "./recording.ts";
 import { redactMessage } from "./redact.ts";
 
+const system = { pid: 1, onExit: () => () => {} };
+
 function makeFile(): string {
   const folder = mkdtempSync(join(tmpdir(), "portolan-recording-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -35,7 +37,7 @@ describe("replacing a member", () => {
 
 test("what was recorded is read again as it was written, without what was cut off", () => {
   const file = makeFile();
-  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: true });
+  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: true }, system);
   const text = '{"jsonrpc":"2.0", "id":1.0, "method":"a","params":{"message":"}"} }';
   recorder.add("client", text);
   recorder.add("server", "not json");
@@ -63,7 +65,7 @@ test("secrets are taken out of messages, and schemas are left as they are", () =
 
 test("a message without a secret is recorded byte for byte", () => {
   const file = makeFile();
-  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false });
+  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false }, system);
   const text = '{"jsonrpc":"2.0","id":1 ,"result":{"inputSchema":{"properties":{"token":{"type":"string"}}}, "n":1.0}}';
   recorder.add("server", text);
   recorder.close();
@@ -72,7 +74,7 @@ test("a message without a secret is recorded byte for byte", () => {
 
 test("what turns out to be a secret late is taken out of what was written before", () => {
   const file = makeFile();
-  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false });
+  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false }, system);
   const untouched = '{"jsonrpc":"2.0", "method":"a","params":{"n":1.0}}';
   recorder.add("server", untouched);
   recorder.add("server", '{"jsonrpc":"2.0","method":"b","params":{"text":"try s3same-open"}}');

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import type { Message } from "portolan";
 import { Failure } from "../failure.ts";
+import type { System } from "../system.ts";
 import { MessageRedactor } from "./redact.ts";
 
 /** Who sent a message. */
@@ -54,6 +55,7 @@ export interface Recorder {
 export function openRecorder(
   file: string,
   { server, by, isRaw }: { readonly server: string; readonly by: string; readonly isRaw: boolean },
+  system: Pick<System, "pid" | "onExit">,
 ): Recorder {
   // For the user alone, also where there was a file: a conversation is private even without its secrets.
   const descriptor = openSync(file, "w", 0o600);
@@ -74,12 +76,12 @@ export function openRecorder(
   const close = () => {
     if (!isOpen) return;
     isOpen = false;
-    process.off("exit", close);
+    release();
     closeSync(descriptor);
-    if (isFile && redactor && redactor.size > known) cleanAgain(file, redactor);
+    if (isFile && redactor && redactor.size > known) cleanAgain(file, redactor, system.pid);
   };
   // Clients end their servers by a signal.
-  process.once("exit", close);
+  const release = system.onExit(close);
   return {
     learn(value) {
       redactor?.learn(value);
@@ -96,7 +98,7 @@ export function openRecorder(
 }
 
 /** What turned out to be a secret late may stand in what was written before. */
-function cleanAgain(file: string, redactor: MessageRedactor): void {
+function cleanAgain(file: string, redactor: MessageRedactor, pid: number): void {
   const before = readFileSync(file, "utf8");
   const after = before.split("\n").map((line) => {
     const at = line.indexOf(opening);
@@ -105,7 +107,7 @@ function cleanAgain(file: string, redactor: MessageRedactor): void {
   });
   if (after.join("\n") === before) return;
   // Beside it first: whatever ends this program, one of the two is whole.
-  const beside = `${file}.${process.pid}.tmp`;
+  const beside = `${file}.${pid}.tmp`;
   writeFileSync(beside, after.join("\n"), { mode: 0o600, flag: "wx" });
   renameSync(beside, file);
 }

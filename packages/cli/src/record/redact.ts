@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { createRedactor, redact } from "portolan-host";
 
 /** What stands where a secret was. */
-export const mark = "[redacted]";
+export const redactedMark = "[redacted]";
 const schemas = new Set(["inputSchema", "outputSchema", "requestedSchema"]);
 /** Texts within texts: JSON in JSON, base64 of base64. */
 const maxDepth = 4;
@@ -25,7 +25,7 @@ export class MessageRedactor {
 
   /** Learns the secrets of an entry, an environment or the headers of a request. */
   learn(value: unknown): void {
-    this.#compare(value, this.#redactor.redact(value), (secret) => isTelling(secret) || isOdd(secret));
+    this.#compare(value, this.#redactor.redact(value), (secret) => isDistinctive(secret) || isUncommon(secret));
     this.#most = this.size + maxSecrets;
   }
 
@@ -39,9 +39,9 @@ export class MessageRedactor {
 
   #clean(value: unknown, depth: number): unknown {
     // First, so that what is encoded can still be read, and is encoded again where it was changed.
-    const opened = depth < maxDepth ? this.#lookInside(value, depth) : value;
+    const opened = depth < maxDepth ? this.#redactInner(value, depth) : value;
     const cleaned = this.#restoreSchemas(opened, this.#redactor.redact(opened));
-    this.#compare(opened, cleaned, (secret) => this.size < this.#most && isTelling(secret));
+    this.#compare(opened, cleaned, (secret) => this.size < this.#most && isDistinctive(secret));
     return cleaned;
   }
 
@@ -64,10 +64,10 @@ export class MessageRedactor {
   /** Finds what was hidden in one and not in the other, and keeps in mind what is likely to be known again. */
   #compare(original: unknown, cleaned: unknown, isKept: (secret: string) => boolean): void {
     if (original === cleaned) return;
-    if (cleaned === mark) {
+    if (cleaned === redactedMark) {
       for (const leaf of leavesOf(original)) if (isKept(leaf)) this.#hide(leaf);
     } else if (typeof original === "string" && typeof cleaned === "string") {
-      for (const secret of takenOut(original, cleaned)) if (isKept(secret)) this.#hide(secret);
+      for (const secret of removedParts(original, cleaned)) if (isKept(secret)) this.#hide(secret);
     } else if (isObject(original) && isObject(cleaned)) {
       const values = Object.values(cleaned);
       for (const [at, value] of Object.values(original).entries()) this.#compare(value, values[at], isKept);
@@ -75,7 +75,7 @@ export class MessageRedactor {
   }
 
   #hide(secret: string): void {
-    if (this.#known.has(secret) || secret.includes(mark)) return;
+    if (this.#known.has(secret) || secret.includes(redactedMark)) return;
     this.#known.add(secret);
     this.#redactor.add(secret);
     for (const form of formsOf(secret)) this.#redactor.add(form);
@@ -87,23 +87,23 @@ export class MessageRedactor {
   }
 
   /** Looks at texts that are something else: JSON, or base64 of a text. */
-  #lookInside(value: unknown, depth: number): unknown {
-    if (typeof value === "string") return value.length <= maxInner ? this.#lookInto(value, depth) : value;
+  #redactInner(value: unknown, depth: number): unknown {
+    if (typeof value === "string") return value.length <= maxInner ? this.#redactText(value, depth) : value;
     if (!isObject(value)) return value;
     if (Array.isArray(value)) {
-      const items = value.map((item) => this.#lookInside(item, depth));
+      const items = value.map((item) => this.#redactInner(item, depth));
       return items.some((item, at) => item !== value[at]) ? items : value;
     }
     let isChanged = false;
     const entries = Object.entries(value).map(([name, part]): [string, unknown] => {
-      const opened: [string, unknown] = [this.#lookInto(name, depth), this.#lookInside(part, depth)];
+      const opened: [string, unknown] = [this.#redactText(name, depth), this.#redactInner(part, depth)];
       isChanged ||= opened[0] !== name || opened[1] !== part;
       return opened;
     });
     return isChanged ? Object.fromEntries(entries) : value;
   }
 
-  #lookInto(text: string, depth: number): string {
+  #redactText(text: string, depth: number): string {
     if (/^\s*[[{"]/.test(text)) {
       const inner = parse(text);
       if (inner !== undefined) {
@@ -117,7 +117,7 @@ export class MessageRedactor {
       const inner = bytes.toString();
       const cleaned = this.#clean(inner, depth + 1);
       if (cleaned === inner || typeof cleaned !== "string") return run;
-      return run === text ? Buffer.from(cleaned).toString("base64") : mark;
+      return run === text ? Buffer.from(cleaned).toString("base64") : redactedMark;
     });
   }
 }
@@ -132,13 +132,13 @@ const encoded = /[A-Za-z\d+/_-]{16,}={0,2}/g;
 const unprintable = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/;
 
 /** Whether a text is no word that could stand anywhere: replacing those would spoil everything else. */
-function isTelling(secret: string): boolean {
+function isDistinctive(secret: string): boolean {
   if (secret.length >= 16) return true;
   return secret.length >= 6 && (/[^a-z]/i.test(secret) || /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(secret));
 }
 
 /** Whether a text, which is certainly meant as a secret, is not a word of the protocol or of every program. */
-function isOdd(secret: string): boolean {
+function isUncommon(secret: string): boolean {
   return (
     secret.length >= 8 && !/^(?:passwords?|disabled|enabled|required|optional|undefined|[a-z]*token)$/i.test(secret)
   );
@@ -150,8 +150,8 @@ function leavesOf(value: unknown): string[] {
 }
 
 /** The parts of a text in whose place there are marks now. */
-function takenOut(original: string, cleaned: string): string[] {
-  const kept = cleaned.split(mark);
+function removedParts(original: string, cleaned: string): string[] {
+  const kept = cleaned.split(redactedMark);
   const found: string[] = [];
   let from = original.startsWith(kept[0] ?? "") ? (kept[0] ?? "").length : 0;
   for (const [at, part] of kept.slice(1).entries()) {

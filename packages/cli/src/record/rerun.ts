@@ -15,7 +15,7 @@ export interface Difference {
 }
 
 /** Says again what a recorded client said, in its order; gives for each answer in what it differs from the recorded one. */
-export async function* repeat(
+export async function* rerun(
   messages: readonly RecordedMessage[],
   link: Link,
   signal: AbortSignal,

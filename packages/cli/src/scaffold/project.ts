@@ -95,7 +95,7 @@ function readmeOf({ name, language, template }: Project): string {
   const file = serverFile(language);
   return `# ${name}
 
-A Model Context Protocol server with ${template.says}, written with Portolan.
+A Model CommandContext Protocol server with ${template.says}, written with Portolan.
 
 \`\`\`sh
 npm install

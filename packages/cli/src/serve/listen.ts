@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 import { Failure } from "../failure.ts";
 
 /** What answers requests: node's two objects. */
-export type Listener = Parameters<typeof createServer>[1] & {};
+export type RequestListener = Parameters<typeof createServer>[1] & {};
 
 /** Where a server listens. */
-export interface Listening {
+export interface HttpListener {
   readonly url: string;
   close(): Promise<void>;
 }
@@ -15,10 +15,10 @@ export const path = "/mcp";
 
 /** Listens on loopback; a port that is only wished for may become another one. */
 export async function listen(
-  listener: Listener,
+  listener: RequestListener,
   port: number,
   { isWish = false }: { readonly isWish?: boolean } = {},
-): Promise<Listening> {
+): Promise<HttpListener> {
   const server = createServer((request, response) => {
     if (request.url?.split("?", 1)[0] === path) listener(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end(`Nothing is served here; try ${path}\n`);
@@ -56,14 +56,14 @@ function begin(server: ReturnType<typeof createServer>, port: number): Promise<v
 }
 
 /** The port that a flag names. */
-export function portOf(given: string): number {
+export function parsePort(given: string): number {
   const port = Number(given);
   if (/^\d{1,5}$/.test(given) && port <= 65_535) return port;
   throw new Failure("usage", `--http: expected a port, got ${JSON.stringify(given)}`);
 }
 
 /** Resolves at the first Ctrl-C. */
-export function interrupted(signal: AbortSignal): Promise<void> {
+export function waitForInterrupt(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -20,21 +20,21 @@ import {
 import { type Catalogue, listAll } from "../output/catalogue.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** Takes every value: the server behind checks them. */
+/** Takes every value: the server upstream checks them. */
 const anything = {
   "~standard": { version: 1 as const, vendor: "portolan", validate: (value: unknown) => ({ value }) },
 };
 
 /** A server that stands for another one: what it offers, it has from there, and every call goes there. */
-export class StandIn {
-  /** The server behind, as it runs now. */
-  #behind: Upstream | undefined;
+export class ProxyServer {
+  /** The server upstream, as it runs now. */
+  #upstream: Upstream | undefined;
   #live: LiveServer | undefined;
   /** The calls that run. */
   readonly #running = new Set<CallContext>();
   readonly #onError: ((error: unknown) => void) | undefined;
 
-  /** `onError` hears what is wrong with what the server behind offers, and what goes wrong here. */
+  /** `onError` hears what is wrong with what the server upstream offers, and what goes wrong here. */
   constructor(onError?: (error: unknown) => void) {
     this.#onError = onError;
   }
@@ -45,9 +45,9 @@ export class StandIn {
   }
 
   /** Offers what a server offers now, and follows its changes for as long as it is connected. */
-  async follow(client: Client, behind: Upstream): Promise<void> {
+  async follow(client: Client, upstream: Upstream): Promise<void> {
     await this.#refresh(client);
-    this.#behind = behind;
+    this.#upstream = upstream;
     const { capabilities } = client.server;
     const filter = {
       tools: capabilities.tools?.listChanged === true,
@@ -71,8 +71,8 @@ export class StandIn {
   }
 
   #client(): Promise<Client> {
-    if (!this.#behind) throw new Error("connected first");
-    return this.#behind.client();
+    if (!this.#upstream) throw new Error("connected first");
+    return this.#upstream.client();
   }
 
   async #refresh(client: Client): Promise<void> {
@@ -113,10 +113,10 @@ export class StandIn {
   #tool(server: Server, { name, inputSchema, outputSchema, _meta, ...described }: Tool): Server {
     const { title, description, icons, annotations } = described;
     return server.tool(name, {
-      ...given({ title, description, icons, annotations, meta: _meta }),
+      ...defined({ title, description, icons, annotations, meta: _meta }),
       input: withJsonSchema(anything, inputSchema),
       ...(outputSchema && { output: withJsonSchema(anything, outputSchema) }),
-      // A call must reach the server behind once, whatever it asks.
+      // A call must reach the server upstream once, whatever it asks.
       asks: "park",
       run: (args, context) =>
         this.#forward(context, (client, options) => client.callTool(name, args as JsonObject, options)),
@@ -126,7 +126,7 @@ export class StandIn {
   #resource(server: Server, { uri, name, _meta, ...rest }: Resource, client: Client): Server {
     const { title, description, icons, mimeType, annotations, size } = rest;
     return server.resource(uri, {
-      ...given({ name, title, description, icons, mimeType, annotations, size, meta: _meta }),
+      ...defined({ name, title, description, icons, mimeType, annotations, size, meta: _meta }),
       ...this.#subscribable(client),
       read: (context) => this.#forward(context, (upstream, options) => upstream.readResource(uri, options)),
     });
@@ -139,7 +139,7 @@ export class StandIn {
     );
     const ref = { type: "ref/resource" as const, uri: uriTemplate };
     return server.template(uriTemplate, {
-      ...given({ name, title, description, icons, mimeType, annotations, meta: _meta }),
+      ...defined({ name, title, description, icons, mimeType, annotations, meta: _meta }),
       ...this.#subscribable(client),
       ...(client.server.capabilities.completions && {
         complete: Object.fromEntries(variables.map((variable) => [variable, this.#completer(ref, variable)])),
@@ -153,7 +153,7 @@ export class StandIn {
     const ref = { type: "ref/prompt" as const, name };
     const completes = client.server.capabilities.completions !== undefined;
     return server.prompt(name, {
-      ...given({ title, description, icons, meta: _meta }),
+      ...defined({ title, description, icons, meta: _meta }),
       arguments: Object.fromEntries(
         parameters.map(({ name: argument, ...about }) => [
           argument,
@@ -162,7 +162,7 @@ export class StandIn {
       ),
       get: (args, context) =>
         this.#forward(context, (upstream, options) =>
-          upstream.getPrompt(name, given(args) as { [name: string]: string }, options),
+          upstream.getPrompt(name, defined(args) as { [name: string]: string }, options),
         ),
     });
   }
@@ -187,7 +187,7 @@ export class StandIn {
     };
   }
 
-  /** Makes a call to the server behind, with what it says and asks on the way passed on. */
+  /** Makes a call to the server upstream, with what it says and asks on the way passed on. */
   async #forward<T>(context: CallContext, call: (client: Client, options: ForwardOptions) => Promise<T>): Promise<T> {
     this.#running.add(context);
     try {
@@ -233,7 +233,7 @@ function answersBy(context: CallContext): Answers {
 }
 
 /** The members that are there. */
-function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };

@@ -5,24 +5,24 @@ import type { LiveServer, Servable, Server } from "portolan/server";
 import { type HttpEndpoint, serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
 import type { ServerEntry } from "portolan-host";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { type Catalogue, catalogueOf, listAll } from "../output/catalogue.ts";
-import { StandIn } from "./proxy-server.ts";
-import { libraryOf, loadFile, serverIn } from "./server-file.ts";
+import { ProxyServer } from "./proxy-server.ts";
+import { importLibrary, loadServerFile, serverFrom } from "./server-file.ts";
 import { Upstream } from "./upstream.ts";
 
 /** What a server file is now. */
-export interface Loaded {
+export interface LoadedServer {
   readonly catalogue: Catalogue;
   /** The files it is made of; any of its folder where that is not known. */
   readonly files?: ReadonlySet<string>;
 }
 
 /** Where a server file is served from while it changes. */
-export interface Stage {
+export interface ReloadingServer {
   /** Takes the file as it is now; what throws has changed nothing for clients. */
-  load(): Promise<Loaded>;
+  load(): Promise<LoadedServer>;
   answer(request: IncomingMessage, response: ServerResponse): void;
   close(): Promise<void>;
 }
@@ -32,37 +32,41 @@ const exportsServer = /\bexport\s+default\b|\bas\s+default\b|\bmodule\.exports\b
 const servesItself = /\b(serveStdio|runMain)\s*\(|\bStdioServerTransport\b/;
 
 /** The stage that a file needs: one that exports its server is loaded here, one that serves itself is a process. */
-export async function openStage(file: string, entry: ServerEntry, context: Context): Promise<Stage> {
+export async function openReloadingServer(
+  file: string,
+  entry: ServerEntry,
+  context: CommandContext,
+): Promise<ReloadingServer> {
   const text = readFileSync(file, "utf8");
-  if (servesItself.test(text) || !exportsServer.test(text)) return new ProcessStage(entry, context);
+  if (servesItself.test(text) || !exportsServer.test(text)) return new ChildProcessServer(entry, context);
   const [{ live, serveChannel }, { serveHttp }] = await Promise.all([
-    libraryOf<typeof import("portolan/server")>(file, "server", context),
-    libraryOf<typeof import("portolan/server/http")>(file, "server/http", context),
+    importLibrary<typeof import("portolan/server")>(file, "server", context),
+    importLibrary<typeof import("portolan/server/http")>(file, "server/http", context),
   ]);
-  return new LiveStage(file, context, { live, serveChannel, serveHttp });
+  return new InProcessServer(file, context, { live, serveChannel, serveHttp });
 }
 
 type Library = Pick<typeof import("portolan/server"), "live" | "serveChannel"> &
   Pick<typeof import("portolan/server/http"), "serveHttp">;
 
 /** A server of this process, whose definition is replaced. */
-class LiveStage implements Stage {
+class InProcessServer implements ReloadingServer {
   readonly #file: string;
-  readonly #context: Context;
+  readonly #context: CommandContext;
   readonly #library: Library;
   #serving: HttpEndpoint | undefined;
   /** What clients are connected to while definitions come and go. */
   #live: LiveServer | undefined;
 
-  constructor(file: string, context: Context, library: Library) {
+  constructor(file: string, context: CommandContext, library: Library) {
     this.#file = file;
     this.#context = context;
     this.#library = library;
   }
 
-  async load(): Promise<Loaded> {
-    const loaded = await loadFile(this.#file, this.#context, { isFresh: true });
-    const server = await serverIn(loaded, basename(this.#file));
+  async load(): Promise<LoadedServer> {
+    const loaded = await loadServerFile(this.#file, this.#context, { isFresh: true });
+    const server = await serverFrom(loaded, basename(this.#file));
     if (!server) throw new Failure("usage", `${this.#file}: expected a server as the default export`);
     const catalogue = await catalogueOf(server, this.#library);
     await this.#serve(server);
@@ -86,35 +90,35 @@ class LiveStage implements Stage {
     }
     const before = this.#serving;
     this.#live = isLive ? undefined : this.#library.live(server as Server);
-    this.#serving = this.#library.serveHttp(this.#live ?? server, verifierOf(this.#context.world.env[tokenVariable]));
+    this.#serving = this.#library.serveHttp(this.#live ?? server, verifierOf(this.#context.system.env[tokenVariable]));
     await before?.close(0);
   }
 }
 
 /** A server in a process of its own, which another process follows. */
-class ProcessStage implements Stage {
+class ChildProcessServer implements ReloadingServer {
   readonly #entry: ServerEntry;
-  readonly #context: Context;
-  readonly #standIn = new StandIn();
+  readonly #context: CommandContext;
+  readonly #proxy = new ProxyServer();
   #upstream: Upstream | undefined;
   #serving: HttpEndpoint | undefined;
 
-  constructor(entry: ServerEntry, context: Context) {
+  constructor(entry: ServerEntry, context: CommandContext) {
     this.#entry = entry;
     this.#context = context;
   }
 
-  async load(): Promise<Loaded> {
-    const { world } = this.#context;
+  async load(): Promise<LoadedServer> {
+    const { system } = this.#context;
     const next: Upstream = new Upstream(this.#entry, this.#context, {
-      onLog: (message) => this.#standIn.log(message),
-      onConnected: (client) => this.#standIn.follow(client, next),
+      onLog: (message) => this.#proxy.log(message),
+      onConnected: (client) => this.#proxy.follow(client, next),
       onStderr: this.#context.forwardStderr,
     });
     const catalogue = await listAll(await next.client());
     const before = this.#upstream;
     this.#upstream = next;
-    this.#serving ??= serveHttp(this.#standIn.server, verifierOf(world.env[tokenVariable]));
+    this.#serving ??= serveHttp(this.#proxy.server, verifierOf(system.env[tokenVariable]));
     await before?.close();
     return { catalogue };
   }

@@ -6,8 +6,9 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { PortolanError } from "portolan";
 import type { Servable } from "portolan/server";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
+import type { System } from "../system.ts";
 
 const typed = new Set([".ts", ".mts", ".cts"]);
 
@@ -19,13 +20,13 @@ export interface LoadedFile {
 }
 
 /** Runs a server file. `isFresh` runs it and its imports again, as they are now. */
-export async function loadFile(
+export async function loadServerFile(
   file: string,
-  { state, world }: Context,
+  { state, system }: CommandContext,
   { isFresh = false }: { readonly isFresh?: boolean } = {},
 ): Promise<LoadedFile> {
-  const alias = resolveFrom(file, "portolan/server") ? {} : lendLibrary(world.self);
-  const isRunnable = !typed.has(extname(file)) || "typescript" in process.features;
+  const alias = resolveFrom(file, "portolan/server") ? {} : provideLibrary(system.self);
+  const isRunnable = !typed.has(extname(file)) || system.runsTypeScript;
   if (isRunnable && !isFresh) return { exports: await import(pathToFileURL(file).href), files: [file] };
   if (isModule(file)) return importFresh(file);
   const { createJiti } = await import("jiti");
@@ -45,7 +46,7 @@ export async function resolve(specifier, context, next) {
   return next(specifier, isOurs ? { ...context, parentURL: self } : context);
 }`;
 
-function lendLibrary(self: string): { [name: string]: string } {
+function provideLibrary(self: string): { [name: string]: string } {
   register(`data:text/javascript,${encodeURIComponent(lender)}`, { data: { self: pathToFileURL(self).href } });
   const { resolve } = createRequire(self);
   const { exports } = createRequire(self)("portolan/package.json") as { exports: { [path: string]: unknown } };
@@ -58,7 +59,7 @@ function ownFiles(cache: object): string[] {
 }
 
 /** The server that a file has as its default export; nothing where it has none. */
-export async function serverIn({ exports }: LoadedFile, file: string): Promise<Servable | undefined> {
+export async function serverFrom({ exports }: LoadedFile, file: string): Promise<Servable | undefined> {
   const server = await exports["default"];
   if (server === undefined) return undefined;
   if (typeof server === "object" && server !== null && "publish" in server) return server as unknown as Servable;
@@ -69,9 +70,9 @@ export async function serverIn({ exports }: LoadedFile, file: string): Promise<S
  * A part of the library as a file sees it: a server is known only to the copy that made it. Files without a copy of
  * their own are served by this one.
  */
-export async function libraryOf<T>(file: string, part: string, { world }: Context): Promise<T> {
+export async function importLibrary<T>(file: string, part: string, { system }: CommandContext): Promise<T> {
   const name = `portolan/${part}`;
-  return (await import(pathToFileURL(resolveFrom(file, name) ?? createRequire(world.self).resolve(name)).href)) as T;
+  return (await import(pathToFileURL(resolveFrom(file, name) ?? createRequire(system.self).resolve(name)).href)) as T;
 }
 
 function resolveFrom(file: string, name: string): string | undefined {
@@ -83,18 +84,19 @@ function resolveFrom(file: string, name: string): string | undefined {
 }
 
 /** An error of a server file: what went wrong, and where in the file. */
-export function explainError(thrown: unknown, file: string): string {
+export function explainError(thrown: unknown, file: string, system: System): string {
   if (thrown instanceof Failure || thrown instanceof PortolanError) return thrown.message;
   if (!(thrown instanceof Error)) return `${file}: ${String(thrown)}`;
   const { name, message, stack = "" } = thrown;
-  const place = placeIn(stack, file) ?? (thrown instanceof SyntaxError ? placeOfSyntaxError(file) : undefined);
+  const place =
+    locationIn(stack, file) ?? (thrown instanceof SyntaxError ? locationOfSyntaxError(file, system) : undefined);
   const [first = ""] = message.split("\n");
   // Some say in their message which error it is.
   return `${place ?? file}: ${/^\w*Error: /.test(first) ? "" : `${name}: `}${first.trim()}`;
 }
 
 /** Where in the project of a file it happened: in the file itself, or in what it imports. */
-function placeIn(stack: string, file: string): string | undefined {
+function locationIn(stack: string, file: string): string | undefined {
   const found = stack
     .replace(/[?&]portolan-dev=\d+/g, "")
     .matchAll(/(?:^|[\s(]|file:\/\/)((?:\/|[A-Za-z]:[\\/])[^\s():]+:\d+(?::\d+)?)/gm);
@@ -103,9 +105,9 @@ function placeIn(stack: string, file: string): string | undefined {
 }
 
 /** Node says where a module cannot be read only to those who run it. */
-function placeOfSyntaxError(file: string): string | undefined {
-  const { stderr } = spawnSync(process.execPath, ["--check", file], { encoding: "utf8" });
-  return placeIn(stderr, file);
+function locationOfSyntaxError(file: string, { execPath }: System): string | undefined {
+  const { stderr } = spawnSync(execPath, ["--check", file], { encoding: "utf8" });
+  return locationIn(stderr, file);
 }
 
 /**
@@ -117,25 +119,27 @@ let root, port;
 export function initialize(data) { root = data.root; port = data.port; }
 export async function resolve(specifier, context, next) {
   const found = await next(specifier, context);
-  const age = /[?&]portolan-dev=\\d+/.exec(context.parentURL ?? "")?.[0];
-  if (!age || !found.url.startsWith(root) || found.url.includes("/node_modules/")) return found;
+  const generation = /[?&]portolan-dev=\\d+/.exec(context.parentURL ?? "")?.[0];
+  if (!generation || !found.url.startsWith(root) || found.url.includes("/node_modules/")) return found;
   port.postMessage(found.url);
-  return { ...found, url: found.url + "?" + age.slice(1) };
+  return { ...found, url: found.url + "?" + generation.slice(1) };
 }`;
 
-let heard: MessagePort | undefined;
-let age = 0;
+let loadedFiles: MessagePort | undefined;
+let generation = 0;
 
 /** Imports an ES module and what it imports of its project as they are now; gives the files, too. */
 export async function importFresh(file: string): Promise<{ exports: { [name: string]: unknown }; files: string[] }> {
-  heard ??= listen(packageOf(file));
-  age += 1;
+  loadedFiles ??= listen(packageOf(file));
+  generation += 1;
   const files = [file];
   try {
-    const exports = (await import(`${pathToFileURL(file).href}?portolan-dev=${age}`)) as { [name: string]: unknown };
+    const exports = (await import(`${pathToFileURL(file).href}?portolan-dev=${generation}`)) as {
+      [name: string]: unknown;
+    };
     return { exports, files };
   } finally {
-    for (let said = receiveMessageOnPort(heard); said; said = receiveMessageOnPort(heard)) {
+    for (let said = receiveMessageOnPort(loadedFiles); said; said = receiveMessageOnPort(loadedFiles)) {
       files.push(fileURLToPath(said.message as string));
     }
   }

@@ -1,7 +1,7 @@
 import { type Answers, type Client, type ConnectOptions, connect } from "portolan/client";
 import type { ServerEntry } from "portolan-host";
-import type { Context } from "../command.ts";
-import { linkTo } from "../servers/link.ts";
+import type { CommandContext } from "../command.ts";
+import { createLink } from "../servers/link.ts";
 import { info } from "../version.ts";
 
 /** What a server that stands for another one hears from it. */
@@ -25,13 +25,13 @@ const answers: Answers = {
 /** A server that is connected to when it is needed, and again after it was lost. */
 export class Upstream {
   readonly #entry: ServerEntry;
-  readonly #context: Context;
+  readonly #context: CommandContext;
   readonly #events: UpstreamEvents;
   readonly #era: string | undefined;
   #client: Promise<Client> | undefined;
   #isClosed = false;
 
-  constructor(entry: ServerEntry, context: Context, events: UpstreamEvents, era?: string) {
+  constructor(entry: ServerEntry, context: CommandContext, events: UpstreamEvents, era?: string) {
     this.#entry = entry;
     this.#context = context;
     this.#events = events;
@@ -57,7 +57,7 @@ export class Upstream {
   async #open(): Promise<Client> {
     if (this.#isClosed) throw new Error("closed");
     const { era = this.#era } = this.#entry.settings;
-    const client = await connect(await linkTo(this.#entry, this.#context, this.#events.onStderr), {
+    const client = await connect(await createLink(this.#entry, this.#context, this.#events.onStderr), {
       info,
       answers,
       capabilities: { sampling: { tools: {} } },

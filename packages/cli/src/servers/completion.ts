@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import type { Host } from "portolan-host";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { findTarget } from "./find-server.ts";
 import { withHost } from "./host.ts";
 
@@ -8,7 +8,7 @@ import { withHost } from "./host.ts";
 const patienceMs = 5_000;
 
 /** A command line as far as it was typed, without its flags. */
-export interface Line {
+export interface TypedLine {
   /** The command. */
   readonly name: string;
   /** The words behind it that are complete. */
@@ -17,7 +17,7 @@ export interface Line {
 }
 
 /** What a line is about. */
-interface Asked {
+interface CompletionRequest {
   readonly host: Host;
   readonly server: string;
   /** The words behind the server, complete. */
@@ -30,8 +30,11 @@ interface Asked {
  * The words that a server gives for a line: its tools, resources and prompts, their arguments, and the values that it
  * proposes. Only a server that is configured and trusted is started: a key that completes is no consent.
  */
-export async function wordsOfServer(context: Context, { name, given, current }: Line): Promise<readonly string[]> {
-  const find = places[name];
+export async function serverCandidates(
+  context: CommandContext,
+  { name, given, current }: TypedLine,
+): Promise<readonly string[]> {
+  const find = candidates[name];
   const [target, ...rest] = given;
   if (!find || target === undefined) return [];
   const { entry, member } = await findTarget(context, target);
@@ -47,34 +50,34 @@ export async function wordsOfServer(context: Context, { name, given, current }: 
   return withHost(context, [entry], work, { isQuiet: true });
 }
 
-type Find = (asked: Asked) => readonly string[] | Promise<readonly string[]>;
+type Find = (request: CompletionRequest) => readonly string[] | Promise<readonly string[]>;
 
 /** What may stand behind the server, for each command. */
-const places: { readonly [command: string]: Find } = {
+const candidates: { readonly [command: string]: Find } = {
   call({ host, given: [name, ...given], current }) {
     const { tools } = host.catalog;
     if (name === undefined) return tools.map((tool) => tool.name);
     const schema = tools.find((tool) => tool.name === name)?.definition.inputSchema;
     return pairs(Object.keys(propertiesOf(schema)), given, current, (key) => valuesIn(propertiesOf(schema)[key]));
   },
-  prompt(asked) {
-    const [name, ...given] = asked.given;
-    const { prompts } = asked.host.catalog;
+  prompt(request) {
+    const [name, ...given] = request.given;
+    const { prompts } = request.host.catalog;
     if (name === undefined) return prompts.map((prompt) => prompt.name);
     const declared = prompts.find((prompt) => prompt.name === name)?.arguments ?? [];
     const keys = declared.map((argument) => argument.name);
-    return pairs(keys, given, asked.current, (key, value) =>
-      propose(asked, { type: "ref/prompt", name }, key, value, knownIn(given)),
+    return pairs(keys, given, request.current, (key, value) =>
+      propose(request, { type: "ref/prompt", name }, key, value, knownIn(given)),
     );
   },
-  read: ({ given, ...asked }) => (given.length === 0 ? addresses({ given, ...asked }) : []),
+  read: ({ given, ...request }) => (given.length === 0 ? addresses({ given, ...request }) : []),
   watch: addresses,
-  complete(asked) {
-    const [name, argument, ...more] = asked.given;
-    const { prompts } = asked.host.catalog;
+  complete(request) {
+    const [name, argument, ...more] = request.given;
+    const { prompts } = request.host.catalog;
     if (name === undefined) return prompts.map((prompt) => prompt.name);
     if (argument !== undefined) {
-      return more.length > 0 ? [] : propose(asked, { type: "ref/prompt", name }, argument, asked.current);
+      return more.length > 0 ? [] : propose(request, { type: "ref/prompt", name }, argument, request.current);
     }
     return (prompts.find((prompt) => prompt.name === name)?.arguments ?? []).map((each) => each.name);
   },
@@ -100,14 +103,14 @@ function knownIn(given: readonly string[]): { [name: string]: string } {
 }
 
 /** The addresses of resources, and of those that a template with one variable at its end makes. */
-async function addresses(asked: Asked): Promise<readonly string[]> {
-  const { resources, templates } = asked.host.catalog;
+async function addresses(request: CompletionRequest): Promise<readonly string[]> {
+  const { resources, templates } = request.host.catalog;
   const made = templates.map(async ({ uriTemplate }) => {
     const [, before = "", name] = /^([^{}]+)\{[+/]?(\w+)\}$/.exec(uriTemplate) ?? [];
     if (name === undefined) return [];
-    if (!asked.current.startsWith(before)) return [before];
-    const typed = asked.current.slice(before.length);
-    const values = await propose(asked, { type: "ref/resource", uri: uriTemplate }, name, typed);
+    if (!request.current.startsWith(before)) return [before];
+    const typed = request.current.slice(before.length);
+    const values = await propose(request, { type: "ref/resource", uri: uriTemplate }, name, typed);
     return values.map((value) => `${before}${value}`);
   });
   return [...resources.map(({ uri }) => uri), ...(await Promise.all(made)).flat()];
@@ -115,7 +118,7 @@ async function addresses(asked: Asked): Promise<readonly string[]> {
 
 /** What the server proposes; one that cannot proposes nothing. */
 async function propose(
-  { host, server, signal }: Asked,
+  { host, server, signal }: CompletionRequest,
   ref: Parameters<Host["complete"]>[1],
   name: string,
   value: string,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { World } from "../system.ts";
-import { knownAnswer, nearest, variableOf } from "./find-server.ts";
+import type { System } from "../system.ts";
+import { inputVariable, nearest, presetInput } from "./find-server.ts";
 
 const names = ["files", "filesystem", "git", "github", "time"];
 
@@ -15,18 +15,18 @@ test.each([
   expect(nearest(typed, names)).toEqual(meant);
 });
 
-const worldOf = (env: { [name: string]: string }) => ({ env }) as unknown as World;
+const systemOf = (env: { [name: string]: string }) => ({ env }) as unknown as System;
 
 test.each([
   ["token", "PORTOLAN_INPUT_TOKEN"],
   ["api-key", "PORTOLAN_INPUT_API_KEY"],
   ["team.api key", "PORTOLAN_INPUT_TEAM_API_KEY"],
 ])("%s is answered by %s", (id, variable) => {
-  expect(variableOf(id)).toBe(variable);
-  expect(knownAnswer({ id, default: "d" }, worldOf({ [variable]: "v" }))).toBe("v");
+  expect(inputVariable(id)).toBe(variable);
+  expect(presetInput({ id, default: "d" }, systemOf({ [variable]: "v" }))).toBe("v");
 });
 
 test("without a variable the answer is what the file proposes, or nobody's", () => {
-  expect(knownAnswer({ id: "size", default: "m" }, worldOf({}))).toBe("m");
-  expect(knownAnswer({ id: "size" }, worldOf({}))).toBeUndefined();
+  expect(presetInput({ id: "size", default: "m" }, systemOf({}))).toBe("m");
+  expect(presetInput({ id: "size" }, systemOf({}))).toBeUndefined();
 });

@@ -2,9 +2,9 @@ import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
 import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
 import { nameOfCommand } from "./command-name.ts";
 
@@ -14,20 +14,23 @@ const recordings = new Set([".jsonl", ".ndjson"]);
 type Input = NonNullable<ReadOptions["input"]>;
 
 /** Everything that is configured on this machine for this folder; nobody is asked for what a file leaves open. */
-export function readMachine({ world }: Context, ask: Input = async () => undefined): Promise<ReadConfigs> {
-  const { home, cwd, platform, env } = world;
-  const input: Input = async (request, entry) => knownAnswer(request, world) ?? ask(request, entry);
+export function readConfiguration(
+  { system }: CommandContext,
+  ask: Input = async () => undefined,
+): Promise<ReadConfigs> {
+  const { home, cwd, platform, env } = system;
+  const input: Input = async (request, entry) => presetInput(request, system) ?? ask(request, entry);
   return findConfigs({ home, cwd, platform, env }).then((files) => readConfigs(files, { home, platform, env, input }));
 }
 
 /** The server with what its file wants to know from its user, where somebody can answer. */
-export async function withAnswers(context: Context, entry: ConfiguredServer): Promise<ConfiguredServer> {
+export async function fillInputs(context: CommandContext, entry: ConfiguredServer): Promise<ConfiguredServer> {
   const { raw, name, source, problem } = entry;
-  const isOpen = problem !== undefined && raw.inputs.some((it) => knownAnswer(it, context.world) === undefined);
+  const isOpen = problem !== undefined && raw.inputs.some((it) => presetInput(it, context.system) === undefined);
   if (!isOpen || !context.screen.isInteractive) return entry;
   const { askInput } = await import("../ask/missing.ts");
   // Files may use one id for different things: an answer is for the server that was meant.
-  const { entries } = await readMachine(context, async (request, asking) =>
+  const { entries } = await readConfiguration(context, async (request, asking) =>
     asking.name === name && asking.source.file === source.file ? askInput(context, name, request) : undefined,
   );
   return entries.find((it) => it.name === name) ?? entry;
@@ -44,12 +47,12 @@ export interface Target {
  * The server that a command line means: a command behind `--`, an address, the file of a server, a recording, or the name
  * of a configured server, where `files.read` names one of its tools.
  */
-export async function findTarget(context: Context, given: string | undefined): Promise<Target> {
+export async function findTarget(context: CommandContext, given: string | undefined): Promise<Target> {
   const { command } = context;
   if (command.length > 0) {
     const [program = "", ...args] = command;
     return {
-      entry: toEntry(nameOfCommand(command), { command: program, args, cwd: context.world.cwd }),
+      entry: toEntry(nameOfCommand(command), { command: program, args, cwd: context.system.cwd }),
       ...member(given),
     };
   }
@@ -69,40 +72,40 @@ function member(given: string | undefined): { member?: string } {
 }
 
 /** A server in a file, or a recording of one: this program serves both. */
-function fileOf({ world }: Context, given: string): Target | undefined {
+function fileOf({ system }: CommandContext, given: string): Target | undefined {
   const extension = extname(given);
   const isProgram = programs.has(extension);
   if (!isProgram && !recordings.has(extension)) return undefined;
-  const file = resolve(world.cwd, given);
+  const file = resolve(system.cwd, given);
   if (!existsSync(file) || !statSync(file).isFile()) {
     if (!/[\\/]/.test(given)) return undefined;
     throw new Failure("usage", `there is no file ${given}`);
   }
-  const args = [world.self, isProgram ? "serve-file" : "serve-recording", file];
-  return { entry: toEntry(basename(given, extension), { command: process.execPath, args, cwd: world.cwd }) };
+  const args = [system.self, isProgram ? "serve-file" : "serve-recording", file];
+  return { entry: toEntry(basename(given, extension), { command: system.execPath, args, cwd: system.cwd }) };
 }
 
 /** The configured server of exactly this name. */
-export async function findNamed(context: Context, name: string): Promise<ConfiguredServer> {
-  const machine = await readMachine(context);
-  return machine.entries.find((entry) => entry.name === name) ?? refuse(name, machine);
+export async function findByName(context: CommandContext, name: string): Promise<ConfiguredServer> {
+  const machine = await readConfiguration(context);
+  return machine.entries.find((entry) => entry.name === name) ?? failUnknown(name, machine);
 }
 
-async function findConfigured(context: Context, given: string): Promise<Target> {
-  const machine = await readMachine(context);
+async function findConfigured(context: CommandContext, given: string): Promise<Target> {
+  const machine = await readConfiguration(context);
   const { entries } = machine;
   const exact = entries.find(({ name }) => name === given);
-  if (exact) return { entry: await withAnswers(context, exact) };
+  if (exact) return { entry: await fillInputs(context, exact) };
   // The longest name wins: names may have dots themselves.
   const owner = entries
     .filter(({ name }) => given.startsWith(`${name}.`))
     .sort((a, b) => b.name.length - a.name.length)
     .at(0);
-  if (owner) return { entry: await withAnswers(context, owner), member: given.slice(owner.name.length + 1) };
-  return refuse(given, machine);
+  if (owner) return { entry: await fillInputs(context, owner), member: given.slice(owner.name.length + 1) };
+  return failUnknown(given, machine);
 }
 
-function refuse(given: string, { entries, errors, notes }: ReadConfigs): never {
+function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): never {
   const known = entries.map(({ name }) => name);
   const [near] = nearest(given.split(".")[0] ?? given, known);
   const others = near === undefined ? known.length > 0 && `there are ${known.join(", ")}` : `did you mean ${near}?`;
@@ -119,7 +122,7 @@ function refuse(given: string, { entries, errors, notes }: ReadConfigs): never {
 }
 
 /** What is typed to mean this server again: what a next step says must work as it stands. */
-export function typedFor({ name, way, source }: ServerEntry, { self, cwd }: World): string {
+export function targetArgument({ name, way, source }: ServerEntry, { self, cwd }: System): string {
   if (source.kind !== "code" || !way) return quote(name);
   if ("url" in way) return quote(way.url);
   if ("open" in way) return quote(name);
@@ -142,16 +145,16 @@ function nameOfUrl(url: string): string {
 /** Of the names that there are, those that are a slip or two away from what was typed, the nearest first. */
 export function nearest(typed: string, names: readonly string[]): string[] {
   // Of one or two letters nothing is left after a slip.
-  const most = typed.length === 3 ? 1 : Math.floor(typed.length / 3);
+  const maxDistance = typed.length === 3 ? 1 : Math.floor(typed.length / 3);
   return names
-    .map((name) => ({ name, slips: slipsBetween(typed.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ slips }) => slips <= most)
-    .sort((a, b) => a.slips - b.slips)
+    .map((name) => ({ name, distance: editDistance(typed.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ distance }) => distance <= maxDistance)
+    .sort((a, b) => a.distance - b.distance)
     .map(({ name }) => name);
 }
 
 /** How many letters have to be added, left out, changed or swapped with their neighbour to make one word of another. */
-function slipsBetween(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   // Long names that are nothing alike are not worth the work.
   if (Math.abs(from.length - to.length) > from.length) return Number.POSITIVE_INFINITY;
   let before: number[] = [];
@@ -172,11 +175,11 @@ function slipsBetween(from: string, to: string): number {
 }
 
 /** The variable that answers what a file asks its user for, such as `${input:api-key}`. */
-export function variableOf(id: string): string {
+export function inputVariable(id: string): string {
   return `PORTOLAN_INPUT_${id.toUpperCase().replace(/[^A-Z\d]+/g, "_")}`;
 }
 
 /** The answer that needs nobody: of the variable, or the one that the file itself proposes. */
-export function knownAnswer({ id, default: proposed }: ConfigInput, { env }: World): string | undefined {
-  return env[variableOf(id)] ?? proposed;
+export function presetInput({ id, default: proposed }: ConfigInput, { env }: System): string | undefined {
+  return env[inputVariable(id)] ?? proposed;
 }

@@ -11,34 +11,34 @@ import {
   type ServerEntry,
 } from "portolan-host";
 import { createAnswers } from "../ask/answers.ts";
-import type { Context, Flags } from "../command.ts";
+import type { CommandContext, Flags } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { quote } from "../terminal/escape.ts";
 import { info } from "../version.ts";
-import { typedFor } from "./find-server.ts";
+import { targetArgument } from "./find-server.ts";
 import { authFor } from "./sign-in.ts";
 
 /** How work with a host differs from what is usual. */
-export interface HostingOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
+export interface WithHostOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
   /** Nobody is asked anything, and no browser is opened, even where somebody could answer. */
   readonly isQuiet?: boolean;
 }
 
 /** Runs some work with a host over these servers, and ends both. */
 export async function withHost<T>(
-  context: Context,
+  context: CommandContext,
   servers: readonly ServerEntry[],
   work: (host: Host) => Promise<T>,
-  { isQuiet = false, ...options }: HostingOptions = {},
+  { isQuiet = false, ...options }: WithHostOptions = {},
 ): Promise<T> {
-  const { state, screen, signal, world } = context;
+  const { state, screen, signal, system } = context;
   const activity = await state.activity();
   const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
   const host = await createHost({
     info,
     auth: (entry) => authFor(context, entry, { interactive: screen.isInteractive && !isQuiet }),
-    via: viaProxy(world.env),
+    via: viaProxy(system.env),
     ...options,
     answers,
     servers,
@@ -59,7 +59,7 @@ export async function withHost<T>(
 }
 
 /** Refuses a server that a host would not use: one that cannot be used, or that nobody has agreed to. */
-export async function requireUsable(context: Context, entry: ServerEntry): Promise<void> {
+export async function requireUsable(context: CommandContext, entry: ServerEntry): Promise<void> {
   const { name, problem } = entry;
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
@@ -73,10 +73,10 @@ function untrusted(name: string, cause?: unknown): Failure {
 }
 
 /** The folders that servers may know of, if the person agrees. */
-export function rootsOf({ world }: Context, { root }: Flags): { roots?: RootDefinition[] } {
+export function rootsOf({ system }: CommandContext, { root }: Flags): { roots?: RootDefinition[] } {
   if (!Array.isArray(root)) return {};
   const folders = root.map((folder: string) => {
-    const path = resolve(world.cwd, folder);
+    const path = resolve(system.cwd, folder);
     // A folder that is not there would be kept back without a word.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
       throw new Failure("usage", `--root: there is no folder ${folder}`);
@@ -97,9 +97,9 @@ function untilInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** What is typed to mean one of these servers. */
-function typedOf({ world }: Context, servers: readonly ServerEntry[], name: string): string {
+function typedOf({ system }: CommandContext, servers: readonly ServerEntry[], name: string): string {
   const entry = servers.find((server) => server.name === name);
-  return entry ? typedFor(entry, world) : quote(name);
+  return entry ? targetArgument(entry, system) : quote(name);
 }
 
 /** Adds the next step where the state of a server says it. */

@@ -2,7 +2,7 @@ import type { Link } from "portolan/client";
 import { http } from "portolan/client/http";
 import { stdio } from "portolan/client/stdio";
 import type { ServerEntry } from "portolan-host";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { fetchOption } from "../http-proxy/choose.ts";
 import { quote } from "../terminal/escape.ts";
@@ -10,7 +10,7 @@ import { withHost } from "./host.ts";
 import { authFor } from "./sign-in.ts";
 
 /** Refuses servers that a file names and nobody has agreed to, and such that cannot be started as they are. */
-export async function checkEntry(context: Context, entry: ServerEntry): Promise<void> {
+export async function requireStartable(context: CommandContext, entry: ServerEntry): Promise<void> {
   if (entry.source.kind === "code") return;
   await withHost(context, [entry], async (host) => {
     const { state, reason = "" } = host.servers.find(({ name }) => name === entry.name) ?? {};
@@ -26,13 +26,13 @@ export async function checkEntry(context: Context, entry: ServerEntry): Promise<
 }
 
 /** A link to a server without a host around it; what the server writes to standard error is heard by `onStderr`. */
-export async function linkTo(
+export async function createLink(
   entry: ServerEntry,
-  context: Context,
+  context: CommandContext,
   onStderr: (line: string) => void = () => {},
 ): Promise<Link> {
   const { way } = entry;
-  const { screen, world } = context;
+  const { screen, system } = context;
   if ("command" in way) return stdio({ ...way, onStderr });
   if ("open" in way) throw new Failure("usage", "expected a command or an address");
   const { url, headers, legacySse, auth = authFor(context, entry, { interactive: screen.isInteractive }) } = way;
@@ -40,6 +40,6 @@ export async function linkTo(
     auth,
     ...(headers && { headers }),
     ...(legacySse !== undefined && { legacySse }),
-    ...fetchOption(world.env, url),
+    ...fetchOption(system.env, url),
   });
 }

@@ -1,6 +1,6 @@
 import type { ConfiguredOAuth, ServerEntry } from "portolan-host";
 import { expect, test } from "vitest";
-import { addressOfReturn, placeOfReturn } from "./sign-in.ts";
+import { redirectFor, redirectUriFor } from "./sign-in.ts";
 
 const way = { url: "https://example.com/mcp" };
 const entryOf = (product: string, oauth?: ConfiguredOAuth) =>
@@ -25,8 +25,8 @@ test.each<[string, ConfiguredOAuth | undefined, string | undefined]>([
   ["gemini", { redirectUri: "http://localhost:7777@evil.example/back" }, undefined],
   ["vscode", undefined, undefined],
 ])("a client of %s that is written as %j comes back to %s", (product, oauth, expected) => {
-  const { host, port = 0, path } = placeOfReturn(entryOf(product, oauth));
+  const { host, port = 0, path } = redirectFor(entryOf(product, oauth));
   expect(host && `http://${host}:${port}${path}`).toBe(expected);
-  const { redirectUri } = addressOfReturn(entryOf(product, oauth));
+  const { redirectUri } = redirectUriFor(entryOf(product, oauth));
   expect(port === 0 ? redirectUri?.replace(/:\d+\//, ":0/") : redirectUri).toBe(expected);
 });

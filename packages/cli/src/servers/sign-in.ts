@@ -1,14 +1,14 @@
 import { randomInt } from "node:crypto";
 import { type LoopbackOptions, loopback, type OAuth, type OAuthOptions } from "portolan/auth/client";
 import type { ConfiguredOAuth, ConfiguredServer, ServerEntry } from "portolan-host";
-import type { Context } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { quote } from "../terminal/escape.ts";
 import { findTarget } from "./find-server.ts";
 
 /** The authorization at a server, with the client that its entry names; who may be sent to a browser is. */
 export function authFor(
-  { state }: Context,
+  { state }: CommandContext,
   entry: ServerEntry,
   { interactive = false, ...options }: OAuthOptions & { readonly interactive?: boolean } = {},
 ): OAuth {
@@ -16,13 +16,13 @@ export function authFor(
   return state.auth({
     ...(clientId !== undefined && { client: { clientId, ...(clientSecret !== undefined && { clientSecret }) } }),
     ...(scopes && { scopes }),
-    ...(interactive && { redirect: loopback(placeOfReturn(entry)) }),
+    ...(interactive && { redirect: loopback(redirectFor(entry)) }),
     ...options,
   });
 }
 
 /** Where the clients of people who use these products are registered to be sent back to; elsewhere it is as below. */
-const places: { readonly [product: string]: LoopbackOptions } = {
+const registeredRedirects: { readonly [product: string]: LoopbackOptions } = {
   vscode: { host: "127.0.0.1", port: 33_418, path: "/" },
   gemini: { host: "localhost", port: 7_777, path: "/oauth/callback" },
   opencode: { host: "127.0.0.1", port: 19_876, path: "/mcp/oauth/callback" },
@@ -32,12 +32,12 @@ const places: { readonly [product: string]: LoopbackOptions } = {
  * Where a browser comes back to. A client that somebody has registered for another product is registered with that
  * product's place, mostly `http://localhost:<port>/callback`, and a place of our own would be refused.
  */
-export function placeOfReturn(entry: ServerEntry): LoopbackOptions {
+export function redirectFor(entry: ServerEntry): LoopbackOptions {
   const { clientId, callbackPort, redirectUri = "" } = oauthOf(entry);
   const [, host, port, path = "/"] = /^http:\/\/(localhost|127\.0\.0\.1):(\d{1,5})(\/[^?#]*)?$/.exec(redirectUri) ?? [];
   if (host === "localhost" || host === "127.0.0.1") return { host, port: Number(port), path };
   if (clientId === undefined && callbackPort === undefined) return {};
-  const product = entry.source.kind === "file" ? places[entry.source.product] : undefined;
+  const product = entry.source.kind === "file" ? registeredRedirects[entry.source.product] : undefined;
   return {
     host: "localhost",
     path: "/callback",
@@ -47,8 +47,8 @@ export function placeOfReturn(entry: ServerEntry): LoopbackOptions {
 }
 
 /** The same place as an address, where nobody listens: it is pasted. */
-export function addressOfReturn(entry: ServerEntry): { redirectUri?: string } {
-  const { host, path, port = randomInt(49_152, 65_536) } = placeOfReturn(entry);
+export function redirectUriFor(entry: ServerEntry): { redirectUri?: string } {
+  const { host, path, port = randomInt(49_152, 65_536) } = redirectFor(entry);
   return host === undefined ? {} : { redirectUri: `http://${host}:${port}${path}` };
 }
 
@@ -57,8 +57,8 @@ function oauthOf(entry: ServerEntry): ConfiguredOAuth {
 }
 
 /** A server that is reached by its address; nobody signs in at others. */
-export async function httpTarget(
-  context: Context,
+export async function findHttpServer(
+  context: CommandContext,
   given: string | undefined,
 ): Promise<{ readonly entry: ServerEntry; readonly url: string }> {
   const { entry } = await findTarget(context, given);

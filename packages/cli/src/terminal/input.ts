@@ -1,7 +1,7 @@
 import type { StringDecoder } from "node:string_decoder";
 
 /** The person has left a question without an answer: with Ctrl-C, or with Ctrl-D where input ends. */
-export class Left extends Error {
+export class QuestionDismissed extends Error {
   readonly how: "cancel" | "decline";
 
   constructor(how: "cancel" | "decline") {
@@ -11,10 +11,10 @@ export class Left extends Error {
 }
 
 /** The person wants to change what was asked before. */
-export class Back extends Error {}
+export class PreviousField extends Error {}
 
 /** What was typed for one reader of lines and is not read yet. */
-export class Typed {
+export class TypeAhead {
   ahead = "";
   /** A line feed that follows is the other half of the end of a line. */
   hasReturned = false;

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import type { Typed } from "./input.ts";
+import type { TypeAhead } from "./input.ts";
 
 /** Around what is pasted, where the terminal was asked to say so. */
 const pasteStart = "\u001b[200~";
@@ -22,12 +22,12 @@ export interface LineEvents {
 
 /** Where the keys of one line come from: up to its end, with what was pasted apart; what is behind it stays in `typed`. */
 export class LineKeys extends Readable {
-  readonly #typed: Typed;
+  readonly #typed: TypeAhead;
   readonly #events: LineEvents;
   #isPasting = false;
   #isOver = false;
 
-  constructor(typed: Typed, events: LineEvents) {
+  constructor(typed: TypeAhead, events: LineEvents) {
     super();
     this.#typed = typed;
     this.#events = events;

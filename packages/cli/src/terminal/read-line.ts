@@ -1,10 +1,10 @@
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import type { World } from "../system.ts";
-import { Back, Left, Typed } from "./input.ts";
+import type { System } from "../system.ts";
+import { PreviousField, QuestionDismissed, TypeAhead } from "./input.ts";
 import { LineKeys } from "./line-keys.ts";
 import type { Screen } from "./screen.ts";
-import type { Complete, LineOptions } from "./terminal.ts";
+import type { Completer, LineOptions } from "./terminal.ts";
 import { widthOf } from "./wrap.ts";
 
 const pasteOn = "\u001b[?2004h";
@@ -14,22 +14,22 @@ const restore = "\u001b[?2004l\u001b[?25h";
 const sequences = /\u001b\[[?\d;]*[A-Za-z]/g;
 
 interface Asking {
-  readonly world: World;
+  readonly system: System;
   readonly screen: Screen;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Reads a line from the terminal; several that are pasted at once stay together where the terminal tells. */
-export async function readLine({ world, screen, signal }: Asking, options: LineOptions): Promise<string> {
-  const { prompt = "  > ", initial = "", isSecret = false, complete, history = [], typed = new Typed() } = options;
-  const { stdin, stderr } = world;
-  const pastes = new Pastes(world, screen);
+export async function readLine({ system, screen, signal }: Asking, options: LineOptions): Promise<string> {
+  const { prompt = "  > ", initial = "", isSecret = false, complete, history = [], typed = new TypeAhead() } = options;
+  const { stdin, stderr } = system;
+  const pastes = new Pastes(system, screen);
   let leave: (reason: unknown) => void = () => {};
   const keys = Object.assign(
     new LineKeys(typed, {
       pasted: (text) => pastes.insert(lines, text),
-      interrupted: () => leave(new Left("cancel")),
-      back: options.hasBack ? () => leave(new Back("back")) : undefined,
+      interrupted: () => leave(new QuestionDismissed("cancel")),
+      back: options.hasBack ? () => leave(new PreviousField("back")) : undefined,
     }),
     { setRawMode: (isRaw: boolean) => stdin.setRawMode(isRaw) },
   );
@@ -46,7 +46,7 @@ export async function readLine({ world, screen, signal }: Asking, options: LineO
   const hear = (bytes: Buffer) => keys.hear(bytes);
   const end = () => keys.push(null);
   stdin.on("data", hear).once("end", end).resume();
-  const release = screen.isDumb ? () => {} : world.onExit(() => restoreTerminal(world));
+  const release = screen.isDumb ? () => {} : system.onExit(() => restoreTerminal(system));
   if (!screen.isDumb) stderr.write(pasteOn);
   // Not before: until now the terminal itself shows what is typed.
   if (isSecret) stderr.write(prompt);
@@ -58,10 +58,10 @@ export async function readLine({ world, screen, signal }: Asking, options: LineO
       signal?.addEventListener("abort", takenBack, { once: true });
       lines
         .on("line", resolve)
-        .on("SIGINT", () => reject(new Left("cancel")))
+        .on("SIGINT", () => reject(new QuestionDismissed("cancel")))
         .on("close", () => {
           signal?.removeEventListener("abort", takenBack);
-          reject(new Left("decline"));
+          reject(new QuestionDismissed("decline"));
         });
       lines.prompt();
       if (initial !== "") lines.write(initial);
@@ -82,12 +82,12 @@ export async function readLine({ world, screen, signal }: Asking, options: LineO
 }
 
 /** Leaves the terminal as it was, however the program ends. */
-function restoreTerminal({ stdin, stderr }: World): void {
+function restoreTerminal({ stdin, stderr }: System): void {
   stdin.setRawMode(false);
   stderr.write(restore);
 }
 
-function completerOf(complete: Complete, screen: Screen, isOpen: () => boolean) {
+function completerOf(complete: Completer, screen: Screen, isOpen: () => boolean) {
   return (line: string, done: (error: null, result: [string[], string]) => void): void => {
     // What cannot be completed is typed.
     const none: readonly [readonly string[], string] = [[], line];
@@ -102,18 +102,18 @@ function completerOf(complete: Complete, screen: Screen, isOpen: () => boolean) 
 
 /** What was pasted into one line: shown as it is where there is room, and else by how much it is. */
 class Pastes {
-  readonly #world: World;
+  readonly #system: System;
   readonly #screen: Screen;
   readonly #folded = new Map<string, string>();
 
-  constructor(world: World, screen: Screen) {
-    this.#world = world;
+  constructor(system: System, screen: Screen) {
+    this.#system = system;
     this.#screen = screen;
   }
 
   /** A line that is longer than the screen cannot be drawn again. */
   fits(text: string): boolean {
-    const { columns = this.#screen.columns, rows = 24 } = this.#world.stderr;
+    const { columns = this.#screen.columns, rows = 24 } = this.#system.stderr;
     const taken = text.split("\n").map((line) => Math.floor(widthOf(line) / columns) + 1);
     return taken.reduce((sum, count) => sum + count, 0) <= rows / 2;
   }

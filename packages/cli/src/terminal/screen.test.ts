@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { Screen } from "./screen.ts";
 import { widthOf } from "./wrap.ts";
 
 function screenOf(options: { columns?: number; isTTY?: boolean; env?: { [name: string]: string } }): Screen {
   const { columns = 80, isTTY = true, env = { LANG: "C.UTF-8" } } = options;
   const stream = { isTTY, columns };
-  return new Screen({ stdin: stream, stdout: stream, stderr: stream, env, platform: "linux" } as unknown as World);
+  return new Screen({ stdin: stream, stdout: stream, stderr: stream, env, platform: "linux" } as unknown as System);
 }
 
 test("colours are there on a terminal, and not in a pipe, with NO_COLOR or on a dumb one", () => {

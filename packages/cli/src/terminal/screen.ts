@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { display, displayValue } from "portolan-host";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { isSequence, piecesOf, widthOf, wrap } from "./wrap.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -27,13 +27,13 @@ export class Screen {
   readonly isInteractive: boolean;
   /** Whether it knows no sequences: nothing is drawn twice on it. */
   readonly isDumb: boolean;
-  readonly #world: World;
+  readonly #system: System;
   readonly #hasColours: boolean;
   readonly #hasUnicode: boolean;
 
-  constructor(world: World, options: { readonly colour?: boolean } = {}) {
-    const { stdin, stdout, stderr, env, platform } = world;
-    this.#world = world;
+  constructor(system: System, options: { readonly colour?: boolean } = {}) {
+    const { stdin, stdout, stderr, env, platform } = system;
+    this.#system = system;
     this.isDumb = env["TERM"] === "dumb";
     this.isTerminal = stdout.isTTY === true;
     this.isInteractive = stdin.isTTY === true && stderr.isTTY === true && env["CI"] === undefined;
@@ -46,7 +46,7 @@ export class Screen {
 
   /** How wide it is now. */
   get columns(): number {
-    const { stdout, env } = this.#world;
+    const { stdout, env } = this.#system;
     return Math.max(20, stdout.columns ?? (Number(env["COLUMNS"]) || 80));
   }
 

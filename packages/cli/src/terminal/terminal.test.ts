@@ -1,14 +1,14 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import type { World } from "../system.ts";
+import type { System } from "../system.ts";
 import { Screen } from "./screen.ts";
 import { Terminal } from "./terminal.ts";
 
 function makeTerminal() {
   const stdout = new PassThrough({ encoding: "utf8" });
   const stderr = Object.assign(new PassThrough({ encoding: "utf8" }), { columns: 24 });
-  const world = { stdin: new PassThrough(), stdout, stderr, env: { LANG: "C.UTF-8" }, platform: "linux" };
-  const typed = world as unknown as World;
+  const system = { stdin: new PassThrough(), stdout, stderr, env: { LANG: "C.UTF-8" }, platform: "linux" };
+  const typed = system as unknown as System;
   return { terminal: new Terminal(typed, new Screen(typed)), stdout, stderr };
 }
 

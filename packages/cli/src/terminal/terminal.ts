@@ -1,10 +1,10 @@
-import type { World } from "../system.ts";
-import { Left, Typed } from "./input.ts";
+import type { System } from "../system.ts";
+import { QuestionDismissed, TypeAhead } from "./input.ts";
 import type { Screen } from "./screen.ts";
 import { widthOf, wrap } from "./wrap.ts";
 
 /** What completes a line: the proposals, and the part of the line that they stand for. */
-export type Complete = (line: string) => Promise<readonly [proposals: readonly string[], part: string]>;
+export type Completer = (line: string) => Promise<readonly [proposals: readonly string[], part: string]>;
 
 export interface LineOptions {
   readonly prompt?: string;
@@ -12,13 +12,13 @@ export interface LineOptions {
   readonly initial?: string;
   /** Nothing of it is shown. */
   readonly isSecret?: boolean;
-  readonly complete?: Complete;
+  readonly complete?: Completer;
   /** Whether Shift-Tab goes back to what was asked before. */
   readonly hasBack?: boolean;
   /** The newest first. */
   readonly history?: readonly string[];
   /** Whose lines they are: what was typed ahead for one reader is no answer to another. */
-  readonly typed?: Typed;
+  readonly typed?: TypeAhead;
 }
 
 /** One key and what it means. */
@@ -30,17 +30,17 @@ export interface Choice<T> {
 
 /** The person at the terminal: asked one question at a time, on standard error. */
 export class Terminal {
-  readonly #world: World;
+  readonly #system: System;
   readonly #screen: Screen;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #signal: AbortSignal | undefined;
   #isMidLine = false;
   /** What was typed ahead in this question. */
-  #typed = new Typed();
+  #typed = new TypeAhead();
 
-  constructor(world: World, screen: Screen) {
-    this.#world = world;
+  constructor(system: System, screen: Screen) {
+    this.#system = system;
     this.#screen = screen;
   }
 
@@ -55,11 +55,11 @@ export class Terminal {
   }
 
   get columns(): number {
-    return Math.max(20, this.#world.stderr.columns ?? this.#screen.columns);
+    return Math.max(20, this.#system.stderr.columns ?? this.#screen.columns);
   }
 
   get rows(): number {
-    return Math.max(10, this.#world.stderr.rows ?? 24);
+    return Math.max(10, this.#system.stderr.rows ?? 24);
   }
 
   /** Waits until nobody else asks, then asks; the signal takes the question back. */
@@ -68,7 +68,7 @@ export class Terminal {
     const turn = this.#turn.then(async () => {
       signal?.throwIfAborted();
       this.#signal = signal;
-      this.#typed = new Typed();
+      this.#typed = new TypeAhead();
       this.#freshLine();
       return work();
     });
@@ -87,7 +87,7 @@ export class Terminal {
   /** What the program itself says; may be styled. */
   say(text = ""): void {
     this.#freshLine();
-    this.#world.stderr.write(
+    this.#system.stderr.write(
       `${text
         .split("\n")
         .flatMap((line) => wrap(line, this.columns))
@@ -117,7 +117,7 @@ export class Terminal {
     const screen = this.#screen;
     const lines = wrap(text, this.columns - 5);
     for (const line of lines.slice(0, maxLines)) {
-      this.#world.stderr.write(`  ${screen.style("dim", screen.mark("bar"))} ${line}\n`);
+      this.#system.stderr.write(`  ${screen.style("dim", screen.mark("bar"))} ${line}\n`);
     }
     if (lines.length > maxLines) {
       this.say(`  ${screen.style("dim", `${screen.mark("more")} ${lines.length - maxLines} more lines${hint}`)}`);
@@ -127,7 +127,7 @@ export class Terminal {
   /** A piece of a text that comes bit by bit, on standard output. */
   stream(text: string): void {
     if (text === "") return;
-    this.#world.stdout.write(text);
+    this.#system.stdout.write(text);
     this.#isMidLine = !text.endsWith("\n");
   }
 
@@ -137,13 +137,13 @@ export class Terminal {
   }
 
   #freshLine(): void {
-    if (this.#isMidLine) this.#world.stdout.write("\n");
+    if (this.#isMidLine) this.#system.stdout.write("\n");
     this.#isMidLine = false;
   }
 
   /** One key of several; nothing that was typed before the question was seen counts. */
   async choose<T>(choices: readonly Choice<T>[]): Promise<T> {
-    const { stdin, stderr } = this.#world;
+    const { stdin, stderr } = this.#system;
     const screen = this.#screen;
     const { emitKeypressEvents } = await import("node:readline");
     emitKeypressEvents(stdin);
@@ -167,7 +167,7 @@ export class Terminal {
   }
 
   #key<T>(choices: readonly Choice<T>[]): Promise<Choice<T>> {
-    const { stdin } = this.#world;
+    const { stdin } = this.#system;
     const signal = this.#signal;
     return new Promise((resolve, reject) => {
       const settle = (how: () => void) => {
@@ -176,12 +176,12 @@ export class Terminal {
         how();
       };
       const pressed = (text: string | undefined, key: { name?: string; ctrl?: boolean }) => {
-        if (key.ctrl && key.name === "c") settle(() => reject(new Left("cancel")));
-        else if (key.ctrl && key.name === "d") settle(() => reject(new Left("decline")));
+        if (key.ctrl && key.name === "c") settle(() => reject(new QuestionDismissed("cancel")));
+        else if (key.ctrl && key.name === "d") settle(() => reject(new QuestionDismissed("decline")));
         const chosen = choices.find((choice) => choice.key === text);
         if (chosen) settle(() => resolve(chosen));
       };
-      const ended = () => settle(() => reject(new Left("cancel")));
+      const ended = () => settle(() => reject(new QuestionDismissed("cancel")));
       const takenBack = () => settle(() => reject(signal?.reason));
       if (signal?.aborted) takenBack();
       else {
@@ -195,7 +195,7 @@ export class Terminal {
   async line(options: LineOptions = {}): Promise<string> {
     this.#freshLine();
     const { readLine } = await import("./read-line.ts");
-    const asking = { world: this.#world, screen: this.#screen, signal: this.#signal };
+    const asking = { system: this.#system, screen: this.#screen, signal: this.#signal };
     return readLine(asking, { typed: this.#typed, ...options });
   }
 }
