@@ -9,10 +9,10 @@ import { Terminal } from "./terminal/terminal.ts";
 import { wrap } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
 
-/** What is there before it is known which command runs: help needs no more. */
+/** The context before a command is chosen. Help needs no more. */
 type BaseContext = Omit<CommandContext, "state">;
 
-/** Runs one command line; resolves to the exit code. */
+/** Runs one command line. Resolves to the exit code. */
 export async function runCli(system: System): Promise<number> {
   const [own, command] = splitAtDashes(system.argv);
   const stop = listenForInterrupt(system);
@@ -33,7 +33,7 @@ export async function runCli(system: System): Promise<number> {
     forwardStderr: (line) => void system.stderr.write(`${system.stderr.isTTY ? screen.safe(line) : line}\n`),
   };
   try {
-    // Alone, it shows what there is.
+    // Without a command, show the overview of servers.
     const line = own.every((word) => word === "--json" || word === "--no-color") ? ["servers", ...own] : [...own];
     await createProgram(context).parseAsync(line, { from: "user" });
     return 0;
@@ -47,7 +47,7 @@ export async function runCli(system: System): Promise<number> {
   }
 }
 
-/** What stands before and behind the first `--`. */
+/** Splits the arguments at the first `--`: ours, and the command of a server. */
 function splitAtDashes(argv: readonly string[]): [own: readonly string[], command: readonly string[]] {
   const at = argv.indexOf("--");
   return at < 0 ? [argv, []] : [argv.slice(0, at), argv.slice(at + 1)];
@@ -67,7 +67,7 @@ function createProgram(context: BaseContext): Command {
     .configureHelp({ subcommandTerm: (command) => command.name(), minWidthToWrap: 10 })
     .configureOutput({
       writeOut: (text) => void system.stdout.write(text),
-      // Told once, by `printFailure`.
+      // `printFailure` reports every error once.
       writeErr: () => {},
       getOutHelpWidth: () => context.screen.columns,
     });
@@ -75,7 +75,7 @@ function createProgram(context: BaseContext): Command {
   return program;
 }
 
-/** What help says about words in the usage of a command. */
+/** Explanations that help adds for words in the usage of a command. */
 const explanations: { readonly [word: string]: string } = {
   target:
     "A target is a configured server (files, or files.read for its tool), an address, the file of a server (./server.ts), a recording (talk.jsonl), or a command behind --.",
@@ -114,13 +114,15 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
   });
 }
 
-/** A flag whose value ends with dots may be given again; each takes one word, so that it swallows no argument. */
+/**
+ * Adds a flag. One whose value ends with dots is repeatable; each use takes one word, so that it swallows no argument.
+ */
 function addFlag(command: Command, flag: string, says: string): void {
   if (!flag.endsWith("...>")) command.option(flag, says);
   else command.option(flag.replace("...>", ">"), says, (value, before: string[] = []) => [...before, value]);
 }
 
-/** What is wrong with a command line, with the word that was meant, where one is near. */
+/** Converts a usage error of the parser to a failure, with the word that was probably meant. */
 function toUsageFailure({ message }: CommanderError, name: string | undefined): Failure {
   const [first = message, hint = ""] = message.replace(/^error: /, "").split("\n");
   const command = commands.find((it) => it.name === name);
@@ -130,14 +132,14 @@ function toUsageFailure({ message }: CommanderError, name: string | undefined): 
   return new Failure("usage", meant ? `${first}; ${meant}` : first, { next: nextAfter(name, command) });
 }
 
-/** Who begins with a server wants to see it. */
+/** Suggests the next command. If the first word looks like a server, that is `ls`. */
 function nextAfter(name: string | undefined, command: CommandDefinition | undefined): string {
   if (command) return `portolan ${command.name} --help`;
   const isTarget = name !== undefined && /^https?:|[\\/]|\.[cm]?[jt]s$|\.jsonl$/.test(name);
   return isTarget ? `portolan ls ${quote(name)}` : "portolan --help";
 }
 
-/** A line for people, with what a server wrote in more of them behind a bar; one JSON object in a pipe. */
+/** Writes a failure to standard error: lines for people, with further lines behind a bar; one JSON object in a pipe. */
 function printFailure({ system, screen, isJson }: BaseContext, { kind, message, next }: Failure): void {
   if (isJson) {
     const error = { kind, message, ...(next !== undefined && { next }) };
@@ -153,7 +155,7 @@ function printFailure({ system, screen, isJson }: BaseContext, { kind, message, 
   system.stderr.write(`${lines.join("\n")}\n`);
 }
 
-/** The first Ctrl-C aborts what runs; the second, and a request to end, end the program. */
+/** Handles signals: the first Ctrl-C aborts the command; the second one, SIGTERM and SIGHUP end the program. */
 function listenForInterrupt(system: System): {
   readonly signal: AbortSignal;
   readonly handle: CommandContext["onInterrupt"];
@@ -170,15 +172,15 @@ function listenForInterrupt(system: System): {
   };
   const terminate = (signal: number) => system.exit(128 + signal);
   const closed = ({ code, message }: NodeJS.ErrnoException) => {
-    // Whoever reads only the first lines, as `head` does, has seen enough; a disk that is full has not.
+    // A reader such as `head` closes the pipe when it has seen enough: no error. A full disk is one.
     if (code === "EPIPE" || code === "EOF" || stdout.isTTY) system.exit(0);
     stderr.write(`${JSON.stringify({ error: { kind: "failed", message: `output: ${message}` } })}\n`);
     system.exit(exitCodes.failed);
   };
-  // A terminal that is closed, too: servers do not outlive it.
+  // SIGHUP too: when the terminal closes, servers must not outlive it.
   const releases = [system.onSignal(["SIGINT"], interrupt), system.onSignal(["SIGTERM", "SIGHUP"], terminate)];
   stdout.on("error", closed);
-  // Nobody hears why it failed; the exit code still tells that it did.
+  // The message is lost when standard error is closed; the exit code still reports the failure.
   stderr.on("error", () => {});
   return {
     signal: controller.signal,
@@ -190,7 +192,7 @@ function listenForInterrupt(system: System): {
     },
     end() {
       for (const release of releases) release();
-      // Not `closed`: what is still on its way may find nobody.
+      // `closed` stays registered: output that is still being written may find a closed pipe.
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { CommandDefinition } from "./command.ts";
 
-/** What commands with a model have in common. */
+/** The flags of commands that use a model. */
 const talking = {
   "--server <target...>": "with this server; can be said again; all that are configured unless said",
   "--model <model>": "demo, anthropic:<model>, openai:<model>; by the keys in the environment unless said",
@@ -8,7 +8,7 @@ const talking = {
   "--yes-read-only": "do not ask about tools that only read, where their server is believed",
 };
 
-/** Every command, in the order of help. */
+/** All commands, in the order of help. To add one: a row here and a file in `commands/`. */
 export const commands: readonly CommandDefinition[] = [
   {
     name: "servers",

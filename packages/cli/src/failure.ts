@@ -1,6 +1,6 @@
 import { PortolanError, RpcError } from "portolan";
 
-/** Why a command failed, by name and exit code. */
+/** The kinds of failure and their exit codes. */
 export const exitCodes = {
   failed: 1,
   usage: 2,
@@ -10,16 +10,16 @@ export const exitCodes = {
   denied: 6,
   timeout: 7,
   protocol: 8,
-  /** As shells count it: 128 and the number of the signal. */
+  /** 128 and the number of the signal, as in shells. */
   interrupted: 130,
 } as const;
 
 export type FailureKind = keyof typeof exitCodes;
 
-/** A command that failed: what happened in one line, and what to do next. */
+/** A failed command: what happened, and what to do next. */
 export class Failure extends Error {
   readonly kind: FailureKind;
-  /** The next step: a command to type, or what to change. */
+  /** The next step: a command to run, or what to change. */
   readonly next: string | undefined;
 
   constructor(
@@ -33,7 +33,7 @@ export class Failure extends Error {
   }
 }
 
-/** Somebody has pressed Ctrl-C. */
+/** Returns the failure of a command that Ctrl-C ended. */
 export function interruption(): Failure {
   return new Failure("interrupted", "interrupted");
 }
@@ -56,7 +56,7 @@ const kinds: { readonly [code: string]: FailureKind } = {
   "capability-missing": "protocol",
 };
 
-/** What servers answer where the command line is wrong, or where somebody would have to answer; else they are to blame. */
+/** Error codes that do not mean a fault of the server: wrong arguments, or a question that has no answer here. */
 const kindsOfCodes: { readonly [code: number]: FailureKind } = {
   [-32_602]: "usage",
   [-32_002]: "usage",
@@ -69,7 +69,7 @@ function fromRpcError(error: RpcError): Failure {
   return new Failure(kindsOfCodes[code] ?? "protocol", said, { cause: error });
 }
 
-/** What a command that threw failed with; `home` is the folder where it keeps what it knows. */
+/** Converts a thrown value to a failure. `home` is the state folder, which gets its own advice. */
 export function toFailure(thrown: unknown, home?: string): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof PortolanError)
@@ -81,7 +81,7 @@ export function toFailure(thrown: unknown, home?: string): Failure {
 
 type FileError = NodeJS.ErrnoException & { readonly path: string };
 
-/** What the system says of files, in words; a path stands before them. */
+/** File system errors in words. The path stands before them. */
 const fileWords: { readonly [code: string]: string } = {
   ENOENT: "cannot be opened: there is no such file or folder",
   EACCES: "may not be read or written: permission denied",
@@ -109,7 +109,7 @@ function fromFileError(error: FileError, home: string | undefined): Failure {
 
 const deepest = 8;
 
-/** The next step that an error knows, or one of those that caused it. */
+/** Returns the next step of an error, or of one of its causes. */
 function nextStepOf(thrown: Error): string | undefined {
   let reason: unknown = thrown;
   for (let depth = 0; depth < deepest && reason instanceof Error; depth += 1) {

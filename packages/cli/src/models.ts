@@ -6,8 +6,8 @@ import { fetchOption } from "./http-proxy/choose.ts";
 type Variables = { readonly [name: string]: string | undefined };
 
 /**
- * The model to work with: the one that is named (`demo`, `anthropic:<model>`, `openai:<model>`, or a model alone), else
- * the one whose key is in the environment, else the demo, which is no language model and says so.
+ * Returns the model to use: the named one (`demo`, `anthropic:<model>`, `openai:<model>`, or only a model), otherwise
+ * the one whose key is in the environment, otherwise the demo. The demo is no language model, and says so.
  */
 export function chooseModel(env: Variables, named: string | undefined = env["PORTOLAN_MODEL"]): Model {
   if (!named) {
@@ -26,7 +26,7 @@ export function chooseModel(env: Variables, named: string | undefined = env["POR
   });
 }
 
-/** The model to work with first, then the others that a server's question can be given to instead. */
+/** Returns the model to use, followed by the alternatives that the person can choose for a sampling request. */
 export function chooseModels(env: Variables, named?: string): [Model, ...Model[]] {
   const chosen = chooseModel(env, named);
   const others = [
@@ -37,7 +37,7 @@ export function chooseModels(env: Variables, named?: string): [Model, ...Model[]
   return [chosen, ...others.filter(({ id }) => id !== chosen.id)];
 }
 
-/** The model that a server may want to ask, where somebody can agree to it. */
+/** Returns the models that a server may ask, if there is a person to approve it. */
 export function modelFor({ screen, system }: CommandContext): { model?: Model[] } {
   return screen.isInteractive ? { model: chooseModels(system.env) } : {};
 }
@@ -58,7 +58,7 @@ function ofAnthropic(env: Variables, model: string = env["ANTHROPIC_MODEL"] || "
   });
 }
 
-/** A provider of one's own, such as a local one, needs no key. */
+/** An OpenAI-compatible provider with its own address, such as a local one, needs no key. */
 function ofOpenAi(env: Variables, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
   const apiKey = env["OPENAI_API_KEY"];
   const baseUrl = env["OPENAI_BASE_URL"];

@@ -6,15 +6,15 @@ import { type ActivityLog, openActivityFile } from "portolan-host";
 import { viaProxy } from "./http-proxy/choose.ts";
 import type { System } from "./system.ts";
 
-/** What is kept from one command to the next, in a folder of the user's. */
+/** The state that outlives a command, in a folder of the user. */
 export interface State {
   readonly folder: string;
-  /** Grants, trust, accepted definitions, what servers offer. */
+  /** Grants, trust, accepted definitions and cached catalogs. */
   readonly kv: KeyValue;
-  /** Where credentials are. */
+  /** The file with credentials. */
   readonly credentials: string;
   activity(): Promise<ActivityLog>;
-  /** Signs in at servers, with the tokens that are kept here. */
+  /** Returns the OAuth client that uses the stored tokens. */
   auth(options?: OAuthOptions): OAuth;
 }
 

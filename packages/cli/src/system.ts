@@ -18,7 +18,7 @@ export interface System {
   readonly self: string;
   /** The file of Node.js. */
   readonly execPath: string;
-  /** Whether Node.js runs TypeScript files itself. */
+  /** True if Node.js runs TypeScript files itself. */
   readonly runsTypeScript: boolean;
   /** Ends the process at once. */
   exit(code: number): never;

@@ -1,4 +1,4 @@
-/** As much of a field's schema as is read here; a server may have written anything. */
+/** The part of a field's JSON Schema that the command reads. Servers write it, so nothing in it is certain. */
 export interface FieldSchema {
   readonly type?: unknown;
   readonly title?: string;
@@ -21,15 +21,15 @@ export interface FieldSchema {
 
 const deepest = 8;
 
-/** The types that a field may have; none where its schema does not say. */
+/** Returns the types that a field may have. Empty if the schema names none. */
 export function typesOf({ type }: FieldSchema = {}): readonly unknown[] {
   if (type === undefined) return [];
   return Array.isArray(type) ? type : [type];
 }
 
 /**
- * A field as it is meant: what it refers to within its own schema, and alternatives as one field of several types. Many
- * write an optional number as "a number or null".
+ * Resolves a field: follows `$ref` within its schema, and joins alternatives into one field with several types. Many
+ * servers write an optional number as "a number or null".
  */
 export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): FieldSchema {
   if (typeof field !== "object" || field === null || depth > deepest) return {};
@@ -38,7 +38,7 @@ export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): 
   const options = field.anyOf ?? field.oneOf;
   if (field.type !== undefined || !Array.isArray(options)) return field;
   const each = options.map((option) => resolveField(option, root, depth + 1));
-  // One that may be anything makes it anything.
+  // If one alternative accepts anything, so does the field.
   if (each.some((option) => typesOf(option).length === 0)) return {};
   const real = each.filter((option) => !typesOf(option).includes("null"));
   const items = real.find((option) => option.items)?.items;
@@ -52,7 +52,7 @@ export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): 
   };
 }
 
-/** What a pointer such as `#/$defs/Size` leads to. */
+/** Returns the schema at a pointer such as `#/$defs/Size`. */
 function resolvePointer(root: FieldSchema, pointer: string): FieldSchema {
   let at: unknown = pointer.startsWith("#") ? root : undefined;
   for (const name of pointer.split("/").slice(1)) {

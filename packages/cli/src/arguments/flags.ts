@@ -1,19 +1,19 @@
 import type { Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 
-/** The text of a flag; undefined where it was not given. */
+/** Returns the text of a flag, or undefined if it is absent. */
 export function textFlag(flags: Flags, name: string): string | undefined {
   const value = flags[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** All that was given for a flag that may be given again. */
+/** Returns all values of a repeatable flag. */
 export function listFlag(flags: Flags, name: string): readonly string[] {
   const value = flags[name];
   return typeof value === "object" ? value : [];
 }
 
-/** A flag whose value is a whole number above zero. */
+/** Returns a flag that is a whole number above zero. */
 export function countFlag(flags: Flags, name: string): number | undefined {
   const given = textFlag(flags, name);
   if (given === undefined) return undefined;
@@ -21,7 +21,7 @@ export function countFlag(flags: Flags, name: string): number | undefined {
   throw new Failure("usage", `--${name}: expected a whole number above zero, got ${JSON.stringify(given)}`);
 }
 
-/** A flag in seconds, as milliseconds. */
+/** Returns a flag given in seconds, in milliseconds. */
 export function secondsFlag(flags: Flags, name: string): number | undefined {
   const given = textFlag(flags, name);
   if (given === undefined) return undefined;
@@ -30,12 +30,12 @@ export function secondsFlag(flags: Flags, name: string): number | undefined {
   throw new Failure("usage", `--${name}: expected a number of seconds, got ${JSON.stringify(given)}`);
 }
 
-/** Flags of the form NAME=VALUE, as an object. */
+/** Returns NAME=VALUE flags as an object. */
 export function pairsFlag(flags: Flags, name: string): { readonly [name: string]: string } {
   return Object.fromEntries(
     listFlag(flags, name).map((pair) => {
       const [, key, value] = /^([^=]+)=([\s\S]*)$/.exec(pair) ?? [];
-      // Not the pair itself: it may be a secret.
+      // The message does not quote the pair: it may be a secret.
       if (key === undefined || value === undefined) throw new Failure("usage", `--${name}: expected NAME=VALUE`);
       return [key, value];
     }),

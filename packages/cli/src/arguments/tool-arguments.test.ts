@@ -43,13 +43,13 @@ test.each([
   [['people={"age":3}', 'people={"age":4}'], { people: [{ age: 3 }, { age: 4 }] }],
   [["either=null"], { either: null }],
   [["either=4"], { either: 4 }],
-  // What the schema says nothing about is text.
+  // A field without a schema is text.
   [["free=3", "unknown=true"], { free: "3", unknown: "true" }],
   [["free:=3"], { free: 3 }],
   [["maybe=3"], { maybe: 3 }],
   [["maybe=null"], { maybe: null }],
   [["several=1", "several=2"], { several: [1, 2] }],
-  // Where text fits, nothing is made of it.
+  // A value stays text wherever text is allowed.
   [["mixed=012"], { mixed: "012" }],
   [["size=s", "level=high", "loop=3"], { size: "s", level: "high", loop: "3" }],
   [['{"city":"Oslo"}', "days=2"], { city: "Oslo", days: 2 }],

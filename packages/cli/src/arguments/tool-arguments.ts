@@ -3,9 +3,9 @@ import { Failure } from "../failure.ts";
 import { type FieldSchema, resolveField, typesOf } from "./field-schema.ts";
 
 /**
- * The arguments of a tool from a command line: `key=value` takes the type that the tool's schema says, `key:=json` any
- * JSON, `a.b=value` goes inside, a JSON object stands for all. Nothing is guessed: what the schema does not say is text,
- * and what is said twice is refused unless it is a list. `next` is where the arguments are shown.
+ * Parses the arguments of a tool: `key=value` takes the type from the schema, `key:=json` takes any JSON, `a.b=value`
+ * sets a nested field, and a JSON object sets many. Nothing is guessed: a field without a type is text, and only a list
+ * may be given twice. `next` is the command that shows the arguments.
  */
 export function parseArguments(words: readonly string[], schema: FieldSchema, next?: string): JsonObject {
   const args: { [name: string]: unknown } = {};
@@ -31,7 +31,7 @@ export function parseArguments(words: readonly string[], schema: FieldSchema, ne
     said.add(path);
     if (isJson) target[name] = parseJson(value, path, `${path}=value passes text`);
     else if (isOneOfMany) {
-      // Said again, it is one more: tag=a tag=b.
+      // A repeated field adds an item: tag=a tag=b.
       const list = Array.isArray(target[name]) ? (target[name] as unknown[]) : [];
       const item = resolveField(field?.prefixItems?.[list.length] ?? field?.items ?? {}, schema);
       const how = `${path}=… ${path}=… gives several, ${path}:=[…] the whole list`;
@@ -41,7 +41,7 @@ export function parseArguments(words: readonly string[], schema: FieldSchema, ne
   return args;
 }
 
-/** Refuses arguments that lack what a schema requires, by the names that would have to be given. */
+/** Fails if required arguments are missing, and names them. */
 export function requireAll(tool: string, args: JsonObject, schema: JsonObject, next?: string): void {
   const { properties = {} } = schema as FieldSchema;
   const missing = missingIn(args, schema as FieldSchema, schema as FieldSchema);
@@ -51,11 +51,11 @@ export function requireAll(tool: string, args: JsonObject, schema: JsonObject, n
   throw new Failure("usage", `${tool} needs ${missing.map((name) => `${name}=…`).join(" ")}${unknown}`, { next });
 }
 
-/** What is missing in an object, and in the objects within. */
+/** Returns the paths of required fields that are missing, also in nested objects. */
 function missingIn(args: JsonObject, schema: FieldSchema, root: FieldSchema, prefix = ""): string[] {
   const { properties = {}, required = [] } = schema;
   const names = Array.isArray(required) ? required.map(String) : [];
-  // Some call required what they have a default for: they decide.
+  // Some schemas require a field that has a default: leave it to the server.
   const own = names.filter((name) => !Object.hasOwn(args, name) && properties[name]?.default === undefined);
   const inside = Object.entries(args).flatMap(([name, value]) => {
     const field = memberOf(schema, name, root);
@@ -65,12 +65,12 @@ function missingIn(args: JsonObject, schema: FieldSchema, root: FieldSchema, pre
   return [...own.map((name) => prefix + name), ...inside];
 }
 
-/** Whether a schema says that there are no other members than those it names. */
+/** True if the schema allows no fields besides those that it names. */
 function isClosed({ additionalProperties, patternProperties }: FieldSchema): boolean {
   return additionalProperties === false && patternProperties === undefined;
 }
 
-/** Where a path leads: the object that has its last name. A name with a dot that the schema knows is one name. */
+/** Finds the object that holds the last name of a path. A name with a dot that the schema knows is one name. */
 function placeOf(
   args: { [name: string]: unknown },
   path: string,
@@ -85,7 +85,7 @@ function placeOf(
   for (const name of names) {
     const next = Object.hasOwn(target, name) ? target[name] : undefined;
     const box = isObject(next) ? (next as { [name: string]: unknown }) : {};
-    // Not an assignment: a name may be __proto__.
+    // Not an assignment: the name may be __proto__.
     Object.defineProperty(target, name, { value: box, enumerable: true, configurable: true, writable: true });
     target = box;
     inside = memberOf(inside, name, schema);
@@ -94,7 +94,7 @@ function placeOf(
   return [target, last, memberOf(inside, last, schema)];
 }
 
-/** What a schema says of a member: by its name, or of all that it does not name. */
+/** Returns the schema of a member, by its name or from `additionalProperties`. */
 function memberOf(schema: FieldSchema | undefined, name: string, root: FieldSchema): FieldSchema | undefined {
   const { properties = {}, additionalProperties: others } = schema ?? {};
   const field = Object.hasOwn(properties, name) ? properties[name] : others;
@@ -109,7 +109,7 @@ function isList(field: FieldSchema | undefined): boolean {
   return typesOf(field).includes("array") && !typesOf(field).includes("string");
 }
 
-/** A word as the schema wants it; one that cannot be that is refused. */
+/** Converts a word to the type in the schema. Fails if it does not fit. */
 function coerce(value: string, field: FieldSchema, path: string, next?: string): unknown {
   const types = typesOf(field);
   if (types.includes("null") && value === "null" && !types.includes("string")) return null;

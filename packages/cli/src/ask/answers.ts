@@ -5,11 +5,11 @@ import { askApproval, askOpenUrl, askRoots, askTrust } from "./consent.ts";
 import { askForm } from "./form.ts";
 import { askSampling } from "./sampling.ts";
 
-/** How the person at the terminal is asked; where nobody can answer, nothing is offered and nothing is allowed. */
+/** Returns the answers of the person at the terminal. Without one, there are none, and the host denies. */
 export function createAnswers(context: CommandContext): HostAnswers {
   const { screen, terminal } = context;
   if (!screen.isInteractive) return {};
-  /** Asks when it is its turn; who leaves the question has said so. */
+  /** Queues a question. Dismissing it counts as the given answer. */
   const queued =
     <Q extends { readonly signal: AbortSignal }, A>(
       question: (context: CommandContext, asked: Q) => Promise<A>,

@@ -19,7 +19,7 @@ import { widthOf } from "../terminal/wrap.ts";
 
 const showDefinition = Symbol("the showDefinition definition");
 
-/** Asks whether something may be done: what exactly, and what speaks against it. */
+/** Asks whether the model may call a tool or read a resource. Shows the exact arguments and all warnings. */
 export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {
   const { screen, terminal } = context;
   const { server, action, reason, cautions, findings, resembles } = question;
@@ -28,7 +28,7 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
     const { title, description = title } = action.definition;
     if (description !== undefined) terminal.quote(description, 3);
     terminal.say(`  ${screen.style("dim", "with")}`);
-    // The keys stay on the screen.
+    // Long arguments must not push the question off the screen.
     terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), ": v shows them");
   } else {
     terminal.heading(server, "is to be read for the model:");
@@ -62,12 +62,12 @@ function cautionText({ kind, from }: Caution): string {
     : `data of ${who} may go along with it`;
 }
 
-/** Asks whether a server that a file names may be started: all of what is written is shown. */
+/** Asks whether a configured server may be started. Shows everything that its file says. */
 export async function askTrust(context: CommandContext, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
   const { screen, terminal } = context;
   terminal.heading(server, "is to be started for the first time, or has changed:");
   for (const { label, value } of subject.lines) {
-    // On one line where it fits, and else by itself: no value can look like a line of its own.
+    // A value that does not fit gets lines of its own behind the bar, so that it cannot imitate another label.
     const line = `${label}: ${screen.safe(value)}`;
     if (widthOf(line) <= terminal.columns - 5) terminal.bar(line);
     else {
@@ -83,7 +83,7 @@ export async function askTrust(context: CommandContext, { server, subject }: Tru
   ]);
 }
 
-/** Asks whether an address is to be opened: all of it is shown, and where it leads. */
+/** Asks whether to open an address. Shows all of it, and its host. */
 export async function askOpenUrl(
   context: CommandContext,
   { server, params, address }: UrlQuestion,
@@ -104,14 +104,14 @@ export async function askOpenUrl(
   try {
     await openBrowser(new URL(address.href));
   } catch (reason) {
-    // The address is on the screen: there is another way.
+    // The person can still open it: the address is on the screen.
     const why = reason instanceof Error ? reason.message : String(reason);
     terminal.warn(`no browser could be opened (${why}); open the address yourself`);
   }
   return { action: "accept" };
 }
 
-/** Asks whether a server may know of some directories. */
+/** Asks whether a server may know the folders. */
 export async function askRoots(context: CommandContext, { server, roots }: RootsQuestion): Promise<RootsVerdict> {
   const { terminal } = context;
   terminal.heading(server, "wants to know which folders you work in:");
@@ -124,7 +124,7 @@ export async function askRoots(context: CommandContext, { server, roots }: Roots
   ]);
 }
 
-/** Asks the person at the terminal for a yes; everything else, and whoever leaves, is a no. */
+/** Asks a yes-or-no question. Dismissing it means no. */
 export function confirm({ screen, terminal, signal }: CommandContext, question: string): Promise<boolean> {
   const answered = terminal.ask(signal, async () => {
     terminal.say(`${screen.style("yellow", screen.mark("ask"))} ${question}`);
@@ -139,7 +139,7 @@ export function confirm({ screen, terminal, signal }: CommandContext, question: 
   });
 }
 
-/** What a decision about a server is about, showDefinition: no line of it is cut. */
+/** Formats what trusting a server would start, complete and unabridged. */
 export function trustDetails(entry: ServerEntry, screen: Screen): string {
   const { lines } = describeForTrust(entry);
   const width = Math.max(0, ...lines.map(({ label }) => label.length));

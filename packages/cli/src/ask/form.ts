@@ -7,7 +7,7 @@ import { askField } from "./field.ts";
 
 type Step = "send" | "again" | "decline" | "cancel";
 
-/** Asks field by field, and sends nothing before the person has seen it all. */
+/** Asks field by field. Sends nothing before the person has seen all values. */
 export async function askForm(context: CommandContext, question: FormQuestion): Promise<FormAnswer> {
   const { screen, terminal } = context;
   const { server, params, secretFields } = question;
@@ -40,7 +40,7 @@ export async function askForm(context: CommandContext, question: FormQuestion): 
     const secrets = content.filter(([name]) => secretFields.includes(name)).map(([name]) => name);
     if (content.length > 0) {
       terminal.say(`  ${screen.style("dim", `this goes to ${screen.safe(server)}`)}`);
-      // One by one: no name can look like a line of its own.
+      // Each value on its own: no name can imitate another line.
       for (const [name, value] of content) {
         const entry = secrets.includes(name) ? "(not shown)" : JSON.stringify(value);
         terminal.bar(screen.safe(`${name}: ${entry}`));

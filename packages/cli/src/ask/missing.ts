@@ -11,7 +11,7 @@ interface Described {
   readonly required?: readonly string[];
 }
 
-/** The arguments of a tool with those that are needed and were not given: asked for where somebody can answer. */
+/** Asks for required arguments of a tool that are missing, if there is a person. */
 export async function askMissing(context: CommandContext, given: JsonObject, schema: JsonObject): Promise<JsonObject> {
   const { properties = {}, required = [] } = schema as Described;
   const missing = required.filter((name) => !Object.hasOwn(given, name) && Object.hasOwn(properties, name));
@@ -25,14 +25,14 @@ export async function askMissing(context: CommandContext, given: JsonObject, sch
   });
 }
 
-/** What a server proposes for an argument, given those that are known. */
+/** Proposes values for an argument. `known` holds the other arguments. */
 export type Propose = (
   argument: string,
   value: string,
   known: { [name: string]: string },
 ) => Promise<readonly string[]>;
 
-/** Asks a server what it proposes for an argument of one of its prompts. */
+/** Returns a function that asks the server for values of a prompt argument. */
 export function proposeFor(host: Host, server: string, prompt: string, signal: AbortSignal): Propose {
   return async (name, value, known) => {
     const ref = { type: "ref/prompt", name: prompt } as const;
@@ -41,7 +41,7 @@ export function proposeFor(host: Host, server: string, prompt: string, signal: A
   };
 }
 
-/** The arguments of a prompt with those that are needed and were not given; Tab asks the server what there is. */
+/** Asks for required arguments of a prompt that are missing. Tab shows the values that the server proposes. */
 export async function askMissingOfPrompt(
   context: CommandContext,
   given: { readonly [name: string]: string },
@@ -65,7 +65,7 @@ export async function askMissingOfPrompt(
   });
 }
 
-/** Asks the person at the terminal what a file wants to know for a server. */
+/** Asks for an input that a configuration file leaves open. */
 export function askInput(context: CommandContext, server: string, request: ConfigInput): Promise<string> {
   const { terminal, screen } = context;
   const { id, description, options, password = false } = request;
@@ -80,7 +80,7 @@ export function askInput(context: CommandContext, server: string, request: Confi
   });
 }
 
-/** Asks for what a command needs; whoever leaves wants none of it. */
+/** Asks a question that the command cannot go on without. Dismissing it interrupts the command. */
 export function askOrInterrupt<T>(
   { terminal, signal }: Pick<CommandContext, "terminal" | "signal">,
   work: () => Promise<T>,

@@ -22,7 +22,7 @@ import { QuestionDismissed } from "../terminal/input.ts";
 
 type Step = "allow" | "session" | "view" | "edit" | "model" | "deny" | "never";
 
-/** Shows what a server wants to ask a model, or what the model would tell the server; both can be changed. */
+/** Asks whether a server may send a prompt to the model, or get its answer. Both can be edited. */
 export function askSampling(context: CommandContext, question: SamplingQuestion): Promise<SamplingVerdict> {
   return question.stage === "request" ? reviewRequest(context, question) : reviewResponse(context, question);
 }
@@ -116,7 +116,10 @@ function showRequest(
   }
 }
 
-/** As JSON in an editor, or one text on a line; undefined when it cannot be used. */
+/**
+ * Lets the person edit a value as JSON in an editor, or its text on a line. Returns undefined if the result is
+ * unusable.
+ */
 async function edit<T extends object>(
   context: CommandContext,
   value: T,
@@ -148,12 +151,12 @@ async function editAnswer(context: CommandContext, result: CreateMessageResult):
   return { ...result, content: { type: "text", text: await editLine(context, textOf(result.content)) } };
 }
 
-/** Has a value changed as JSON in the person's editor; undefined when there is no editor. */
+/** Opens a value as JSON in the person's editor. Returns undefined if no editor is set. */
 export async function editJson(context: CommandContext, value: unknown): Promise<unknown> {
   const { env } = context.system;
   const [program, ...args] = (env["VISUAL"] || env["EDITOR"] || "").split(/\s+/).filter(Boolean);
   if (program === undefined) return undefined;
-  // A folder of its own, which is the owner's alone: editors leave copies beside the file.
+  // A private folder: editors leave copies beside the file.
   const folder = await mkdtemp(join(tmpdir(), "portolan-edit-"));
   const file = join(folder, "edit.json");
   try {
@@ -167,19 +170,19 @@ export async function editJson(context: CommandContext, value: unknown): Promise
   }
 }
 
-/** Has a text changed on one line, where `\n` stands for a new one. */
+/** Lets the person edit text on one line, where `\n` stands for a newline. */
 export async function editLine({ terminal, screen }: CommandContext, text: string): Promise<string> {
   const shown = screen.safe(text, { lines: "keep" }).replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
   const line = await terminal.line({ initial: shown });
   return line.replace(/\\(n|\\)/g, (_, escaped) => (escaped === "n" ? "\n" : "\\"));
 }
 
-/** What a message to or from a model says: all that is words, and the kinds of the rest. */
+/** Returns the text of a message, and the kinds of its other parts. */
 export function textOf(content: SamplingContent | readonly SamplingContent[]): string {
   return [content].flat().map(textOfBlock).join("\n");
 }
 
-/** By its type alone: a block may have other members, which say nothing to the model. */
+/** Only the type decides: the model does not see unknown members. */
 function textOfBlock(block: SamplingContent | ContentBlock): string {
   switch (block.type) {
     case "text":

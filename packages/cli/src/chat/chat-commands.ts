@@ -3,7 +3,7 @@ import type { CommandContext } from "../command.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { chatCommands } from "./line.ts";
 
-/** What the commands of the chat show. */
+/** Runs a command of the chat, such as `/tools`. */
 export async function showCommand(context: CommandContext, host: Host, name: string, rest: string): Promise<void> {
   const { screen, terminal } = context;
   const dim = (text: string) => screen.style("dim", text);

@@ -8,7 +8,7 @@ import { type AttachedResource, completeLine, parseLine } from "./line.ts";
 import { runFailure, showRun } from "./model-run.ts";
 import { pickResource } from "./pick.ts";
 
-/** A conversation with a model, until the person leaves. */
+/** A conversation with a model. */
 export class Chat {
   readonly #context: CommandContext;
   readonly #host: Host;
@@ -16,9 +16,9 @@ export class Chat {
   readonly #history: string[] = [];
   #attached: readonly AttachedResource[] = [];
   #state: RunState | undefined;
-  /** What was said once and needs not be said again. */
+  /** Notices that were already shown. */
   readonly #notices: Set<string>;
-  /** What came with a line and is behind it: several lines that were pasted, say. */
+  /** Input after the current line, such as further pasted lines. */
   readonly #typed = new TypeAhead();
 
   constructor(context: CommandContext, host: Host, notices: Iterable<string> = []) {
@@ -27,10 +27,10 @@ export class Chat {
     this.#notices = new Set(notices);
   }
 
-  /** Talks with the person at the terminal; Ctrl-C at the prompt twice, and Ctrl-D, leave. */
+  /** Reads and handles lines until the person leaves: Ctrl-D, or Ctrl-C twice at the prompt. */
   async talk(): Promise<void> {
     const { onInterrupt } = this.#context;
-    // Between two questions, too, Ctrl-C ends the conversation and not the program in the middle of something.
+    // Between two questions Ctrl-C ends the conversation, not the program.
     let isOver = false;
     const release = onInterrupt(() => {
       if (isOver) return "leave";
@@ -71,7 +71,7 @@ export class Chat {
     }
   }
 
-  /** Does what a line says; tells whether the conversation is over. */
+  /** Handles one line. Returns true when the conversation is over. */
   async handleLine(line: string): Promise<boolean> {
     const { terminal, screen, isJson } = this.#context;
     if (line.trim() === "") return false;
@@ -92,7 +92,7 @@ export class Chat {
         const args = await askMissingOfPrompt(this.#context, said.args, declared, propose);
         await this.#run({ server, prompt: name, args }, []);
       } else {
-        // What was pasted may name resources that nobody thought of.
+        // Pasted text may name resources that the person did not notice.
         for (const { server, uri } of isJson ? [] : said.attach) {
           terminal.say(`  ${screen.style("dim", screen.safe(`${server}: ${uri} goes with it`))}`);
         }
@@ -120,7 +120,7 @@ export class Chat {
     const release = onInterrupt(() => {
       if (isCancelled) return "leave";
       isCancelled = true;
-      // A question says itself that it is over, where it stands.
+      // An open question reports by itself that it was withdrawn.
       if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelled; Ctrl-C once more leaves"));
       run.cancel("the user cancelled");
       return undefined;

@@ -2,20 +2,20 @@ import type { Prompt } from "portolan";
 import type { CatalogView, Host, ServerFeature } from "portolan-host";
 import { Failure } from "../failure.ts";
 
-/** What was typed: a command of the chat, a prompt of a server, a search for a resource, or words for the model. */
+/** A parsed line: a command of the chat, a prompt of a server, a search for a resource, or text for the model. */
 export type ParsedLine =
   | { readonly kind: "command"; readonly name: string; readonly rest: string }
   | { readonly kind: "prompt"; readonly prompt: ServerFeature<Prompt>; readonly args: { [name: string]: string } }
   | { readonly kind: "pick"; readonly query: string }
   | { readonly kind: "words"; readonly text: string; readonly attach: readonly AttachedResource[] };
 
-/** A resource that goes to the model because the person says so. */
+/** A resource that the person attaches to the next message. */
 export interface AttachedResource {
   readonly server: string;
   readonly uri: string;
 }
 
-/** The commands of the chat, which win over prompts of the same name. */
+/** The commands of the chat. They win over prompts of the same name. */
 export const chatCommands: { readonly [name: string]: string } = {
   tools: "what the model can do",
   servers: "which servers there are, and how they are",
@@ -25,7 +25,7 @@ export const chatCommands: { readonly [name: string]: string } = {
   quit: "leave; Ctrl-D does, too",
 };
 
-/** Reads a line; one that names no command and no prompt is refused. */
+/** Parses a line. Fails if it names no known command or prompt. */
 export function parseLine(line: string, catalog: CatalogView): ParsedLine {
   const text = line.trim();
   if (/^@[^\s:]*$/.test(text)) return { kind: "pick", query: text.slice(1) };
@@ -38,9 +38,9 @@ export function parseLine(line: string, catalog: CatalogView): ParsedLine {
   throw new Failure("usage", `there is no /${name}`, { next: "/help" });
 }
 
-/** A prompt by its name, or by its server's and its own where several servers have it. */
+/** Finds a prompt by its name, or as `server.name` if several servers have it. */
 export function findPrompt(name: string, { prompts }: CatalogView): ServerFeature<Prompt> | undefined {
-  // First, since a server may call its own prompt like the whole name of another's.
+  // The full name comes first: a server may give its prompt the full name of another.
   const whole = prompts.find((it) => wholeName(it) === name);
   if (whole) return whole;
   const [prompt, ...others] = prompts.filter((it) => it.name === name);
@@ -64,7 +64,7 @@ function withAttachments(text: string, { resources, templates }: CatalogView): P
   return { kind: "words", text: rest, attach };
 }
 
-/** `name=value`, with quotes around what has spaces; a prompt of one argument takes the whole line, too. */
+/** Parses `name=value`, with quotes around spaces. A prompt with one argument also takes the whole line. */
 function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt): { [name: string]: string } {
   const words = rest.match(/(?:[^\s"]|"[^"]*")+/g) ?? [];
   const [only] = declared;
@@ -81,7 +81,7 @@ function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt
   );
 }
 
-/** What Tab proposes: commands and prompts, arguments and their values as the server knows them, resources. */
+/** Completes a line: commands and prompts, arguments with values from the server, resources. */
 export async function completeLine(
   line: string,
   host: Host,

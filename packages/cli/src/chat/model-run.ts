@@ -5,7 +5,7 @@ import { Failure, interruption } from "../failure.ts";
 import { createProgress } from "../output/progress.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
 
-/** The servers that a model works with: those that are named, a command behind `--`, or all that are configured. */
+/** Returns the servers for a model: those of `--server`, a command after `--`, or all configured ones. */
 export async function findServers(context: CommandContext, { server }: Flags): Promise<readonly ServerEntry[]> {
   const names = Array.isArray(server) ? server : [];
   const entries: ServerEntry[] = [];
@@ -14,24 +14,24 @@ export async function findServers(context: CommandContext, { server }: Flags): P
   return entries.length > 0 ? entries : (await readConfiguration(context)).entries;
 }
 
-/** What is not asked about, because the command line says so. */
+/** Returns the rule of `--yes-read-only`. */
 export function readOnlyPolicy({ yesReadOnly }: Flags): { readOnly: true; then: "allow" }[] {
   return yesReadOnly === true ? [{ readOnly: true, then: "allow" }] : [];
 }
 
-/** The name of a model, and what is to be known of it. */
+/** Returns the name of a model with its notice. */
 export function modelLabel({ id, notice }: Model): string {
   return notice === undefined ? id : `${id} (${notice})`;
 }
 
-/** What is to be known of a model, as a run says it. */
+/** Returns the notice of a model in the words of a run. */
 export function modelNotices({ id, notice }: Model): string[] {
   return notice === undefined ? [] : [`${id}: ${notice}`];
 }
 
 /**
- * Shows a run as it goes: what the model says on standard output, what it does on standard error. What `known` has is not
- * said again.
+ * Shows a run: the text of the model on standard output, its tool calls on standard error. Notices in `known` are not
+ * repeated.
  */
 export async function showRun(context: CommandContext, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
   const progress = createProgress(context);
@@ -40,7 +40,7 @@ export async function showRun(context: CommandContext, run: Run, known: Set<stri
       if (known.has(event.text)) continue;
       known.add(event.text);
     }
-    // A question on the screen is not written over.
+    // Output must not overwrite a question on the screen.
     await context.terminal.quiet();
     if (event.type !== "tool" || event.stage !== "progress") progress.end();
     if (context.isJson) print(context, event);
@@ -76,7 +76,7 @@ function show(context: CommandContext, event: RunEvent, progress: ReturnType<typ
   }
 }
 
-/** One event as JSON on a line, without what only this process can use. */
+/** Prints an event as a line of JSON, without members that only this process can use. */
 function print({ print: printLine }: CommandContext, event: RunEvent): void {
   if (event.type === "approval" || event.type === "question") {
     const { signal: _, ...question } = event.question;
@@ -95,7 +95,7 @@ const ends: { readonly [reason: string]: string } = {
   refusal: "the model refuses",
 };
 
-/** Why a run came to nothing; undefined when it did not. */
+/** Returns why a run failed, or undefined if it succeeded. */
 export function runFailure({ reason, error }: RunDone): unknown {
   if (reason === "done") return undefined;
   if (reason === "failed" && error) return error;

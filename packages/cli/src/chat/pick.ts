@@ -6,7 +6,7 @@ import type { AttachedResource } from "./line.ts";
 
 const maxShown = 20;
 
-/** Lets the person choose a resource, or a template and what it is filled with; undefined for none. */
+/** Lets the person choose a resource, or fill in a template. Returns undefined for none. */
 export function pickResource(
   context: CommandContext,
   host: Host,
@@ -49,7 +49,7 @@ export function pickResource(
     });
 }
 
-/** A template with its variables asked for; Tab asks the server what there is. */
+/** Asks for the variables of a template. Tab shows the values that the server proposes. */
 async function fill(context: CommandContext, host: Host, server: string, text: string): Promise<string> {
   const template = parseUriTemplate(text);
   const known: { [name: string]: string } = {};
@@ -66,7 +66,7 @@ async function fill(context: CommandContext, host: Host, server: string, text: s
   return template.expand(known);
 }
 
-/** Where a variable is that an address cannot do without: `{x}` or `{+x}`. */
+/** Matches a variable that the address needs: `{x}` or `{+x}`. */
 function partOfPath(name: string): RegExp {
   return new RegExp(`\\{\\+?(?:[^{}+#./;?&][^{}]*,)?${name.replace(/[^\w]/g, "\\$&")}[,:*}]`);
 }

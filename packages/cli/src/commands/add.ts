@@ -9,7 +9,7 @@ import { readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
-/** Adds a server to the file of the project, or of the user, and shows what was written. */
+/** Adds a server to the file of the project or of the user. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const [name = "", url] = args;
@@ -20,7 +20,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   if (flags["force"] !== true) await refuseKnown(context, name);
   await writeServer(file, name, given);
   const { entry, isUsed } = await findWritten(context, name, file);
-  // Who types a command means it; what another file says was written by somebody else.
+  // A typed command needs no trust; an entry from another file was written by someone else.
   const isTrusted = from === undefined && entry.problem === undefined;
   if (isTrusted) {
     await withHost(context, [entry], (host) => host.trust(name, { allow: true, for: "always" }));
@@ -52,7 +52,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   };
 }
 
-/** What stands on the command line: an address, or a command behind `--`. */
+/** Returns the entry on the command line: an address, or a command after `--`. */
 function typed({ command }: CommandContext, name: string, url: string | undefined, flags: Flags): ServerEntry {
   const env = pairsFlag(flags, "env");
   const headers = pairsFlag(flags, "header");
@@ -80,7 +80,7 @@ function toEntry(name: string, way: ServerTarget): ServerEntry {
   return { name, way, written: way, settings: {}, source: { kind: "code" } };
 }
 
-/** The entry of this name in a file of any product. */
+/** Returns the entry of this name from a file of any product. */
 async function imported({ system, command }: CommandContext, name: string, from: string): Promise<ServerEntry> {
   if (command.length > 0) throw new Failure("usage", "expected --from or a command behind --, got both");
   const { home, platform, env, cwd } = system;
@@ -93,7 +93,7 @@ async function imported({ system, command }: CommandContext, name: string, from:
   throw new Failure("usage", `${from} has no server ${JSON.stringify(name)}; there is ${known}`);
 }
 
-/** Where to write: the nearest `.mcp.json` of the project, or the user's own file. */
+/** Returns the file to write: the nearest `.mcp.json` of the project, or the user's own file. */
 async function fileFor({ system }: CommandContext, isUser: boolean): Promise<string> {
   const { home, platform, env, cwd } = system;
   if (isUser) return join(settingsFolder(system), "portolan", "mcp.json");
@@ -101,7 +101,7 @@ async function fileFor({ system }: CommandContext, isUser: boolean): Promise<str
   return files.find(({ scope }) => scope === "project")?.file ?? join(cwd, ".mcp.json");
 }
 
-/** Where the system keeps the settings of applications. */
+/** Returns the folder for application settings of this platform. */
 function settingsFolder({ home, platform, env }: CommandContext["system"]): string {
   if (platform === "win32") return env["APPDATA"] || join(home, "AppData", "Roaming");
   if (platform === "darwin") return join(home, "Library", "Application Support");
@@ -117,7 +117,7 @@ async function refuseKnown(context: CommandContext, name: string): Promise<void>
   });
 }
 
-/** The entry as it is read back. */
+/** Reads the written entry back. */
 async function findWritten(context: CommandContext, name: string, file: string) {
   const { entries, shadowed } = await readConfiguration(context);
   const isIt = (entry: ServerEntry) =>
@@ -128,7 +128,7 @@ async function findWritten(context: CommandContext, name: string, file: string) 
   return { entry, isUsed: used !== undefined };
 }
 
-/** What was written, without values that may be secrets. */
+/** Returns what was written, without values that may be secrets. */
 function namesOnly(written: ServerTarget): object {
   if ("command" in written) {
     const { command, args = [], cwd, env = {} } = written;

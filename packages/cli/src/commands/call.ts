@@ -13,7 +13,7 @@ import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 
-/** Calls a tool of a server with arguments that its schema gives types to. */
+/** Calls a tool of a server. */
 export async function run(
   context: CommandContext,
   args: readonly string[],
@@ -87,7 +87,7 @@ function findTool(host: Host, { entry }: Target, name: string | undefined, { scr
   });
 }
 
-/** What stands on the command line; `-` reads a JSON object from standard input. */
+/** Parses the arguments. `-` reads a JSON object from standard input. */
 async function readInput(
   { system }: CommandContext,
   words: readonly string[],
@@ -105,7 +105,7 @@ async function readInput(
   );
 }
 
-/** Whoever waits longer gets an answer, perhaps. */
+/** Adds the flag for a longer timeout. */
 function explainSilence(reason: unknown): unknown {
   if (!(reason instanceof PortolanError) || reason.code !== "timeout") return reason;
   const [message = ""] = reason.message.split(";");

@@ -5,7 +5,7 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { chooseModels } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 
-/** Talks with a model that uses servers; in a pipe, each line of standard input is something said. */
+/** Chats with a model that uses servers. In a pipe, each line of standard input is a message. */
 export async function run(
   context: CommandContext,
   _: readonly string[],

@@ -19,7 +19,7 @@ import { authFor } from "../servers/sign-in.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
-/** Grades a server by what the protocol asks of it. */
+/** Grades how well a server follows the protocol. */
 export async function run(
   context: CommandContext,
   [given]: readonly string[],
@@ -54,7 +54,7 @@ export async function run(
   throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
 }
 
-/** A report in the lines of a terminal; why something is not spoken at all is worth one. */
+/** Fits a report to the terminal. Why a revision is not supported gets one line. */
 function fitted(report: string, screen: Screen): string {
   if (!screen.isTerminal) return report;
   const lines = report.split("\n");
@@ -67,7 +67,7 @@ async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Ta
   const { way } = entry;
   if ("command" in way) {
     const { command, args = [], cwd } = way;
-    // It gets to see what it would in a host, and none of our secrets.
+    // The server gets the same environment as in a host, without our secrets.
     const env = childEnvironment(context.system.env, way.env);
     return { command, args, env, inherits: false, ...(cwd !== undefined && { cwd }) };
   }
@@ -75,7 +75,7 @@ async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Ta
   const url = new URL(way.url);
   const proxy = proxyFor(url, context.system.env);
   if (proxy) {
-    // What a proxy adds and takes away would be graded as the server's.
+    // The report would blame the server for changes that a proxy makes.
     throw new Failure("usage", `check goes straight to a server, and ${proxy.variable} names a proxy to this one`, {
       next: `NO_PROXY=${url.hostname} portolan check …, where it is reached without the proxy`,
     });
@@ -91,7 +91,7 @@ function toRevision(given: string): RevisionDate {
   throw new Failure("usage", `--revision: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
 }
 
-/** Scenarios by name, `*` for any characters. */
+/** Returns a filter for scenario names, where `*` stands for any characters. */
 function filterOf(patterns: readonly string[]): (scenario: Scenario) => boolean {
   if (patterns.length === 0) return () => true;
   const tests = patterns.map((pattern) => {

@@ -3,13 +3,13 @@ import { commands } from "../command-table.ts";
 import type { TypedLine } from "../servers/completion.ts";
 import { readConfiguration } from "../servers/find-server.ts";
 
-/** Words that mean nothing else to any shell: what a server has named must not do anything when it is typed. */
+/** Words without a special meaning in any shell: names from a server must not do anything when they are inserted. */
 const plain = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}\w.@/:=+,%-]*$/u;
 
-/** Tells a shell which words fit; where there are none, it proposes files. */
+/** Prints completions for a shell. If there are none, the shell proposes files. */
 export async function run(given: CommandContext): Promise<CommandResult | undefined> {
   const words = [...given.command];
-  // Here the words behind the dashes are no server.
+  // The words after `--` are the typed line here, not a server.
   const context = { ...given, command: [] };
   const current = (words.pop() ?? "").replace(/^:/, "");
   const [, flag, value] = /^(--[\w-]+)=(.*)$/.exec(current) ?? [];
@@ -31,7 +31,7 @@ async function candidatesFor(
     return current.startsWith("-") ? ["--help", "--version"] : shown.map((command) => command.name);
   }
   const command = shown.find((each) => each.name === name);
-  // Behind the dashes is another program.
+  // The words after a typed `--` belong to another program.
   if (!command || before.includes("--")) return [];
   const { given, flag } = read(command, before);
   if (flag !== undefined) return (await valuesOf[flag]?.(context))?.filter((word) => plain.test(word)) ?? [];
@@ -61,7 +61,7 @@ async function wordsFor(
   return [...names, ...members.map((member) => `${owner}.${member}`)];
 }
 
-/** What stands in a line before the word that is typed, and the flag that waits for a value. */
+/** Returns the typed arguments, and the flag whose value is being typed. */
 function read(command: CommandDefinition, before: readonly string[]): { given: readonly string[]; flag?: string } {
   const given: string[] = [];
   let flag: string | undefined;
@@ -73,7 +73,7 @@ function read(command: CommandDefinition, before: readonly string[]): { given: r
   return { given, ...(flag !== undefined && { flag }) };
 }
 
-/** What there is for flags whose values are known. */
+/** The values of flags that have a fixed set. */
 const valuesOf: { readonly [flag: string]: (context: CommandContext) => Promise<readonly string[]> } = {
   "--server": serversOf,
   "--model": async () => ["demo", "anthropic:", "openai:"],

@@ -5,7 +5,7 @@ import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { findPrompt } from "./prompt.ts";
 
-/** Asks a server what it proposes for an argument of a prompt or a template. */
+/** Asks a server to complete an argument of a prompt or template. */
 export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
   const isBehindDashes = context.command.length > 0;

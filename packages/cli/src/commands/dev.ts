@@ -15,7 +15,7 @@ const wishedPort = 3333;
 const settleMs = 60;
 const sources = /\.([cm]?[jt]s|json)$/;
 
-/** Runs a server file over HTTP, and again after each change; clients stay connected. */
+/** Serves a server file over HTTP and reloads it after each change. Clients stay connected. */
 export async function run(
   context: CommandContext,
   [given = ""]: readonly string[],
@@ -47,7 +47,7 @@ type DevEvent =
   | { event: "changed"; file: string; changes: string[]; tokens: number }
   | { event: "error"; file: string; message: string };
 
-/** A server file that is being worked on: watches it, loads it again, and tells what has changed. */
+/** Watches a server file, reloads it, and reports what changed. */
 class DevSession {
   readonly #file: string;
   readonly #context: CommandContext;
@@ -65,7 +65,7 @@ class DevSession {
     this.#server = server;
   }
 
-  /** Loads the file, which must be sound the first time, and watches it. */
+  /** Loads and watches the file. Fails if it cannot be loaded the first time. */
   async open(): Promise<void> {
     try {
       await this.#load();
@@ -111,7 +111,7 @@ class DevSession {
     return before ? changesBetween(before, catalogue) : [];
   }
 
-  /** Resolves when nothing that happens is missed any more. */
+  /** Watches the files. Resolves when no change can be missed any more. */
   async #watch(): Promise<void> {
     const folder = dirname(this.#file);
     const watcher = watch([folder, ...this.#outside()], {
@@ -129,7 +129,7 @@ class DevSession {
     await new Promise<void>((ready) => watcher.once("ready", () => ready()));
   }
 
-  /** After a mistake, any file may be the one that repairs it. */
+  /** After a failed load, a change of any source file may repair it. */
   #concerns(path: string): boolean {
     return this.#files && !this.#hasFailed ? this.#files.has(path) : sources.test(path);
   }
@@ -138,7 +138,7 @@ class DevSession {
     return [...(this.#files ?? [])].filter((file) => !file.startsWith(dirname(this.#file) + sep));
   }
 
-  /** Takes what is there now; what cannot be loaded changes nothing for clients. */
+  /** Loads the file again. If that fails, clients keep the version before. */
   async #reload(path: string): Promise<void> {
     const file = relative(dirname(this.#file), path);
     try {

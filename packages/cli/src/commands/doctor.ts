@@ -10,7 +10,7 @@ import { findTarget, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { wrap } from "../terminal/wrap.ts";
 
-/** A server that was looked at. */
+/** A server in the report. */
 interface ExaminedServer {
   readonly name: string;
   readonly state: ServerStatus["state"];
@@ -19,7 +19,7 @@ interface ExaminedServer {
   readonly tools?: number;
 }
 
-/** Looks at one server, or at all that are configured, and explains what is wrong with them. */
+/** Examines one server, or all configured ones, and explains what is wrong. */
 export async function run(
   context: CommandContext,
   [given]: readonly string[],

@@ -5,10 +5,10 @@ import { Failure } from "../failure.ts";
 import { withHost } from "../servers/host.ts";
 
 const shownId = 8;
-/** Fewer characters of an id could be a slip. */
+/** Fewer characters could be a typing mistake. */
 const leastId = 4;
 
-/** Shows what the user has allowed and refused for good, and forgets one of them. */
+/** Lists permanent grants and refusals, or revokes one. */
 export async function run(context: CommandContext, _: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const wanted = textFlag(flags, "revoke");

@@ -8,10 +8,10 @@ import { Failure } from "../failure.ts";
 
 const defaultLimit = 50;
 const followMs = 250;
-/** The entry that tells of a log which was mended when it was opened. */
+/** The name of an entry about a repaired log. */
 const mending = "activity-mended";
 
-/** Shows the activity log, one entry on a line. */
+/** Prints the activity log, one entry per line. */
 export async function run(
   context: CommandContext,
   _: readonly string[],
@@ -39,7 +39,7 @@ async function verify({ screen }: CommandContext, log: ActivityLog): Promise<Com
     const { at, reason } = verdict;
     throw new Failure("failed", `the log is not what was written: ${at.part}, line ${at.line}: ${reason}`);
   }
-  // What was torn off or spoiled is put aside, and the log goes on from what is whole: nothing else would tell of it here.
+  // A damaged end is set aside when the log is opened, and nothing else reports it here.
   let mended = 0;
   for await (const { name } of log.query({ kinds: ["error"], text: mending })) if (name === mending) mended += 1;
   const ok = `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are as they were written; head ${verdict.head}`;
@@ -51,7 +51,7 @@ async function verify({ screen }: CommandContext, log: ActivityLog): Promise<Com
   };
 }
 
-/** New entries as they come, until somebody interrupts. */
+/** Prints new entries until Ctrl-C. */
 async function follow(context: CommandContext, log: ActivityLog, query: ActivityQuery, last = 0): Promise<void> {
   const { signal, state } = context;
   const file = join(state.folder, "activity.ndjson");
@@ -93,7 +93,7 @@ function queryOf(flags: Flags): ActivityQuery {
 
 const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time, or how long ago it was. */
+/** Parses a time, or a duration before now. */
 function timeOf(given: string): Date {
   const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(given) ?? [];
   const time = count === undefined ? Date.parse(given) : Date.now() - Number(count) * (units[unit] ?? 0);
@@ -118,7 +118,7 @@ const colours: { readonly [kind in ActivityKind]: "green" | "yellow" | "red" | "
   error: "red",
 };
 
-/** Every kind of entry. */
+/** All kinds of entries. */
 export const kinds: readonly string[] = Object.keys(colours);
 
 function show({ screen, isJson, print }: CommandContext, entry: ActivityEntry): void {
@@ -126,11 +126,11 @@ function show({ screen, isJson, print }: CommandContext, entry: ActivityEntry): 
     print(JSON.stringify(entry));
     return;
   }
-  // What programs tell entries apart by says nothing to people.
+  // Ids and digests are for programs.
   const { seq: _seq, at, kind, server = "", name, id: _id, digest: _digest, ...more } = entry;
   const about = [server, name].filter(Boolean).join(".");
   const rest = Object.keys(more).length > 0 ? JSON.stringify(more) : "";
-  // Where little of it would fit on the line, what happened has one of its own.
+  // On a narrow terminal, details get a line of their own.
   const isNarrow = screen.isTerminal && screen.columns < 72;
   const line = [
     screen.style("dim", at.slice(0, 19).replace("T", " ")),

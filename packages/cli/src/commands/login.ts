@@ -5,11 +5,11 @@ import { Failure } from "../failure.ts";
 import { requireUsable } from "../servers/host.ts";
 import { authFor, findHttpServer, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
 
-/** Signs in at a server: by the browser of this machine, or by an address that is opened anywhere and pasted back. */
+/** Signs in at a server: in a browser on this machine, or at an address that is opened anywhere and pasted back. */
 export async function run(context: CommandContext, [given]: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen, signal, system } = context;
   const { entry, url } = await findHttpServer(context, given);
-  // A file could send people, and the secret of a client, to anybody.
+  // A file could send people, and a client secret, to any address.
   await requireUsable(context, entry);
   const show = (address: URL) => void system.stderr.write(`Open this address to sign in:\n${address.href}\n`);
   const asker = createAsker(context);
@@ -32,7 +32,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
   };
 }
 
-/** Asks for lines; one reader for all of them, since lines that come together would be lost with the first. */
+/** Reads pasted lines. One reader for all of them: a second one would lose lines that arrived together. */
 function createAsker({ system, screen }: CommandContext): {
   ask(question: string, signal: AbortSignal): Promise<string>;
   close(): void;

@@ -1,7 +1,7 @@
 import type { CommandContext, CommandResult } from "../command.ts";
 import { authFor, findHttpServer } from "../servers/sign-in.ts";
 
-/** Forgets the tokens for a server and has them revoked. */
+/** Deletes the tokens for a server, and revokes them. */
 export async function run(context: CommandContext, [given]: readonly string[]): Promise<CommandResult> {
   const { screen } = context;
   const { entry, url } = await findHttpServer(context, given);

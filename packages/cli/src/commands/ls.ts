@@ -7,7 +7,7 @@ import { withHost } from "../servers/host.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
-/** Shows what a server offers: signatures rather than schemas. */
+/** Lists what a server offers: tools as signatures, resources, prompts. */
 export async function run(
   context: CommandContext,
   [given]: readonly string[],
@@ -59,13 +59,13 @@ export async function run(
       },
     };
   };
-  // Some servers offer more to those who can answer them: what a call would see is shown.
+  // Some servers offer more to clients that can answer questions, so this lists what a call would see.
   return withHost(context, [entry], look, modelFor(context));
 }
 
-/** All of a signature: who cannot see an argument cannot give it. */
+/** Wraps a signature without cutting it: every argument must be visible. */
 function whole(signature: string, hints: string, screen: Screen): string {
-  // An argument and its type stay together.
+  // An argument and its type stay on one line.
   const lines = wrap(`${signature.replaceAll(": ", ":\u00a0")}${hints}`, screen.columns - 6).join("\n      ");
   const text = lines.replaceAll("\u00a0", " ");
   return text.endsWith(hints) ? text.slice(0, text.length - hints.length) + screen.style("dim", hints) : text;

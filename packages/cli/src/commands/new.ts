@@ -7,7 +7,7 @@ import { filesOf, serverFile } from "../scaffold/project.ts";
 import { templates } from "../scaffold/templates.ts";
 import { version } from "../version.ts";
 
-/** Makes a folder with a new server, its test and how to use it. */
+/** Creates a folder with a new server and its test. */
 export async function run(
   { system, screen }: CommandContext,
   [name = ""]: readonly string[],
@@ -37,7 +37,7 @@ export async function run(
   for (const [path, text] of Object.entries(files)) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
-    // Not over a file that came meanwhile.
+    // Never overwrites a file.
     await writeFile(file, text, { flag: "wx" });
   }
   const attempt = template.tryIt.replace("FILE", `./${serverFile(language)}`);

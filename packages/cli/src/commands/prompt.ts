@@ -8,7 +8,7 @@ import { showContent } from "../output/content.ts";
 import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 
-/** Gets a prompt of a server with its arguments filled in. */
+/** Gets a prompt of a server. */
 export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
   const isBehindDashes = context.command.length > 0;
@@ -19,7 +19,7 @@ export async function run(context: CommandContext, args: readonly string[], _: F
     await host.start(entry.name);
     const prompt = findPrompt(host, entry, name, context);
     const next = `portolan ls ${targetArgument(entry, context.system)}`;
-    // Arguments of prompts are texts, whatever they look like, and all of them are named.
+    // Arguments of prompts are always text, and all are declared.
     const properties = Object.fromEntries((prompt.arguments ?? []).map((it) => [it.name, { type: "string" }]));
     const given = parseArguments(words, { properties, additionalProperties: false }, next) as {
       [name: string]: string;
@@ -41,7 +41,7 @@ export async function run(context: CommandContext, args: readonly string[], _: F
   });
 }
 
-/** The prompt of this name; the slash that lists show before it may be typed, too. */
+/** Finds a prompt. The slash that lists show before the name is optional. */
 export function findPrompt(
   host: Host,
   entry: ServerEntry,

@@ -13,7 +13,7 @@ import type { Recorder } from "../record/recording.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { requireStartable } from "../servers/link.ts";
 
-/** Stands between a client and a server, changes nothing, and writes down what both say. */
+/** Forwards between a client and a server unchanged, and records both sides. */
 export async function run(
   context: CommandContext,
   [given]: readonly string[],
@@ -34,7 +34,7 @@ export async function run(
   return undefined;
 }
 
-/** A name that nothing has yet: an earlier recording is not lost. */
+/** Returns a file name that is free: an earlier recording is never overwritten. */
 function freeName(name: string, folder: string): string {
   const safe = name.replace(/[^\w.-]/g, "_");
   for (let count = 1; ; count += 1) {
@@ -43,13 +43,13 @@ function freeName(name: string, folder: string): string {
   }
 }
 
-/** Who puts this before a command has given us its environment; a server that a file names gets what any host gives it. */
+/** A server from a file gets the environment that any host gives; a typed command gets ours. */
 function environmentOf({ way, source }: ServerEntry, { system: { env } }: CommandContext): NodeJS.ProcessEnv {
   const own = "command" in way ? way.env : undefined;
   return source.kind === "code" ? { ...env, ...own } : childEnvironment(env, own);
 }
 
-/** A server in a child process: every byte goes on as it came. */
+/** Forwards every byte to and from a child process. */
 async function passBytes(
   { command, args = [], cwd }: CommandTarget,
   env: NodeJS.ProcessEnv,
@@ -68,7 +68,7 @@ async function passBytes(
   const said = createLineSplitter((line) => recorder.add("client", line));
   const answered = createLineSplitter((line) => recorder.add("server", line));
   const hear = (chunk: Buffer) => {
-    // Written down first: the answer must not come before its question.
+    // Recorded first: an answer must not come before its request.
     said.push(chunk);
     child.stdin.write(chunk);
   };
@@ -94,7 +94,7 @@ async function passBytes(
   if (code !== 0 && code !== null) throw new Failure("unreachable", `${command} exited with code ${code}`);
 }
 
-/** A server at an address: every message goes on as it came. */
+/** Forwards every message to and from a server at an address. */
 async function passMessages(link: Link, context: CommandContext): Promise<void> {
   const { system, signal } = context;
   const { stdin, stdout } = system;
@@ -137,7 +137,7 @@ async function passMessages(link: Link, context: CommandContext): Promise<void> 
       const id = message.params?.["requestId"];
       if (typeof id !== "string" && typeof id !== "number") return;
       link.cancel(id, String(message.params?.["reason"] ?? ""));
-      // It is not answered any more, and so not waited for.
+      // A cancelled request gets no answer.
       running.delete(id);
       finish();
     } else link.notify(message);

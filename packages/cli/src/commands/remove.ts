@@ -7,7 +7,7 @@ import { findByName, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
-/** Removes a server from the file that names it, and forgets what was granted to it. */
+/** Removes a server from its file, and revokes its grants. */
 export async function run(
   context: CommandContext,
   [name = ""]: readonly string[],
@@ -22,7 +22,7 @@ export async function run(
       next: `portolan remove ${quote(name)} --force removes it there`,
     });
   }
-  // Others of this name, in other projects, keep theirs.
+  // Servers of the same name in other projects keep their grants.
   const digest = await trustDigest(entry);
   await writeServer(file, name, undefined, { product });
   const { entries } = await readConfiguration(context);

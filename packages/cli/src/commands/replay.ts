@@ -7,7 +7,7 @@ import { type Difference, rerun } from "../record/rerun.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { createLink, requireStartable } from "../servers/link.ts";
 
-/** Shows a recorded conversation, or has its client's side again with a server and compares the answers. */
+/** Shows a recording, or sends its requests again to a server and compares the answers. */
 export async function run(
   context: CommandContext,
   [file = "", target]: readonly string[],

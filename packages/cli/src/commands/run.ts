@@ -4,7 +4,7 @@ import { Failure } from "../failure.ts";
 import { chooseModels } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 
-/** Has a model work on one task with servers. */
+/** Lets a model work on one task with servers. */
 export async function run(
   context: CommandContext,
   args: readonly string[],
@@ -16,7 +16,7 @@ export async function run(
   const maxTurns = typeof flags["maxTurns"] === "string" ? countOf(flags["maxTurns"]) : undefined;
   const servers = await findServers(context, flags);
   const [model] = models;
-  // One that has something to be known of it says so itself.
+  // A model with a notice introduces itself.
   if (model.notice === undefined) context.note(screen.safe(model.id));
   return withHost(
     context,

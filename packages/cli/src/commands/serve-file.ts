@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { CommandContext, CommandResult } from "../command.ts";
 import { explainError, importLibrary, loadServerFile, serverFrom } from "../serve/server-file.ts";
 
-/** Serves a file over standard input and output: its default export, or what it serves by itself. */
+/** Serves a file over standard input and output: its default export, or the file serves itself. */
 export async function run(
   context: CommandContext,
   [given = ""]: readonly string[],
@@ -13,7 +13,7 @@ export async function run(
     system.stderr.write(`${why}\n`);
     system.exit(1);
   };
-  // The file may ask whether it is the program, and read its own arguments.
+  // The file may check whether it is the main program, and read its arguments.
   system.replaceArguments([file, ...command]);
   try {
     const server = await serverFrom(await loadServerFile(file, context), given);

@@ -4,7 +4,7 @@ import type { CommandContext, CommandResult } from "../command.ts";
 import { RecordedServer } from "../record/recorded-server.ts";
 import { readRecording } from "../record/recording.ts";
 
-/** Serves a recording over standard input and output: what it has seen, it answers. */
+/** Serves a recording over standard input and output. */
 export async function run(
   { system }: CommandContext,
   [given = ""]: readonly string[],

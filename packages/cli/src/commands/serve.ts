@@ -9,7 +9,7 @@ import { Upstream } from "../serve/upstream.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { requireStartable } from "../servers/link.ts";
 
-/** Serves a server that speaks in one way in the other: a command over HTTP, an address over standard input and output. */
+/** Serves a command over HTTP, or an address over standard input and output. */
 export async function run(
   context: CommandContext,
   [given]: readonly string[],

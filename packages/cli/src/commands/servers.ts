@@ -7,7 +7,7 @@ import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { widthOf, wrap } from "../terminal/wrap.ts";
 
-/** Shows every server that is configured here, and how each is doing. */
+/** Lists all configured servers with their states. */
 export async function run(
   context: CommandContext,
   _: readonly string[],
@@ -23,7 +23,7 @@ export async function run(
     });
   };
   const rows = await withHost(context, entries, look, { isQuiet: true });
-  // Where there is nothing else to show, why not is worth a line.
+  // If no server is listed, the notes explain why.
   const problems = [...errors.map(({ message }) => message), ...(rows.length === 0 ? notes : [])];
   return {
     value: { servers: rows, problems, shadowed: shadowed.length },
@@ -38,11 +38,11 @@ export async function run(
       const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
       const names = rows.map(({ name }) => screen.cut(screen.safe(name), mostOfName));
       const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.safe(next)}`));
-      // Two before the line, two between columns, and the number of tools at the end.
+      // Two columns of indentation, two between columns, and the number of tools at the end.
       const besides = screen.columns - widest(names, 6) - 13;
       const places = rows.map(({ from }) => endOf(screen.safe(from), mostOfPlace, screen));
       const room = besides - widest(places, 4);
-      // The next step is never cut: where there is no room beside the state, it stands below.
+      // The next step is never cut: without room beside the state, it moves below the table.
       const fits = (states: readonly StateText[]) =>
         states.every(([word], at) => widthOf(`${word} ${steps[at]}`) <= room);
       const exact = rows.map((row) => inWords(row, screen));
@@ -70,11 +70,11 @@ export async function run(
   };
 }
 
-/** So that one long name leaves room for the rest. */
+/** One long name must leave room for the rest. */
 const mostOfName = 24;
 const mostOfPlace = 20;
 
-/** Several lines on a terminal, where one does not hold it. */
+/** Wraps text for a terminal. */
 function wrapped(text: string, screen: Screen): string {
   const shown = screen.safe(text);
   return screen.isTerminal ? wrap(shown, screen.columns - 4).join("\n    ") : shown;
@@ -84,7 +84,7 @@ function widest(cells: readonly string[], least: number): number {
   return Math.max(least, ...cells.map(widthOf));
 }
 
-/** The end of a path, which says most, in no more columns than these on a terminal. */
+/** Cuts a path at its start: its end says more. */
 function endOf(path: string, columns: number, screen: Screen): string {
   if (!screen.isTerminal || widthOf(path) <= columns) return path;
   const letters = [...path];
@@ -101,7 +101,7 @@ const words: { readonly [state: string]: string } = { login: "needs login", untr
 
 type StateText = readonly [word: string, why: string];
 
-/** How it is doing, and why: which variable is missing says more than that something is. */
+/** Describes a state. The missing variable says more than "misconfigured". */
 function inWords(row: ServerRow, screen: Screen): StateText {
   const { state, detail = "" } = row;
   const [missing] = state === "misconfigured" ? (/^missing \$\{[^}]+\}/.exec(detail) ?? []) : [];
@@ -113,7 +113,7 @@ function inBrief({ state, detail = "" }: ServerRow, screen: Screen): StateText {
   return [words[state] ?? state, state === "login" ? "" : screen.safe(detail)];
 }
 
-/** A state, and the command that leads on. */
+/** Describes a server: its state, and the next command. */
 function describe({ name, state, reason, profile, startMs }: ServerStatus) {
   const ready = profile && `${profile.info?.name ?? ""} ${profile.version} ${startMs ?? 0} ms`.trim();
   const next: { readonly [state: string]: string } = {
@@ -134,7 +134,7 @@ function firstLine(text: string): string {
   return text.split("\n", 1)[0] ?? "";
 }
 
-/** The file an entry is from, as short as it can be said. */
+/** Returns the path of the configuration file, relative or with `~`. */
 function shortPath({ source }: ServerStatus, { cwd, home }: { cwd: string; home: string }): string {
   if (source.kind !== "file") return "";
   const { file } = source;

@@ -13,7 +13,7 @@ import { fillInputs, findByName } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
-/** Decides whether what a file names may be started, and whether changed definitions may be used. */
+/** Allows a configured server to start, or accepts its changed definitions. */
 export async function run(
   context: CommandContext,
   [name = ""]: readonly string[],
@@ -63,7 +63,7 @@ async function revoke({ screen }: CommandContext, host: Host, entry: ServerEntry
   };
 }
 
-/** Shows what is different from what was accepted, and accepts it. */
+/** Shows changed definitions and accepts them. */
 async function accept(context: CommandContext, host: Host, name: string, flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   await host.start(name);
@@ -99,7 +99,7 @@ interface Confirmation {
   readonly next: string;
 }
 
-/** Resolves when the person has agreed; where nobody can, only a flag agrees. */
+/** Resolves when the person agrees. Without a terminal, only `--yes` agrees. */
 async function agree(
   context: CommandContext,
   flags: Flags,

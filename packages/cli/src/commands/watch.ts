@@ -10,7 +10,7 @@ import { quote } from "../terminal/escape.ts";
 
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 
-/** Shows what a server tells, one event on a line, until somebody interrupts. */
+/** Prints events of a server, one per line, until Ctrl-C. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<undefined> {
   const { signal, terminal } = context;
   const isBehindDashes = context.command.length > 0;
@@ -33,18 +33,18 @@ export async function run(context: CommandContext, args: readonly string[], flag
       let wasUp = true;
       let isLost = false;
       for await (const event of events) {
-        // A question on the screen is not written over.
+        // Output must not overwrite a question on the screen.
         await terminal.quiet();
         if (show(context, event, changes)) shown += 1;
         if (shown >= limit) return;
         if (event.kind !== "server") continue;
         const { state, reason = "" } = event.status;
         if (state === "ready") {
-          // What was followed was followed on the connection that is gone.
+          // Subscriptions end with their connection.
           if (isLost) for (const uri of uris) await host.follow(entry.name, uri);
           [wasUp, isLost] = [true, false];
         } else if (state === "down") {
-          // It was tried again, and does not come back.
+          // The retry failed: the server does not come back.
           if (!wasUp) throw new Failure("unreachable", reason, { next: `portolan doctor ${quote(entry.name)}` });
           [wasUp, isLost] = [false, true];
         }
@@ -53,13 +53,13 @@ export async function run(context: CommandContext, args: readonly string[], flag
     { logLevel: level as LogLevel },
   );
   await watching.catch((reason) => {
-    // Ctrl-C is how this ends.
+    // Ctrl-C is the normal end.
     if (!signal.aborted) throw reason;
   });
   return undefined;
 }
 
-/** Shows an event; false for what says nothing to people or programs. */
+/** Prints an event. Returns false if there is nothing to print. */
 function show({ screen, isJson, print }: CommandContext, event: HostEvent, changes: CatalogueChanges): boolean {
   const said = describe(event, changes);
   if (!said) return false;
@@ -73,7 +73,7 @@ function show({ screen, isJson, print }: CommandContext, event: HostEvent, chang
   return true;
 }
 
-/** What is different in what a server offers since somebody last asked. */
+/** Describes changes of the catalog since the last call. */
 class CatalogueChanges {
   readonly #host: Host;
   readonly #server: string;
@@ -91,7 +91,7 @@ class CatalogueChanges {
     return changesBetween(before, this.#known[kind]);
   }
 
-  /** What is offered of one kind: each changes by itself. */
+  /** Returns one kind of the catalog. Each kind changes separately. */
   #read(kind: OfferKind): Catalogue {
     const { tools, prompts, resources, templates } = this.#host.catalog;
     const own = <T extends { readonly server: string }>(of: OfferKind, items: readonly T[]) =>

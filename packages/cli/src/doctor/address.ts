@@ -6,7 +6,7 @@ import { quote } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
 import { type ProbeResult, probe } from "./probe.ts";
 
-/** Why a server at an address cannot be used. */
+/** Explains why a server at an address does not work. */
 export async function explainAddress(
   entry: ServerEntry,
   way: HttpTarget,
@@ -145,7 +145,7 @@ function explainToken(
   return { id: "missing-token", level: "error", what: "it wants to know who you are", why, next: login };
 }
 
-/** When a token that says so has ended; undefined for one that has not, or does not say. */
+/** Returns the expiry of a token that is over, or undefined if it is valid or does not say. */
 function expiryOf(header: string): Date | undefined {
   const [, payload] = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/i.exec(header.trim()) ?? [];
   if (payload === undefined) return undefined;
@@ -153,14 +153,14 @@ function expiryOf(header: string): Date | undefined {
     const { exp } = JSON.parse(Buffer.from(payload, "base64url").toString()) as { exp?: unknown };
     return typeof exp === "number" && exp * 1_000 < Date.now() ? new Date(exp * 1_000) : undefined;
   } catch {
-    // Whatever it is, it does not say when it ends.
+    // Not a JWT: its expiry is unknown.
     return undefined;
   }
 }
 
 const usualPaths = ["/mcp", "/sse", "/api/mcp", "/"];
 
-/** An address on the same machine where something answers as a server would. */
+/** Finds another path on the same host where a server seems to answer. */
 async function findPath({ url, headers }: HttpTarget, system: System): Promise<string | undefined> {
   const given = new URL(url).pathname;
   for (const path of usualPaths) {
@@ -174,12 +174,12 @@ async function findPath({ url, headers }: HttpTarget, system: System): Promise<s
   return undefined;
 }
 
-/** What is wrong with the proxy that leads to a server. */
+/** Converts a proxy failure to a finding. */
 export function explainProxy({ what, why, next }: ProxyFailure): FindingDetails {
   return { id: "proxy", level: "error", what, why, next };
 }
 
-/** A server that was not reached straight may be reached by the proxy that it is spared from. */
+/** Warns if NO_PROXY excludes an unreachable server from the proxy. */
 export function explainBypass({ url }: HttpTarget, { env }: System): FindingDetails[] {
   const address = new URL(url);
   const proxy = proxyNamed(address, env);
@@ -196,7 +196,7 @@ export function explainBypass({ url }: HttpTarget, { env }: System): FindingDeta
   ];
 }
 
-/** The proxy that could have answered in place of a server, for the end of a sentence; nothing where there is none. */
+/** Returns the proxy that may have answered instead, as the end of a sentence. */
 export function orProxy({ url }: HttpTarget, { env }: System, does = ""): string {
   const proxy = proxyFor(new URL(url), env);
   return proxy ? `, or the proxy in ${proxy.variable}${does}` : "";

@@ -5,7 +5,7 @@ import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
 
-/** Why a server that is started by a command does not run. */
+/** Explains why a command does not start or does not answer. */
 export function explainCommand(
   entry: ServerEntry,
   way: CommandTarget,
@@ -56,7 +56,7 @@ function whoHas(port: string | undefined, { platform }: System): string {
   return `lsof -i :${port ?? "<port>"}`;
 }
 
-/** As a shell takes it, and without secrets: what is findings here is shown to others. */
+/** Formats the command for a shell, without secrets: people share this report. */
 function typed({ command, args = [] }: CommandTarget): string {
   return (redact([command, ...args]) as string[]).map(quote).join(" ");
 }
@@ -71,7 +71,7 @@ function nextAfter(words: string, way: CommandTarget): string {
   return `run it by hand and look: ${typed(way)}`;
 }
 
-/** Programs that are scripts on Windows, which only a shell finds without their ending. */
+/** Programs that are scripts on Windows, where only a shell finds them without their extension. */
 const scripts = new Set(["npx", "npm", "pnpm", "yarn", "bunx", "tsx"]);
 
 function suggest(entry: ServerEntry, { command }: CommandTarget, system: System): string {
@@ -88,7 +88,7 @@ function suggest(entry: ServerEntry, { command }: CommandTarget, system: System)
   return `install ${command}, or write its full path, at ${at}`;
 }
 
-/** Where programs are that an editor, started without a shell, does not find. */
+/** Returns folders with programs that an editor, started without a shell, does not find. */
 function foldersOf({ home, execPath }: System): string[] {
   const own = [".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin", ".volta/bin", "bin"].map((path) =>
     join(home, path),

@@ -4,7 +4,7 @@ import { inputVariable } from "../servers/find-server.ts";
 import { quote } from "../terminal/escape.ts";
 import { entryLocation, type Finding, type FindingDetails } from "./finding.ts";
 
-/** What is wrong with files and names, before anything is started. */
+/** Examines configuration files and names, without starting anything. */
 export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs): Finding[] {
   return [
     ...errors.map(({ message }) => ({
@@ -35,7 +35,7 @@ export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs):
   ];
 }
 
-/** Names that people take for each other. */
+/** Finds names that look alike. */
 function lookalikes(entries: readonly ServerEntry[]): Finding[] {
   const first = new Map<string, string>();
   return entries.flatMap(({ name }) => {
@@ -54,7 +54,7 @@ function lookalikes(entries: readonly ServerEntry[]): Finding[] {
   });
 }
 
-/** Why an entry cannot be used as it is written. */
+/** Explains why an entry cannot be used. */
 export function examineEntry(entry: ServerEntry): FindingDetails | undefined {
   const { problem } = entry;
   if (problem === undefined) return undefined;

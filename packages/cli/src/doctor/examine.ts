@@ -9,14 +9,14 @@ import { examineEntry } from "./configuration.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
 import { examineTools } from "./tools.ts";
 
-/** How patient the doctor is. */
+/** The time limits of an examination. */
 export interface ExamineLimits {
   readonly timeoutMs: number;
-  /** A start that takes longer is worth a word. */
+  /** A slower start is reported. */
   readonly slowMs: number;
 }
 
-/** Starts one server, and says what is wrong with it. */
+/** Starts one server and reports its problems. */
 export async function examine(
   context: CommandContext,
   host: Host,
@@ -85,7 +85,7 @@ function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): Fi
   return findings;
 }
 
-/** Odd things that failed nothing. */
+/** Reports warnings that did not stop the server. */
 function examineWarnings(heard: readonly string[], isCommand: boolean): FindingDetails[] {
   const findings: FindingDetails[] = [];
   const stray = isCommand

@@ -5,24 +5,24 @@ import { fetchOption } from "../http-proxy/choose.ts";
 import type { ProxyFailure } from "../http-proxy/failure.ts";
 import type { System } from "../system.ts";
 
-/** What is at an address: how it answered, or why it did not. */
+/** The answer at an address, or why there is none. */
 export interface ProbeResult {
   readonly status?: number;
   readonly type?: string;
-  /** What it says about who may come in. */
+  /** The `WWW-Authenticate` header. */
   readonly challenge?: string;
   /** The beginning of the body. */
   readonly body?: string;
-  /** The code of the system or of TLS. */
+  /** An error code of the system or of TLS. */
   readonly failure?: string;
-  /** What is wrong with the proxy that leads there. */
+  /** The failure of the proxy. */
   readonly proxy?: ProxyFailure;
 }
 
 const maxBody = 2_000;
 const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 
-/** Sends one harmless request, as any other goes but without a token, and looks at what comes back. */
+/** Sends one harmless request without a token, on the same way as all others. */
 export function probe(way: HttpTarget, { env }: System, timeoutMs = 5_000): Promise<ProbeResult> {
   const proxied = fetchOption(env, way.url);
   return proxied ? probeVia(proxied.fetch, way, timeoutMs) : probeDirectly(way, timeoutMs);
@@ -97,7 +97,7 @@ function probeDirectly({ url, headers = {} }: HttpTarget, timeoutMs: number): Pr
           body += chunk;
           if (body.length > maxBody) settle();
         });
-        // A stream may stay open for ever: its head says enough.
+        // The headers of a stream are enough: it may stay open forever.
         if (got["content-type"]?.startsWith("text/event-stream")) settle();
         response.on("end", settle).on("error", settle);
       },

@@ -6,7 +6,7 @@ const maxName = 64;
 const maxDepth = 10;
 const maxNamed = 5;
 
-/** What in the tools of a server models refuse, or get wrong. */
+/** Finds tool definitions that model APIs reject or models misuse. */
 export function examineTools(tools: readonly Tool[]): FindingDetails[] {
   const findings: FindingDetails[] = [];
   const add = (id: string, affected: readonly string[], what: string, why: string, next: string) => {
@@ -62,7 +62,7 @@ function combinators(schema: JsonObject): string[] {
   return ["anyOf", "oneOf", "allOf", "enum", "not"].filter((word) => Object.hasOwn(schema, word));
 }
 
-/** How many levels of objects and lists a schema describes. */
+/** Returns the number of nested objects and lists in a schema. */
 function depthOf(schema: unknown, depth = 0): number {
   if (typeof schema !== "object" || schema === null || depth > maxDepth + 1) return depth;
   const { properties = {}, items, additionalProperties } = schema as { [member: string]: unknown };

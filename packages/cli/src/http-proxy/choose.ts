@@ -2,27 +2,27 @@ import { BlockList, isIP } from "node:net";
 
 export type Variables = { readonly [name: string]: string | undefined };
 
-/** A proxy that the environment names. */
+/** A proxy from the environment. */
 export interface NamedProxy {
-  /** The variable that names it. */
+  /** The variable with its address. */
   readonly variable: string;
-  /** Where it is, with its credentials; undefined where the variable is no address that can be used. */
+  /** Its address with credentials. Undefined if the variable is not a valid address. */
   readonly url: URL | undefined;
 }
 
-/** The proxy that leads to an address; undefined for one that is reached straight. */
+/** Returns the proxy for an address, or undefined if it is reached directly. */
 export function proxyFor(url: URL, env: Variables): NamedProxy | undefined {
   return isBypassed(url, env) ? undefined : proxyNamed(url, env);
 }
 
-/** The proxy for addresses such as this one, whichever of them are spared. */
+/** Returns the proxy for the protocol of this address, without regard to NO_PROXY. */
 export function proxyNamed({ protocol }: URL, env: Variables): NamedProxy | undefined {
   const own = protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
   const variable = [...own, "all_proxy", "ALL_PROXY"].find((name) => env[name]?.trim() && !isForged(name, env));
   return variable === undefined ? undefined : { variable, url: toUrl(env[variable]?.trim() ?? "") };
 }
 
-/** In a program that a web server starts, whoever sends it a `Proxy` header has written this variable. */
+/** A web server passes the `Proxy` header of a request as HTTP_PROXY, so in CGI the variable is not trusted. */
 function isForged(name: string, env: Variables): boolean {
   return name === "HTTP_PROXY" && env["REQUEST_METHOD"] !== undefined;
 }
@@ -32,12 +32,12 @@ function toUrl(value: string): URL | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
   const isWeb = url.protocol === "http:" || url.protocol === "https:";
-  // More than a host is a password with a character that ends one: its beginning would pass for the host.
+  // A path means that a password contains `/` or similar: part of it would be taken for the host.
   const isBare = url.pathname === "/" && url.search === "" && url.hash === "";
   return isWeb && isBare ? url : undefined;
 }
 
-/** As browsers write it in their lists: this machine is not spared. */
+/** The browser convention to also send loopback addresses through the proxy. */
 const notLoopback = "<-loopback>";
 
 function isBypassed(url: URL, env: Variables): boolean {
@@ -54,14 +54,14 @@ function isBypassed(url: URL, env: Variables): boolean {
 function matchesRule(rule: string, host: string, port: string): boolean {
   const [, bracketed, plain, wanted] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(rule) ?? [];
   if (wanted !== undefined && wanted !== port) return false;
-  // What has several colons is an address of IPv6.
+  // A rule with several colons is an IPv6 address.
   const name = (bracketed ?? plain ?? rule).replace(/^\*?\./, "").replace(/\.$/, "");
   if (name === "*") return true;
   if (isIP(host) > 0) return isWithin(host, name);
   return name !== "" && (host === name || host.endsWith(`.${name}`));
 }
 
-/** Whether an address is this one, or in this network: `10.0.0.0/8`. */
+/** True if an address is in a network such as `10.0.0.0/8`. */
 function isWithin(address: string, network: string): boolean {
   const [base = "", bits] = network.split("/");
   const version = isIP(base);
@@ -86,13 +86,13 @@ function withoutBrackets(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, "");
 }
 
-/** Gives the fetch for an address that the environment sends through a proxy; what that takes is loaded when it is used. */
+/** Returns a fetch for addresses that need a proxy. Its code is loaded at the first request. */
 export function viaProxy(env: Variables): (url: URL) => typeof fetch | undefined {
   const send: typeof fetch = async (input, init) => (await import("./fetch.ts")).createProxyFetch(env)(input, init);
   return (url) => (proxyFor(url, env) ? send : undefined);
 }
 
-/** The option of what can be given a fetch, for an address that needs one. */
+/** Returns the `fetch` option for an address that needs a proxy. */
 export function fetchOption(env: Variables, url: string): { readonly fetch: typeof fetch } | undefined {
   const send = URL.canParse(url) ? viaProxy(env)(new URL(url)) : undefined;
   return send && { fetch: send };

@@ -1,8 +1,8 @@
 import type { NamedProxy } from "./choose.ts";
 
-/** The proxy, and not the server behind it, is why a request has no answer. */
+/** A request failed because of the proxy, not because of the server. */
 export class ProxyFailure extends Error {
-  /** What happened, without the reason. */
+  /** The event, without its reason. */
   readonly what: string;
   readonly why: string;
   readonly next: string;
@@ -15,12 +15,12 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** A proxy as it may be shown: without its credentials. */
+/** Names a proxy without its credentials. */
 function describe({ url }: NamedProxy): string {
   return `the proxy ${url?.host ?? ""}`;
 }
 
-/** It may be a list already. */
+/** Suggests an exception from the proxy. NO_PROXY may already contain others. */
 function bypassHint({ hostname }: URL): string {
   return `reach it straight: put ${hostname} into NO_PROXY`;
 }
@@ -46,7 +46,7 @@ export function unreachableProxy(proxy: NamedProxy, target: URL, cause: NodeJS.E
   );
 }
 
-/** It answered for itself: it wants to know who asks. */
+/** The proxy wants credentials (407). */
 export function proxyAuthRequired(proxy: NamedProxy, wanted: string | undefined): ProxyFailure {
   const { variable, url } = proxy;
   const schemes = (wanted ?? "Basic").match(/(?<![^\s,])(?:basic|digest|negotiate|ntlm|bearer|kerberos)\b/gi) ?? [];
@@ -70,7 +70,7 @@ export function proxyAuthRequired(proxy: NamedProxy, wanted: string | undefined)
   });
 }
 
-/** It gives no way to the server. */
+/** The proxy refuses the connection to the server. */
 export function proxyRefused(proxy: NamedProxy, target: URL, status: number): ProxyFailure {
   const isLost = status >= 500;
   return new ProxyFailure({
@@ -82,7 +82,7 @@ export function proxyRefused(proxy: NamedProxy, target: URL, status: number): Pr
   });
 }
 
-/** It says that there is a way, and then speaks itself: a page that wants to be seen first, say. */
+/** The proxy accepted the connection, but answered itself, for example with a sign-in page. */
 export function proxyAnswered(proxy: NamedProxy): ProxyFailure {
   return new ProxyFailure({
     what: `${describe(proxy)} answers itself, with what is no server`,

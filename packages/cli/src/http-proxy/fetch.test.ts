@@ -14,7 +14,7 @@ async function listen(server: Server | ReturnType<typeof createTcpServer>): Prom
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A fetch through a proxy that answers by itself. */
+/** Returns a fetch through a proxy with this handler. */
 async function by(answer: RequestListener): Promise<typeof fetch> {
   return createProxyFetch({ all_proxy: await listen(createServer(answer)) });
 }

@@ -15,7 +15,7 @@ import {
 
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** A fetch that goes where the environment says, each time on a connection of its own; it follows no redirect. */
+/** Returns a fetch that uses the proxies of the environment. One connection per request; redirects are not followed. */
 export function createProxyFetch(env: Variables): typeof fetch {
   return async (input, init) => {
     const { signal, ...rest } = init ?? {};
@@ -46,7 +46,7 @@ interface Outgoing {
 
 function headersOf({ headers, method }: Request, body: Buffer): { [name: string]: string } {
   const length = body.length > 0 || method === "POST" ? { "content-length": String(body.length) } : {};
-  // Nothing here undoes an encoding.
+  // Responses are not decompressed here.
   return { ...Object.fromEntries(headers), ...length, "accept-encoding": "identity" };
 }
 
@@ -82,7 +82,7 @@ function answerTo(request: http.ClientRequest, body: Buffer): Promise<http.Incom
   });
 }
 
-/** Has a proxy lead to a server, and speaks TLS with that server: the proxy sees its name and no more. */
+/** Opens a tunnel through the proxy, and TLS to the server within it. The proxy only sees the name of the server. */
 async function openTunnel(proxy: NamedProxy, place: URL, url: URL, signal: AbortSignal): Promise<TLSSocket> {
   const authority = `${url.hostname}:${url.port || 443}`;
   const { request } = place.protocol === "https:" ? https : http;
@@ -111,7 +111,7 @@ async function openTunnel(proxy: NamedProxy, place: URL, url: URL, signal: Abort
   });
 }
 
-/** Why a proxy that has answered gives no way. */
+/** Returns why the answer of a proxy opens no tunnel. */
 function failureIn(
   { statusCode = 0, headers }: http.IncomingMessage,
   first: Buffer,
@@ -120,7 +120,7 @@ function failureIn(
 ): ProxyFailure | undefined {
   if (statusCode === 407) return proxyAuthRequired(proxy, headers["proxy-authenticate"]?.toString());
   if (statusCode < 200 || statusCode > 299) return proxyRefused(proxy, url, statusCode);
-  // In TLS the first word is ours.
+  // In TLS the client speaks first.
   return first.length > 0 ? proxyAnswered(proxy) : undefined;
 }
 
@@ -142,7 +142,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A lone percent sign stands for itself.
+    // A lone percent sign is literal.
     return text;
   }
 }

@@ -4,7 +4,7 @@ import type { Servable } from "portolan/server";
 import { diffDefinitions } from "portolan-host";
 import { estimateTokens } from "portolan-host/models";
 
-/** What a server offers, and who it says it is. */
+/** Everything that a server offers, with its name and version. */
 export interface Catalogue {
   readonly name: string;
   readonly version: string;
@@ -14,7 +14,9 @@ export interface Catalogue {
   readonly prompts: readonly Prompt[];
 }
 
-/** Asks a server of the given copy of the library what it offers. */
+/**
+ * Lists everything that a server in this process offers. `serveChannel` comes from the server's copy of the library.
+ */
 export async function catalogueOf(
   server: Servable,
   { serveChannel }: Pick<typeof import("portolan/server"), "serveChannel">,
@@ -30,7 +32,7 @@ export async function catalogueOf(
   }
 }
 
-/** Everything that a server lists. */
+/** Lists everything that a connected server offers. */
 export async function listAll(client: Client): Promise<Catalogue> {
   const { capabilities, info } = client.server;
   const [tools, resources, templates, prompts] = await Promise.all([
@@ -42,12 +44,12 @@ export async function listAll(client: Client): Promise<Catalogue> {
   return { name: info?.name ?? "server", version: info?.version ?? "", tools, resources, templates, prompts };
 }
 
-/** About how many tokens a model spends on knowing the tools. */
+/** Estimates the tokens that the tools cost a model. */
 export function tokensOf({ tools }: Catalogue): number {
   return estimateTokens(tools.map(({ name, description = "", inputSchema }) => ({ name, description, inputSchema })));
 }
 
-/** How much there is of each kind: `2 tools · 1 prompt`. */
+/** Counts each kind: `2 tools · 1 prompt`. */
 export function countsOf({ tools, resources, templates, prompts }: Catalogue, between: string): string {
   const counts: [number, string][] = [
     [tools.length, "tool"],
@@ -61,7 +63,7 @@ export function countsOf({ tools, resources, templates, prompts }: Catalogue, be
   return said.length > 0 ? said.join(` ${between} `) : "nothing yet";
 }
 
-/** What is different, one line for each thing: `forecast: input +days`, `+ tool search`, `- prompt plan`. */
+/** Describes the changes, one line each: `forecast: input +days`, `+ tool search`, `- prompt plan`. */
 export function changesBetween(before: Catalogue, after: Catalogue): string[] {
   return [
     ...changesOf("tool", before.tools, after.tools, ({ name }) => name),
@@ -87,7 +89,7 @@ function changesOf<T>(kind: string, before: readonly T[], after: readonly T[], k
 
 const schemaNames: { readonly [member: string]: string } = { inputSchema: "input", outputSchema: "output" };
 
-/** What has changed in a definition: fields of schemas by name, the rest by its member. */
+/** Describes the change of one definition: schema fields by name, everything else by its member. */
 function describe(before: unknown, after: unknown): string[] {
   const told = new Set<string>();
   for (const change of diffDefinitions(before, after)) {
@@ -99,7 +101,7 @@ function describe(before: unknown, after: unknown): string[] {
     else if (change.before === undefined) told.add(`${schema} +${field}`);
     else told.add(`${schema} ${change.after === undefined ? "-" : "~"}${field}`);
   }
-  // That a new field is required goes without saying.
+  // A new field says enough; that it is required is not another change.
   for (const schema of Object.values(schemaNames)) {
     if ([...told].some((text) => text.startsWith(`${schema} +`) || text.startsWith(`${schema} -`))) {
       told.delete(`${schema} required`);

@@ -3,19 +3,19 @@ import { join } from "node:path";
 import type { CallToolResult, ContentBlock, ResourceContents } from "portolan";
 import type { Screen } from "../terminal/screen.ts";
 
-/** Bytes that a result carries: shown as their size, written on request. */
+/** Binary content of a result: shown as its size, saved on request. */
 interface Attachment {
   readonly bytes: Buffer;
   readonly type: string;
 }
 
-/** What a call gave, for people: its content, or its structure where that is all. */
+/** Formats the result of a call: its content, or its structured content if there is no other. */
 export function showResult({ content, structuredContent }: CallToolResult, screen: Screen): string {
   if (content.length > 0) return showContent(content, screen);
   return structuredContent === undefined ? screen.style("dim", "(nothing)") : screen.json(structuredContent);
 }
 
-/** What a result says, for people: text as it is, everything else as its kind and size. */
+/** Formats content: text as it is, other blocks as their kind and size. */
 export function showContent(blocks: readonly ContentBlock[], screen: Screen): string {
   return blocks.map((block) => showBlock(block, screen)).join("\n");
 }
@@ -39,7 +39,7 @@ function showBlock(block: ContentBlock, screen: Screen): string {
   }
 }
 
-/** What was read of a resource. */
+/** Formats the contents of a resource. */
 export function showResource(resource: ResourceContents, screen: Screen): string {
   if ("text" in resource) return screen.safe(resource.text, { lines: "keep" });
   return screen.style(
@@ -48,7 +48,7 @@ export function showResource(resource: ResourceContents, screen: Screen): string
   );
 }
 
-/** Writes what a result carries into a folder, under names of our own; gives the paths. */
+/** Saves binary content into a folder, under our own names. Returns the paths. */
 export async function saveContent(blocks: readonly ContentBlock[], folder: string): Promise<string[]> {
   const attachments = blocks.flatMap(attachmentOf);
   if (attachments.length > 0) await mkdir(folder, { recursive: true });
@@ -57,7 +57,7 @@ export async function saveContent(blocks: readonly ContentBlock[], folder: strin
   return paths;
 }
 
-/** Writes under the first number that is free. Never over what is there: a server must not decide what is lost. */
+/** Writes under the first free number. Never overwrites: a server must not decide which file is lost. */
 async function saveApart({ bytes, type }: Attachment, folder: string, first: number): Promise<string> {
   for (let number = first; ; number += 1) {
     const path = join(folder, `${number}.${extensionOf(type)}`);
@@ -89,7 +89,7 @@ const extensions: { readonly [type: string]: string } = {
   "application/octet-stream": "bin",
 };
 
-/** An extension of letters and digits alone, whatever a server calls its type. */
+/** Returns an extension of letters and digits only, whatever the server calls the type. */
 function extensionOf(type: string): string {
   const plain = type.split(";")[0]?.trim().toLowerCase() ?? "";
   return extensions[plain] ?? /^[a-z]+\/([a-z\d]{1,8})$/.exec(plain)?.[1] ?? "bin";

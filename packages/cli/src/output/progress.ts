@@ -3,10 +3,12 @@ import type { Progress } from "portolan/client";
 import type { Host, HostEvent } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 
-/** So long nothing need be said. */
+/** A call may take this long before the terminal says that it waits. */
 const patienceMs = 3_000;
 
-/** How far something has come, on one line of the terminal that is gone afterwards; where it is silent, that it is waited for. */
+/**
+ * Shows progress on one line of the terminal, which is cleared afterwards. Without progress it says what it waits for.
+ */
 export function createProgress(
   { system, screen, terminal }: CommandContext,
   what?: string,
@@ -40,7 +42,7 @@ export function createProgress(
   };
 }
 
-/** Shows the person at the terminal what a server logs while it works; `before` makes room for a line. */
+/** Shows log messages of a server during a call. `before` clears the progress line. */
 export function showLog(
   context: CommandContext,
   host: Host,
@@ -51,14 +53,14 @@ export function showLog(
   const events = host.events({ server, kinds: ["log"] })[Symbol.asyncIterator]();
   const held: string[] = [];
   const show = () => {
-    // Nothing is written into a question.
+    // Output must not overwrite a question on the screen.
     if (terminal.isAsking || held.length === 0) return;
     before();
     for (const line of held.splice(0)) note(line);
   };
   const listening = (async () => {
     for (let next = await events.next(); !next.done; next = await events.next()) {
-      // Some send everything, whatever they were asked for.
+      // Some servers ignore the requested level.
       if (next.value.kind !== "log" || next.value.level === "debug") continue;
       held.push(lineOf(context, next.value));
       show();
@@ -66,7 +68,7 @@ export function showLog(
   })();
   return {
     async end() {
-      // What came before the answer is told before it.
+      // Messages sent before the answer are shown before it.
       await setImmediate();
       show();
       await events.return?.();

@@ -2,7 +2,7 @@ import type { Tool } from "portolan";
 import { type FieldSchema, resolveField, typesOf } from "../arguments/field-schema.ts";
 import type { Screen } from "../terminal/screen.ts";
 
-/** A tool in one line, as a programmer would write it: `read(path: string, lines?: int) → { text, total }`. */
+/** Formats a tool in one line: `read(path: string, lines?: int) → { text, total }`. */
 export function signatureOf({ name, inputSchema, outputSchema }: Tool, screen: Screen): string {
   const { properties = {}, required = [] } = inputSchema as FieldSchema;
   const parameters = Object.entries(properties).map(
@@ -16,7 +16,7 @@ export function signatureOf({ name, inputSchema, outputSchema }: Tool, screen: S
   return `${screen.style("bold", screen.safe(name))}(${parameters.join(", ")})${output}`;
 }
 
-/** Lists within lists within lists say no more. */
+/** Deeper lists are shown as `any`. */
 const deepest = 3;
 
 function typeOf(field: FieldSchema, root: FieldSchema, screen: Screen, depth = 0): string {
@@ -27,7 +27,7 @@ function typeOf(field: FieldSchema, root: FieldSchema, screen: Screen, depth = 0
       .slice(0, 6)
       .map((value) => screen.safe(JSON.stringify(value)))
       .join("|");
-  // That it may be null goes without saying where it may be left out, and else is rarely what people give.
+  // Null is left out: an optional field may be absent anyway, and people rarely pass null.
   const types = typesOf(schema).filter((type) => type !== "null");
   if (types.length === 0 || types.some((type) => typeof type !== "string")) return "any";
   return types
@@ -41,7 +41,7 @@ function typeOf(field: FieldSchema, root: FieldSchema, screen: Screen, depth = 0
 
 const mostMembers = 8;
 
-/** What can be given inside: `{ lat, lon, label? }`. */
+/** Formats the members of an object: `{ lat, lon, label? }`. */
 function membersOf({ properties = {}, required = [] }: FieldSchema, screen: Screen): string {
   const names = Object.keys(properties);
   if (names.length === 0) return "object";
@@ -50,7 +50,7 @@ function membersOf({ properties = {}, required = [] }: FieldSchema, screen: Scre
   return `{ ${shown.join(", ")} }`;
 }
 
-/** What a tool says it does to the system, in words. */
+/** Returns the annotations of a tool in words. */
 export function hintsIn({ annotations = {} }: Tool): string[] {
   if (annotations.readOnlyHint) return ["read-only"];
   return annotations.destructiveHint === false ? [] : annotations.destructiveHint ? ["destructive"] : [];

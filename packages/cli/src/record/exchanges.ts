@@ -2,19 +2,19 @@ import type { JsonObject, RpcRequest, RpcResponse } from "portolan";
 import type { RecordedMessage, Recording } from "./recording.ts";
 import { redactedMark } from "./redact.ts";
 
-/** A request of a recording, with all that the server said because of it. */
+/** A recorded request with all messages that belong to it. */
 export interface RecordedExchange {
   readonly request: RpcRequest;
-  /** What the server sent before it answered: progress, logs, questions. */
+  /** Messages of the server before the answer: progress, logs, questions. */
   readonly before: RecordedMessage[];
   answer?: RecordedMessage & { readonly message: RpcResponse };
-  /** The client did not want the answer any more. */
+  /** The client cancelled the request. */
   isCancelled?: boolean;
-  /** What the server sent on its own after the answer. */
+  /** Messages of the server after the answer, until the next request. */
   readonly after: RecordedMessage[];
 }
 
-/** The requests of a recording in order. */
+/** Returns the requests of a recording in order. */
 export function exchangesOf({ messages }: Recording): RecordedExchange[] {
   const exchanges: RecordedExchange[] = [];
   const open = new Map<unknown, RecordedExchange>();
@@ -43,7 +43,7 @@ export function exchangesOf({ messages }: Recording): RecordedExchange[] {
   return exchanges;
 }
 
-/** The request that a message of the server names: by its progress token, or as a subscription. */
+/** Finds the request that a message of the server belongs to, by its progress token or subscription. */
 function ownerOf(
   params: JsonObject | undefined,
   open: ReadonlyMap<unknown, RecordedExchange>,
@@ -53,15 +53,15 @@ function ownerOf(
   return open.get(subscriptionOf(params));
 }
 
-/** Under which notifications say what they belong to. */
+/** The `_meta` key that links a notification to its subscription. */
 export const subscriptionKey = "io.modelcontextprotocol/subscriptionId";
 
-/** The subscription that a notification belongs to. */
+/** Returns the subscription of a notification. */
 export function subscriptionOf(params: JsonObject | undefined): unknown {
   return metaOf(params)[subscriptionKey];
 }
 
-/** A message that speaks of one request, made to speak of another. */
+/** Rewrites a message about one request so that it is about another. */
 export function retarget(message: JsonObject, from: RpcRequest, to: RpcRequest): JsonObject {
   const params = message["params"] as JsonObject | undefined;
   if (params === undefined) return message;
@@ -73,7 +73,7 @@ export function retarget(message: JsonObject, from: RpcRequest, to: RpcRequest):
   return { ...message, params: changed };
 }
 
-/** The token under which a request wants to hear of progress. */
+/** Returns the progress token of a request. */
 export function tokenOf({ params }: RpcRequest): unknown {
   return metaOf(params)["progressToken"];
 }
@@ -83,22 +83,22 @@ export function metaOf(params: JsonObject | undefined): JsonObject {
   return typeof meta === "object" && meta !== null ? (meta as JsonObject) : {};
 }
 
-/** Introductions depend on who connects, and are the same to everybody. */
+/** Methods whose parameters describe the client and do not change the answer. */
 const introductions = new Set(["initialize", "server/discover", "ping"]);
 
-/** What makes two requests the same: the method and what is asked, whoever asks. */
+/** Returns a key that is equal for equal requests: the method and its comparable parameters. */
 export function requestKey(request: RpcRequest): string {
   return `${request.method} ${canonical(comparableParams(request))}`;
 }
 
-/** What a request asks for, whoever asks. */
+/** Returns the parameters that decide the answer, without those that describe the client. */
 export function comparableParams({ method, params }: RpcRequest): JsonObject {
   if (introductions.has(method)) return {};
   const { _meta, ...asked } = params ?? {};
   return asked;
 }
 
-/** JSON with the members of objects in order. */
+/** Formats JSON with sorted members. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
     typeof part === "object" && part !== null && !Array.isArray(part)
@@ -107,13 +107,13 @@ export function canonical(value: unknown): string {
   );
 }
 
-/** Whether a request goes on for as long as its client listens. */
+/** True if the request stays open until its client ends it. */
 export function isSubscription({ request, before }: RecordedExchange): boolean {
   const isOwn = ({ message }: RecordedMessage) => "method" in message && subscriptionOf(message.params) === request.id;
   return request.method.startsWith("subscriptions/") || before.some(isOwn);
 }
 
-/** Whether a value is as it was recorded, where secrets were taken out before: those may be any. */
+/** Compares a value with a recorded one. Redacted parts match anything. */
 export function matchesRecorded(recorded: unknown, asked: unknown): boolean {
   if (typeof recorded === "string" && recorded.includes(redactedMark)) {
     if (recorded === redactedMark) return asked !== undefined;
@@ -128,7 +128,7 @@ export function matchesRecorded(recorded: unknown, asked: unknown): boolean {
   );
 }
 
-/** Whether a text has these parts in this order, with anything between them. */
+/** True if a text contains these parts in order, with anything between them. */
 function hasPartsInOrder(parts: readonly string[], text: string): boolean {
   const [first = "", ...rest] = parts;
   const last = rest.pop() ?? "";

@@ -1,7 +1,7 @@
-/** No message is longer: what is, is no line to anybody. */
+/** Longer lines are not messages. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** Hands on each line of what arrives in pieces, without its end; one that is far too long is left out. */
+/** Splits chunks into lines and passes each on without its end. Lines above `limit` bytes are dropped. */
 export function createLineSplitter(
   heard: (line: string) => void,
   limit: number = maxBytes,
@@ -29,7 +29,7 @@ export function createLineSplitter(
   return {
     push(chunk) {
       let start = 0;
-      // Bytes, not characters: a chunk may end in the middle of one.
+      // Works on bytes: a chunk may end within a character.
       for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
         take(chunk.subarray(start, end));
         start = end + 1;

@@ -7,7 +7,7 @@ import { authFor } from "../servers/sign-in.ts";
 import { version } from "../version.ts";
 import { openRecorder, type Recorder } from "./recording.ts";
 
-/** A recorder for a server, as the flags of a command line say, who knows the secrets of both. */
+/** Opens a recorder with the flags of a command line. It redacts the secrets of the environment and of the entry. */
 export function createRecorder(
   { system }: CommandContext,
   file: string,
@@ -20,7 +20,7 @@ export function createRecorder(
   return recorder;
 }
 
-/** A link to a server, whose conversation is written down without the tokens that it is had with. */
+/** Returns a link to a server whose messages are recorded, without the tokens of its requests. */
 export async function recordedLink(entry: ServerEntry, context: CommandContext, recorder: Recorder): Promise<Link> {
   const { way } = entry;
   if (!("url" in way)) return recordLink(await createLink(entry, context), recorder);
@@ -88,7 +88,7 @@ function recordLink(link: Link, recorder: Recorder): Link {
   };
 }
 
-/** The same server, with what is said to it and by it written down. */
+/** Returns the same server, with all its messages recorded. */
 export function recordEntry(entry: ServerEntry, context: CommandContext, recorder: Recorder): ServerEntry {
   return { ...entry, way: { open: () => recordedLink(entry, context, recorder) } };
 }

@@ -17,11 +17,11 @@ const methodNotFound = -32_601;
 const invalidParams = -32_602;
 const internalError = -32_603;
 
-/** A server that answers what it was seen to answer: the same request gets the same answer, byte for byte but for its id. */
+/** A server that answers from a recording. The same request gets the same answer, byte for byte except its id. */
 export class RecordedServer {
   readonly #exchanges: readonly RecordedExchange[];
   readonly #send: (text: string) => void;
-  /** How often each request was made: what was answered differently each time is so again. */
+  /** How often each request came: repeated requests get the recorded answers in order. */
   readonly #counts = new Map<string, number>();
   readonly #questions = new Map<RequestId, () => void>();
   #lastQuestion = 0;
@@ -56,7 +56,7 @@ export class RecordedServer {
       const message = `The recording ends before ${request.method} is answered`;
       this.#sendMessage({ jsonrpc: "2.0", id: request.id, error: { code: internalError, message } });
     }
-    // A subscription goes on, and who cancelled a request waits for no answer.
+    // No error for a subscription, which stays open, or for a cancelled request.
     for (const recorded of exchange.after) await this.#replay(recorded, exchange, request);
   }
 
@@ -75,7 +75,7 @@ export class RecordedServer {
     return known[Math.min(times, known.length - 1)];
   }
 
-  /** The requests of the recording that ask for the same: exactly, or but for secrets, or but for how a question is answered. */
+  /** Finds recorded requests that are equal: exactly, apart from secrets, or apart from the answers to questions. */
   #same(request: RpcRequest): readonly RecordedExchange[] {
     const key = requestKey(request);
     const exact = this.#exchanges.filter((exchange) => requestKey(exchange.request) === key);
@@ -92,7 +92,7 @@ export class RecordedServer {
     );
   }
 
-  /** Says again what the server said during a request; waits for the answer to a question, whatever it is. */
+  /** Sends a recorded message again. If it is a question, waits for any answer. */
   async #replay({ message }: RecordedMessage, exchange: RecordedExchange, request: RpcRequest): Promise<void> {
     const said = retarget(message as unknown as JsonObject, exchange.request, request);
     if (!("id" in message && "method" in message)) {
@@ -141,14 +141,14 @@ function showAsked({ params }: { readonly params?: JsonObject | undefined }): st
 
 const versionKey = "io.modelcontextprotocol/protocolVersion";
 
-/** The revision that a request is made in, where requests say so. */
+/** Returns the revision that a stateless request names. */
 export function versionOf({ params }: RpcRequest): unknown {
   return metaOf(params)[versionKey];
 }
 
 /**
- * What a recorded server says to requests that another client made, or none had to: lists hold what was used, and what
- * only sets something is taken.
+ * Answers requests that were not recorded but that other clients need: lists contain what was used, and settings are
+ * accepted.
  */
 export function answerUnrecorded(request: RpcRequest, exchanges: readonly RecordedExchange[]): JsonObject | undefined {
   const { method } = request;
@@ -184,7 +184,7 @@ function namesIn(exchanges: readonly RecordedExchange[], method: string, member:
   return [...new Set(names.filter((name) => typeof name === "string"))];
 }
 
-/** What a stateless server would say of itself: clients need not have asked. */
+/** Returns a discovery result. A stateless client need not have asked for one. */
 function introduce(exchanges: readonly RecordedExchange[]): JsonObject | undefined {
   const versions = exchanges.map(({ request }) => versionOf(request));
   const supportedVersions = [...new Set(versions.filter((version) => typeof version === "string"))];
@@ -196,7 +196,7 @@ function introduce(exchanges: readonly RecordedExchange[]): JsonObject | undefin
   return { resultType: "complete", supportedVersions, capabilities, ttlMs: 0, cacheScope: "private" };
 }
 
-/** What begins a subscription that nobody made: whatever is listened for, nothing changes. */
+/** Acknowledges a subscription that was not recorded. It never reports a change. */
 export function acknowledge({ id, params = {} }: RpcRequest): JsonObject {
   return {
     jsonrpc: "2.0",

@@ -13,7 +13,7 @@ import { Failure } from "../failure.ts";
 import type { System } from "../system.ts";
 import { MessageRedactor } from "./redact.ts";
 
-/** Who sent a message. */
+/** The sender of a message. */
 export type Side = "client" | "server";
 
 /** The first line of a recording. */
@@ -23,17 +23,17 @@ export interface RecordingHeader {
   readonly by: string;
   readonly server: string;
   readonly startedAt: string;
-  /** Whether what looks like a secret was taken out. */
+  /** True if secrets were removed. */
   readonly redacted: boolean;
 }
 
 /** One message of a recording. */
 export interface RecordedMessage {
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the start of the recording. */
   readonly at: number;
   readonly from: Side;
   readonly message: Message;
-  /** The message as it was written. */
+  /** The message as it was written, byte for byte. */
   readonly text: string;
 }
 
@@ -42,22 +42,22 @@ export interface Recording {
   readonly messages: readonly RecordedMessage[];
 }
 
-/** Writes what is said into a file. */
+/** Writes messages to a recording. */
 export interface Recorder {
-  /** A message, or its JSON text. */
+  /** Adds a message, or its JSON text. */
   add(from: Side, said: string | Message): void;
-  /** Hears of what holds secrets, such as an environment or headers: they are taken out wherever they stand. */
+  /** Adds secrets from an environment, headers or an entry. They are redacted in all messages. */
   learn(value: unknown): void;
   close(): void;
 }
 
-/** Begins a recording. It is on disk line by line, whatever ends this program. */
+/** Starts a recording. Each line is written at once, so that nothing is lost when the program ends. */
 export function openRecorder(
   file: string,
   { server, by, isRaw }: { readonly server: string; readonly by: string; readonly isRaw: boolean },
   system: Pick<System, "pid" | "onExit">,
 ): Recorder {
-  // For the user alone, also where there was a file: a conversation is private even without its secrets.
+  // Readable by the user only, also if the file existed: a conversation is private even without secrets.
   const descriptor = openSync(file, "w", 0o600);
   const isFile = fstatSync(descriptor).isFile();
   if (isFile) fchmodSync(descriptor, 0o600);
@@ -80,7 +80,7 @@ export function openRecorder(
     closeSync(descriptor);
     if (isFile && redactor && redactor.size > known) cleanAgain(file, redactor, system.pid);
   };
-  // Clients end their servers by a signal.
+  // Clients end their servers with a signal.
   const release = system.onExit(close);
   return {
     learn(value) {
@@ -90,14 +90,14 @@ export function openRecorder(
     add(from, said) {
       const text = isOpen ? toText(said, redactor) : undefined;
       if (text === undefined) return;
-      // The message comes last and as it was written, so that it can be given again byte for byte.
+      // The message comes last, unchanged, so that it can be replayed byte for byte.
       writeSync(descriptor, `{"at":${Date.now() - started},"from":"${from}","message":${text}}\n`);
     },
     close,
   };
 }
 
-/** What turned out to be a secret late may stand in what was written before. */
+/** Redacts the file again: a secret that was found late may stand in earlier lines. */
 function cleanAgain(file: string, redactor: MessageRedactor, pid: number): void {
   const before = readFileSync(file, "utf8");
   const after = before.split("\n").map((line) => {
@@ -106,13 +106,13 @@ function cleanAgain(file: string, redactor: MessageRedactor, pid: number): void 
     return text === undefined ? line : `${line.slice(0, at + opening.length)}${text}}`;
   });
   if (after.join("\n") === before) return;
-  // Beside it first: whatever ends this program, one of the two is whole.
+  // A temporary file first: if the program ends here, one of the two files is whole.
   const beside = `${file}.${pid}.tmp`;
   writeFileSync(beside, after.join("\n"), { mode: 0o600, flag: "wx" });
   renameSync(beside, file);
 }
 
-/** What is kept of a message; nothing of what is no JSON. */
+/** Returns the text of a message to write, or undefined if it is not JSON. */
 function toText(said: string | Message, redactor: MessageRedactor | undefined): string | undefined {
   const message = typeof said === "string" ? parse(said) : said;
   if (message === undefined) return undefined;
@@ -121,7 +121,7 @@ function toText(said: string | Message, redactor: MessageRedactor | undefined): 
   return typeof said === "string" && (kept === message || text === JSON.stringify(message)) ? said : text;
 }
 
-/** Reads a recording; a message that was cut off by the end of a program is left out. */
+/** Reads a recording. Skips a last line that was cut off. */
 export function readRecording(file: string): Recording {
   const [first = "", ...lines] = readFileSync(file, "utf8").split("\n");
   const header = parse(first) as RecordingHeader | undefined;
@@ -153,7 +153,7 @@ function parse(text: string): Message | undefined {
   }
 }
 
-/** The JSON text of an object with another value for one of its own members, and no other byte changed. */
+/** Replaces the value of a top-level member in JSON text, and changes no other byte. */
 export function replaceMember(text: string, name: string, value: string): string {
   let depth = 0;
   let isKey = false;
@@ -182,7 +182,7 @@ function endOfString(text: string, start: number): number {
   return at + 1;
 }
 
-/** Where a text, a number or null ends. */
+/** Returns the end of a string, number or null. */
 function endOfScalar(text: string, start: number): number {
   let at = start;
   while (/\s/.test(text[at] ?? "")) at += 1;

@@ -4,7 +4,7 @@ import { MessageRedactor, redactMessage } from "./redact.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-/** A text, what base64 in it says, and what base64 in that says. */
+/** Returns a text, its decoded base64, and the base64 decoded from that. */
 function meaningsOf(text: string, depth = 3): string[] {
   const runs = depth > 0 ? (text.match(/[\w+/]{8,}={0,2}/g) ?? []) : [];
   return [text, ...runs.flatMap((run) => meaningsOf(Buffer.from(run, "base64").toString(), depth - 1))];

@@ -1,51 +1,51 @@
 import { isUtf8 } from "node:buffer";
 import { createRedactor, redact } from "portolan-host";
 
-/** What stands where a secret was. */
+/** Replaces a secret. */
 export const redactedMark = "[redacted]";
 const schemas = new Set(["inputSchema", "outputSchema", "requestedSchema"]);
-/** Texts within texts: JSON in JSON, base64 of base64. */
+/** At most this many nested encodings: JSON in JSON, base64 of base64. */
 const maxDepth = 4;
-/** Each is looked for in every text, in all its forms. */
+/** At most this many secrets found in messages, because each is searched for in every text. */
 const maxSecrets = 64;
-/** As far as anybody hides a text in a text. */
+/** Longer texts are not searched for encoded content. */
 const maxInner = 4 * 1024 * 1024;
 
-/** Takes secrets out of messages. What it has once seen to be a secret is one wherever it stands, also encoded. */
+/** Removes secrets from messages. A secret that was found once is removed everywhere, also encoded. */
 export class MessageRedactor {
   readonly #redactor = createRedactor();
   readonly #known = new Set<string>();
-  /** So many it may know after what is said; what it is told to learn it learns. */
+  /** At most this many known secrets; `learn` adds to it. */
   #most = maxSecrets;
 
-  /** How many secrets it knows by now. */
+  /** The number of known secrets. */
   get size(): number {
     return this.#known.size;
   }
 
-  /** Learns the secrets of an entry, an environment or the headers of a request. */
+  /** Adds the secrets of an entry, an environment or request headers. */
   learn(value: unknown): void {
     this.#compare(value, this.#redactor.redact(value), (secret) => isDistinctive(secret) || isUncommon(secret));
     this.#most = this.size + maxSecrets;
   }
 
-  /** The message without secrets; the very same if there are none. */
+  /** Returns the message without secrets, or the same object if there are none. */
   redact<T>(message: T): T {
     const size = this.size;
     const cleaned = this.#clean(message, 0) as T;
-    // What was learnt at the end of a message may stand at its beginning.
+    // A secret found at the end of a message may also stand at its beginning.
     return size === this.size ? cleaned : this.redact(message);
   }
 
   #clean(value: unknown, depth: number): unknown {
-    // First, so that what is encoded can still be read, and is encoded again where it was changed.
+    // Encoded content first: it is decoded, redacted, and encoded again if it changed.
     const opened = depth < maxDepth ? this.#redactInner(value, depth) : value;
     const cleaned = this.#restoreSchemas(opened, this.#redactor.redact(opened));
     this.#compare(opened, cleaned, (secret) => this.size < this.#most && isDistinctive(secret));
     return cleaned;
   }
 
-  /** A schema may have a member called `password`, and it is none. */
+  /** Keeps field names such as `password` in a schema: they are not secrets. */
   #restoreSchemas(original: unknown, redacted: unknown): unknown {
     if (original === redacted || !isObject(original) || !isObject(redacted)) return redacted;
     if (Array.isArray(original)) {
@@ -61,7 +61,7 @@ export class MessageRedactor {
     return Object.fromEntries(restored);
   }
 
-  /** Finds what was hidden in one and not in the other, and keeps in mind what is likely to be known again. */
+  /** Finds what was redacted, and remembers it if it can be recognized again. */
   #compare(original: unknown, cleaned: unknown, isKept: (secret: string) => boolean): void {
     if (original === cleaned) return;
     if (cleaned === redactedMark) {
@@ -86,7 +86,7 @@ export class MessageRedactor {
     if (/^basic/i.test(secret) && password.length >= 4) this.#hide(password);
   }
 
-  /** Looks at texts that are something else: JSON, or base64 of a text. */
+  /** Redacts encoded content: JSON in a string, or base64 of text. */
   #redactInner(value: unknown, depth: number): unknown {
     if (typeof value === "string") return value.length <= maxInner ? this.#redactText(value, depth) : value;
     if (!isObject(value)) return value;
@@ -122,7 +122,7 @@ export class MessageRedactor {
   }
 }
 
-/** A message without what looks like a secret by itself. */
+/** Redacts a message by itself, without secrets from elsewhere. */
 export function redactMessage<T>(message: T): T {
   return new MessageRedactor().redact(message);
 }
@@ -131,13 +131,13 @@ const encoded = /[A-Za-z\d+/_-]{16,}={0,2}/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: no text has them
 const unprintable = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/;
 
-/** Whether a text is no word that could stand anywhere: replacing those would spoil everything else. */
+/** True if a secret is not a common word. Replacing common words would destroy other text. */
 function isDistinctive(secret: string): boolean {
   if (secret.length >= 16) return true;
   return secret.length >= 6 && (/[^a-z]/i.test(secret) || /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(secret));
 }
 
-/** Whether a text, which is certainly meant as a secret, is not a word of the protocol or of every program. */
+/** True if a declared secret is not a common word of protocols and programs. */
 function isUncommon(secret: string): boolean {
   return (
     secret.length >= 8 && !/^(?:passwords?|disabled|enabled|required|optional|undefined|[a-z]*token)$/i.test(secret)
@@ -149,7 +149,7 @@ function leavesOf(value: unknown): string[] {
   return isObject(value) ? Object.values(value).flatMap(leavesOf) : [];
 }
 
-/** The parts of a text in whose place there are marks now. */
+/** Returns the parts that redaction removed from a text. */
 function removedParts(original: string, cleaned: string): string[] {
   const kept = cleaned.split(redactedMark);
   const found: string[] = [];
@@ -165,12 +165,13 @@ function removedParts(original: string, cleaned: string): string[] {
   return found;
 }
 
-/** A secret as others may write it. */
+/** Returns encoded forms of a secret: URL, base64, hexadecimal. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const forms = [encodeURIComponent(bytes.toString())];
   if (bytes.length < 8) return forms;
-  // Where it begins within three bytes decides how base64 writes it; only what it alone decides is looked for.
+  // Base64 depends on the offset within three bytes; only the characters that the secret alone decides are searched
+  // for.
   const cores = [0, 1, 2].flatMap((before) => {
     const from = Math.ceil((before * 8) / 6);
     const to = Math.floor(((before + bytes.length) * 8) / 6);
@@ -194,17 +195,17 @@ function parse(text: string): unknown {
 
 type Schema = { readonly [keyword: string]: unknown };
 
-/** Have names of members, which may be called `password`, and a schema for each. */
+/** Keywords with a schema for each field name, which may be `password`. */
 const named = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
-/** Are schemas themselves, or lists of them. */
+/** Keywords with a schema or a list of schemas. */
 const nested = new Set([
   ...["items", "prefixItems", "additionalProperties", "contains", "propertyNames", "unevaluatedProperties"],
   ...["allOf", "anyOf", "oneOf", "not", "if", "then", "else"],
 ]);
-/** Say what a value is, and so a secret in the place of one. */
+/** Keywords with a value, which is a secret if the field is. */
 const values = new Set(["default", "const", "enum", "examples", "example"]);
 
-/** A schema without secrets: the names of members stay, and what is proposed for a secret goes. */
+/** Redacts a schema: field names stay, values of secret fields go. */
 export function redactSchema(schema: Schema, clean: (value: unknown) => unknown, isSecret = false): unknown {
   const entries = Object.entries(schema).map(([keyword, value]): [string, unknown] => {
     if (named.has(keyword) && isSchema(value)) return [keyword, redactMembers(value, clean)];
@@ -226,7 +227,7 @@ function redactMembers(members: Schema, clean: (value: unknown) => unknown): Sch
   return Object.fromEntries(cleaned);
 }
 
-/** A value as it is kept under a name. */
+/** Redacts a value as a member of this name. */
 function redactUnder(name: string, value: unknown, clean: (value: unknown) => unknown): unknown {
   return Object.values(clean({ [name]: value }) as object)[0];
 }

@@ -4,24 +4,24 @@ import { Failure } from "../failure.ts";
 import { canonical } from "./exchanges.ts";
 import type { RecordedMessage } from "./recording.ts";
 
-/** A part of an answer that is not as it was recorded. */
+/** A part of an answer that differs from the recording. */
 export interface Difference {
-  /** The request, as people say it: `tools/call add`. */
+  /** The request, such as `tools/call add`. */
   readonly request: string;
-  /** Where in the answer: `result.content[0].text`. */
+  /** The path within the answer: `result.content[0].text`. */
   readonly path: string;
   readonly recorded: unknown;
   readonly now: unknown;
 }
 
-/** Says again what a recorded client said, in its order; gives for each answer in what it differs from the recorded one. */
+/** Sends the requests of a recorded client again, in order. Yields the differences of each answer. */
 export async function* rerun(
   messages: readonly RecordedMessage[],
   link: Link,
   signal: AbortSignal,
 ): AsyncGenerator<Difference[]> {
   const asked = questionsOf(messages);
-  // A state that a server hands out is another one each time.
+  // Servers issue another `requestState` each time.
   const states = new Map<unknown, unknown>();
   const running = new Map<unknown, Promise<RpcResponse>>();
   let lose: (reason: Error) => void = () => {};
@@ -53,7 +53,7 @@ export async function* rerun(
         requests.set(message.id, request);
         running.set(message.id, new Promise((response, failed) => link.exchange(request, { response, failed })));
       } else if (from === "server" && !("method" in message)) {
-        // The client heard this before it went on, and so do we.
+        // The recorded client had this answer before it went on.
         const pending = running.get(message.id);
         const request = requests.get(message.id);
         if (!pending || !request) continue;
@@ -71,7 +71,7 @@ export async function* rerun(
   }
 }
 
-/** What the recorded client answered to each kind of question, in order. */
+/** Returns the recorded answers to each kind of question, in order. */
 function questionsOf(messages: readonly RecordedMessage[]): Map<string, RpcResponse[]> {
   const questions = new Map<unknown, string>();
   const answers = new Map<string, RpcResponse[]>();
@@ -108,7 +108,7 @@ function differencesBetween(request: string, recorded: RpcResponse, now: RpcResp
 }
 
 const time = /\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?/g;
-/** Taken out of the recording, or another one each time. */
+/** Members that are redacted, or different each time. */
 const ignored = new Set(["requestState"]);
 
 function compare(recorded: unknown, now: unknown, path: string): Omit<Difference, "request">[] {

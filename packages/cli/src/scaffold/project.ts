@@ -1,6 +1,6 @@
 import type { ServerTemplate } from "./templates.ts";
 
-/** What a new project is made of. */
+/** The settings of a new project. */
 export interface Project {
   readonly name: string;
   readonly template: ServerTemplate;
@@ -9,7 +9,7 @@ export interface Project {
   readonly version: string;
 }
 
-/** The files of a new server by their paths. */
+/** Returns the files of a new project by path. */
 export function filesOf(project: Project): { readonly [path: string]: string } {
   const { language } = project;
   const source = language === "ts" ? "src/" : "";
@@ -114,7 +114,7 @@ ${toJson(entry).trimEnd()}
 `;
 }
 
-/** Where the definition of a new server is. */
+/** Returns the path of the server definition. */
 export function serverFile(language: "ts" | "js"): string {
   return language === "ts" ? "src/server.ts" : "server.js";
 }

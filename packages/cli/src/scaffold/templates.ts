@@ -1,13 +1,13 @@
-/** What a template puts into the files of a new server. */
+/** The parts of a new project that depend on its template. */
 export interface ServerTemplate {
   readonly says: string;
-  /** The definition, behind `createServer(…)`. */
+  /** The definition after `createServer(…)`. */
   readonly server: string;
-  /** What stands before the definition. */
+  /** Code before the definition. */
   readonly before: string;
-  /** The tests, behind the imports. */
+  /** Tests after the imports. */
   readonly tests: string;
-  /** What to try first: the arguments of `portolan`, with the file in the place of `FILE`. */
+  /** A first command to try: the arguments of `portolan`, where `FILE` stands for the file. */
   readonly tryIt: string;
 }
 
@@ -51,7 +51,7 @@ const noteResources = `
     mimeType: "text/plain",
     list: () => [...notes.keys()].map((title) => ({ uri: \`note://\${title}\`, name: title })),
     complete: { title: () => [...notes.keys()] },
-    // Nothing found is nothing returned: the client hears that there is no such resource.
+    // Return undefined if the resource does not exist.
     read: ({ title }) => notes.get(String(title)),
   })`;
 
@@ -96,7 +96,7 @@ test("asks before it writes over a note", async () => {
 });
 `;
 
-/** What there is to begin with. */
+/** The templates by name. */
 export const templates: { readonly [name: string]: ServerTemplate } = {
   tools: {
     says: "a tool",

@@ -2,10 +2,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Failure } from "../failure.ts";
 
-/** What answers requests: node's two objects. */
+/** Handles a request of `node:http`. */
 export type RequestListener = Parameters<typeof createServer>[1] & {};
 
-/** Where a server listens. */
+/** A listening HTTP server. */
 export interface HttpListener {
   readonly url: string;
   close(): Promise<void>;
@@ -13,7 +13,7 @@ export interface HttpListener {
 
 export const path = "/mcp";
 
-/** Listens on loopback; a port that is only wished for may become another one. */
+/** Listens on loopback. With `isWish`, another port is taken if this one is in use. */
 export async function listen(
   listener: RequestListener,
   port: number,
@@ -23,7 +23,7 @@ export async function listen(
     if (request.url?.split("?", 1)[0] === path) listener(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end(`Nothing is served here; try ${path}\n`);
   });
-  // Answers may take as long as they take, and streams stay open.
+  // Calls may take long, and streams stay open.
   server.requestTimeout = 0;
   try {
     await begin(server, port);
@@ -55,7 +55,7 @@ function begin(server: ReturnType<typeof createServer>, port: number): Promise<v
   });
 }
 
-/** The port that a flag names. */
+/** Parses the port of `--http`. */
 export function parsePort(given: string): number {
   const port = Number(given);
   if (/^\d{1,5}$/.test(given) && port <= 65_535) return port;

@@ -20,21 +20,20 @@ import {
 import { type Catalogue, listAll } from "../output/catalogue.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** Takes every value: the server upstream checks them. */
+/** Accepts every value: the upstream server validates. */
 const anything = {
   "~standard": { version: 1 as const, vendor: "portolan", validate: (value: unknown) => ({ value }) },
 };
 
-/** A server that stands for another one: what it offers, it has from there, and every call goes there. */
+/** A server that offers what its upstream server offers, and forwards every call to it. */
 export class ProxyServer {
-  /** The server upstream, as it runs now. */
   #upstream: Upstream | undefined;
   #live: LiveServer | undefined;
-  /** The calls that run. */
+  /** Calls in progress. */
   readonly #running = new Set<CallContext>();
   readonly #onError: ((error: unknown) => void) | undefined;
 
-  /** `onError` hears what is wrong with what the server upstream offers, and what goes wrong here. */
+  /** `onError` gets invalid definitions of the upstream server, and internal errors. */
   constructor(onError?: (error: unknown) => void) {
     this.#onError = onError;
   }
@@ -44,7 +43,7 @@ export class ProxyServer {
     return this.#live;
   }
 
-  /** Offers what a server offers now, and follows its changes for as long as it is connected. */
+  /** Offers what the upstream server offers now, and follows its changes while it is connected. */
   async follow(client: Client, upstream: Upstream): Promise<void> {
     await this.#refresh(client);
     this.#upstream = upstream;
@@ -59,11 +58,11 @@ export class ProxyServer {
     const look = async () => {
       for await (const _ of watch) await this.#refresh(client);
     };
-    // It ends with the connection, whose end is heard of elsewhere.
+    // The watch ends with the connection, and `Upstream` handles that.
     look().catch(() => {});
   }
 
-  /** A log message goes to the one whose call it belongs to, or to those who listen where nobody can know. */
+  /** Sends a log message to the only call in progress; otherwise to all listeners, because its call is unknown. */
   log({ level, data, logger }: { level: string; data: unknown; logger?: string }): void {
     const [only, ...others] = this.#running;
     if (only && others.length === 0) only.log(level as Parameters<CallContext["log"]>[0], data, logger);
@@ -94,7 +93,7 @@ export class ProxyServer {
     for (const template of templates) server = this.#template(server, template, client);
     for (const prompt of prompts) server = this.#prompt(server, prompt, client);
     if (!client.server.capabilities.resources) return server;
-    // Some servers have more than they list.
+    // Some servers can read resources that they do not list.
     return server.use(
       async (exchange, next) => {
         try {
@@ -116,7 +115,7 @@ export class ProxyServer {
       ...defined({ title, description, icons, annotations, meta: _meta }),
       input: withJsonSchema(anything, inputSchema),
       ...(outputSchema && { output: withJsonSchema(anything, outputSchema) }),
-      // A call must reach the server upstream once, whatever it asks.
+      // A call reaches the upstream server only once, even if it asks questions.
       asks: "park",
       run: (args, context) =>
         this.#forward(context, (client, options) => client.callTool(name, args as JsonObject, options)),
@@ -187,7 +186,7 @@ export class ProxyServer {
     };
   }
 
-  /** Makes a call to the server upstream, with what it says and asks on the way passed on. */
+  /** Forwards a call, with its progress and its questions. */
   async #forward<T>(context: CallContext, call: (client: Client, options: ForwardOptions) => Promise<T>): Promise<T> {
     this.#running.add(context);
     try {
@@ -199,7 +198,7 @@ export class ProxyServer {
         logLevel: "debug",
       });
     } catch (reason) {
-      // What went wrong on our side of it is for whoever called, too.
+      // A failure of the upstream connection becomes the result of the tool, so that the caller sees it.
       if (reason instanceof PortolanError && !context.signal.aborted) throw new ToolError(reason.message);
       throw reason;
     } finally {
@@ -216,7 +215,7 @@ interface ForwardOptions {
   readonly logLevel: "debug";
 }
 
-/** Has the questions of a call answered by whoever made it. */
+/** Passes questions of the upstream server to the caller. */
 function answersBy(context: CallContext): Answers {
   let count = 0;
   const key = () => {
@@ -232,7 +231,7 @@ function answersBy(context: CallContext): Answers {
   };
 }
 
-/** The members that are there. */
+/** Returns the members that are not undefined. */
 function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

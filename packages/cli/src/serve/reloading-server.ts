@@ -12,26 +12,26 @@ import { ProxyServer } from "./proxy-server.ts";
 import { importLibrary, loadServerFile, serverFrom } from "./server-file.ts";
 import { Upstream } from "./upstream.ts";
 
-/** What a server file is now. */
+/** A server file as it was loaded. */
 export interface LoadedServer {
   readonly catalogue: Catalogue;
-  /** The files it is made of; any of its folder where that is not known. */
+  /** The files that it consists of. If unknown, every source file of its folder counts. */
   readonly files?: ReadonlySet<string>;
 }
 
-/** Where a server file is served from while it changes. */
+/** A server file that is served and can be loaded again. */
 export interface ReloadingServer {
-  /** Takes the file as it is now; what throws has changed nothing for clients. */
+  /** Loads the file as it is now. If that fails, clients keep the version before. */
   load(): Promise<LoadedServer>;
   answer(request: IncomingMessage, response: ServerResponse): void;
   close(): Promise<void>;
 }
 
 const exportsServer = /\bexport\s+default\b|\bas\s+default\b|\bmodule\.exports\b|\bexports\.default\b/;
-/** Such a file would take standard input and output away from this program. */
+/** Such a file would use the standard input and output of this program. */
 const servesItself = /\b(serveStdio|runMain)\s*\(|\bStdioServerTransport\b/;
 
-/** The stage that a file needs: one that exports its server is loaded here, one that serves itself is a process. */
+/** Opens a server file: in this process if it exports a server, in a child process if it serves itself. */
 export async function openReloadingServer(
   file: string,
   entry: ServerEntry,
@@ -49,13 +49,13 @@ export async function openReloadingServer(
 type Library = Pick<typeof import("portolan/server"), "live" | "serveChannel"> &
   Pick<typeof import("portolan/server/http"), "serveHttp">;
 
-/** A server of this process, whose definition is replaced. */
+/** A server in this process. Loading replaces its definition. */
 class InProcessServer implements ReloadingServer {
   readonly #file: string;
   readonly #context: CommandContext;
   readonly #library: Library;
   #serving: HttpEndpoint | undefined;
-  /** What clients are connected to while definitions come and go. */
+  /** Clients stay connected to this while its definition changes. */
   #live: LiveServer | undefined;
 
   constructor(file: string, context: CommandContext, library: Library) {
@@ -82,7 +82,7 @@ class InProcessServer implements ReloadingServer {
   }
 
   async #serve(server: Servable): Promise<void> {
-    // What is live by itself changes by itself: it takes the place of the one before.
+    // A live server changes by itself, so it replaces the one before.
     const isLive = "update" in server;
     if (!isLive && this.#live) {
       this.#live.update(() => server as Server);
@@ -95,7 +95,7 @@ class InProcessServer implements ReloadingServer {
   }
 }
 
-/** A server in a process of its own, which another process follows. */
+/** A server in a child process, behind a proxy server. */
 class ChildProcessServer implements ReloadingServer {
   readonly #entry: ServerEntry;
   readonly #context: CommandContext;

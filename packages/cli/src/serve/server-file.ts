@@ -12,14 +12,14 @@ import type { System } from "../system.ts";
 
 const typed = new Set([".ts", ".mts", ".cts"]);
 
-/** What a server file exports, and which files it was made of. */
+/** The exports of a server file, and the files that it consists of. */
 export interface LoadedFile {
   readonly exports: { readonly [name: string]: unknown };
-  /** The file and what it imports of the same project; only itself where Node has loaded it. */
+  /** The file and its imports within the project. Only the file itself if Node.js loaded it. */
   readonly files: readonly string[];
 }
 
-/** Runs a server file. `isFresh` runs it and its imports again, as they are now. */
+/** Loads a server file. With `isFresh`, the file and its imports are loaded again. */
 export async function loadServerFile(
   file: string,
   { state, system }: CommandContext,
@@ -30,14 +30,14 @@ export async function loadServerFile(
   if (isRunnable && !isFresh) return { exports: await import(pathToFileURL(file).href), files: [file] };
   if (isModule(file)) return importFresh(file);
   const { createJiti } = await import("jiti");
-  // A folder of the user's: what others could write must not be run.
+  // In a folder of the user: other users must not be able to change code that runs.
   const jiti = createJiti(file, { fsCache: join(state.folder, "compiled"), interopDefault: false, alias });
   if (isFresh) for (const known of ownFiles(jiti.cache)) delete jiti.cache[known];
   const exports = await jiti.import<LoadedFile["exports"]>(file);
   return { exports, files: [...new Set([file, ...ownFiles(jiti.cache)])] };
 }
 
-/** For files without the library: what they import of it comes from this program's copy, which is named here. */
+/** A loader hook for files without the library: they import the copy of this program. */
 const lender = `
 let self;
 export function initialize(data) { self = data.self; }
@@ -58,7 +58,7 @@ function ownFiles(cache: object): string[] {
   return Object.keys(cache).filter((path) => !path.includes(`${sep}node_modules${sep}`));
 }
 
-/** The server that a file has as its default export; nothing where it has none. */
+/** Returns the default export of a server file, or undefined if there is none. */
 export async function serverFrom({ exports }: LoadedFile, file: string): Promise<Servable | undefined> {
   const server = await exports["default"];
   if (server === undefined) return undefined;
@@ -67,8 +67,8 @@ export async function serverFrom({ exports }: LoadedFile, file: string): Promise
 }
 
 /**
- * A part of the library as a file sees it: a server is known only to the copy that made it. Files without a copy of
- * their own are served by this one.
+ * Imports a part of the library from the server file's own copy: only the copy that created a server can serve it. A
+ * file without a copy uses ours.
  */
 export async function importLibrary<T>(file: string, part: string, { system }: CommandContext): Promise<T> {
   const name = `portolan/${part}`;
@@ -83,7 +83,7 @@ function resolveFrom(file: string, name: string): string | undefined {
   }
 }
 
-/** An error of a server file: what went wrong, and where in the file. */
+/** Describes an error in a server file, with its location. */
 export function explainError(thrown: unknown, file: string, system: System): string {
   if (thrown instanceof Failure || thrown instanceof PortolanError) return thrown.message;
   if (!(thrown instanceof Error)) return `${file}: ${String(thrown)}`;
@@ -91,11 +91,11 @@ export function explainError(thrown: unknown, file: string, system: System): str
   const place =
     locationIn(stack, file) ?? (thrown instanceof SyntaxError ? locationOfSyntaxError(file, system) : undefined);
   const [first = ""] = message.split("\n");
-  // Some say in their message which error it is.
+  // Some messages already begin with the name of the error.
   return `${place ?? file}: ${/^\w*Error: /.test(first) ? "" : `${name}: `}${first.trim()}`;
 }
 
-/** Where in the project of a file it happened: in the file itself, or in what it imports. */
+/** Finds the location of an error: in the file, otherwise in what it imports. */
 function locationIn(stack: string, file: string): string | undefined {
   const found = stack
     .replace(/[?&]portolan-dev=\d+/g, "")
@@ -104,16 +104,13 @@ function locationIn(stack: string, file: string): string | undefined {
   return places.find((place) => place.startsWith(dirname(file))) ?? places[0];
 }
 
-/** Node says where a module cannot be read only to those who run it. */
+/** Node.js reports the location of a syntax error only to `--check`. */
 function locationOfSyntaxError(file: string, { execPath }: System): string | undefined {
   const { stderr } = spawnSync(execPath, ["--check", file], { encoding: "utf8" });
   return locationIn(stderr, file);
 }
 
-/**
- * Runs beside the program as Node's hooks do: whatever a file of the project imports of the project is as new as the file
- * itself, and is told to us.
- */
+/** A loader hook that gives imports within the project the version of their importer, and reports them. */
 const hooks = `
 let root, port;
 export function initialize(data) { root = data.root; port = data.port; }
@@ -128,7 +125,7 @@ export async function resolve(specifier, context, next) {
 let loadedFiles: MessagePort | undefined;
 let generation = 0;
 
-/** Imports an ES module and what it imports of its project as they are now; gives the files, too. */
+/** Imports an ES module and its imports as they are now. Returns the files, too. */
 export async function importFresh(file: string): Promise<{ exports: { [name: string]: unknown }; files: string[] }> {
   loadedFiles ??= listen(packageOf(file));
   generation += 1;
@@ -155,7 +152,7 @@ function listen(root: string): MessagePort {
   return port1;
 }
 
-/** Whether Node takes a file for an ES module. */
+/** True if Node.js loads the file as an ES module. */
 export function isModule(file: string): boolean {
   const extension = extname(file);
   if (extension !== ".js") return extension === ".mjs";
@@ -164,7 +161,7 @@ export function isModule(file: string): boolean {
   return (JSON.parse(readFileSync(description, "utf8")) as { type?: string }).type === "module";
 }
 
-/** The folder of the package that a file belongs to; its own where there is none. */
+/** Returns the package folder of a file, or its own folder if there is none. */
 function packageOf(file: string): string {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     if (existsSync(join(folder, "package.json"))) return folder;

@@ -4,15 +4,15 @@ import type { CommandContext } from "../command.ts";
 import { createLink } from "../servers/link.ts";
 import { info } from "../version.ts";
 
-/** What a server that stands for another one hears from it. */
+/** The events of an upstream server. */
 export interface UpstreamEvents {
   readonly onLog: NonNullable<ConnectOptions["onLog"]>;
-  /** It runs, for the first time or again. */
+  /** Called after each connection. */
   readonly onConnected: (client: Client) => Promise<void>;
   readonly onStderr: (line: string) => void;
 }
 
-/** Nobody can be asked outside a call. */
+/** Outside a call there is no person to ask. */
 const answers: Answers = {
   elicit: () => ({ action: "cancel" }),
   openUrl: () => ({ action: "cancel" }),
@@ -22,7 +22,7 @@ const answers: Answers = {
   roots: [],
 };
 
-/** A server that is connected to when it is needed, and again after it was lost. */
+/** A connection to a server, opened when it is needed, and again after it was lost. */
 export class Upstream {
   readonly #entry: ServerEntry;
   readonly #context: CommandContext;
@@ -38,7 +38,7 @@ export class Upstream {
     this.#era = era;
   }
 
-  /** The connection; a new one where there is none. */
+  /** Returns the connection, and opens one if there is none. */
   client(): Promise<Client> {
     if (!this.#client) {
       const opening = this.#open();
@@ -72,7 +72,7 @@ export class Upstream {
     try {
       await this.#events.onConnected(client);
     } catch (reason) {
-      // Nobody else knows of it, and it would go on.
+      // The connection is not in use yet, so it must be closed here.
       await client.close();
       throw reason;
     }

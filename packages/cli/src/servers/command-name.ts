@@ -1,10 +1,10 @@
 import { basename, extname } from "node:path";
 
-/** Run what is named behind them, which says more than they do. */
+/** Programs that run the file or module in their arguments, whose name says more. */
 const runners = new Set(["node", "nodejs", "deno", "bun", "tsx", "ts-node", "python", "python3", "py", "ruby", "php"]);
-/** Fetch a package and run it. */
+/** Programs that fetch a package and run it. */
 const fetchers = new Set(["npx", "bunx", "uvx", "pnpx", "pipx"]);
-/** Words with which others run a file, or fetch a package and run it. */
+/** Subcommands that run a file, or fetch a package and run it. */
 const verbs: { readonly [program: string]: readonly string[] } = {
   npm: ["exec", "x"],
   pnpm: ["dlx", "exec"],
@@ -16,7 +16,7 @@ const verbs: { readonly [program: string]: readonly string[] } = {
   docker: ["run"],
   podman: ["run"],
 };
-/** Flags whose next word is their value, by who takes them; all others stand alone, or have it behind a `=`. */
+/** Flags that take the next word as their value. All others take none, or take it after `=`. */
 const withValue: { readonly [program: string]: readonly string[] } = {
   node: ["-r", "--require", "--import", "--loader", "--env-file", "-C", "--conditions"],
   tsx: ["--tsconfig", "--import", "--require", "-r"],
@@ -30,13 +30,13 @@ const withValue: { readonly [program: string]: readonly string[] } = {
     ...["-m", "--memory", "--cpus", "--pull", "--gpus", "--tmpfs", "--cap-add", "--cap-drop", "--security-opt"],
   ],
 };
-/** Their flags are those of another. */
+/** Programs that share the flags of another. */
 const like: { readonly [program: string]: string } = {
   ...{ nodejs: "node", python3: "python", py: "python", podman: "docker" },
   ...{ npm: "npx", pnpm: "npx", yarn: "npx", bunx: "npx", pnpx: "npx", pipx: "uvx" },
 };
 
-/** What to call the server that a command starts: after what is run, and not after who runs it. */
+/** Returns a name for the server that a command starts: the name of what runs, not of the program that runs it. */
 export function nameOfCommand([program = "", ...args]: readonly string[]): string {
   const own = basename(program.replaceAll("\\", "/")).replace(/\.(exe|cmd|bat)$/i, "");
   if (own === "env") return nameOfCommand(args.slice(args.findIndex((word) => !/^-|^\w+=/.test(word))));
@@ -49,7 +49,7 @@ export function nameOfCommand([program = "", ...args]: readonly string[]): strin
   return nameOfFile(name.replaceAll("\\", "/")) || own;
 }
 
-/** The first word that is neither a flag nor the value of one; what a flag names as the package or module counts. */
+/** Returns the first word that is neither a flag nor its value, or the module or package that a flag names. */
 function firstOperand(program: string, args: readonly string[]): string | undefined {
   const valued = withValue[like[program] ?? program] ?? [];
   const isPython = (like[program] ?? program) === "python";
@@ -61,7 +61,7 @@ function firstOperand(program: string, args: readonly string[]): string | undefi
       continue;
     }
     if (word === "-m" && isPython) return args[at + 1]?.replaceAll(".", "/");
-    // A program on the command line has no name.
+    // Code on the command line has no name.
     if (/^(-e|--eval|-p|--print|-c|--call)$/.test(word) && !valued.includes(word)) return undefined;
     if (valued.includes(word)) at += 1;
     else if (!word.startsWith("-")) return word;
@@ -69,18 +69,18 @@ function firstOperand(program: string, args: readonly string[]): string | undefi
   return undefined;
 }
 
-/** `@scope/name@1.2` is `name`, and so is `name==1.2`. */
+/** Returns `name` for `@scope/name@1.2` and for `name==1.2`. */
 function nameOfPackage(given: string): string {
   const [, name = given] = /^(?:@[^/]+\/)?([^@=<>[~^]+)/.exec(given) ?? [];
   return name;
 }
 
-/** `registry:5000/owner/name:tag@digest` is `name`. */
+/** Returns `name` for `registry:5000/owner/name:tag@digest`. */
 function nameOfImage(given: string): string {
   return basename(given).replace(/[:@].*$/, "");
 }
 
-/** A file that is called like all others is named after its folder. */
+/** Returns the name of a file, or of its folder for `index` and `main`. */
 function nameOfFile(path: string): string {
   const name = withoutExtension(basename(path));
   if (name !== "index" && name !== "main") return name;

@@ -4,31 +4,31 @@ import type { CommandContext } from "../command.ts";
 import { findTarget } from "./find-server.ts";
 import { withHost } from "./host.ts";
 
-/** Whoever presses Tab does not wait longer. */
+/** Tab must answer within this time. */
 const patienceMs = 5_000;
 
 /** A command line as far as it was typed, without its flags. */
 export interface TypedLine {
   /** The command. */
   readonly name: string;
-  /** The words behind it that are complete. */
+  /** The complete words after the command. */
   readonly given: readonly string[];
   readonly current: string;
 }
 
-/** What a line is about. */
+/** A completion to be found. */
 interface CompletionRequest {
   readonly host: Host;
   readonly server: string;
-  /** The words behind the server, complete. */
+  /** The complete words after the server. */
   readonly given: readonly string[];
   readonly current: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * The words that a server gives for a line: its tools, resources and prompts, their arguments, and the values that it
- * proposes. Only a server that is configured and trusted is started: a key that completes is no consent.
+ * Returns words of a server for a command line: its tools, resources and prompts, their arguments, and the values that
+ * it proposes. Starts only a server that is configured and trusted: pressing Tab is not consent.
  */
 export async function serverCandidates(
   context: CommandContext,
@@ -42,7 +42,7 @@ export async function serverCandidates(
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(patienceMs)]);
   const work = async (host: Host) => {
     const { tools, resources, templates, prompts } = host.catalog;
-    // What it offered the last time is at hand; most often nothing has to be started.
+    // The catalog is cached from the last connection, so that most completions start no server.
     const isKnown = [tools, resources, templates, prompts].some((offered) => offered.length > 0);
     if (!isKnown) await host.ready({ withinMs: patienceMs, signal });
     return find({ host, server: entry.name, given: member === undefined ? rest : [member, ...rest], current, signal });
@@ -52,7 +52,7 @@ export async function serverCandidates(
 
 type Find = (request: CompletionRequest) => readonly string[] | Promise<readonly string[]>;
 
-/** What may stand behind the server, for each command. */
+/** The candidates after the server, by command. */
 const candidates: { readonly [command: string]: Find } = {
   call({ host, given: [name, ...given], current }) {
     const { tools } = host.catalog;
@@ -83,7 +83,7 @@ const candidates: { readonly [command: string]: Find } = {
   },
 };
 
-/** Arguments that were not given yet as `key=`, or values for the one that is being typed. */
+/** Returns `key=` for arguments that are still missing, or values for the one being typed. */
 async function pairs(
   keys: readonly string[],
   given: readonly string[],
@@ -102,7 +102,7 @@ function knownIn(given: readonly string[]): { [name: string]: string } {
   return Object.fromEntries(pairs.map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]));
 }
 
-/** The addresses of resources, and of those that a template with one variable at its end makes. */
+/** Returns the addresses of resources, also of templates with one variable at the end. */
 async function addresses(request: CompletionRequest): Promise<readonly string[]> {
   const { resources, templates } = request.host.catalog;
   const made = templates.map(async ({ uriTemplate }) => {
@@ -116,7 +116,7 @@ async function addresses(request: CompletionRequest): Promise<readonly string[]>
   return [...resources.map(({ uri }) => uri), ...(await Promise.all(made)).flat()];
 }
 
-/** What the server proposes; one that cannot proposes nothing. */
+/** Asks the server for values. Empty if it does not support completion. */
 async function propose(
   { host, server, signal }: CompletionRequest,
   ref: Parameters<Host["complete"]>[1],
@@ -133,7 +133,7 @@ function propertiesOf(schema: JsonObject | undefined): { readonly [name: string]
   return (schema?.["properties"] ?? {}) as { readonly [name: string]: JsonObject };
 }
 
-/** What a schema names as values: an enumeration, a truth, or either as the items of a list. */
+/** Returns the values that a schema lists: an enumeration, true and false, or either as list items. */
 function valuesIn(schema: unknown): readonly string[] {
   if (typeof schema !== "object" || schema === null) return [];
   const { type, enum: values, items, const: only } = schema as { [member: string]: unknown };

@@ -13,7 +13,10 @@ const recordings = new Set([".jsonl", ".ndjson"]);
 
 type Input = NonNullable<ReadOptions["input"]>;
 
-/** Everything that is configured on this machine for this folder; nobody is asked for what a file leaves open. */
+/**
+ * Reads every configuration file of this machine for the current folder. `ask` supplies inputs that a file leaves open;
+ * by default they stay open.
+ */
 export function readConfiguration(
   { system }: CommandContext,
   ask: Input = async () => undefined,
@@ -23,29 +26,29 @@ export function readConfiguration(
   return findConfigs({ home, cwd, platform, env }).then((files) => readConfigs(files, { home, platform, env, input }));
 }
 
-/** The server with what its file wants to know from its user, where somebody can answer. */
+/** Asks the person for the inputs that the file of a server leaves open. */
 export async function fillInputs(context: CommandContext, entry: ConfiguredServer): Promise<ConfiguredServer> {
   const { raw, name, source, problem } = entry;
   const isOpen = problem !== undefined && raw.inputs.some((it) => presetInput(it, context.system) === undefined);
   if (!isOpen || !context.screen.isInteractive) return entry;
   const { askInput } = await import("../ask/missing.ts");
-  // Files may use one id for different things: an answer is for the server that was meant.
+  // Two files may use one id for different inputs, so the answer is only for this server.
   const { entries } = await readConfiguration(context, async (request, asking) =>
     asking.name === name && asking.source.file === source.file ? askInput(context, name, request) : undefined,
   );
   return entries.find((it) => it.name === name) ?? entry;
 }
 
-/** A target and what of it is meant: `files.read` is the tool of a configured server. */
+/** The server that a command line names, and the tool in `files.read`. */
 export interface Target {
   readonly entry: ServerEntry;
-  /** What followed the server's name. */
+  /** The text after the name of the server. */
   readonly member?: string;
 }
 
 /**
- * The server that a command line means: a command behind `--`, an address, the file of a server, a recording, or the name
- * of a configured server, where `files.read` names one of its tools.
+ * Finds the server that a command line names: a command after `--`, an address, a server file, a recording, or a
+ * configured server. `files.read` also names a tool.
  */
 export async function findTarget(context: CommandContext, given: string | undefined): Promise<Target> {
   const { command } = context;
@@ -71,7 +74,7 @@ function member(given: string | undefined): { member?: string } {
   return given === undefined ? {} : { member: given };
 }
 
-/** A server in a file, or a recording of one: this program serves both. */
+/** Returns a target for a server file or a recording. This program serves both in a child process. */
 function fileOf({ system }: CommandContext, given: string): Target | undefined {
   const extension = extname(given);
   const isProgram = programs.has(extension);
@@ -85,7 +88,7 @@ function fileOf({ system }: CommandContext, given: string): Target | undefined {
   return { entry: toEntry(basename(given, extension), { command: system.execPath, args, cwd: system.cwd }) };
 }
 
-/** The configured server of exactly this name. */
+/** Finds the configured server with exactly this name. */
 export async function findByName(context: CommandContext, name: string): Promise<ConfiguredServer> {
   const machine = await readConfiguration(context);
   return machine.entries.find((entry) => entry.name === name) ?? failUnknown(name, machine);
@@ -96,7 +99,7 @@ async function findConfigured(context: CommandContext, given: string): Promise<T
   const { entries } = machine;
   const exact = entries.find(({ name }) => name === given);
   if (exact) return { entry: await fillInputs(context, exact) };
-  // The longest name wins: names may have dots themselves.
+  // The longest name wins: names may contain dots.
   const owner = entries
     .filter(({ name }) => given.startsWith(`${name}.`))
     .sort((a, b) => b.name.length - a.name.length)
@@ -109,7 +112,7 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
   const known = entries.map(({ name }) => name);
   const [near] = nearest(given.split(".")[0] ?? given, known);
   const others = near === undefined ? known.length > 0 && `there are ${known.join(", ")}` : `did you mean ${near}?`;
-  // It may be named in a file that nobody can read.
+  // The server may be in a file that could not be read.
   const why = [...errors.map(({ message }) => message), ...(known.length === 0 ? notes : [])];
   const unread = why.length > 0 && `not read: ${why.join("; ")}`;
   throw new Failure(
@@ -121,7 +124,7 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
   );
 }
 
-/** What is typed to mean this server again: what a next step says must work as it stands. */
+/** Returns the words that name this server on a command line. Every suggested command must work as shown. */
 export function targetArgument({ name, way, source }: ServerEntry, { self, cwd }: System): string {
   if (source.kind !== "code" || !way) return quote(name);
   if ("url" in way) return quote(way.url);
@@ -133,7 +136,7 @@ export function targetArgument({ name, way, source }: ServerEntry, { self, cwd }
   return quote(near.startsWith("..") ? file : `./${near}`);
 }
 
-/** A server that is named on the command line: who types it means it. */
+/** Returns an entry for a server on the command line. It needs no trust: the person typed it. */
 function toEntry(name: string, way: ServerTarget): ServerEntry {
   return { name, way, written: way, settings: {}, source: { kind: "code" } };
 }
@@ -142,9 +145,9 @@ function nameOfUrl(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : "server";
 }
 
-/** Of the names that there are, those that are a slip or two away from what was typed, the nearest first. */
+/** Returns the names within a small edit distance of what was typed, the nearest first. */
 export function nearest(typed: string, names: readonly string[]): string[] {
-  // Of one or two letters nothing is left after a slip.
+  // One or two letters are too short to compare.
   const maxDistance = typed.length === 3 ? 1 : Math.floor(typed.length / 3);
   return names
     .map((name) => ({ name, distance: editDistance(typed.toLowerCase(), name.toLowerCase()) }))
@@ -153,9 +156,9 @@ export function nearest(typed: string, names: readonly string[]): string[] {
     .map(({ name }) => name);
 }
 
-/** How many letters have to be added, left out, changed or swapped with their neighbour to make one word of another. */
+/** Returns how many letters to add, remove, change or swap to turn one word into the other. */
 function editDistance(from: string, to: string): number {
-  // Long names that are nothing alike are not worth the work.
+  // Names of very different length are not similar.
   if (Math.abs(from.length - to.length) > from.length) return Number.POSITIVE_INFINITY;
   let before: number[] = [];
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
@@ -174,12 +177,12 @@ function editDistance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-/** The variable that answers what a file asks its user for, such as `${input:api-key}`. */
+/** Returns the environment variable that answers an input such as `${input:api-key}`. */
 export function inputVariable(id: string): string {
   return `PORTOLAN_INPUT_${id.toUpperCase().replace(/[^A-Z\d]+/g, "_")}`;
 }
 
-/** The answer that needs nobody: of the variable, or the one that the file itself proposes. */
+/** Returns the answer to an input without asking: the variable, or the default in the file. */
 export function presetInput({ id, default: proposed }: ConfigInput, { env }: System): string | undefined {
   return env[inputVariable(id)] ?? proposed;
 }

@@ -19,13 +19,13 @@ import { info } from "../version.ts";
 import { targetArgument } from "./find-server.ts";
 import { authFor } from "./sign-in.ts";
 
-/** How work with a host differs from what is usual. */
+/** The options of `withHost`. */
 export interface WithHostOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
-  /** Nobody is asked anything, and no browser is opened, even where somebody could answer. */
+  /** Ask no questions and open no browser, even if there is a person. */
   readonly isQuiet?: boolean;
 }
 
-/** Runs some work with a host over these servers, and ends both. */
+/** Runs `work` with a host over these servers, then closes the host. */
 export async function withHost<T>(
   context: CommandContext,
   servers: readonly ServerEntry[],
@@ -45,7 +45,7 @@ export async function withHost<T>(
     activity,
     storage: { kv: state.kv },
   });
-  // A server that is waited for has no handle of its own: the program must not end before the work does.
+  // Waiting for a server holds no handle, so this timer keeps the process alive until the work ends.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
     return await untilInterrupted(work(host), signal);
@@ -58,7 +58,7 @@ export async function withHost<T>(
   }
 }
 
-/** Refuses a server that a host would not use: one that cannot be used, or that nobody has agreed to. */
+/** Fails if a server has a configuration problem or is not trusted. */
 export async function requireUsable(context: CommandContext, entry: ServerEntry): Promise<void> {
   const { name, problem } = entry;
   if (problem !== undefined)
@@ -72,12 +72,12 @@ function untrusted(name: string, cause?: unknown): Failure {
   return new Failure("denied", `${name} is not trusted yet, so it is not started`, { next, cause });
 }
 
-/** The folders that servers may know of, if the person agrees. */
+/** Returns the folders of `--root`, which servers see if the person agrees. */
 export function rootsOf({ system }: CommandContext, { root }: Flags): { roots?: RootDefinition[] } {
   if (!Array.isArray(root)) return {};
   const folders = root.map((folder: string) => {
     const path = resolve(system.cwd, folder);
-    // A folder that is not there would be kept back without a word.
+    // The host would silently leave out a folder that does not exist.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
       throw new Failure("usage", `--root: there is no folder ${folder}`);
     }
@@ -86,7 +86,7 @@ export function rootsOf({ system }: CommandContext, { root }: Flags): { roots?: 
   return { roots: folders };
 }
 
-/** Whoever interrupts is not kept waiting by what cannot be cancelled. */
+/** Rejects at Ctrl-C, even if the work cannot be cancelled. */
 function untilInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const interrupt = () => reject(signal.reason);
@@ -96,13 +96,13 @@ function untilInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** What is typed to mean one of these servers. */
+/** Returns the words that name one of these servers on a command line. */
 function typedOf({ system }: CommandContext, servers: readonly ServerEntry[], name: string): string {
   const entry = servers.find((server) => server.name === name);
   return entry ? targetArgument(entry, system) : quote(name);
 }
 
-/** Adds the next step where the state of a server says it. */
+/** Converts an error to a failure with the next step that fits the state of the server. */
 function explain(reason: unknown, host: Host, typed: (name: string) => string): unknown {
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
   for (const { name, state, reason: why } of host.servers) {
@@ -128,12 +128,12 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
 }
 
-/** A file or a recording is served by this program, which is nothing to speak of. */
+/** Replaces the name of our own child process by what the person typed. */
 function plainly(message: string, typed: string): string {
   return message.replace(/The server "[^"]* serve-(?:file|recording) [^"]*"/, typed);
 }
 
-/** What this program said of a recording that it could not serve, as it would say it itself. */
+/** Returns the failure that our own child process reported for a recording. */
 function ownWords(message: string): Failure | undefined {
   const [, said] = / serve-recording .* exited with code \d+: (\{"error":.*\})$/.exec(message) ?? [];
   try {

@@ -9,7 +9,7 @@ import { quote } from "../terminal/escape.ts";
 import { withHost } from "./host.ts";
 import { authFor } from "./sign-in.ts";
 
-/** Refuses servers that a file names and nobody has agreed to, and such that cannot be started as they are. */
+/** Fails if a configured server is not trusted, disabled or misconfigured. */
 export async function requireStartable(context: CommandContext, entry: ServerEntry): Promise<void> {
   if (entry.source.kind === "code") return;
   await withHost(context, [entry], async (host) => {
@@ -25,7 +25,7 @@ export async function requireStartable(context: CommandContext, entry: ServerEnt
   });
 }
 
-/** A link to a server without a host around it; what the server writes to standard error is heard by `onStderr`. */
+/** Creates a link to a server without a host. `onStderr` gets the lines of its standard error. */
 export async function createLink(
   entry: ServerEntry,
   context: CommandContext,

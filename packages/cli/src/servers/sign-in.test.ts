@@ -20,7 +20,7 @@ test.each<[string, ConfiguredOAuth | undefined, string | undefined]>([
   ["gemini", { clientId, redirectUri: "http://127.0.0.1:9000/back" }, "http://127.0.0.1:9000/back"],
   ["kiro", { redirectUri: "http://localhost:7778" }, "http://localhost:7778/"],
   ["opencode", { clientId }, "http://127.0.0.1:19876/mcp/oauth/callback"],
-  // Nobody listens elsewhere than on this machine.
+  // A redirect always goes to this machine.
   ["gemini", { redirectUri: "https://evil.example/back" }, undefined],
   ["gemini", { redirectUri: "http://localhost:7777@evil.example/back" }, undefined],
   ["vscode", undefined, undefined],

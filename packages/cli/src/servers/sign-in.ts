@@ -6,7 +6,7 @@ import { Failure } from "../failure.ts";
 import { quote } from "../terminal/escape.ts";
 import { findTarget } from "./find-server.ts";
 
-/** The authorization at a server, with the client that its entry names; who may be sent to a browser is. */
+/** Returns the OAuth client for a server, with the client id of its entry. With `interactive` it may open a browser. */
 export function authFor(
   { state }: CommandContext,
   entry: ServerEntry,
@@ -21,7 +21,7 @@ export function authFor(
   });
 }
 
-/** Where the clients of people who use these products are registered to be sent back to; elsewhere it is as below. */
+/** The redirect addresses that these products register for their clients. */
 const registeredRedirects: { readonly [product: string]: LoopbackOptions } = {
   vscode: { host: "127.0.0.1", port: 33_418, path: "/" },
   gemini: { host: "localhost", port: 7_777, path: "/oauth/callback" },
@@ -29,8 +29,8 @@ const registeredRedirects: { readonly [product: string]: LoopbackOptions } = {
 };
 
 /**
- * Where a browser comes back to. A client that somebody has registered for another product is registered with that
- * product's place, mostly `http://localhost:<port>/callback`, and a place of our own would be refused.
+ * Returns where the browser comes back to. A client id that was registered for another product only accepts the
+ * redirect address of that product, mostly `http://localhost:<port>/callback`.
  */
 export function redirectFor(entry: ServerEntry): LoopbackOptions {
   const { clientId, callbackPort, redirectUri = "" } = oauthOf(entry);
@@ -46,7 +46,7 @@ export function redirectFor(entry: ServerEntry): LoopbackOptions {
   };
 }
 
-/** The same place as an address, where nobody listens: it is pasted. */
+/** Returns the redirect address for pasting. No port listens at it. */
 export function redirectUriFor(entry: ServerEntry): { redirectUri?: string } {
   const { host, path, port = randomInt(49_152, 65_536) } = redirectFor(entry);
   return host === undefined ? {} : { redirectUri: `http://${host}:${port}${path}` };
@@ -56,7 +56,7 @@ function oauthOf(entry: ServerEntry): ConfiguredOAuth {
   return (entry as Partial<ConfiguredServer>).oauth ?? {};
 }
 
-/** A server that is reached by its address; nobody signs in at others. */
+/** Finds a server with an address. Servers that are started by a command have no sign-in. */
 export async function findHttpServer(
   context: CommandContext,
   given: string | undefined,

@@ -1,6 +1,6 @@
 import type { StringDecoder } from "node:string_decoder";
 
-/** The person has left a question without an answer: with Ctrl-C, or with Ctrl-D where input ends. */
+/** Thrown when the person leaves a question without an answer: Ctrl-C cancels, Ctrl-D declines. */
 export class QuestionDismissed extends Error {
   readonly how: "cancel" | "decline";
 
@@ -10,15 +10,15 @@ export class QuestionDismissed extends Error {
   }
 }
 
-/** The person wants to change what was asked before. */
+/** Thrown when the person goes back to the field before. */
 export class PreviousField extends Error {}
 
-/** What was typed for one reader of lines and is not read yet. */
+/** Input that was typed for one reader of lines and is not read yet. */
 export class TypeAhead {
   ahead = "";
-  /** A line feed that follows is the other half of the end of a line. */
+  /** True after a carriage return: a line feed that follows belongs to it. */
   hasReturned = false;
-  /** A character may come in two halves. */
+  /** Keeps the first half of a character whose bytes arrive in two chunks. */
   decoder: StringDecoder | undefined;
 
   drop(): void {

@@ -2,25 +2,25 @@ import { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { TypeAhead } from "./input.ts";
 
-/** Around what is pasted, where the terminal was asked to say so. */
+/** Sequences around pasted text (bracketed paste). */
 const pasteStart = "\u001b[200~";
 const pasteEnd = "\u001b[201~";
 const backKey = "\u001b[Z";
 const interruptKey = "\u0003";
-/** After each of them, what follows is for somebody else, or for the line as it is when a completion has come. */
+/** Where reading stops: text after a line end belongs to the next reader; text after a tab waits for the completion. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
 const turns = /\u001b\[200~|\r\n?|\n|\t/;
 
-/** What is no key. */
+/** Input that is not a key of the line. */
 export interface LineEvents {
   readonly pasted: (text: string) => void;
-  /** Ctrl-C, while keys wait for something else. */
+  /** Ctrl-C while keys wait for a completion. */
   readonly interrupted: () => void;
   /** Shift-Tab. */
   readonly back?: (() => void) | undefined;
 }
 
-/** Where the keys of one line come from: up to its end, with what was pasted apart; what is behind it stays in `typed`. */
+/** The key stream of one line, up to its end, without pasted text. Later input stays in `typed`. */
 export class LineKeys extends Readable {
   readonly #typed: TypeAhead;
   readonly #events: LineEvents;
@@ -31,7 +31,7 @@ export class LineKeys extends Readable {
     super();
     this.#typed = typed;
     this.#events = events;
-    // While a completion is waited for, keys wait, too.
+    // Keys wait while a completion is pending.
     this.on("resume", () => setImmediate(() => this.#drain()));
   }
 
@@ -39,7 +39,7 @@ export class LineKeys extends Readable {
 
   hear(bytes: Buffer): void {
     this.#typed.decoder ??= new StringDecoder("utf8");
-    // What Ctrl-D is turned into when it is typed before anybody reads.
+    // A terminal turns Ctrl-D into NUL when it is typed before anything reads.
     const text = this.#typed.decoder.write(bytes).replaceAll("\0", "\u0004");
     this.#typed.ahead += text;
     if (this.#events.back && !this.#isPasting && text === backKey) {
@@ -48,7 +48,7 @@ export class LineKeys extends Readable {
       return;
     }
     this.#drain();
-    // Neither a server that is slow to complete nor a paste without an end holds anybody.
+    // Ctrl-C works even while a completion is slow or a paste has no end.
     const waits = !this.#isOver && this.#typed.ahead !== "";
     if (waits && text.endsWith(interruptKey)) this.#events.interrupted();
   }
@@ -62,7 +62,7 @@ export class LineKeys extends Readable {
     }
   }
 
-  /** False while the end of what is pasted has not come. */
+  /** Returns false until the end of the paste arrives. */
   #takePaste(): boolean {
     const typed = this.#typed;
     const end = typed.ahead.indexOf(pasteEnd);
@@ -74,7 +74,7 @@ export class LineKeys extends Readable {
     return true;
   }
 
-  /** False when nothing more can be taken before something comes. */
+  /** Returns false when nothing more can be taken. */
   #takeKeys(): boolean {
     const typed = this.#typed;
     const { ahead } = typed;
@@ -97,7 +97,7 @@ export class LineKeys extends Readable {
   }
 }
 
-/** How much of the end may be the beginning of a mark; the escape key alone is none. */
+/** Returns how many characters at the end may begin a paste sequence. A lone escape key does not. */
 function heldBack(text: string): number {
   for (let length = pasteStart.length - 1; length > 1; length -= 1) {
     if (text.endsWith(pasteStart.slice(0, length))) return length;
@@ -105,7 +105,7 @@ function heldBack(text: string): number {
   return 0;
 }
 
-/** What was pasted without what would do something to the terminal, and without the ends of its last line. */
+/** Removes control characters and trailing newlines from pasted text. */
 function plain(text: string): string {
   return (
     text

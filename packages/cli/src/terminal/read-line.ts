@@ -8,7 +8,7 @@ import type { Completer, LineOptions } from "./terminal.ts";
 import { widthOf } from "./wrap.ts";
 
 const pasteOn = "\u001b[?2004h";
-/** The cursor, too: whatever was drawn, it is seen again. */
+/** Ends bracketed paste, and shows the cursor again. */
 const restore = "\u001b[?2004l\u001b[?25h";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
 const sequences = /\u001b\[[?\d;]*[A-Za-z]/g;
@@ -19,7 +19,7 @@ interface Asking {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Reads a line from the terminal; several that are pasted at once stay together where the terminal tells. */
+/** Reads a line. Pasted lines stay together if the terminal supports bracketed paste. */
 export async function readLine({ system, screen, signal }: Asking, options: LineOptions): Promise<string> {
   const { prompt = "  > ", initial = "", isSecret = false, complete, history = [], typed = new TypeAhead() } = options;
   const { stdin, stderr } = system;
@@ -48,7 +48,7 @@ export async function readLine({ system, screen, signal }: Asking, options: Line
   stdin.on("data", hear).once("end", end).resume();
   const release = screen.isDumb ? () => {} : system.onExit(() => restoreTerminal(system));
   if (!screen.isDumb) stderr.write(pasteOn);
-  // Not before: until now the terminal itself shows what is typed.
+  // Only now: until raw mode is on, the terminal itself echoes keys.
   if (isSecret) stderr.write(prompt);
   try {
     const line = await new Promise<string>((resolve, reject) => {
@@ -81,7 +81,7 @@ export async function readLine({ system, screen, signal }: Asking, options: Line
   }
 }
 
-/** Leaves the terminal as it was, however the program ends. */
+/** Restores the terminal, however the program ends. */
 function restoreTerminal({ stdin, stderr }: System): void {
   stdin.setRawMode(false);
   stderr.write(restore);
@@ -89,18 +89,18 @@ function restoreTerminal({ stdin, stderr }: System): void {
 
 function completerOf(complete: Completer, screen: Screen, isOpen: () => boolean) {
   return (line: string, done: (error: null, result: [string[], string]) => void): void => {
-    // What cannot be completed is typed.
+    // If completion fails, the person types on.
     const none: readonly [readonly string[], string] = [[], line];
     complete(line)
       .catch(() => none)
       .then(([proposals, part]) => {
-        // Proposals that can be shown as they are: the terminal gets them as they are.
+        // Readline writes proposals unescaped, so only harmless ones are passed on.
         if (isOpen()) done(null, [proposals.filter((proposal) => screen.safe(proposal) === proposal), part]);
       });
   };
 }
 
-/** What was pasted into one line: shown as it is where there is room, and else by how much it is. */
+/** Text pasted into one line: shown as it is if there is room, otherwise as its size. */
 class Pastes {
   readonly #system: System;
   readonly #screen: Screen;
@@ -111,7 +111,9 @@ class Pastes {
     this.#screen = screen;
   }
 
-  /** A line that is longer than the screen cannot be drawn again. */
+  /**
+   * True if the text takes at most half of the screen. Readline cannot redraw a line that is longer than the screen.
+   */
   fits(text: string): boolean {
     const { columns = this.#screen.columns, rows = 24 } = this.#system.stderr;
     const taken = text.split("\n").map((line) => Math.floor(widthOf(line) / columns) + 1);
@@ -141,12 +143,12 @@ class Pastes {
   }
 }
 
-/** Shows nothing of what is typed. */
+/** Returns a stream that shows nothing. */
 function mute(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() });
 }
 
-/** Shows what is typed on a terminal that knows no sequences. */
+/** Returns a stream for terminals without escape sequences. */
 function plain(stderr: NodeJS.WriteStream): Writable {
   return new Writable({
     decodeStrings: false,
@@ -157,7 +159,7 @@ function plain(stderr: NodeJS.WriteStream): Writable {
   });
 }
 
-/** A line as it is after the erase keys in it, where nobody else minds them. */
+/** Applies erase keys to a line, for terminals that do not do it. */
 function erase(line: string): string {
   const kept: string[] = [];
   for (const character of line) {

@@ -5,7 +5,7 @@ import { isSequence, piecesOf, widthOf, wrap } from "./wrap.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** The marks of the output, and what stands for them where a terminal knows only ASCII. */
+/** Symbols, each with a substitute for terminals that know only ASCII. */
 const marks = {
   ok: ["✓", "+"],
   bad: ["✗", "x"],
@@ -19,13 +19,13 @@ const marks = {
   bar: ["│", "|"],
 } as const;
 
-/** How output looks: on a terminal in colours and tables, in a pipe as JSON. */
+/** Formats output: colours, symbols and tables for a terminal, plain text elsewhere. */
 export class Screen {
-  /** Whether people look at it. */
+  /** Standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** Whether people can answer, too. */
+  /** A person can answer: input and standard error are terminals, and this is no CI. */
   readonly isInteractive: boolean;
-  /** Whether it knows no sequences: nothing is drawn twice on it. */
+  /** The terminal knows no escape sequences. */
   readonly isDumb: boolean;
   readonly #system: System;
   readonly #hasColours: boolean;
@@ -44,14 +44,14 @@ export class Screen {
     this.#hasUnicode = platform === "win32" ? env["WT_SESSION"] !== undefined : /utf-?8/i.test(locale);
   }
 
-  /** How wide it is now. */
+  /** The current width. */
   get columns(): number {
     const { stdout, env } = this.#system;
     return Math.max(20, stdout.columns ?? (Number(env["COLUMNS"]) || 80));
   }
 
   style(style: Style, text: string): string {
-    // Checked here: the terminal in question need not be the one that Node looks at.
+    // Decided here: Node would look at its own terminal, not at the one given.
     return this.#hasColours ? styleText(style, text, { validateStream: false }) : text;
   }
 
@@ -59,21 +59,21 @@ export class Screen {
     return marks[name][this.#hasUnicode ? 0 : 1];
   }
 
-  /** What a server wrote, with all that could hide made visible. */
+  /** Escapes control and invisible characters in text from a server. */
   safe(text: string, options: { readonly lines?: "keep" | "escape" } = {}): string {
     const shown = display(text, options);
     return this.#hasUnicode ? shown : toAscii(shown);
   }
 
-  /** Arguments, definitions and the like as indented JSON, with all that could hide made visible. */
+  /** Formats a value as indented JSON, with control and invisible characters escaped. */
   json(value: unknown): string {
     const shown = displayValue(value);
     return this.#hasUnicode ? shown : toAscii(shown);
   }
 
   /**
-   * Rows in columns that line up, the first row being the titles where `isTitled` says so. Where they need more room than
-   * there is, the widest are cut; where that would leave too little of them, each row is lines of its own.
+   * Formats rows as aligned columns. If they are too wide, the widest columns are cut; if little would remain, each row
+   * becomes several lines. With `isTitled` the first row is a heading.
    */
   table(rows: readonly (readonly string[])[], { isTitled = false, indent = 2 }: TableOptions = {}): string {
     const margin = " ".repeat(indent);
@@ -99,7 +99,7 @@ export class Screen {
       .join("\n");
   }
 
-  /** A line that does not break: what is too long ends with a mark. */
+  /** Cuts a line to the width of the terminal. */
   cut(line: string, columns: number = this.columns): string {
     if (!this.isTerminal || widthOf(line) <= columns) return line;
     const more = this.mark("more");
@@ -108,7 +108,7 @@ export class Screen {
     let isFull = false;
     let kept = "";
     for (const piece of piecesOf(line)) {
-      // Colours end behind the cut, too; marks that belong to a letter which is gone do not stay.
+      // Escape sequences stay, so that colours end; combining characters of a cut letter go.
       if (isSequence(piece)) kept += piece;
       isFull ||= width + widthOf(piece) > room;
       if (isFull || isSequence(piece)) continue;
@@ -120,22 +120,22 @@ export class Screen {
 }
 
 interface TableOptions {
-  /** The first row has the titles of the columns. */
+  /** The first row is a heading. */
   readonly isTitled?: boolean;
-  /** How far from the edge, in columns. */
+  /** Columns before the table. Default: 2. */
   readonly indent?: number;
 }
 
-/** A column of fewer says nothing. */
+/** A narrower column is not readable. */
 const leastColumn = 11;
 
-/** Cells one after another, broken between them where that is possible. */
+/** Joins cells, and breaks lines between them if possible. */
 function wrapCells(cells: readonly string[], columns: number): string[] {
   const fixed = cells.filter(Boolean).map((cell) => cell.replaceAll(" ", "\u00a0"));
   return wrap(fixed.join("  "), columns).map((line) => line.replaceAll("\u00a0", " "));
 }
 
-/** How wide a column may be at most, so that all of them fit. */
+/** Returns the largest column width with which all columns fit. */
 function widestOf(wanted: readonly number[], room: number): number {
   const fits = (most: number) => wanted.reduce((sum, width) => sum + Math.min(width, most), 0) <= room;
   let most = Math.max(...wanted, leastColumn);

@@ -3,32 +3,32 @@ import { QuestionDismissed, TypeAhead } from "./input.ts";
 import type { Screen } from "./screen.ts";
 import { widthOf, wrap } from "./wrap.ts";
 
-/** What completes a line: the proposals, and the part of the line that they stand for. */
+/** Completes a line: returns proposals, and the part of the line that they replace. */
 export type Completer = (line: string) => Promise<readonly [proposals: readonly string[], part: string]>;
 
 export interface LineOptions {
   readonly prompt?: string;
-  /** What stands there to be changed. */
+  /** Text to edit. */
   readonly initial?: string;
-  /** Nothing of it is shown. */
+  /** The input is not echoed. */
   readonly isSecret?: boolean;
   readonly complete?: Completer;
-  /** Whether Shift-Tab goes back to what was asked before. */
+  /** Shift-Tab goes back to the previous field. */
   readonly hasBack?: boolean;
-  /** The newest first. */
+  /** Earlier lines, the newest first. */
   readonly history?: readonly string[];
-  /** Whose lines they are: what was typed ahead for one reader is no answer to another. */
+  /** The input of this reader. Text typed ahead for one reader must not answer another. */
   readonly typed?: TypeAhead;
 }
 
-/** One key and what it means. */
+/** A key and its meaning. */
 export interface Choice<T> {
   readonly key: string;
   readonly label: string;
   readonly value: T;
 }
 
-/** The person at the terminal: asked one question at a time, on standard error. */
+/** Asks the person at the terminal one question at a time, on standard error. */
 export class Terminal {
   readonly #system: System;
   readonly #screen: Screen;
@@ -36,7 +36,7 @@ export class Terminal {
   #waiting = 0;
   #signal: AbortSignal | undefined;
   #isMidLine = false;
-  /** What was typed ahead in this question. */
+  /** Input typed ahead for the current question. */
   #typed = new TypeAhead();
 
   constructor(system: System, screen: Screen) {
@@ -44,12 +44,12 @@ export class Terminal {
     this.#screen = screen;
   }
 
-  /** Whether somebody is asked right now: nothing else is to be written then. */
+  /** True while a question is on the screen. Nothing else may be written then. */
   get isAsking(): boolean {
     return this.#waiting > 0;
   }
 
-  /** Resolves when nobody is asked any more. */
+  /** Resolves when no question is on the screen. */
   async quiet(): Promise<void> {
     while (this.isAsking) await this.#turn;
   }
@@ -62,7 +62,7 @@ export class Terminal {
     return Math.max(10, this.#system.stderr.rows ?? 24);
   }
 
-  /** Waits until nobody else asks, then asks; the signal takes the question back. */
+  /** Queues a question. `signal` withdraws it. */
   ask<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     this.#waiting += 1;
     const turn = this.#turn.then(async () => {
@@ -84,7 +84,7 @@ export class Terminal {
     this.#signal = undefined;
   }
 
-  /** What the program itself says; may be styled. */
+  /** Writes text of the program, which may be styled. */
   say(text = ""): void {
     this.#freshLine();
     this.#system.stderr.write(
@@ -95,7 +95,7 @@ export class Terminal {
     );
   }
 
-  /** Begins a question: the server that it is about, and the text behind its name. */
+  /** Begins a question: the name of the server, and the text after it. */
   heading(server: string, text: string): void {
     const screen = this.#screen;
     this.say();
@@ -107,12 +107,12 @@ export class Terminal {
     this.say(`  ${this.#screen.style("red", this.#screen.mark("warn"))} ${this.#screen.safe(text)}`);
   }
 
-  /** What somebody else wrote, made visible, behind a bar that it cannot draw over; `maxLines` of it. */
+  /** Writes text of a server behind a bar, escaped. At most `maxLines`. */
   quote(text: string, maxLines?: number): void {
     this.bar(this.#screen.safe(text, { lines: "keep" }), maxLines);
   }
 
-  /** A text that is safe to show, behind a bar. */
+  /** Writes text that is already safe behind a bar. */
   bar(text: string, maxLines: number = Number.POSITIVE_INFINITY, hint = ""): void {
     const screen = this.#screen;
     const lines = wrap(text, this.columns - 5);
@@ -124,14 +124,14 @@ export class Terminal {
     }
   }
 
-  /** A piece of a text that comes bit by bit, on standard output. */
+  /** Writes a piece of streamed text to standard output. */
   stream(text: string): void {
     if (text === "") return;
     this.#system.stdout.write(text);
     this.#isMidLine = !text.endsWith("\n");
   }
 
-  /** Ends the line of what came bit by bit. */
+  /** Ends the line of streamed text. */
   endStream(): void {
     this.#freshLine();
   }
@@ -141,7 +141,7 @@ export class Terminal {
     this.#isMidLine = false;
   }
 
-  /** One key of several; nothing that was typed before the question was seen counts. */
+  /** Waits for one of several keys. Keys typed before the question was shown do not count. */
   async choose<T>(choices: readonly Choice<T>[]): Promise<T> {
     const { stdin, stderr } = this.#system;
     const screen = this.#screen;
@@ -150,7 +150,7 @@ export class Terminal {
     const deaf = () => {};
     stdin.on("keypress", deaf).setRawMode(true).resume();
     try {
-      // Two rounds of the event loop: whatever waits in the terminal has been read by then.
+      // After two rounds of the event loop, everything typed before has been read.
       for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
       const shown = choices.map(({ key, label }) => `${screen.style("bold", key)} ${label}`);
       const lines = flow(shown, ` ${screen.mark("dot")} `, this.columns - 5);
@@ -191,7 +191,7 @@ export class Terminal {
     });
   }
 
-  /** A line of text, or several that were pasted. */
+  /** Reads a line, or several that were pasted. */
   async line(options: LineOptions = {}): Promise<string> {
     this.#freshLine();
     const { readLine } = await import("./read-line.ts");
@@ -200,7 +200,7 @@ export class Terminal {
   }
 }
 
-/** Pieces one after another, on as many lines as they need. */
+/** Joins pieces into as few lines as possible. */
 function flow(pieces: readonly string[], between: string, columns: number): string[] {
   const lines: string[] = [];
   for (const piece of pieces) {
