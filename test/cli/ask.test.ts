@@ -40,7 +40,7 @@ test("a server that a file names is started only after all of what is written wa
   expect(await second.exited).toBe(0);
   const third = openTerminal(["ls", "asking"], { cwd });
   expect(await third.exited).toBe(0);
-  expect(third.screen()).not.toContain("is to be started");
+  expect(third.screen()).not.toContain("is start");
 });
 
 test("what is configured is listed without a question", async () => {
@@ -101,12 +101,12 @@ test("a secret is warned about, not shown, and sent only after another yes", asy
   ] as const) {
     const terminal = await call("login");
     await terminal.answer(/seems to ask for a secret[\s\S]*>$/, "abc\r");
-    await terminal.answer(/it does not fit[\s\S]*>$/, "hunter22\r");
+    await terminal.answer(/not a valid value[\s\S]*>$/, "hunter22\r");
     await terminal.answer(/password: \(not shown\)[\s\S]*c cancel/, "y");
     const before = terminal.screen();
     expect(before).not.toContain("hunter22");
     expect(before).not.toContain("abc");
-    await terminal.answer("send the secret, too", last);
+    await terminal.answer("send the secret anyway", last);
     await terminal.see(expected);
   }
 });
@@ -161,10 +161,10 @@ test("sampling is seen, edited on a line and approved, and so is the answer", as
   await terminal.answer(/"maxTokens": 50[\s\S]*N never/, "e");
   await terminal.answer(/> Name a colour$/, " of the sea\r");
   await terminal.answer(/Name a colour of the sea[\s\S]*N never/, "y");
-  await terminal.answer(/answer to “Name a colour of the sea”[\s\S]*n keep it back/, "e");
+  await terminal.answer(/answer to “Name a colour of the sea”[\s\S]*n withhold it/, "e");
   await terminal.see(/> This is/);
   terminal.type("\u0015blue\r");
-  await terminal.answer(/│ blue\n.*n keep it back/, "y");
+  await terminal.answer(/│ blue\n.*n withhold it/, "y");
   await terminal.see('"text":"blue"');
   expect(await terminal.exited).toBe(0);
 });
@@ -177,7 +177,7 @@ test("sampling is edited as JSON in the person's editor, in a file for them alon
   const terminal = await call("sample", [], { cwd, env: { EDITOR: `${editor} --wait` } });
   await terminal.answer("N never", "e");
   await terminal.answer(/Name a fish[\s\S]*N never/, "y");
-  await terminal.answer("n keep it back", "y");
+  await terminal.answer("n withhold it", "y");
   await terminal.see("Name a fish");
   expect(await readFile(join(cwd, "mode"), "utf8")).toBe("600\n");
 });
@@ -279,7 +279,7 @@ test("a question is taken back when its server is gone", async () => {
   const terminal = openTerminal(["call", "sure", ...server], { cwd });
   await terminal.see("c cancel");
   process.kill(Number(await readFile(join(cwd, "pid"), "utf8")), "SIGKILL");
-  await terminal.see("(no longer asked)");
+  await terminal.see("(question withdrawn)");
   expect(await terminal.exited).toBe(4);
   expect(terminal.screen()).not.toContain("RAW");
 });

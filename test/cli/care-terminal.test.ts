@@ -27,7 +27,7 @@ test("trust shows all of the subject, with what could hide made visible, and ask
     mcpServers: { a: { command: node, args: [broken, "fine", hostile], env: { KEY: "hush" } } },
   });
   const refused = open(["trust", "a"], { cwd });
-  await refused.answer(/Start it from now on\?\s+y yes · n no/, "n");
+  await refused.answer(/Allow it to start from now on\?\s+y yes · n no/, "n");
   expect(await refused.exited).toBe(6);
   for (const [label, value] of Object.entries({
     Command: node,
@@ -40,7 +40,7 @@ test("trust shows all of the subject, with what could hide made visible, and ask
   expect(refused.screen()).toMatch(/Argument 3 +--harmless\\/);
   expect(refused.screen()).not.toContain("hush");
   const agreed = open(["trust", "a", "--hints"], { cwd });
-  await agreed.answer(/Start it from now on\?\s+y yes · n no/, "y");
+  await agreed.answer(/Allow it to start from now on\?\s+y yes · n no/, "y");
   await agreed.see("✓ a is trusted, and so are its hints");
   expect(await agreed.exited).toBe(0);
 });
@@ -49,7 +49,7 @@ test("Ctrl-C at the question is a no", async () => {
   const cwd = await makeHome();
   put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken] } } });
   const terminal = open(["trust", "a"], { cwd });
-  await terminal.answer(/Start it from now on\?\s+y yes · n no/, "\u0003");
+  await terminal.answer(/Allow it to start from now on\?\s+y yes · n no/, "\u0003");
   expect(await terminal.exited).toBe(6);
   expect((await showOf<{ grants: unknown[] }>(["grants"], { cwd })).grants).toEqual([]);
 });
@@ -61,7 +61,7 @@ test("changes of definitions are shown as differences", async () => {
   await showOf(["ls", "a"], { cwd });
   writeFileSync(words, "Sends it away");
   const terminal = open(["trust", "a", "--changes"], { cwd });
-  await terminal.answer(/Accept them as they are now\?\s+y yes · n no/, "y");
+  await terminal.answer(/Accept these changes\?\s+y yes · n no/, "y");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toMatch(/echo\n\s+description\n\s+- Says it again\n\s+\+ Sends it away/);
 });
@@ -74,14 +74,14 @@ test("add, grants, log and remove are tables and lines for people", async () => 
     expect.stringMatching(/^✓ a added to .*\.mcp\.json\n {2}Command .*\n[\s\S]*→ portolan ls a$/),
   ]);
   const [, grants] = await seen(["grants"], { cwd });
-  expect(grants).toMatch(/id +what +server +until\n[\s\S]*[\da-f]{8} +allowed +to be started +a +\d{4}-/);
+  expect(grants).toMatch(/id +what +server +until\n[\s\S]*[\da-f]{8} +allowed +start +a +\d{4}-/);
   const [, log] = await seen(["log"], { cwd });
   expect(log).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d trust +a /);
   const [, verified] = await seen(["log", "--verify"], { cwd });
   expect(verified).toMatch(/^✓ \d+ entries in \d+ blocks/);
   const [, removed] = await seen(["remove", "a"], { cwd });
   expect(removed).toMatch(/^✓ a removed from/);
-  expect(await seen(["grants"], { cwd })).toEqual([0, "Nothing is granted or refused for good."]);
+  expect(await seen(["grants"], { cwd })).toEqual([0, "Nothing is permanently allowed or denied."]);
 });
 
 test("the doctor says what, why and what next, also on 40 columns and in ASCII", async () => {
@@ -91,7 +91,7 @@ test("the doctor says what, why and what next, also on 40 columns and in ASCII",
   const [code, wide] = await seen(["doctor"], { cwd });
   expect(code).toBe(1);
   expect(wide).toMatch(
-    /! a down\n {2}✗ its command exited with code 3\n {4}its last words: .*\n[\s\S]*→ run it by hand/,
+    /! a down\n {2}✗ its command exited with code 3\n {4}its last output: .*\n[\s\S]*→ run it by hand/,
   );
   expect(wide).toMatch(/✓ b 2025-06-18 · \d+ ms · 1 tool$/m);
   expect(wide).toContain("✗ failed 1 error found");

@@ -74,7 +74,7 @@ describe("add", () => {
     [["add", "a"], "expected an address, or a command"],
     [["add", "a", "https://a.example", "--", "b"], "expected an address, or a command"],
     [["add", "a", "ftp://a.example"], "http or https"],
-    [["add", "a", "https://a.example", "--env", "A=1"], "--env is for a command"],
+    [["add", "a", "https://a.example", "--env", "A=1"], "--env is for a command; use --header"],
     [["add", "a", "--header", "A=1", "--", "b"], "--header is for an address"],
     [["add", "a", "--env", "SECRET", "--", "b"], "--env: expected NAME=VALUE"],
   ])("%j is refused", async (args, message) => {

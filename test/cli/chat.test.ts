@@ -43,7 +43,7 @@ test("a prompt is a command: Tab completes its name and its arguments, what is m
   await terminal.answer(/who \(required\)\n {2}>$/, "Grace\r");
   await terminal.answer(/I would call asking-server__paint[\s\S]*\n>$/, "/prompts\r");
   await terminal.answer(/\/greet who=… asking-server: A greeting\n>$/, "/nonsense\r");
-  await terminal.answer(/usage there is no \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
+  await terminal.answer(/usage unknown command \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
   await terminal.answer(/│|answer|expected|would call/, "\u0004");
   expect(await terminal.exited).toBe(0);
 });
@@ -58,12 +58,12 @@ test("a resource is chosen with @, by number or with Tab, and goes to the model"
   await terminal.see(/fake with asking-server/);
   await terminal.answer(prompt, "@\r");
   await terminal.answer(/1 asking-server note:\/\/today today[\s\S]*number \(Enter for none\) >$/, "1\r");
-  await terminal.answer(/note:\/\/today goes with what you say next\n>$/, "hello there\r");
+  await terminal.answer(/note:\/\/today is attached to your next message\n>$/, "hello there\r");
   await terminal.answer(/I see milk\.[\s\S]*\n>$/, "see @no\t");
   await terminal.answer("asking-server:note://today", "\r");
-  await terminal.see("asking-server: note://today goes with it");
+  await terminal.see("asking-server: note://today is attached");
   await terminal.answer(/I see it again\.[\s\S]*\n>$/, "@nothing-like-it\r");
-  await terminal.answer(/no resource is like nothing-like-it\n>$/, "/quit\r");
+  await terminal.answer(/no resource matches nothing-like-it\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
   const [first, second] = provider.requests.map(({ body }) => JSON.stringify(body["messages"]));
   expect(first).toContain("hello there");
@@ -86,9 +86,9 @@ test("a template is chosen with @, its variables are asked for with completion, 
   await terminal.answer("work", "\r");
   // What is known already counts for what comes next.
   await terminal.answer(/name \(required\)\n {2}>$/, "\r");
-  await terminal.answer(/it is required\n {2}>$/, "wo\t");
+  await terminal.answer(/a value is required\n {2}>$/, "wo\t");
   await terminal.answer("work-list", "\r");
-  await terminal.answer(/note:\/\/work\/work-list goes with what you say next\n>$/, "what is there?\r");
+  await terminal.answer(/note:\/\/work\/work-list is attached to your next message\n>$/, "what is there?\r");
   await terminal.answer(/I see\.\n>$/, "@find\r");
   await terminal.answer(/1 offering find:\/\/notes[\s\S]*none\) >$/, "1\r");
   await terminal.answer(/words \(optional\)\n {2}>$/, "blue & red\r");
@@ -151,8 +151,8 @@ test("Ctrl-C cancels a run and the chat goes on; twice at the prompt leaves", as
   await terminal.answer(prompt, "do it forever\r");
   await terminal.answer("v view its definition", "y");
   await terminal.answer("asking-server.forever", "\u0003");
-  await terminal.answer(/cancelled; Ctrl-C once more leaves[\s\S]*\n>$/, "\u0003");
-  await terminal.answer(/Ctrl-C once more leaves\n>$/, "\u0003");
+  await terminal.answer(/cancelled; press Ctrl-C again to leave[\s\S]*\n>$/, "\u0003");
+  await terminal.answer(/press Ctrl-C again to leave\n>$/, "\u0003");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).not.toContain("RAW");
 });

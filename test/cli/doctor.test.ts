@@ -123,8 +123,8 @@ describe("files and names", () => {
     const { code, found } = await findings([], { cwd });
     expect(code).toBe(0);
     expect(found.filter(({ id }) => id === "name-collision").map(({ server, what }) => `${server}: ${what}`)).toEqual([
-      "files: several files name it",
-      "fi1es: it looks like files",
+      "files: several files define it",
+      "fi1es: its name looks like files",
     ]);
     expect(found.filter(({ id }) => id === "untrusted")).toHaveLength(2);
   });
@@ -254,7 +254,7 @@ describe("tools", () => {
     ["long", "long-name", "(70)"],
     ["odd", "odd-name", "say it/again"],
     ["many", "too-many-tools", "130 tools"],
-    ["twice", "tool-collision", "two things have one name"],
+    ["twice", "tool-collision", "two features have the same name"],
   ])("%s is found as %s", async (fault, id, what) => {
     expect(await ofFault(fault)).toMatchObject({ code: 0, id, level: "warning", what: expect.stringContaining(what) });
   });
@@ -269,7 +269,7 @@ describe("addresses", () => {
   test("a wrong path is told, and the right one found", async () => {
     const origin = await realServer();
     const { code, ids, found } = await ofUrl(`${origin}/wrong`);
-    expect([code, ids, found[0]?.next]).toEqual([1, ["wrong-path"], `use ${origin}/mcp, where there is one`]);
+    expect([code, ids, found[0]?.next]).toEqual([1, ["wrong-path"], `use ${origin}/mcp, where a server answers`]);
     expect(await ofUrl(`${origin}/mcp`)).toEqual({ code: 0, found: [], ids: [] });
   });
 
@@ -336,7 +336,7 @@ describe("addresses", () => {
     expect(found[0]).toMatchObject({ id: "tls", what: "it does not speak TLS" });
     const { url } = await secureSite(1);
     const reverse = await ofUrl(url.replace("https:", "http:"));
-    expect(reverse.found[0]).toMatchObject({ id: "tls", what: "what answers does not speak http" });
+    expect(reverse.found[0]).toMatchObject({ id: "tls", what: "it does not speak HTTP" });
   });
 
   test("a missing, a refused and an expired token are told apart", async () => {

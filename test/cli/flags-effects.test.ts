@@ -28,7 +28,7 @@ test("call --timeout gives up a tool that is silent, and says how to wait longer
     code: 7,
     kind: "timeout",
     message: 'tools/call "forever" was silent for 300 ms',
-    next: "give it longer: --timeout <seconds>",
+    next: "allow more time: --timeout <seconds>",
   });
   const wrong = await runPortolan(["call", "sure", "--timeout", "soon", "--", node, asking], { cwd });
   expect(errorOf(wrong)).toMatchObject({ code: 2, message: '--timeout: expected a number of seconds, got "soon"' });
@@ -59,7 +59,7 @@ test("run --root tells a server of a folder, if the person agrees", async () => 
   await terminal.see(/"uri":"file:\/\/\/[^"]*\/here"/);
   expect(await terminal.exited).toBe(0);
   const ran = await runPortolan(["run", "folders", "--root", "nowhere", "--", node, asking], { cwd });
-  expect(errorOf(ran)).toEqual({ code: 2, kind: "usage", message: "--root: there is no folder nowhere" });
+  expect(errorOf(ran)).toEqual({ code: 2, kind: "usage", message: "--root: folder not found: nowhere" });
 });
 
 test("chat --root tells a server of several folders, if the person agrees", async () => {

@@ -27,7 +27,7 @@ function answerIn(terminal: Terminal): unknown {
 
 test("each kind of field says what it takes and what is wrong, and defaults are taken with Enter", async () => {
   const terminal = open();
-  const required: [string, string] = ["", "it is required"];
+  const required: [string, string] = ["", "a value is required"];
   await enter(
     terminal,
     "Full name \\(required\\)",
@@ -71,7 +71,7 @@ test("each kind of field says what it takes and what is wrong, and defaults are 
   );
   await enter(terminal, "size \\(optional, a number, Enter for Large\\)", [["Huge", "expected"]], "Small");
   await enter(terminal, "days \\(required, several", [required, ["1,2,3", "2"], ["5", "expected"]], "wed, 1");
-  await terminal.answer(/this goes to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y");
+  await terminal.answer(/to be sent to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y");
   expect(await terminal.exited).toBe(0);
   expect(answerIn(terminal)).toEqual({
     action: "accept",
@@ -102,7 +102,7 @@ test("all of it can be entered again, with what was entered before", async () =>
   const terminal = open();
   await terminal.see(/Full name[\s\S]*>$/);
   terminal.type(`Ada\r${rest.join("")}`);
-  await terminal.answer("e enter it again", "e");
+  await terminal.answer("e edit", "e");
   await terminal.answer(/> Ada$/, "\u0015Grace\r");
   terminal.type("\r\r\r\r");
   await terminal.answer(/> 1\.7$/, "\r\r");

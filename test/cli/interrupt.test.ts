@@ -86,8 +86,8 @@ test("Ctrl-C in a chat cancels the call and the chat goes on, and twice leaves",
   await until("tools/call");
   terminal.type(interrupt);
   await until("notifications/cancelled");
-  await terminal.answer(/cancelled; Ctrl-C once more leaves[\s\S]*\n>$/, interrupt);
-  await terminal.answer(/Ctrl-C once more leaves\n>$/, interrupt);
+  await terminal.answer(/cancelled; press Ctrl-C again to leave[\s\S]*\n>$/, interrupt);
+  await terminal.answer(/press Ctrl-C again to leave\n>$/, interrupt);
   // At the prompt nothing is interrupted.
   expect(await terminal.exited).toBe(0);
   await expectGone(terminal, pids());

@@ -26,7 +26,7 @@ test("the author of a server makes, tests, calls, changes and connects one by ty
 
   const dev = type(work!);
   const shown = await dev.see("Ctrl-C ends");
-  expect(shown).toMatch(/weather 0\.1\.0 +1 tool +catalogue about \d+ tokens/);
+  expect(shown).toMatch(/weather 0\.1\.0 +1 tool +about \d+ tokens/);
   const [, url = "", attemptThere = ""] = /http +(\S+)\n.*\n +try +(portolan .+)\n/.exec(shown) ?? [];
   expect(await done(attemptThere)).toContain("count(text: string)");
   const file = join(folder, "src/server.ts");

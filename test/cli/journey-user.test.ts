@@ -33,7 +33,7 @@ test("who has servers in the files of editors finds, trusts, mends, calls and ch
   const steps = stepsOn(first);
 
   const trust = type(steps.find((step) => step.endsWith("trust files"))!);
-  await trust.answer(/Command +node[\s\S]*Start it from now on\?\s+y yes · n no/, "y");
+  await trust.answer(/Command +node[\s\S]*Allow it to start from now on\?\s+y yes · n no/, "y");
   expect(await trust.exited).toBe(0);
   const [list] = stepsOn(trust.screen());
   const listed = await ended(list!);

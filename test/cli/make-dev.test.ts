@@ -172,7 +172,7 @@ test("on a terminal it reads as a page, and Ctrl-C ends it", async () => {
   });
   await until(() => shown.includes("Ctrl-C ends"));
   expect(shown).toMatch(
-    / {2}weather 1\.0\.0 {3}1 tool {3}catalogue about \d+ tokens\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
+    / {2}weather 1\.0\.0 {3}1 tool {3}about \d+ tokens\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
   );
   writeFileSync(join(folder, "server.ts"), weather["server.ts"]!.replace('"forecast"', '"predict"'));
   await until(() => /⟳ server\.ts changed → - tool forecast; \+ tool predict/.test(shown));
@@ -182,7 +182,7 @@ test("on a terminal it reads as a page, and Ctrl-C ends it", async () => {
 });
 
 test.each([
-  ["no file", "none.ts", 2, /there is no file none\.ts/],
+  ["no file", "none.ts", 2, /file not found: none\.ts/],
   ["nothing to serve", "nothing.mjs", 1, /expected a server as the default export, or a file that serves itself/],
   ["another thing", "thing.mjs", 1, /expected a server of createServer as its default export, got number/],
   ["a mistake", "wrong.mjs", 1, /wrong\.mjs:2.*nope is not defined/],

@@ -34,7 +34,7 @@ test("differences are shown with both sides, and the same answers with a word", 
   const same = onTerminal("replay w.jsonl --check ./server.ts", folder);
   expect(same).toMatchObject({
     status: 0,
-    lines: [expect.stringMatching(/^✓ \d+ answers are as they were recorded$/)],
+    lines: [expect.stringMatching(/^✓ \d+ answers match the recording$/)],
   });
   const other = makeProject({ ...weather, "highs.ts": "export const highs: Record<string, number[]> = {};\n" });
   const changed = onTerminal(`replay ${join(folder, "w.jsonl")} --check ./server.ts`, other);
@@ -111,7 +111,7 @@ test("on a terminal it is said where a server is served", async () => {
   });
   await until(() => shown.includes("Ctrl-C ends"));
   expect(shown).toMatch(
-    /weather \(2026-07-28\) is served to every revision\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
+    /weather \(2026-07-28\) is served to clients of every revision\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
   );
   child.stdin.write("\u0003");
   expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);

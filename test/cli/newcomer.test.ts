@@ -35,10 +35,10 @@ test("arguments take their types in maps and tuples, too, and what cannot be mea
   });
   const next = `portolan ls -- ${node} ${odd}`;
   const refused = (message: string, then = next) => ({ code: 2, kind: "usage", message, next: then });
-  expect(await call("name=a", "name=b")).toEqual(refused("name: is said twice, and is no list"));
+  expect(await call("name=a", "name=b")).toEqual(refused("name: given twice, but not a list"));
   expect(await call("place.label=home")).toEqual(refused("shape needs place.lat=…"));
   expect(await call("point=1,2")).toEqual(
-    refused('point: expected number, got "1,2"', "point=… point=… gives several, point:=[…] the whole list"),
+    refused('point: expected number, got "1,2"', "repeat point=… for more items, or pass the whole list: point:=[…]"),
   );
   expect(await call("-")).toMatchObject({ code: 2, message: expect.stringContaining("where there is nothing") });
   expect(await call("--name=x")).toMatchObject({
@@ -54,7 +54,7 @@ test("prompts are named as lists show them, and templates are completed before t
   expect(await tell(["prompt", "review"], cwd)).toMatchObject({ message: "review needs code=…", next });
   expect(await tell(["prompt", "review", "code=x", "stile=y"], cwd)).toMatchObject({
     code: 2,
-    message: "stile: there is no such argument; there is code, style",
+    message: "unknown argument stile; known: code, style",
     next,
   });
   expect(await tell(["complete", "reviw", "style"], cwd)).toMatchObject({
@@ -64,7 +64,7 @@ test("prompts are named as lists show them, and templates are completed before t
   expect(await tell(["read", "user://{id}/{+field}"], cwd)).toEqual({
     code: 2,
     kind: "usage",
-    message: "user://{id}/{+field} is a template: write values in place of {id} and {+field}",
+    message: "user://{id}/{+field} is a template: replace {id} and {+field} by values",
     next: `portolan complete 'user://{id}/{+field}' id -- ${node} ${odd}`,
   });
   expect(await tell(["complete", "user://{id}/{+field}", "id"], cwd)).toMatchObject({ values: ["1", "2"] });
@@ -93,7 +93,7 @@ test("what is wrong with files is told in words", async () => {
   expect(await run(["replay", "nope.jsonl"])).toEqual({
     code: 2,
     kind: "usage",
-    message: `${join(cwd, "nope.jsonl")} cannot be opened: there is no such file or folder`,
+    message: `${join(cwd, "nope.jsonl")} does not exist`,
   });
   writeFileSync(join(cwd, "file"), "");
   expect(await run(["grants"], { PORTOLAN_HOME: join(cwd, "file/state") })).toMatchObject({
@@ -104,13 +104,13 @@ test("what is wrong with files is told in words", async () => {
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" }');
   expect(await run(["ls", "notes"])).toMatchObject({
     code: 2,
-    message: expect.stringMatching(/no server is called "notes"; not read: \S+\.mcp\.json:1:\d+: malformed/),
+    message: expect.stringMatching(/no server is named "notes"; could not read: \S+\.mcp\.json:1:\d+: malformed/),
     next: "portolan doctor",
   });
   const { screen } = await seen([], { cwd });
   expect(screen).toMatch(/^ {2}✗ \S+\.mcp\.json:1:\d+: malformed[\s\S]*\n {2}→ portolan doctor$/);
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" } } }');
-  expect(await run(["ls", "ntoes"])).toMatchObject({ message: 'no server is called "ntoes"; did you mean notes?' });
+  expect(await run(["ls", "ntoes"])).toMatchObject({ message: 'no server is named "ntoes"; did you mean notes?' });
   writeFileSync(join(cwd, ".mcp.json"), '{ "servers": { "notes": { "command": "node" } } }');
   const elsewhere = expect.stringMatching(
     /\.mcp\.json: has "servers", but claude-code reads its servers from "mcpServers"$/,
@@ -145,7 +145,7 @@ test("results without text, of bytes and of failures in several lines are shown 
   expect(await call("structure")).toBe('{\n  "a": 1,\n  "b": [\n    "\\u001b[31m"\n  ]\n}');
   expect(await call("nothing")).toBe("(nothing)");
   expect(await call("bytes")).toBe(
-    "[image image/png, 4 B; --save <folder> writes it]\n[image image/png, 3.0 MB; --save <folder> writes it]",
+    "[image image/png, 4 B; save it with --save <folder>]\n[image image/png, 3.0 MB; save it with --save <folder>]",
   );
   expect(await call("lines")).toMatch(/^✗ tool one\n {2}│ → portolan two\n {2}│ three\n {2}→ portolan ls -- /);
 });
@@ -158,7 +158,7 @@ test("on 40 columns no line of help, of the servers, the grants, the log and a f
   expect((await runPortolan(["trust", "odd", "--yes"], { cwd })).code).toBe(0);
   const narrow = (args: readonly string[]) => seen(args, { cwd, columns: 40 });
   const shown = [await narrow(["--help"]), await narrow(["ls", "--help"]), await narrow(["grants"])];
-  expect(shown[2]?.screen).toMatch(/^ {2}\w{8} {2}allowed {2}to be started\n {4}odd {2}\d{4}-\d\d-\d\d$/m);
+  expect(shown[2]?.screen).toMatch(/^ {2}\w{8} {2}allowed {2}start\n {4}odd {2}\d{4}-\d\d-\d\d$/m);
   const log = await narrow(["log", "--kind", "trust"]);
   expect(log.screen).toMatch(/^\S+ \S+ trust odd\n {2}\{"allow":true/);
   const failed = await narrow(["call", "odd.shape", "size=a value that is far too long for it"]);

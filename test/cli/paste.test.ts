@@ -118,6 +118,6 @@ test("a paste that never ends is left with Ctrl-C", async () => {
   const terminal = openTerminal(["chat", "--model", "demo", ...behind], { cwd: makeHome() });
   await terminal.answer(prompt, "\u001b[200~one\rtwo");
   terminal.type("\u0003");
-  await terminal.answer(/Ctrl-C once more leaves\n>$/, "\u0003");
+  await terminal.answer(/press Ctrl-C again to leave\n>$/, "\u0003");
   expect(await terminal.exited).toBe(0);
 });

@@ -85,7 +85,7 @@ test("what takes too long or is not there says what to do", async () => {
   expect(await failureOf(cwd, ["call", "sdk-v1.hold", "--timeout", "0.5"])).toEqual({
     code: 7,
     message: expect.stringMatching(/silent for 500 ms$/),
-    next: "give it longer: --timeout <seconds>",
+    next: "allow more time: --timeout <seconds>",
   });
   const home = makeHome();
   put(home, ".mcp.json", { mcpServers: { gone: { type: "http", url: "http://127.0.0.1:9/mcp" } } });
@@ -144,14 +144,14 @@ describe.each(["everything", "sse"])("the official server with one of everything
 
   test("its questions, on a terminal", async () => {
     const shown = openPortolan(["call", `${name}.get-tiny-image`], cwd);
-    await shown.see(/\[image image\/png, 3\.9 KB; --save <folder> writes it\]/);
+    await shown.see(/\[image image\/png, 3\.9 KB; save it with --save <folder>\]/);
     const listed = openPortolan(["ls", name], cwd);
     expect(await listed.exited).toBe(0);
     expect(listed.screen()).toContain("trigger-sampling-request(prompt: string, maxTokens?: number)");
 
     const sampling = openPortolan(["call", `${name}.trigger-sampling-request`, "prompt=a story"], cwd);
     await sampling.answer(/a story[\s\S]*N never/, "y");
-    await sampling.answer("n keep it back", "y");
+    await sampling.answer("n withhold it", "y");
     await sampling.see("LLM sampling result");
     expect(await sampling.exited).toBe(0);
 

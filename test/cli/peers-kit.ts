@@ -102,7 +102,7 @@ export async function expectAsking(cwd: string, name: string, isOneConnection = 
 
   const sampling = openPortolan(["call", `${name}.sample`, "text=the sea"], cwd);
   await sampling.answer(/Summarize: the sea[\s\S]*N never/, "y");
-  await sampling.answer("n keep it back", "y");
+  await sampling.answer("n withhold it", "y");
   await sampling.see(/^demo: /m);
   expect(await sampling.exited).toBe(0);
 

@@ -102,7 +102,7 @@ test("every server of every product's file is there, with the command that leads
   expect(before.get("asks")).toMatchObject({ state: "misconfigured", next: "portolan doctor asks" });
   expect(await failureOf(cwd, ["call", "everything.echo", "message=hi"])).toEqual({
     code: 6,
-    message: "everything is not trusted yet, so it is not started",
+    message: "everything is not trusted yet, so it was not started",
     next: "portolan trust everything",
   });
   for (const name of Object.keys(places)) await showOf(["trust", name, "--yes"], { cwd });
@@ -224,7 +224,7 @@ describe("the official filesystem", () => {
     expect(await failureOf(cwd, outside)).toMatchObject({ code: 5, message: expect.stringContaining("denied") });
     expect(await failureOf(cwd, ["call", "files.move_file", `source=${path}`, "to=x"])).toMatchObject({
       code: 2,
-      message: "move_file needs destination=…; it does not know to",
+      message: "move_file needs destination=…; unknown: to",
     });
   });
 

@@ -261,11 +261,11 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     expect(await trouble(url, through(`ada:${encodeURIComponent(secret)}@${host}`))).toMatchObject({
       id: "proxy",
       level: "error",
-      what: `the proxy ${host} does not take the user and password in ${variable}`,
+      what: `the proxy ${host} rejects the user and password in ${variable}`,
       called: { code: 4, kind: "unreachable", message: expect.stringContaining("407") },
     });
     expect(await trouble(url, through(host))).toMatchObject({
-      what: `the proxy ${host} wants a user and a password`,
+      what: `the proxy ${host} requires a user and a password`,
       next: `export ${variable}=http://user:password@${host}`,
       called: { code: 4, next: `export ${variable}=http://user:password@${host}` },
     });
@@ -274,7 +274,7 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
   test("and wants what is not spoken here is told", async () => {
     const { host } = await startProxy({ credentials: "ada:x", wants: "NTLM" });
     const { what } = await trouble(url, through(host));
-    expect(what).toBe(`the proxy ${host} wants NTLM, and only Basic is spoken here`);
+    expect(what).toBe(`the proxy ${host} requires NTLM, but only Basic is supported`);
   });
 
   test("and is down, or is none, is told", async () => {
@@ -286,7 +286,7 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
       id: "proxy",
       what: `the proxy 127.0.0.1:${port} cannot be reached`,
       why: `${variable} names it; ECONNREFUSED`,
-      next: `correct ${variable}, or reach it straight: put mcp.example into NO_PROXY`,
+      next: `correct ${variable}, or reach it directly: add mcp.example to NO_PROXY`,
       called: { code: 4, message: expect.stringContaining(`the proxy 127.0.0.1:${port} cannot be reached`) },
     });
     const chatty = createTcpServer((socket) => socket.on("error", () => {}).end("220 mail.example ready\r\n"));
@@ -294,7 +294,7 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     await once(chatty, "listening");
     onTestFinished(() => void chatty.close());
     const { what } = await trouble(url, through(`127.0.0.1:${(chatty.address() as AddressInfo).port}`));
-    expect(what).toContain("does not speak as a proxy does");
+    expect(what).toContain("does not answer like a proxy");
   });
 
   test("and is silent is told", async () => {
@@ -322,7 +322,7 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     const { host } = await startProxy({ fault: "page" });
     expect(await trouble(url, through(host))).toMatchObject(
       isSecure
-        ? { id: "proxy", what: `the proxy ${host} answers itself, with what is no server` }
+        ? { id: "proxy", what: `the proxy ${host} answers itself instead of the server` }
         : { id: "web-page", why: expect.stringContaining(`or the proxy in ${variable}`) },
     );
   });
@@ -334,7 +334,7 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
   ])("and whose address is none is told: %s", async (address) => {
     expect(await trouble(url, { [variable]: address })).toMatchObject({
       id: "proxy",
-      what: `${variable} is no address of a proxy`,
+      what: `${variable} is not a proxy address`,
     });
   });
 });
@@ -368,7 +368,7 @@ test("who is spared from the proxy and not reached hears of it, and one bad vari
     expect.objectContaining({
       id: "proxy",
       level: "warning",
-      what: "NO_PROXY spares it from the proxy in HTTPS_PROXY",
+      what: "NO_PROXY excludes it from the proxy in HTTPS_PROXY",
     }),
   ]);
 });

@@ -7,7 +7,7 @@ import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 
 const behind = ["--", process.execPath, join(root, "test/cli/asking-server.mjs")];
 const request = "N never";
-const response = "n keep it back";
+const response = "n withhold it";
 
 function open(options: Partial<PseudoTerminalOptions> = {}) {
   return openTerminal(["call", "sample", ...behind], { cwd: makeHome(), ...options });
@@ -20,12 +20,12 @@ test("m gives the question to another model, and back", async () => {
   await real.answer(/fake: about[\s\S]*m another model[\s\S]*N never/, "m");
   await real.answer(/asks demo \(demo, not a language model\)[\s\S]*N never/, "m");
   await real.answer(/asks fake\n[\s\S]*N never/, "y");
-  await real.answer(/would get this answer of fake[\s\S]*Blue\.[\s\S]*n keep it back/, "y");
+  await real.answer(/would get this answer of fake[\s\S]*Blue\.[\s\S]*n withhold it/, "y");
   await real.see('"model":"fake"');
   const other = open({ env });
   await other.answer(request, "m");
   await other.answer(/asks demo[\s\S]*N never/, "y");
-  await other.answer(/would get this answer of demo[\s\S]*n keep it back/, "y");
+  await other.answer(/would get this answer of demo[\s\S]*n withhold it/, "y");
   await other.see('"model":"demo"');
   expect(provider.requests).toHaveLength(1);
 });
@@ -39,7 +39,7 @@ test("the answer is seen whole, kept back, and not told to the server", async ()
   const terminal = open();
   await terminal.answer(request, "y");
   await terminal.answer(response, "v");
-  await terminal.answer(/"stopReason"[\s\S]*n keep it back/, "n");
+  await terminal.answer(/"stopReason"[\s\S]*n withhold it/, "n");
   await terminal.see("Sampling was refused: the user keeps the answer");
   expect(terminal.screen()).not.toContain('"role":"assistant","content"');
   expect(await terminal.exited).not.toBe(0);

@@ -60,7 +60,7 @@ test("in a terminal a newcomer lists, agrees, is asked for an answer of the mode
   await terminal.answer(/Lisbon, \d{4}-[\s\S]*°C[\s\S]*\n>$/, `${typed("sampling")}\r`);
   await terminal.answer(/travel is to do choose-flight[\s\S]*v view its definition/, "y");
   await terminal.answer(/travel wants to ask the model \(sampling\)[\s\S]*N never/, "y");
-  await terminal.answer(/would get this answer of demo[\s\S]*n keep it back/, "y");
+  await terminal.answer(/would get this answer of demo[\s\S]*n withhold it/, "y");
   await terminal.answer(/choose-flight answered:[\s\S]*\n>$/, `${typed("a form")}\r`);
   await terminal.answer(/travel is to do book[\s\S]*v view its definition/, "y");
   await terminal.answer(/travel asks you to fill in a form[\s\S]*Name \(required\)[\s\S]*>$/, "Ada Lovelace\r");

@@ -57,10 +57,10 @@ function createProgram(context: BaseContext): Command {
   const { system } = context;
   const program = new Command("portolan")
     .description(
-      "The Model CommandContext Protocol from the terminal: look at servers, call them, chat over them, write them.",
+      "Use Model Context Protocol servers from the terminal: inspect, call, chat with, write and serve them.",
     )
-    .version(version, "-V, --version", "show the version")
-    .helpOption("-h, --help", "show this")
+    .version(version, "-V, --version", "Show the version.")
+    .helpOption("-h, --help", "Show this help.")
     .helpCommand(false)
     .exitOverride()
     .showSuggestionAfterError()
@@ -78,9 +78,9 @@ function createProgram(context: BaseContext): Command {
 /** Explanations that help adds for words in the usage of a command. */
 const explanations: { readonly [word: string]: string } = {
   target:
-    "A target is a configured server (files, or files.read for its tool), an address, the file of a server (./server.ts), a recording (talk.jsonl), or a command behind --.",
+    "A target is a configured server (files, or files.read for its tool), an address, a server file (./server.ts), a recording (talk.jsonl), or a command after --.",
   "[tool] [arguments...]":
-    "Arguments are key=value, with the type that the tool asks for, key:=json, a JSON object, or - to read one from standard input. What is missing is asked for on a terminal.",
+    "Arguments are key=value with the type from the tool's schema, key:=json, a JSON object, or - to read one from standard input. On a terminal, missing arguments are asked for.",
 };
 
 function addCommand(program: Command, definition: CommandDefinition, context: BaseContext): void {
@@ -90,8 +90,8 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
     .description(summary)
     .exitOverride()
     .configureOutput(program.configureOutput())
-    .option("--json", "output as JSON, as in a pipe")
-    .option("--no-color", "no colours");
+    .option("--json", "Print JSON, as in a pipe.")
+    .option("--no-color", "Print without colours.");
   for (const [flag, says] of Object.entries(flags)) addFlag(command, flag, says);
   const notes = Object.entries(explanations).flatMap(([word, says]) => (usage?.includes(word) ? [says] : []));
   if (notes.length > 0)
@@ -174,7 +174,7 @@ function listenForInterrupt(system: System): {
   const closed = ({ code, message }: NodeJS.ErrnoException) => {
     // A reader such as `head` closes the pipe when it has seen enough: no error. A full disk is one.
     if (code === "EPIPE" || code === "EOF" || stdout.isTTY) system.exit(0);
-    stderr.write(`${JSON.stringify({ error: { kind: "failed", message: `output: ${message}` } })}\n`);
+    stderr.write(`${JSON.stringify({ error: { kind: "failed", message: `cannot write the output: ${message}` } })}\n`);
     system.exit(exitCodes.failed);
   };
   // SIGHUP too: when the terminal closes, servers must not outlive it.

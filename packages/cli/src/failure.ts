@@ -72,25 +72,46 @@ function fromRpcError(error: RpcError): Failure {
 /** Converts a thrown value to a failure. `home` is the state folder, which gets its own advice. */
 export function toFailure(thrown: unknown, home?: string): Failure {
   if (thrown instanceof Failure) return thrown;
-  if (thrown instanceof PortolanError)
-    return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { next: nextStepOf(thrown), cause: thrown });
+  if (thrown instanceof PortolanError) {
+    const message = withoutOptionNames(thrown.message);
+    return new Failure(kinds[thrown.code] ?? "failed", message, { next: nextStepOf(thrown), cause: thrown });
+  }
   if (thrown instanceof RpcError) return fromRpcError(thrown);
   if (isFileError(thrown)) return fromFileError(thrown, home);
   return new Failure("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+}
+
+/** Advice for programmers at the end of a message of the library, which names options that the command does not have. */
+const libraryAdvice: readonly (readonly [advice: RegExp, instead: string])[] = [
+  [/; raise \w+(?: or \w+)*(?: if [\w ]+)?$/, ""],
+  [/\. Try again later, or raise \w+(?: or \w+)*\.$/, ". Try again later."],
+  [/; give oauth\(\) .*$/, ""],
+  [/; send them to authorizationUrl, .*$/, ""],
+  [
+    /,? and nobody is asked here: give the host .*$/,
+    ', but there is no terminal. Run it in a terminal and answer "always".',
+  ],
+  [/: give the host `.*$/, ""],
+];
+
+/** Removes advice that names options of the library, and shows durations in seconds. */
+export function withoutOptionNames(message: string): string {
+  const plain = libraryAdvice.reduce((text, [advice, instead]) => text.replace(advice, instead), message);
+  return plain.replace(/\b(\d+)000 ms\b/g, "$1 s");
 }
 
 type FileError = NodeJS.ErrnoException & { readonly path: string };
 
 /** File system errors in words. The path stands before them. */
 const fileWords: { readonly [code: string]: string } = {
-  ENOENT: "cannot be opened: there is no such file or folder",
-  EACCES: "may not be read or written: permission denied",
-  EPERM: "may not be read or written: permission denied",
+  ENOENT: "does not exist",
+  EACCES: "cannot be accessed: permission denied",
+  EPERM: "cannot be accessed: permission denied",
   EROFS: "cannot be written: it is on a read-only file system",
   ENOSPC: "cannot be written: the disk is full",
   EISDIR: "is a folder, expected a file",
-  ENOTDIR: "cannot be made: something on the way to it is no folder",
-  EEXIST: "cannot be made: something else is there",
+  ENOTDIR: "cannot be created: part of the path is not a folder",
+  EEXIST: "cannot be created: it already exists",
 };
 
 function isFileError(thrown: unknown): thrown is FileError {

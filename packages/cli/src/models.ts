@@ -21,7 +21,7 @@ export function chooseModel(env: Variables, named: string | undefined = env["POR
   }
   if (provider === "openai" || hasOpenAi(env)) return ofOpenAi(env, model);
   if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env, model);
-  throw new Failure("usage", `no provider for the model ${JSON.stringify(named)}: no key is set`, {
+  throw new Failure("usage", `no API key is set for the model ${JSON.stringify(named)}`, {
     next: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL, or use --model demo",
   });
 }
@@ -48,7 +48,7 @@ function hasOpenAi(env: Variables): boolean {
 
 function ofAnthropic(env: Variables, model: string = env["ANTHROPIC_MODEL"] || "claude-sonnet-4-5"): Model {
   const apiKey = env["ANTHROPIC_API_KEY"];
-  if (!apiKey) throw new Failure("usage", `${model} needs a key`, { next: "set ANTHROPIC_API_KEY" });
+  if (!apiKey) throw new Failure("usage", `${model} needs an API key`, { next: "set ANTHROPIC_API_KEY" });
   const baseUrl = env["ANTHROPIC_BASE_URL"];
   return anthropic({
     model,
@@ -62,7 +62,7 @@ function ofAnthropic(env: Variables, model: string = env["ANTHROPIC_MODEL"] || "
 function ofOpenAi(env: Variables, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
   const apiKey = env["OPENAI_API_KEY"];
   const baseUrl = env["OPENAI_BASE_URL"];
-  if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs a key`, { next: "set OPENAI_API_KEY" });
+  if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs an API key`, { next: "set OPENAI_API_KEY" });
   const place = baseUrl || "https://api.openai.com/v1";
   return openaiCompatible({ model, baseUrl: place, ...(apiKey && { apiKey }), ...fetchOption(env, place) });
 }

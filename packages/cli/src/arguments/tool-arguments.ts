@@ -24,17 +24,17 @@ export function parseArguments(words: readonly string[], schema: FieldSchema, ne
     const [target, name, field] = placeOf(args, path, schema);
     if (target === args && field === undefined && isClosed(schema)) {
       const known = Object.keys(schema.properties ?? {}).join(", ") || "none";
-      throw new Failure("usage", `${path}: there is no such argument; there is ${known}`, { next });
+      throw new Failure("usage", `unknown argument ${path}; known: ${known}`, { next });
     }
     const isOneOfMany = !isJson && isList(field);
-    if (said.has(path) && !isOneOfMany) throw new Failure("usage", `${path}: is said twice, and is no list`, { next });
+    if (said.has(path) && !isOneOfMany) throw new Failure("usage", `${path}: given twice, but not a list`, { next });
     said.add(path);
-    if (isJson) target[name] = parseJson(value, path, `${path}=value passes text`);
+    if (isJson) target[name] = parseJson(value, path, `to pass text: ${path}=value`);
     else if (isOneOfMany) {
       // A repeated field adds an item: tag=a tag=b.
       const list = Array.isArray(target[name]) ? (target[name] as unknown[]) : [];
       const item = resolveField(field?.prefixItems?.[list.length] ?? field?.items ?? {}, schema);
-      const how = `${path}=… ${path}=… gives several, ${path}:=[…] the whole list`;
+      const how = `repeat ${path}=… for more items, or pass the whole list: ${path}:=[…]`;
       target[name] = [...list, coerce(value, item, path, how)];
     } else target[name] = coerce(value, field ?? {}, path, next);
   }
@@ -47,7 +47,7 @@ export function requireAll(tool: string, args: JsonObject, schema: JsonObject, n
   const missing = missingIn(args, schema as FieldSchema, schema as FieldSchema);
   if (missing.length === 0) return;
   const odd = Object.keys(args).filter((name) => !Object.hasOwn(properties, name));
-  const unknown = odd.length > 0 ? `; it does not know ${odd.join(", ")}` : "";
+  const unknown = odd.length > 0 ? `; unknown: ${odd.join(", ")}` : "";
   throw new Failure("usage", `${tool} needs ${missing.map((name) => `${name}=…`).join(" ")}${unknown}`, { next });
 }
 
@@ -89,7 +89,7 @@ function placeOf(
     Object.defineProperty(target, name, { value: box, enumerable: true, configurable: true, writable: true });
     target = box;
     inside = memberOf(inside, name, schema);
-    if (isList(inside)) throw new Failure("usage", `${path}: ${name} is a list`, { next: `${name}:=[…] passes it` });
+    if (isList(inside)) throw new Failure("usage", `${path}: ${name} is a list`, { next: `pass it as ${name}:=[…]` });
   }
   return [target, last, memberOf(inside, last, schema)];
 }
@@ -125,7 +125,7 @@ function coerce(value: string, field: FieldSchema, path: string, next?: string):
   if ((types.includes("number") || types.includes("integer")) && /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) {
     const number = Number(value);
     const isExact = !/^-?\d+$/.test(value) || Number.isSafeInteger(number);
-    if (!isExact) throw new Failure("usage", `${path}: ${value} has more digits than a number can keep`, { next });
+    if (!isExact) throw new Failure("usage", `${path}: ${value} has too many digits for a number`, { next });
     if (Number.isFinite(number) && (types.includes("number") || Number.isInteger(number))) return number;
   }
   if (types.includes("object")) return parseObject(value, path, next);

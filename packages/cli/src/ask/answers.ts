@@ -19,7 +19,7 @@ export function createAnswers(context: CommandContext): HostAnswers {
       terminal.ask(asked.signal, () =>
         question(context, asked).catch((reason: unknown) => {
           if (reason instanceof QuestionDismissed) return left(reason.how);
-          if (asked.signal.aborted) terminal.say(`  ${screen.style("dim", "(no longer asked)")}`);
+          if (asked.signal.aborted) terminal.say(`  ${screen.style("dim", "(question withdrawn)")}`);
           throw reason;
         }),
       );

@@ -17,27 +17,29 @@ import { QuestionDismissed } from "../terminal/input.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { widthOf } from "../terminal/wrap.ts";
 
-const showDefinition = Symbol("the showDefinition definition");
+const showDefinition = Symbol("show the definition");
+/** The reason when no rule of the policy applies, which tells the person nothing. */
+const isUninformative = /^(?:No rule says otherwise\.)?$/;
 
 /** Asks whether the model may call a tool or read a resource. Shows the exact arguments and all warnings. */
 export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {
   const { screen, terminal } = context;
   const { server, action, reason, cautions, findings, resembles } = question;
   if (action.kind === "tool") {
-    terminal.heading(server, `is to do ${screen.style("bold", screen.safe(action.tool))}`);
+    terminal.heading("The model wants to call ", server, screen.style("bold", screen.safe(`.${action.tool}`)));
     const { title, description = title } = action.definition;
     if (description !== undefined) terminal.quote(description, 3);
-    terminal.say(`  ${screen.style("dim", "with")}`);
+    terminal.say(`  ${screen.style("dim", "with these arguments")}`);
     // Long arguments must not push the question off the screen.
-    terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), ": v shows them");
+    terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), "; press v to see them");
   } else {
-    terminal.heading(server, "is to be read for the model:");
+    terminal.heading("The model wants to read a resource of ", server, ":");
     terminal.quote(action.uri);
   }
-  terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
+  if (!isUninformative.test(reason)) terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
   for (const caution of cautions) terminal.warn(cautionText(caution));
   for (const { why, excerpt } of findings) terminal.warn(`${why}: ${excerpt}`);
-  if (resembles !== undefined) terminal.warn(`it looks like ${resembles}, and is another`);
+  if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
   for (;;) {
     const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
       { key: "y", label: "once", value: { allow: true } },
@@ -50,7 +52,7 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
     if (verdict !== showDefinition) return verdict;
     if (action.kind !== "tool") continue;
     terminal.bar(screen.json(action.definition));
-    terminal.say(`  ${screen.style("dim", "with")}`);
+    terminal.say(`  ${screen.style("dim", "with these arguments")}`);
     terminal.bar(screen.json(action.args));
   }
 }
@@ -58,14 +60,14 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
 function cautionText({ kind, from }: Caution): string {
   const who = from.join(", ");
   return kind === "untrusted-content"
-    ? `what ${who} wrote may have led the model to this`
-    : `data of ${who} may go along with it`;
+    ? `Caution: text from ${who} may have caused this call`
+    : `Caution: data from ${who} may be sent with this call`;
 }
 
 /** Asks whether a configured server may be started. Shows everything that its file says. */
 export async function askTrust(context: CommandContext, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
   const { screen, terminal } = context;
-  terminal.heading(server, "is to be started for the first time, or has changed:");
+  terminal.heading("Start the server ", server, "? It is new, or has changed since you trusted it:");
   for (const { label, value } of subject.lines) {
     // A value that does not fit gets lines of its own behind the bar, so that it cannot imitate another label.
     const line = `${label}: ${screen.safe(value)}`;
@@ -78,7 +80,11 @@ export async function askTrust(context: CommandContext, { server, subject }: Tru
   return terminal.choose<TrustVerdict>([
     { key: "y", label: "yes, once", value: { allow: true, for: "session" } },
     { key: "a", label: "always", value: { allow: true, for: "always" } },
-    { key: "b", label: "always, and believe its hints", value: { allow: true, for: "always", trustHints: true } },
+    {
+      key: "b",
+      label: "always, and trust its read-only labels",
+      value: { allow: true, for: "always", trustHints: true },
+    },
     { key: "n", label: "no", value: { allow: false } },
   ]);
 }
@@ -89,7 +95,7 @@ export async function askOpenUrl(
   { server, params, address }: UrlQuestion,
 ): Promise<ElicitResult> {
   const { screen, terminal } = context;
-  terminal.heading(server, "wants you to open an address:");
+  terminal.heading("", server, " wants you to open an address:");
   terminal.quote(params.message);
   terminal.say(`  ${screen.style("dim", "the address")}`);
   terminal.quote(address.href);
@@ -114,10 +120,10 @@ export async function askOpenUrl(
 /** Asks whether a server may know the folders. */
 export async function askRoots(context: CommandContext, { server, roots }: RootsQuestion): Promise<RootsVerdict> {
   const { terminal } = context;
-  terminal.heading(server, "wants to know which folders you work in:");
+  terminal.heading("", server, " wants to know which folders you work in:");
   for (const { uri } of roots) terminal.quote(uri);
   return terminal.choose<RootsVerdict>([
-    { key: "y", label: "tell it, this session", value: { allow: true, for: "session" } },
+    { key: "y", label: "this session", value: { allow: true, for: "session" } },
     { key: "a", label: "always", value: { allow: true, for: "always" } },
     { key: "n", label: "no", value: { allow: false, for: "session" } },
     { key: "N", label: "never", value: { allow: false, for: "always" } },

@@ -38,14 +38,14 @@ export async function askField(context: CommandContext, field: Field): Promise<u
     const entered = isSecret ? text : text.trim();
     if (entered === "" && schema.default === undefined) {
       if (!isRequired) return undefined;
-      terminal.say(`  ${screen.style("red", "it is required")}`);
+      terminal.say(`  ${screen.style("red", "a value is required")}`);
       continue;
     }
     const value = entered === "" ? schema.default : toValue(entered, schema, options, isList);
     const problem = await problemOf(name, schema, value);
     if (problem === undefined) return value;
     // The message of the problem quotes the input.
-    terminal.say(`  ${screen.style("red", `${isSecret ? "it does not fit" : screen.safe(problem)}`)}`);
+    terminal.say(`  ${screen.style("red", `${isSecret ? "not a valid value" : screen.safe(problem)}`)}`);
   }
 }
 
@@ -63,7 +63,8 @@ function describe({ terminal, screen }: CommandContext, field: Field, options: r
 }
 
 function kindOf({ type, format }: FieldSchema, options: readonly Option[]): string {
-  if (options.length > 0) return type === "array" ? "several numbers, parted by commas" : "a number";
+  if (options.length > 0)
+    return type === "array" ? "numbers of options, separated by commas" : "the number of an option";
   if (type === "boolean") return "y or n";
   if (type === "string") return typeof format === "string" ? format : "";
   return typeof type === "string" ? (type === "object" || type === "array" ? "JSON" : type) : "";

@@ -13,7 +13,7 @@ export async function askForm(context: CommandContext, question: FormQuestion): 
   const { server, params, secretFields } = question;
   const { properties = {}, required = [] } = params.requestedSchema;
   const fields = Object.entries(properties);
-  terminal.heading(server, fields.length > 0 ? "asks you to fill in a form" : "asks you");
+  terminal.heading("", server, fields.length > 0 ? " asks you to fill in a form" : " asks you");
   terminal.quote(params.message);
   const back = fields.length > 1 ? ", Shift-Tab goes back" : "";
   if (fields.length > 0) terminal.say(`  ${screen.style("dim", `Ctrl-D declines, Ctrl-C cancels${back}`)}`);
@@ -23,7 +23,7 @@ export async function askForm(context: CommandContext, question: FormQuestion): 
       const [name, schema] = fields[at] ?? ["", {}];
       const isSecret = secretFields.includes(name);
       if (isSecret)
-        terminal.warn("this seems to ask for a secret, which no form should: leave it empty unless you are sure");
+        terminal.warn("this looks like a secret, which no form should ask for: leave it empty unless you are sure");
       const field = { name, schema: schema as FieldSchema, isRequired: required.includes(name), isSecret };
       try {
         entered.set(name, await askField(context, { ...field, before: entered.get(name), hasBack: at > 0 }));
@@ -39,7 +39,7 @@ export async function askForm(context: CommandContext, question: FormQuestion): 
     });
     const secrets = content.filter(([name]) => secretFields.includes(name)).map(([name]) => name);
     if (content.length > 0) {
-      terminal.say(`  ${screen.style("dim", `this goes to ${screen.safe(server)}`)}`);
+      terminal.say(`  ${screen.style("dim", `to be sent to ${screen.safe(server)}`)}`);
       // Each value on its own: no name can imitate another line.
       for (const [name, value] of content) {
         const entry = secrets.includes(name) ? "(not shown)" : JSON.stringify(value);
@@ -48,16 +48,16 @@ export async function askForm(context: CommandContext, question: FormQuestion): 
     }
     const step = await terminal.choose<Step>([
       { key: "y", label: fields.length > 0 ? "send it" : "yes", value: "send" },
-      ...(fields.length > 0 ? [{ key: "e", label: "enter it again", value: "again" } as const] : []),
+      ...(fields.length > 0 ? [{ key: "e", label: "edit", value: "again" } as const] : []),
       { key: "n", label: "decline", value: "decline" },
       { key: "c", label: "cancel", value: "cancel" },
     ]);
     if (step === "again") continue;
     if (step !== "send") return { action: step };
     if (secrets.length === 0) return { action: "accept", content: Object.fromEntries(content) };
-    terminal.warn(`${secrets.join(", ")}: whoever runs ${server} can read and keep it`);
+    terminal.warn(`${secrets.join(", ")}: the operator of ${server} can read and store it`);
     const isSure = await terminal.choose([
-      { key: "y", label: "send the secret, too", value: true },
+      { key: "y", label: "send the secret anyway", value: true },
       { key: "n", label: "decline", value: false },
     ]);
     return isSure

@@ -75,7 +75,7 @@ export function askInput(context: CommandContext, server: string, request: Confi
     ...(options && { enum: options }),
   };
   return askOrInterrupt(context, async () => {
-    terminal.say(`${screen.style("bold", screen.safe(server))} needs a value that its file does not have:`);
+    terminal.say(`${screen.style("bold", screen.safe(server))} needs a value that is not in its configuration file:`);
     return String(await askField(context, { name: id, schema, isRequired: true, isSecret: password }));
   });
 }

@@ -32,7 +32,7 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
   const { server, inputTokens, left, alternatives } = question;
   let { params, model } = question;
   let isEdited = false;
-  terminal.heading(server, "wants to ask the model (sampling)");
+  terminal.heading("", server, " wants to ask your model (sampling)");
   const named = ({ id, notice }: ModelChoice) => screen.safe(notice === undefined ? id : `${id} (${notice})`);
   const cost = `about ${inputTokens} tokens in, at most ${params.maxTokens} out`;
   const rest = `${left.tokens} tokens and ${left.requests} requests left`;
@@ -41,7 +41,7 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
   for (;;) {
     const step = await terminal.choose<Step>([
       { key: "y", label: "approve", value: "allow" },
-      { key: "s", label: "all of this session", value: "session" },
+      { key: "s", label: "this session", value: "session" },
       { key: "v", label: "view all", value: "view" },
       { key: "e", label: "edit", value: "edit" },
       ...(alternatives.length > 0 ? [{ key: "m", label: "another model", value: "model" } as const] : []),
@@ -59,7 +59,7 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
     } else if (step === "model") {
       const others = [question.model, ...alternatives];
       model = others[(others.findIndex(({ id }) => id === model.id) + 1) % others.length] ?? model;
-      terminal.say(`  ${screen.style("dim", "asks")} ${named(model)}`);
+      terminal.say(`  ${screen.style("dim", "model")} ${named(model)}`);
     } else {
       const changed = { ...(isEdited && { params }), ...(model !== question.model && { model: model.id }) };
       return { ...verdictOf(step), ...changed };
@@ -72,14 +72,14 @@ async function reviewResponse(context: CommandContext, question: SamplingRespons
   const { server } = question;
   let { result } = question;
   let isEdited = false;
-  terminal.heading(server, `would get this answer of ${screen.safe(result.model)}`);
+  terminal.heading("", server, ` will get this answer from ${screen.safe(result.model)}`);
   terminal.quote(textOf(result.content), 12);
   for (;;) {
     const step = await terminal.choose<Step>([
       { key: "y", label: "send it", value: "allow" },
       { key: "v", label: "view all", value: "view" },
       { key: "e", label: "edit", value: "edit" },
-      { key: "n", label: "keep it back", value: "deny" },
+      { key: "n", label: "withhold it", value: "deny" },
     ]);
     if (step === "view") terminal.bar(screen.json(result));
     else if (step === "edit") {
@@ -163,7 +163,7 @@ export async function editJson(context: CommandContext, value: unknown): Promise
     await writeFile(file, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 });
     const child = spawn(program, [...args, file], { stdio: "inherit", shell: false });
     const [code] = await once(child, "exit");
-    if (code !== 0) throw new Error(`${program} ended with ${code}`);
+    if (code !== 0) throw new Error(`${program} exited with code ${code}`);
     return JSON.parse(await readFile(file, "utf8"));
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -188,9 +188,9 @@ function textOfBlock(block: SamplingContent | ContentBlock): string {
     case "text":
       return block.text;
     case "tool_use":
-      return `[uses ${block.name} with ${JSON.stringify(block.input)}]`;
+      return `[calls ${block.name} with ${JSON.stringify(block.input)}]`;
     case "tool_result":
-      return ["[result of a tool]", ...block.content.map(textOfBlock)].join("\n");
+      return ["[tool result]", ...block.content.map(textOfBlock)].join("\n");
     case "resource":
       return "text" in block.resource ? `[resource]\n${block.resource.text}` : "[resource]";
     default:

@@ -1,5 +1,6 @@
 import type { ActivityEntry, Host } from "portolan-host";
 import type { CommandContext } from "../command.ts";
+import { withoutOptionNames } from "../failure.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { chatCommands } from "./line.ts";
 
@@ -24,7 +25,9 @@ export async function showCommand(context: CommandContext, host: Host, name: str
       for (const { name: server, state, reason } of host.servers) {
         const tools = catalog.tools.filter((tool) => tool.server === server).length;
         const about =
-          state === "ready" ? `${tools} ${tools === 1 ? "tool" : "tools"}` : screen.safe(reason?.split("\n")[0] ?? "");
+          state === "ready"
+            ? `${tools} ${tools === 1 ? "tool" : "tools"}`
+            : screen.safe(withoutOptionNames(reason?.split("\n")[0] ?? ""));
         terminal.say(screen.cut(`  ${screen.style("bold", screen.safe(server))} ${state} ${dim(about)}`));
       }
       break;
@@ -53,9 +56,7 @@ export async function showCommand(context: CommandContext, host: Host, name: str
       for (const [command, says] of Object.entries(chatCommands)) {
         terminal.say(`  ${screen.style("bold", `/${command}`)} ${dim(says)}`);
       }
-      terminal.say(
-        `  ${screen.style("bold", "@")} ${dim("choose a resource for the model; @word finds, Tab completes")}`,
-      );
-      terminal.say(`  ${screen.style("bold", "Ctrl-C")} ${dim("cancels what runs; twice leaves")}`);
+      terminal.say(`  ${screen.style("bold", "@")} ${dim("attach a resource; @word searches, Tab completes")}`);
+      terminal.say(`  ${screen.style("bold", "Ctrl-C")} ${dim("cancel; press twice to leave")}`);
   }
 }

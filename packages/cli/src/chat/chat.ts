@@ -66,7 +66,7 @@ export class Chat {
     } catch (reason) {
       if (!(reason instanceof QuestionDismissed)) throw reason;
       if (reason.how === "decline") return "leave";
-      terminal.say(screen.style("dim", "Ctrl-C once more leaves"));
+      terminal.say(screen.style("dim", "press Ctrl-C again to leave"));
       return "cancel";
     }
   }
@@ -84,7 +84,7 @@ export class Chat {
         const picked = await pickResource(this.#context, this.#host, said.query);
         if (picked) {
           this.#attached = [...this.#attached, picked];
-          terminal.say(`  ${screen.style("dim", `${screen.safe(picked.uri)} goes with what you say next`)}`);
+          terminal.say(`  ${screen.style("dim", `${screen.safe(picked.uri)} is attached to your next message`)}`);
         }
       } else if (said.kind === "prompt") {
         const { server, name, arguments: declared = [] } = said.prompt;
@@ -94,7 +94,7 @@ export class Chat {
       } else {
         // Pasted text may name resources that the person did not notice.
         for (const { server, uri } of isJson ? [] : said.attach) {
-          terminal.say(`  ${screen.style("dim", screen.safe(`${server}: ${uri} goes with it`))}`);
+          terminal.say(`  ${screen.style("dim", screen.safe(`${server}: ${uri} is attached`))}`);
         }
         await this.#run(said.text, said.attach);
       }
@@ -121,7 +121,7 @@ export class Chat {
       if (isCancelled) return "leave";
       isCancelled = true;
       // An open question reports by itself that it was withdrawn.
-      if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelled; Ctrl-C once more leaves"));
+      if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelled; press Ctrl-C again to leave"));
       run.cancel("the user cancelled");
       return undefined;
     });

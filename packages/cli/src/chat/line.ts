@@ -17,12 +17,12 @@ export interface AttachedResource {
 
 /** The commands of the chat. They win over prompts of the same name. */
 export const chatCommands: { readonly [name: string]: string } = {
-  tools: "what the model can do",
-  servers: "which servers there are, and how they are",
-  prompts: "which prompts there are: /name argument=value",
-  log: "what was done, the newest last",
+  tools: "list the tools",
+  servers: "list the servers and their states",
+  prompts: "list the prompts; run one with /name argument=value",
+  log: "show the latest activity",
   help: "this",
-  quit: "leave; Ctrl-D does, too",
+  quit: "leave (or press Ctrl-D)",
 };
 
 /** Parses a line. Fails if it names no known command or prompt. */
@@ -35,7 +35,7 @@ export function parseLine(line: string, catalog: CatalogView): ParsedLine {
   if (Object.hasOwn(chatCommands, name)) return { kind: "command", name, rest };
   const prompt = findPrompt(name, catalog);
   if (prompt) return { kind: "prompt", prompt, args: parsePromptArguments(rest, prompt) };
-  throw new Failure("usage", `there is no /${name}`, { next: "/help" });
+  throw new Failure("usage", `unknown command /${name}`, { next: "/help" });
 }
 
 /** Finds a prompt by its name, or as `server.name` if several servers have it. */
@@ -46,7 +46,7 @@ export function findPrompt(name: string, { prompts }: CatalogView): ServerFeatur
   const [prompt, ...others] = prompts.filter((it) => it.name === name);
   if (prompt === undefined || others.length === 0) return prompt;
   const known = [prompt, ...others].map((it) => `/${wholeName(it)}`).join(", ");
-  throw new Failure("usage", `several servers have /${name}: ${known}`, { next: "name the server, too" });
+  throw new Failure("usage", `several servers have /${name}: ${known}`, { next: "add the name of the server" });
 }
 
 function wholeName({ server, name }: ServerFeature<Prompt>): string {

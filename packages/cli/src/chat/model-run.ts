@@ -1,7 +1,7 @@
 import type { Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import type { CommandContext, Flags } from "../command.ts";
-import { Failure, interruption } from "../failure.ts";
+import { Failure, interruption, withoutOptionNames } from "../failure.ts";
 import { createProgress } from "../output/progress.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
 
@@ -67,7 +67,7 @@ function show(context: CommandContext, event: RunEvent, progress: ReturnType<typ
         const { isError, content } = event.result;
         const [first] = content.flatMap((block) => (block.type === "text" ? String(block.text).split("\n") : []));
         const mark = isError ? screen.style("red", screen.mark("bad")) : screen.style("green", screen.mark("ok"));
-        const said = screen.safe(first ?? `${content.length} blocks`);
+        const said = screen.safe(withoutOptionNames(first ?? `${content.length} blocks`));
         terminal.say(screen.cut(`  ${mark} ${screen.style("dim", said)}`));
       }
       break;
@@ -88,11 +88,11 @@ function print({ print: printLine }: CommandContext, event: RunEvent): void {
 }
 
 const ends: { readonly [reason: string]: string } = {
-  "max-turns": "the model has spoken as often as it may",
-  "max-calls": "the model has called as many tools as it may",
-  "max-tokens": "the model has said as much as it may",
-  context: "the conversation is longer than the model can take",
-  refusal: "the model refuses",
+  "max-turns": "the model reached its limit of turns",
+  "max-calls": "the model reached its limit of tool calls",
+  "max-tokens": "the model reached its limit of tokens",
+  context: "the conversation is too long for the model",
+  refusal: "the model refused",
 };
 
 /** Returns why a run failed, or undefined if it succeeded. */
@@ -100,6 +100,6 @@ export function runFailure({ reason, error }: RunDone): unknown {
   if (reason === "done") return undefined;
   if (reason === "failed" && error) return error;
   if (reason === "cancelled") return interruption();
-  const next = reason === "max-turns" ? "--max-turns <count> allows more" : undefined;
+  const next = reason === "max-turns" ? "raise the limit: --max-turns <count>" : undefined;
   return new Failure("failed", ends[reason] ?? reason, { next });
 }

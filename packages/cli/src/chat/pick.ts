@@ -24,7 +24,7 @@ export function pickResource(
     })),
   ].filter(({ server, uri, label }) => `${server} ${uri} ${label}`.toLowerCase().includes(query.toLowerCase()));
   if (found.length === 0) {
-    terminal.say(screen.style("dim", `no resource is like ${screen.safe(query)}`));
+    terminal.say(screen.style("dim", `no resource matches ${screen.safe(query)}`));
     return Promise.resolve(undefined);
   }
   const shown = found.slice(0, maxShown);
@@ -34,7 +34,7 @@ export function pickResource(
     );
   }
   if (found.length > maxShown)
-    terminal.say(`  ${screen.style("dim", `${found.length - maxShown} more: @word finds them`)}`);
+    terminal.say(`  ${screen.style("dim", `${found.length - maxShown} more; narrow the list with @word`)}`);
   return terminal
     .ask(signal, async () => {
       const line = await terminal.line({ prompt: "  number (Enter for none) > " });

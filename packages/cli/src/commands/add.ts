@@ -46,7 +46,8 @@ export async function run(context: CommandContext, args: readonly string[], flag
         trustDetails(entry, screen),
       ];
       if (entry.problem !== undefined) lines.push(`${screen.mark("warn")} ${screen.safe(entry.problem)}`);
-      if (!isUsed) lines.push(`${screen.mark("warn")} another file names ${screen.safe(name)}, too, and wins`);
+      if (!isUsed)
+        lines.push(`${screen.mark("warn")} another file also has ${screen.safe(name)}, and takes precedence`);
       return [...lines, `  ${screen.mark("next")} ${screen.safe(next)}`].join("\n");
     },
   };
@@ -58,17 +59,20 @@ function typed({ command }: CommandContext, name: string, url: string | undefine
   const headers = pairsFlag(flags, "header");
   const hasCommand = command.length > 0;
   if (hasCommand === (url !== undefined)) {
-    throw new Failure("usage", "expected an address, or a command behind --", {
+    throw new Failure("usage", "expected an address, or a command after --", {
       next: `portolan add ${quote(name)} -- <command>`,
     });
   }
   const odd = hasCommand ? headers : env;
   if (Object.keys(odd).length > 0) {
-    throw new Failure("usage", hasCommand ? "--header is for an address; use --env" : "--env is for a command");
+    throw new Failure(
+      "usage",
+      hasCommand ? "--header is for an address; use --env" : "--env is for a command; use --header",
+    );
   }
   if (url !== undefined) {
     if (!/^(https?:\/\/|\$\{)/i.test(url)) {
-      throw new Failure("usage", `expected an address of http or https, got ${JSON.stringify(url)}`);
+      throw new Failure("usage", `expected an http or https address, got ${JSON.stringify(url)}`);
     }
     return toEntry(name, { url, ...(Object.keys(headers).length > 0 && { headers }) });
   }
@@ -82,7 +86,7 @@ function toEntry(name: string, way: ServerTarget): ServerEntry {
 
 /** Returns the entry of this name from a file of any product. */
 async function imported({ system, command }: CommandContext, name: string, from: string): Promise<ServerEntry> {
-  if (command.length > 0) throw new Failure("usage", "expected --from or a command behind --, got both");
+  if (command.length > 0) throw new Failure("usage", "expected --from or a command after --, got both");
   const { home, platform, env, cwd } = system;
   const file = resolve(cwd, from);
   const { entries, errors } = await readConfigs(file, { home, platform, env });
@@ -90,7 +94,7 @@ async function imported({ system, command }: CommandContext, name: string, from:
   const found = entries.find((entry) => entry.name === name);
   if (found) return found;
   const known = entries.map((entry) => entry.name).join(", ") || "none";
-  throw new Failure("usage", `${from} has no server ${JSON.stringify(name)}; there is ${known}`);
+  throw new Failure("usage", `${from} has no server ${JSON.stringify(name)}; it has ${known}`);
 }
 
 /** Returns the file to write: the nearest `.mcp.json` of the project, or the user's own file. */
@@ -112,8 +116,8 @@ async function refuseKnown(context: CommandContext, name: string): Promise<void>
   const { entries } = await readConfiguration(context);
   const known = entries.find((entry) => entry.name === name);
   if (!known) return;
-  throw new Failure("usage", `${known.source.file} names ${JSON.stringify(name)} already`, {
-    next: `portolan add ${quote(name)} --force … replaces it, portolan remove ${quote(name)} removes it`,
+  throw new Failure("usage", `${known.source.file} already has a server ${JSON.stringify(name)}`, {
+    next: `replace it: portolan add ${quote(name)} --force …, or remove it: portolan remove ${quote(name)}`,
   });
 }
 
@@ -124,7 +128,8 @@ async function findWritten(context: CommandContext, name: string, file: string) 
     entry.name === name && entry.source.kind === "file" && entry.source.file === file;
   const used = entries.find(isIt);
   const entry = used ?? shadowed.find((pair) => isIt(pair.shadowed))?.shadowed;
-  if (!entry) throw new Failure("failed", `${file} was written, but ${JSON.stringify(name)} is not read from it`);
+  if (!entry)
+    throw new Failure("failed", `${JSON.stringify(name)} was written to ${file}, but cannot be read from there`);
   return { entry, isUsed: used !== undefined };
 }
 

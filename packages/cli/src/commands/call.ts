@@ -5,7 +5,7 @@ import type { Host } from "portolan-host";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, withoutOptionNames } from "../failure.ts";
 import { modelFor } from "../models.ts";
 import { saveContent, showResult } from "../output/content.ts";
 import { createProgress, showLog } from "../output/progress.ts";
@@ -81,8 +81,8 @@ function findTool(host: Host, { entry }: Target, name: string | undefined, { scr
   if (found) return found.definition;
   const near = name === undefined ? [] : host.catalog.search(name, { limit: 3 }).map((tool) => tool.name);
   const known = (near.length > 0 ? near : tools.slice(0, 10).map((tool) => tool.name)).join(", ");
-  const what = name === undefined ? "which tool?" : `${entry.name} has no tool ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} there is ${screen.safe(known) || "none"}`, {
+  const what = name === undefined ? "no tool given;" : `${entry.name} has no tool ${JSON.stringify(name)};`;
+  throw new Failure("usage", `${what} available: ${screen.safe(known) || "none"}`, {
     next: `portolan ls ${targetArgument(entry, system)}`,
   });
 }
@@ -96,7 +96,7 @@ async function readInput(
 ): Promise<JsonObject> {
   const parts = await Promise.all(words.map((word) => (word === "-" ? text(system.stdin) : word)));
   if (words.some((word, at) => word === "-" && parts[at]?.trim() === "")) {
-    throw new Failure("usage", "- reads a JSON object from standard input, where there is nothing");
+    throw new Failure("usage", "expected a JSON object on standard input, got nothing");
   }
   return parseArguments(
     parts.map((part) => (part.trimStart().startsWith("{") ? part.trim() : part)),
@@ -108,8 +108,10 @@ async function readInput(
 /** Adds the flag for a longer timeout. */
 function explainSilence(reason: unknown): unknown {
   if (!(reason instanceof PortolanError) || reason.code !== "timeout") return reason;
-  const [message = ""] = reason.message.split(";");
-  return new Failure("timeout", message, { next: "give it longer: --timeout <seconds>", cause: reason });
+  return new Failure("timeout", withoutOptionNames(reason.message), {
+    next: "allow more time: --timeout <seconds>",
+    cause: reason,
+  });
 }
 
 function secondsOf(given: string): number {

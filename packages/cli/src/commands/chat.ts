@@ -29,7 +29,7 @@ export async function run(
       }
       const names = host.servers.map(({ name, state }) => (state === "ready" ? name : `${name} (${state})`));
       terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
-      terminal.say(screen.style("dim", "/help shows what can be typed, /quit leaves"));
+      terminal.say(screen.style("dim", "/help lists the commands, /quit leaves"));
       await new Chat(context, host, modelNotices(model)).talk();
     },
     { model: models, policy: readOnlyPolicy(flags), ...rootsOf(context, flags) },

@@ -50,7 +50,7 @@ export async function run(
   if (report.isPassed) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
-  const message = report.problem ?? `${failed.size} of what must hold does not: ${[...failed].join(", ")}`;
+  const message = report.problem ?? `${failed.size} required scenarios failed: ${[...failed].join(", ")}`;
   throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
 }
 
@@ -76,8 +76,8 @@ async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Ta
   const proxy = proxyFor(url, context.system.env);
   if (proxy) {
     // The report would blame the server for changes that a proxy makes.
-    throw new Failure("usage", `check goes straight to a server, and ${proxy.variable} names a proxy to this one`, {
-      next: `NO_PROXY=${url.hostname} portolan check …, where it is reached without the proxy`,
+    throw new Failure("usage", `check needs a direct connection, but ${proxy.variable} sets a proxy for this server`, {
+      next: `if it can be reached directly: NO_PROXY=${url.hostname} portolan check …`,
     });
   }
   const signed = await authFor(context, entry).authorize({ server: url, method: "POST", url });
@@ -99,7 +99,7 @@ function filterOf(patterns: readonly string[]): (scenario: Scenario) => boolean 
     const test = new RegExp(`^${words.join(".*")}$`);
     if (!scenarios.some(({ id }) => test.test(id))) {
       const some = [...new Set(scenarios.map(({ id }) => `${id.split("/")[0]}/*`))].join(", ");
-      throw new Failure("usage", `--only: no scenario is called ${JSON.stringify(pattern)}; there are ${some}`);
+      throw new Failure("usage", `--only: no scenario matches ${JSON.stringify(pattern)}; known: ${some}`);
     }
     return test;
   });

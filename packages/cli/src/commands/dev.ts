@@ -23,7 +23,7 @@ export async function run(
 ): Promise<CommandResult | undefined> {
   const { system, signal } = context;
   const path = resolve(system.cwd, given);
-  if (!existsSync(path)) throw new Failure("usage", `there is no file ${given}`);
+  if (!existsSync(path)) throw new Failure("usage", `file not found: ${given}`);
   const port = typeof flags["http"] === "string" ? parsePort(flags["http"]) : undefined;
   const file = realpathSync(path);
   const { entry } = await findTarget(context, file);
@@ -88,12 +88,12 @@ class DevSession {
       return;
     }
     const counts = countsOf(catalogue, screen.mark("dot"));
-    const size = screen.style("dim", `catalogue about ${tokens} tokens`);
+    const size = screen.style("dim", `about ${tokens} tokens`);
     print(`  ${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
     print(`  stdio  ${stdio}`);
     print(`  try    portolan ls ${url}`);
-    print(screen.style("dim", "  serves it again after each change; Ctrl-C ends"));
+    print(screen.style("dim", "  reloads after each change; press Ctrl-C to stop"));
   }
 
   async close(): Promise<void> {
@@ -161,7 +161,7 @@ class DevSession {
     const time = new Date().toTimeString().slice(0, 8);
     if (said.event === "error") {
       print(`  ${time} ${screen.style("red", screen.mark("bad"))} ${screen.safe(said.message)}`);
-      print(screen.style("dim", "           the version before is still served"));
+      print(screen.style("dim", "           still serving the version before"));
       return;
     }
     const changes = said.changes.map((text) => screen.safe(text)).join("; ") || "the same definitions, new code";

@@ -20,13 +20,13 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
       return {
         value: { revoked: grant.id },
         text: () =>
-          `${screen.style("green", screen.mark("ok"))} forgotten: ${describe(grant, context).slice(1).join(" ")}`,
+          `${screen.style("green", screen.mark("ok"))} revoked: ${describe(grant, context).slice(1).join(" ")}`,
       };
     }
     return {
       value: { grants },
       text() {
-        if (grants.length === 0) return "Nothing is granted or refused for good.";
+        if (grants.length === 0) return "Nothing is permanently allowed or denied.";
         const head = ["id", "", "what", "server", "until"].map((title) => screen.style("dim", title));
         return screen.table([head, ...grants.map((grant) => describe(grant, context))], { isTitled: true });
       },
@@ -46,15 +46,15 @@ function findGrant(grants: readonly Grant[], wanted: string): Grant {
   const found = wanted.length < leastId ? [] : grants.filter(({ id }) => id.startsWith(wanted));
   const [grant] = found;
   if (grant && found.length === 1) return grant;
-  const what = grant ? "several grants begin with" : "no grant is called";
+  const what = grant ? "several grants begin with" : "no grant has the id";
   throw new Failure("usage", `${what} ${JSON.stringify(wanted)}`, { next: "portolan grants" });
 }
 
 function describe({ id, allow, kind, subject, server, args, expiresAt }: Grant, { screen }: CommandContext): string[] {
-  const what = kind === "trust" ? (subject === "hints" ? "its hints" : "to be started") : `${kind} ${subject}`;
+  const what = kind === "trust" ? (subject === "hints" ? "its labels" : "start") : `${kind} ${subject}`;
   return [
     id.slice(0, shownId),
-    allow ? screen.style("green", "allowed") : screen.style("red", "refused"),
+    allow ? screen.style("green", "allowed") : screen.style("red", "denied"),
     `${screen.safe(what.trim())}${args === undefined ? "" : " (certain arguments)"}`,
     screen.safe(server),
     expiresAt === undefined ? "" : new Date(expiresAt).toISOString().slice(0, 10),

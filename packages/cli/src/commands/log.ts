@@ -26,7 +26,7 @@ export async function run(
     for await (const entry of log.query({ ...query, limit, newestFirst: true })) latest.push(entry);
     for (const entry of latest.reverse()) show(context, entry);
     if (flags["follow"] === true) await follow(context, log, query, latest.at(-1)?.seq);
-    else if (latest.length === 0 && !context.isJson) context.print("Nothing was recorded.");
+    else if (latest.length === 0 && !context.isJson) context.print("No entries.");
     return undefined;
   } finally {
     await log.close();
@@ -37,14 +37,14 @@ async function verify({ screen }: CommandContext, log: ActivityLog): Promise<Com
   const verdict = await log.verify();
   if (!verdict.ok) {
     const { at, reason } = verdict;
-    throw new Failure("failed", `the log is not what was written: ${at.part}, line ${at.line}: ${reason}`);
+    throw new Failure("failed", `the log was changed: ${at.part}, line ${at.line}: ${reason}`);
   }
   // A damaged end is set aside when the log is opened, and nothing else reports it here.
   let mended = 0;
   for await (const { name } of log.query({ kinds: ["error"], text: mending })) if (name === mending) mended += 1;
-  const ok = `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are as they were written; head ${verdict.head}`;
+  const ok = `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are unchanged; head ${verdict.head}`;
   const times = mended === 1 ? "once" : `${mended} times`;
-  const warning = `${screen.style("yellow", screen.mark("warn"))} ${times} its end was no log, and was put aside`;
+  const warning = `${screen.style("yellow", screen.mark("warn"))} the end of the log was damaged and set aside ${times}`;
   return {
     value: { ...verdict, mended },
     text: () => (mended === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} portolan log --kind error`),

@@ -47,7 +47,7 @@ function createAsker({ system, screen }: CommandContext): {
       system.stderr.write(`${screen.mark("ask")} ${question}\n`);
       const { done, value } = await lines.next();
       signal.throwIfAborted();
-      if (done) throw new Failure("auth", "nothing was pasted, so nobody is signed in");
+      if (done) throw new Failure("auth", "sign-in failed: nothing was pasted");
       return value;
     },
     close: () => reader?.close(),

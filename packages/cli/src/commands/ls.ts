@@ -4,6 +4,7 @@ import { modelFor } from "../models.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
@@ -34,7 +35,10 @@ export async function run(
         const parts = [screen.cut(`${title.trim()}  ${screen.style("dim", `${profile?.version} ${profile?.era}`)}`)];
         if (tools.length > 0) parts.push("", screen.style("dim", "tools"));
         for (const { definition, isQuarantined } of catalog.tools) {
-          const notes = [...hintsIn(definition), ...(isQuarantined ? ["changed: portolan trust"] : [])];
+          const notes = [
+            ...hintsIn(definition),
+            ...(isQuarantined ? [`changed: portolan trust ${quote(entry.name)} --changes`] : []),
+          ];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
           parts.push(`  ${whole(signatureOf(definition, screen), hints, screen)}`);
           const [about = ""] = String(definition.description ?? definition.title ?? "").split("\n");

@@ -16,7 +16,7 @@ export async function run(
   if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
     throw new Failure(
       "usage",
-      `expected a name of small letters, digits, dots and dashes, got ${JSON.stringify(name)}`,
+      `expected a name of lowercase letters, digits, dots and dashes, got ${JSON.stringify(name)}`,
       { next: "portolan new weather" },
     );
   }
@@ -29,7 +29,7 @@ export async function run(
   const language = flags["js"] === true ? "js" : "ts";
   const folder = resolve(system.cwd, name);
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
-    throw new Failure("usage", `${name} is there already and not empty; nothing was written`, {
+    throw new Failure("usage", `the folder ${name} exists and is not empty; nothing was written`, {
       next: `portolan new ${name}-2`,
     });
   }

@@ -52,6 +52,6 @@ export function findPrompt(
   const found = prompts.find((it) => it.name === name) ?? prompts.find((it) => `/${it.name}` === name);
   if (found) return found;
   const known = prompts.map((it) => it.name).join(", ") || "none";
-  const what = name === undefined ? "which prompt?" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} there is ${known}`, { next: `portolan ls ${targetArgument(entry, system)}` });
+  const what = name === undefined ? "no prompt given;" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
+  throw new Failure("usage", `${what} available: ${known}`, { next: `portolan ls ${targetArgument(entry, system)}` });
 }

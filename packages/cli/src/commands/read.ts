@@ -16,7 +16,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const gaps = uri?.match(/\{[^{}]*\}/g);
   if (uri !== undefined && gaps) {
     const [first = ""] = gaps.map((gap) => gap.replace(/[^\w.]/g, ""));
-    throw new Failure("usage", `${uri} is a template: write values in place of ${gaps.join(" and ")}`, {
+    throw new Failure("usage", `${uri} is a template: replace ${gaps.join(" and ")} by values`, {
       next: `portolan complete ${isBehindDashes ? "" : `${typed} `}${quote(uri)} ${first}${isBehindDashes ? ` ${typed}` : ""}`,
     });
   }
@@ -24,8 +24,8 @@ export async function run(context: CommandContext, args: readonly string[], flag
     await host.start(entry.name);
     if (uri === undefined) {
       const known = host.catalog.resources.slice(0, 10).map((resource) => resource.uri);
-      const some = known.length > 0 ? `there is ${known.join(", ")}` : "it lists none";
-      throw new Failure("usage", `which resource? ${some}`, {
+      const some = known.length > 0 ? `available: ${known.join(", ")}` : "the server lists none";
+      throw new Failure("usage", `no resource given; ${some}`, {
         next: `portolan ls ${typed}`,
       });
     }

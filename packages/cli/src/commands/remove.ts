@@ -18,8 +18,8 @@ export async function run(
   const { file, product, path } = entry.source;
   const isOurs = product === "portolan" || basename(file) === ".mcp.json";
   if (!isOurs && flags["force"] !== true) {
-    throw new Failure("denied", `${name} stands in ${file}, which belongs to ${product}`, {
-      next: `portolan remove ${quote(name)} --force removes it there`,
+    throw new Failure("denied", `${name} is in ${file}, which belongs to ${product}`, {
+      next: `portolan remove ${quote(name)} --force`,
     });
   }
   // Servers of the same name in other projects keep their grants.
@@ -40,7 +40,10 @@ export async function run(
     text() {
       const done = `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `removed from ${screen.safe(file)}`)}`;
       const lines = [done];
-      if (left) lines.push(`${screen.mark("warn")} ${screen.safe(left.source.file)} names one, too, which counts now`);
+      if (left)
+        lines.push(
+          `${screen.mark("warn")} ${screen.safe(left.source.file)} also has a server of this name, which is used now`,
+        );
       return lines.join("\n");
     },
   };

@@ -62,11 +62,11 @@ async function check(
         : `${screen.safe(request)} ${screen.style("bold", screen.safe(path))}\n  ${screen.style("red", `- ${show(recorded, context)}`)}\n  ${screen.style("green", `+ ${show(now, context)}`)}`,
     );
     for (const row of rows) context.print(row);
-    throw new Failure("protocol", `${differences.length} of the answers' parts differ from the recording`);
+    throw new Failure("protocol", `${differences.length} differences from the recording`);
   }
   return {
     value: { answers: count, differences: [] },
-    text: () => `${screen.style("green", screen.mark("ok"))} ${count} answers are as they were recorded`,
+    text: () => `${screen.style("green", screen.mark("ok"))} ${count} answers match the recording`,
   };
 }
 

@@ -18,11 +18,11 @@ export async function run(
   const { system, signal } = context;
   const { http, stdio, revision, host } = flags;
   if (http !== undefined && stdio === true) throw new Failure("usage", "expected --http or --stdio, not both");
-  if (host !== undefined && stdio === true) throw new Failure("usage", "--host: expected --http as well");
+  if (host !== undefined && stdio === true) throw new Failure("usage", "--host needs --http");
   const port = typeof http === "string" ? parsePort(http) : 0;
   if (typeof host === "string" && !isLoopback(host) && !system.env[tokenVariable]) {
     throw new Failure("usage", `--host ${host}: others could use this server without a token`, {
-      next: `set ${tokenVariable} to a token that they must show, or leave --host out`,
+      next: `set ${tokenVariable} to a token that clients must send, or omit --host`,
     });
   }
   const { entry } = await findTarget(context, given);
@@ -70,10 +70,10 @@ async function serveOverHttp(
   if (isJson) print(JSON.stringify({ event: "ready", url, isProtected, ...about }));
   else {
     print(
-      `  ${screen.style("bold", screen.safe(about.name ?? "server"))} (${screen.safe(about.speaks)}) is served to every revision`,
+      `  ${screen.style("bold", screen.safe(about.name ?? "server"))} (${screen.safe(about.speaks)}) is served to clients of every revision`,
     );
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
-    print(screen.style("dim", "  Ctrl-C ends"));
+    print(screen.style("dim", "  press Ctrl-C to stop"));
   }
   await waitForInterrupt(signal);
   await serving.close(0);

@@ -1,6 +1,7 @@
 import { dirname, relative } from "node:path";
 import type { Host, ServerStatus } from "portolan-host";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { withoutOptionNames } from "../failure.ts";
 import { readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
@@ -97,7 +98,7 @@ interface ServerRow {
   readonly detail?: string;
 }
 
-const words: { readonly [state: string]: string } = { login: "needs login", untrusted: "not trusted" };
+const words: { readonly [state: string]: string } = { login: "needs sign-in", untrusted: "not trusted" };
 
 type StateText = readonly [word: string, why: string];
 
@@ -110,7 +111,7 @@ function inWords(row: ServerRow, screen: Screen): StateText {
 }
 
 function inBrief({ state, detail = "" }: ServerRow, screen: Screen): StateText {
-  return [words[state] ?? state, state === "login" ? "" : screen.safe(detail)];
+  return [words[state] ?? state, words[state] === undefined ? screen.safe(detail) : ""];
 }
 
 /** Describes a server: its state, and the next command. */
@@ -131,7 +132,7 @@ function describe({ name, state, reason, profile, startMs }: ServerStatus) {
 }
 
 function firstLine(text: string): string {
-  return text.split("\n", 1)[0] ?? "";
+  return withoutOptionNames(text.split("\n", 1)[0] ?? "");
 }
 
 /** Returns the path of the configuration file, relative or with `~`. */

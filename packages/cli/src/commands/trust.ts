@@ -39,14 +39,14 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
   await agree(context, flags, {
     shown,
     summary,
-    question: "Start it from now on?",
+    question: "Allow it to start from now on?",
     next: `portolan trust ${quote(name)} --yes`,
   });
   await host.trust(name, { allow: true, for: "always", trustHints: hints });
   return {
     value: { name, isTrusted: true, trustsHints: hints, subject },
     text: () => {
-      const more = hints ? ", and so are its hints about its tools" : "";
+      const more = hints ? ", and so are the labels of its tools" : "";
       return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} portolan ls ${screen.safe(quote(name))}`;
     },
   };
@@ -59,7 +59,7 @@ async function revoke({ screen }: CommandContext, host: Host, entry: ServerEntry
   for (const { id } of grants) await host.grants.revoke(id);
   return {
     value: { name, isTrusted: false, revoked: grants.length },
-    text: () => `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is not trusted any more`,
+    text: () => `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is no longer trusted`,
   };
 }
 
@@ -75,7 +75,7 @@ async function accept(context: CommandContext, host: Host, name: string, flags: 
   const shown = changes.map((change) => showChange(context, change)).join("\n\n");
   const summary = changes.map(({ name: of }) => of).join(", ");
   const next = `portolan trust ${quote(name)} --changes --yes`;
-  await agree(context, flags, { shown, summary, question: "Accept them as they are now?", next });
+  await agree(context, flags, { shown, summary, question: "Accept these changes?", next });
   for (const change of changes) await host.accept(name, change);
   return {
     value: { name, changes: value, accepted: changes.length },
@@ -106,7 +106,8 @@ async function agree(
   { shown, summary, question, next }: Confirmation,
 ): Promise<void> {
   if (flags["yes"] === true) return;
-  if (!context.screen.isInteractive) throw new Failure("denied", `nobody is here to agree to ${summary}`, { next });
+  if (!context.screen.isInteractive)
+    throw new Failure("denied", `needs your agreement, but there is no terminal: ${summary}`, { next });
   context.system.stderr.write(`${shown}\n`);
   if (!(await confirm(context, question))) throw new Failure("denied", "nothing was changed");
 }

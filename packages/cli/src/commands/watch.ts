@@ -2,7 +2,7 @@ import { type LogLevel, logLevels } from "portolan";
 import type { Host, HostEvent } from "portolan-host";
 import { countFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, withoutOptionNames } from "../failure.ts";
 import { type Catalogue, changesBetween } from "../output/catalogue.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
@@ -113,16 +113,13 @@ function describe(
 ): [what: string, text: string, value: object] | undefined {
   switch (event.kind) {
     case "server": {
-      const { state, reason } = event.status;
+      const { state } = event.status;
+      const reason = event.status.reason && withoutOptionNames(event.status.reason);
       return [state, reason ?? "", { state, ...(reason !== undefined && { reason }) }];
     }
     case "catalog": {
       const what = changes.of(event.changed);
-      return [
-        "changed",
-        `${event.changed}: ${what.join("; ") || "the same as before"}`,
-        { changed: event.changed, what },
-      ];
+      return ["changed", `${event.changed}: ${what.join("; ") || "no difference"}`, { changed: event.changed, what }];
     }
     case "definition": {
       const { name, diff } = event.change;

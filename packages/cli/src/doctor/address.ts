@@ -26,9 +26,9 @@ export async function explainAddress(
       {
         id: "wrong-host",
         level: "error",
-        what: `the server does not want to be called ${host}`,
-        why: `it answered ${status}${excerpt(body)}: servers refuse names that they do not know, against rebinding`,
-        next: `use the name that it was made for, or allow ${hostname} in its settings`,
+        what: `the server refuses the host name ${host}`,
+        why: `it answered ${status}${excerpt(body)}: servers accept only host names that they know, against DNS rebinding`,
+        next: `use a host name that it accepts, or allow ${hostname} in its settings`,
       },
     ];
   }
@@ -42,13 +42,15 @@ export async function explainAddress(
         what: `there is no server at the path ${new URL(way.url).pathname}`,
         why: `it answered ${status}${excerpt(body)}`,
         next:
-          found === undefined ? `correct the address, at ${entryLocation(entry)}` : `use ${found}, where there is one`,
+          found === undefined
+            ? `correct the address, at ${entryLocation(entry)}`
+            : `use ${found}, where a server answers`,
       },
     ];
   }
-  const why = status >= 500 ? `${message}; the server is to blame${orProxy(way, system)}` : message;
+  const why = status >= 500 ? `${message}; the fault is in the server${orProxy(way, system)}` : message;
   const what =
-    status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not as a server does`;
+    status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not like a server`;
   return [{ id: "odd-answer", level: "error", what, why, next: "look at the log of the server" }];
 }
 
@@ -75,30 +77,34 @@ function explainFailure(way: HttpTarget, failure: string, system: System): Findi
   });
   if ([...selfSigned, ...unknownIssuer].includes(failure)) {
     return tls(
-      "its certificate is not known here",
+      "its certificate is not trusted",
       `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(way, system, " puts in its own")}`,
       "give Node the certificate of the authority: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem",
     );
   }
   if (failure === "CERT_HAS_EXPIRED" || failure === "CERT_NOT_YET_VALID") {
     const when = failure === "CERT_HAS_EXPIRED" ? "has expired" : "is not valid yet";
-    return tls(`its certificate ${when}`, failure, "have it renewed, and look at the clock of this machine");
+    return tls(`its certificate ${when}`, failure, "renew it, and check the clock of this machine");
   }
   if (failure === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return tls("its certificate is for another name", `${failure}: ${hostname} is not in it`, "use the name in it");
+    return tls(
+      "its certificate is for another name",
+      `${failure}: ${hostname} is not in it`,
+      "use a name in the certificate",
+    );
   }
   if (failure === "EPROTO" || failure.startsWith("ERR_SSL")) {
     return tls("it does not speak TLS", `${failure} at ${host}`, `try http://${host}`);
   }
   if (failure.startsWith("HPE_") || (failure === "ECONNRESET" && protocol === "http:")) {
-    return tls("what answers does not speak http", `${failure} at ${host}`, `try https://${host}`);
+    return tls("it does not speak HTTP", `${failure} at ${host}`, `try https://${host}`);
   }
   if (failure === "ENOTFOUND" || failure === "EAI_AGAIN") {
-    const next = "correct the name, and look whether this machine is online";
-    return { id: "unreachable", level: "error", what: `the name ${hostname} is not known`, why: failure, next };
+    const next = "correct the name, and check that this machine is online";
+    return { id: "unreachable", level: "error", what: `the host name ${hostname} is unknown`, why: failure, next };
   }
-  const what = failure === "ECONNREFUSED" ? `nobody listens at ${host}` : `${host} cannot be reached`;
-  const next = `start the server${port === "" ? "" : `, and look whether ${port} is its port`}`;
+  const what = failure === "ECONNREFUSED" ? `nothing listens at ${host}` : `${host} cannot be reached`;
+  const next = `start the server${port === "" ? "" : `, and check that its port is ${port}`}`;
   return { id: "unreachable", level: "error", what, why: failure, next };
 }
 
@@ -107,8 +113,8 @@ function explainPage(way: HttpTarget, status: number, system: System): FindingDe
     id: "web-page",
     level: "error",
     what: "a web page answers, not a server",
-    why: `it answered ${status} with HTML: a sign-in page or a website stands there${orProxy(way, system)}`,
-    next: "open the address in a browser to see who answers; then correct it, or sign in there",
+    why: `it answered ${status} with HTML: probably a sign-in page or a website${orProxy(way, system)}`,
+    next: "open the address in a browser to see what answers; then correct it, or sign in there",
   };
 }
 
@@ -135,14 +141,14 @@ function explainToken(
       level: "error",
       what: `the token in its Authorization header ${when}`,
       why,
-      next: `put in another, at ${entryLocation(entry)}, or take the header out and use ${login}`,
+      next: `replace it at ${entryLocation(entry)}, or remove the header and run: ${login}`,
     };
   }
   if (hasToken) {
-    const what = "the token of the last login is not taken any more";
+    const what = "the token of the last login is no longer accepted";
     return { id: "expired-token", level: "error", what, why, next: login };
   }
-  return { id: "missing-token", level: "error", what: "it wants to know who you are", why, next: login };
+  return { id: "missing-token", level: "error", what: "it requires sign-in", why, next: login };
 }
 
 /** Returns the expiry of a token that is over, or undefined if it is valid or does not say. */
@@ -189,9 +195,9 @@ export function explainBypass({ url }: HttpTarget, { env }: System): FindingDeta
     {
       id: "proxy",
       level: "warning",
-      what: `${list} spares it from the proxy in ${proxy.variable}`,
-      why: "where only a proxy leads out, nothing is reached without it",
-      next: `take ${address.hostname} out of ${list}, if the proxy is to lead there`,
+      what: `${list} excludes it from the proxy in ${proxy.variable}`,
+      why: "if only the proxy leads out of this network, it cannot be reached directly",
+      next: `remove ${address.hostname} from ${list}, if it should be reached through the proxy`,
     },
   ];
 }

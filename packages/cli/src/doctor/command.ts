@@ -28,9 +28,9 @@ export function explainCommand(
     return {
       id: "port-in-use",
       level: "error",
-      what: which === undefined ? "the port it listens on is taken" : `the port ${which} is taken`,
+      what: which === undefined ? "the port it listens on is in use" : `the port ${which} is in use`,
       why: `it ${ended || "ended"}: ${words || message}`,
-      next: `${whoHas(which, system)} shows who has it; end that, or give the server another port`,
+      next: `find the program that uses it (${whoHas(which, system)}) and stop it, or give the server another port`,
     };
   }
   if (ended !== "") {
@@ -38,14 +38,14 @@ export function explainCommand(
       id: "command-exits",
       level: "error",
       what: `its command ${ended}`,
-      why: words === "" ? "it said nothing on standard error" : `its last words: ${words}`,
+      why: words === "" ? "it wrote nothing to standard error" : `its last output: ${words}`,
       next: nextAfter(words, way),
     };
   }
   return {
     id: "command-fails",
     level: "error",
-    what: "its command runs, but cannot be spoken to",
+    what: "its command runs, but does not answer like a server",
     why: message,
     next: `run it by hand: ${typed(way)}`,
   };
@@ -66,9 +66,9 @@ function nextAfter(words: string, way: CommandTarget): string {
     return "install its packages, or correct the path in its arguments";
   }
   if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
-    return "it seems to want a variable: portolan add … --env NAME=VALUE --force";
+    return "it seems to need a variable: portolan add … --env NAME=VALUE --force";
   }
-  return `run it by hand and look: ${typed(way)}`;
+  return `run it by hand to see more: ${typed(way)}`;
 }
 
 /** Programs that are scripts on Windows, where only a shell finds them without their extension. */

@@ -11,15 +11,15 @@ export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs):
       id: "unreadable-file",
       level: "error" as const,
       server: "",
-      what: "a file with servers cannot be read",
+      what: "a configuration file cannot be read",
       why: message,
-      next: "correct the file; its servers are not there until then",
+      next: "correct the file; until then its servers are missing",
     })),
     ...notes.map((note) => ({
       id: "not-done",
       level: "warning" as const,
       server: "",
-      what: "a file says what is not done here",
+      what: "a file has a setting that is not supported",
       why: note,
       next: "correct the file, or leave it as it is",
     })),
@@ -27,9 +27,9 @@ export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs):
       id: "name-collision",
       level: "warning" as const,
       server: used.name,
-      what: "several files name it",
-      why: `${entryLocation(used)} counts, ${entryLocation(hidden)} does not`,
-      next: `give one of them another name, or remove it: portolan remove ${quote(used.name)}`,
+      what: "several files define it",
+      why: `${entryLocation(used)} is used, ${entryLocation(hidden)} is not`,
+      next: `rename one of them, or remove it: portolan remove ${quote(used.name)}`,
     })),
     ...lookalikes(entries),
   ];
@@ -47,9 +47,9 @@ function lookalikes(entries: readonly ServerEntry[]): Finding[] {
       id: "name-collision",
       level: "warning" as const,
       server: name,
-      what: `it looks like ${other}`,
-      why: "people and models may take one for the other",
-      next: "give one of them another name",
+      what: `its name looks like ${other}`,
+      why: "people and models may confuse them",
+      next: "rename one of them",
     };
   });
 }
@@ -63,9 +63,9 @@ export function examineEntry(entry: ServerEntry): FindingDetails | undefined {
     return {
       id: "missing-variable",
       level: "error",
-      what: `it wants to know ${input} from you`,
+      what: `it needs the input ${input}`,
       why: problem,
-      next: `use it on a terminal, where you are asked, or set it: export ${inputVariable(input)}=…`,
+      next: `use it in a terminal, where you are asked, or set it: export ${inputVariable(input)}=…`,
     };
   }
   const [, variable] = /missing \$\{(?:env:)?([^}:]+)/.exec(problem) ?? [];
@@ -81,7 +81,7 @@ export function examineEntry(entry: ServerEntry): FindingDetails | undefined {
   return {
     id: "unusable-entry",
     level: "error",
-    what: "its entry cannot be used as it is",
+    what: "its entry is not usable",
     why: problem,
     next: `correct ${entryLocation(entry)}`,
   };

@@ -1,6 +1,7 @@
 import { PortolanError } from "portolan";
 import type { Host, ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
+import { withoutOptionNames } from "../failure.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { quote } from "../terminal/escape.ts";
 import { explainAddress, orProxy } from "./address.ts";
@@ -50,14 +51,14 @@ function blockedFinding(host: Host, name: string): FindingDetails | undefined {
     return {
       id: "untrusted",
       level: "warning",
-      what: "it was not looked at: nobody has agreed to it yet",
-      why: "what a file names is started only after you have seen it",
+      what: "it was not examined, because it is not trusted yet",
+      why: "a configured server starts only after you have seen its command",
       next: `portolan trust ${quote(name)}`,
     };
   }
   if (state !== "disabled") return undefined;
-  const next = "switch it on in its file";
-  return { id: "disabled", level: "note", what: "it is switched off", why: "its entry says so", next };
+  const next = "enable it in its file";
+  return { id: "disabled", level: "note", what: "it is disabled", why: "its entry says so", next };
 }
 
 function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): FindingDetails[] {
@@ -69,8 +70,8 @@ function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): Fi
       id: "slow-start",
       level: "warning",
       what: `it took ${(startMs / 1_000).toFixed(1)} s to start`,
-      why: "some clients give up before, and every one waits",
-      next: "install it instead of fetching it at each start (npx, uvx), and have it do its work after it answers",
+      why: "some clients time out earlier, and all of them wait",
+      next: "install it instead of downloading it at each start (npx, uvx), and let it answer before it does other work",
     });
   }
   if (host.changedDefinitions().some(({ server }) => server === name)) {
@@ -97,25 +98,31 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): FindingD
     findings.push({
       id: "stdout-pollution",
       level: "warning",
-      what: `${stray.length === 1 ? "a line" : `${stray.length} lines`} on its standard output ${stray.length === 1 ? "is" : "are"} no message`,
+      what: `${stray.length === 1 ? "a line" : `${stray.length} lines`} on its standard output ${stray.length === 1 ? "is" : "are"} not a message`,
       why: `the first: ${stray[0]}; other clients fail at this`,
-      next: "have it print to standard error (console.error, stderr), and its libraries say nothing",
+      next: "print to standard error instead (console.error, stderr), also from libraries",
     });
   }
   for (const message of twice) {
-    const next = "give one of them another name";
-    findings.push({ id: "tool-collision", level: "warning", what: "two things have one name", why: message, next });
+    const next = "rename one of them";
+    findings.push({
+      id: "tool-collision",
+      level: "warning",
+      what: "two features have the same name",
+      why: message,
+      next,
+    });
   }
   for (const message of new Set(others)) {
-    const next = "portolan check shows what the protocol asks for";
-    findings.push({ id: "odd", level: "note", what: "it does something odd", why: message, next });
+    const next = "compare it with the protocol: portolan check";
+    findings.push({ id: "odd", level: "note", what: "it behaves unexpectedly", why: message, next });
   }
   return findings;
 }
 
 async function explain(context: CommandContext, entry: ServerEntry, failure: unknown): Promise<FindingDetails[]> {
   const { way } = entry;
-  const message = failure instanceof Error ? failure.message : String(failure);
+  const message = withoutOptionNames(failure instanceof Error ? failure.message : String(failure));
   const code = failure instanceof PortolanError ? failure.code : undefined;
   if (code === "invalid-argument") {
     const next = `correct ${entryLocation(entry)}`;
@@ -129,7 +136,7 @@ async function explain(context: CommandContext, entry: ServerEntry, failure: unk
         level: "error",
         what: "it does not answer",
         why: message,
-        next: `give it longer (--timeout), or look whether it is a server of this protocol at all${"url" in way ? orProxy(way, context.system, " is silent") : ""}`,
+        next: `allow more time (--timeout), or check that it is an MCP server at all${"url" in way ? orProxy(way, context.system, " is silent") : ""}`,
       },
     ];
   }
@@ -148,8 +155,8 @@ function explainVersion({ settings }: ServerEntry, message: string): FindingDeta
   return {
     id: isEra ? "era-mismatch" : "wrong-revision",
     level: "error",
-    what: isEra ? `it is not a ${era} server` : "it speaks no revision that is spoken here",
+    what: isEra ? `it is not a ${era} server` : "it supports no revision that portolan supports",
     why: message,
-    next: era === "auto" ? "update the server, or portolan" : "let the era be found out: leave it out",
+    next: era === "auto" ? "update the server, or portolan" : "omit --era, so that the era is detected",
   };
 }

@@ -19,7 +19,7 @@ test.each([
   ["http://a.example/", { http_proxy: "http://p:1", REQUEST_METHOD: "GET" }, "http_proxy http://p:1/"],
   ["http://a.example/", { http_proxy: "socks5://p:1" }, "http_proxy undefined"],
   ["http://a.example/", { http_proxy: "http://u:1#2@p:3" }, "http_proxy undefined"],
-])("%s with %o goes by %s", (address, env, expected) => {
+])("%s with %o uses the proxy %s", (address, env, expected) => {
   expect(by(address, env as { [name: string]: string })).toBe(expected);
 });
 
@@ -58,7 +58,7 @@ test.each([
   ["http://[::1]/", "", true],
   ["http://localhost/", "<-loopback>", false],
   ["http://127.0.0.1/", "<-loopback>, 127.0.0.1", true],
-])("of %s and NO_PROXY=%s it is %s that it is reached straight", (address, list, isStraight) => {
+])("%s with NO_PROXY=%s is reached directly: %s", (address, list, isStraight) => {
   for (const name of ["NO_PROXY", "no_proxy"]) {
     expect(by(address, { http_proxy: "p:1", https_proxy: "p:1", [name]: list }) === undefined).toBe(isStraight);
   }

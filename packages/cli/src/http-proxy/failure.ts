@@ -22,14 +22,14 @@ function describe({ url }: NamedProxy): string {
 
 /** Suggests an exception from the proxy. NO_PROXY may already contain others. */
 function bypassHint({ hostname }: URL): string {
-  return `reach it straight: put ${hostname} into NO_PROXY`;
+  return `reach it directly: add ${hostname} to NO_PROXY`;
 }
 
 export function unusableProxy({ variable }: NamedProxy): ProxyFailure {
   return new ProxyFailure({
-    what: `${variable} is no address of a proxy`,
-    why: "expected http://host:port or https://host:port; other kinds, such as SOCKS, are not spoken",
-    next: `correct ${variable}; in a user or password, characters such as @ / # are written as %40 %2F %23`,
+    what: `${variable} is not a proxy address`,
+    why: "expected http://host:port or https://host:port; other kinds, such as SOCKS, are not supported",
+    next: `correct ${variable}; in a user or password, write @ / # as %40 %2F %23`,
   });
 }
 
@@ -38,8 +38,8 @@ export function unreachableProxy(proxy: NamedProxy, target: URL, cause: NodeJS.E
   const isOther = /^(HPE_|ERR_SSL|EPROTO)/.test(reason);
   return new ProxyFailure(
     {
-      what: isOther ? `${describe(proxy)} does not speak as a proxy does` : `${describe(proxy)} cannot be reached`,
-      why: `${proxy.variable} names it; ${reason}`,
+      what: isOther ? `${describe(proxy)} does not answer like a proxy` : `${describe(proxy)} cannot be reached`,
+      why: `set in ${proxy.variable}; ${reason}`,
       next: `correct ${proxy.variable}, or ${bypassHint(target)}`,
     },
     cause,
@@ -51,21 +51,21 @@ export function proxyAuthRequired(proxy: NamedProxy, wanted: string | undefined)
   const { variable, url } = proxy;
   const schemes = (wanted ?? "Basic").match(/(?<![^\s,])(?:basic|digest|negotiate|ntlm|bearer|kerberos)\b/gi) ?? [];
   const hasGiven = url !== undefined && (url.username !== "" || url.password !== "");
-  const why = `${variable} names it; it answered 407`;
+  const why = `set in ${variable}; it answered 407`;
   if (schemes.length > 0 && !schemes.some((scheme) => scheme.toLowerCase() === "basic")) {
     return new ProxyFailure({
-      what: `${describe(proxy)} wants ${schemes.join(" or ")}, and only Basic is spoken here`,
+      what: `${describe(proxy)} requires ${schemes.join(" or ")}, but only Basic is supported`,
       why,
-      next: `run a proxy of your own that signs in there, and name it in ${variable}`,
+      next: `run a local proxy that signs in there, and set it in ${variable}`,
     });
   }
   return new ProxyFailure({
     what: hasGiven
-      ? `${describe(proxy)} does not take the user and password in ${variable}`
-      : `${describe(proxy)} wants a user and a password`,
+      ? `${describe(proxy)} rejects the user and password in ${variable}`
+      : `${describe(proxy)} requires a user and a password`,
     why,
     next: hasGiven
-      ? `correct them in ${variable}; characters such as @ / # are written as %40 %2F %23`
+      ? `correct them in ${variable}; write @ / # as %40 %2F %23`
       : `export ${variable}=http://user:password@${url?.host}`,
   });
 }
@@ -74,19 +74,19 @@ export function proxyAuthRequired(proxy: NamedProxy, wanted: string | undefined)
 export function proxyRefused(proxy: NamedProxy, target: URL, status: number): ProxyFailure {
   const isLost = status >= 500;
   return new ProxyFailure({
-    what: `${describe(proxy)} ${isLost ? "does not reach" : "gives no way to"} ${target.host}`,
-    why: `${proxy.variable} names it; it answered ${status}`,
+    what: `${describe(proxy)} ${isLost ? "cannot reach" : "refuses connections to"} ${target.host}`,
+    why: `set in ${proxy.variable}; it answered ${status}`,
     next: isLost
       ? `correct the address of the server, or ${bypassHint(target)}`
-      : `have ${target.hostname} allowed there, or ${bypassHint(target)}`,
+      : `ask for ${target.hostname} to be allowed there, or ${bypassHint(target)}`,
   });
 }
 
 /** The proxy accepted the connection, but answered itself, for example with a sign-in page. */
 export function proxyAnswered(proxy: NamedProxy): ProxyFailure {
   return new ProxyFailure({
-    what: `${describe(proxy)} answers itself, with what is no server`,
-    why: `${proxy.variable} names it; a sign-in page or a website stands there`,
-    next: `open any page by this proxy in a browser and sign in there, or correct ${proxy.variable}`,
+    what: `${describe(proxy)} answers itself instead of the server`,
+    why: `set in ${proxy.variable}; probably a sign-in page or a website`,
+    next: `open any page through this proxy in a browser and sign in, or correct ${proxy.variable}`,
   });
 }

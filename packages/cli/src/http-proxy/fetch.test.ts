@@ -19,7 +19,7 @@ async function by(answer: RequestListener): Promise<typeof fetch> {
   return createProxyFetch({ all_proxy: await listen(createServer(answer)) });
 }
 
-test("what comes in pieces is read in pieces", async () => {
+test("streams a response body", async () => {
   let finish = () => {};
   const send = await by((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream", "set-cookie": ["a=1", "b=2"] }).write("first");
@@ -34,7 +34,7 @@ test("what comes in pieces is read in pieces", async () => {
   expect((await reader.read()).done).toBe(true);
 });
 
-test("the request goes out as it was given, and redirects come back", async () => {
+test("sends the request unchanged and returns redirects", async () => {
   const seen: unknown[] = [];
   const send = await by((request, response) => {
     const { method, url, headers } = request;
@@ -54,12 +54,12 @@ test("the request goes out as it was given, and redirects come back", async () =
   ]);
 });
 
-test.each([204, 304])("an answer %i has no body", async (status) => {
+test.each([204, 304])("returns no body for status %i", async (status) => {
   const send = await by((_, response) => response.writeHead(status).end());
   expect(await send("http://a.example/")).toMatchObject({ status, body: null });
 });
 
-test("who gives up while it answers is told so, and so is the proxy", async () => {
+test("an abort during the response rejects the read and closes the connection", async () => {
   const closed = vi.fn();
   const send = await by((_, response) => {
     response.on("close", closed).writeHead(200).write("first");
@@ -74,7 +74,7 @@ test("who gives up while it answers is told so, and so is the proxy", async () =
   await vi.waitUntil(() => closed.mock.calls.length > 0);
 });
 
-test.each(["http", "https"])("who gives up before a proxy answers for %s gets the reason", async (scheme) => {
+test.each(["http", "https"])("an abort before the proxy answers for %s rejects with its reason", async (scheme) => {
   const sockets: Socket[] = [];
   const place = await listen(createTcpServer((socket) => void sockets.push(socket.resume().on("error", () => {}))));
   const stop = new AbortController();
@@ -87,7 +87,7 @@ test.each(["http", "https"])("who gives up before a proxy answers for %s gets th
   await expect(createProxyFetch({})("http://a.example/", { signal: stop.signal })).rejects.toBe(reason);
 });
 
-test("who gives up while TLS is spoken behind a proxy leaves no connection", async () => {
+test("an abort during the TLS handshake leaves no connection", async () => {
   const sockets: Socket[] = [];
   const proxy = createServer().on("connect", (_, socket: Socket) => {
     sockets.push(socket.resume().on("error", () => {}));
@@ -102,13 +102,13 @@ test("who gives up while TLS is spoken behind a proxy leaves no connection", asy
   await vi.waitUntil(() => sockets.every(({ readableEnded, destroyed }) => readableEnded || destroyed));
 });
 
-test("an address that is spared is reached straight", async () => {
+test("reaches an address in NO_PROXY directly", async () => {
   const place = await listen(createServer((request, response) => response.end(request.url)));
   const response = await createProxyFetch({ all_proxy: "127.0.0.1:1" })(`http://${place}/here`);
   expect(await response.text()).toBe("/here");
 });
 
-test("an answer that breaks off is no answer", async () => {
+test("rejects a response that breaks off", async () => {
   const send = await by((_, response) => {
     response.writeHead(200, { "content-length": "10" }).write("half");
     response.socket?.destroySoon();

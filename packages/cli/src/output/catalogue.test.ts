@@ -15,7 +15,7 @@ test.each([
   ["another type", { days: { type: "string" } }, { days: { type: "integer" } }, {}, ["forecast: input ~days"]],
   ["another description", { city: {} }, { city: {} }, { description: "x" }, ["forecast: description"]],
   ["nothing", { city: {} }, { city: {} }, {}, []],
-])("%s of a tool is told", (_, before, after, more, expected) => {
+])("describes the change: %s of a tool", (_, before, after, more, expected) => {
   const changes = changesBetween(
     { ...empty, tools: [tool("forecast", before)] },
     { ...empty, tools: [tool("forecast", after, more)] },
@@ -23,7 +23,7 @@ test.each([
   expect(changes).toEqual(expected);
 });
 
-test("that a field is required now is told where nothing else is", () => {
+test("reports that a field is now required if nothing else changed", () => {
   const optional = {
     ...tool("a", { x: {} }),
     inputSchema: { type: "object" as const, properties: { x: {} }, required: [] },
@@ -33,7 +33,7 @@ test("that a field is required now is told where nothing else is", () => {
   ]);
 });
 
-test("what there is is counted in words, and tools in tokens", () => {
+test("counts each kind, and the tokens of tools", () => {
   expect(countsOf(empty, "·")).toBe("nothing yet");
   const some = { ...empty, tools: [tool("a", {}), tool("b", {})], prompts: [{ name: "p" }] };
   expect(countsOf(some, "·")).toBe("2 tools · 1 prompt");

@@ -12,7 +12,7 @@ interface Attachment {
 /** Formats the result of a call: its content, or its structured content if there is no other. */
 export function showResult({ content, structuredContent }: CallToolResult, screen: Screen): string {
   if (content.length > 0) return showContent(content, screen);
-  return structuredContent === undefined ? screen.style("dim", "(nothing)") : screen.json(structuredContent);
+  return structuredContent === undefined ? screen.style("dim", "(no content)") : screen.json(structuredContent);
 }
 
 /** Formats content: text as it is, other blocks as their kind and size. */
@@ -28,7 +28,7 @@ function showBlock(block: ContentBlock, screen: Screen): string {
     case "audio":
       return screen.style(
         "dim",
-        `[${block.type} ${screen.safe(block.mimeType)}, ${sizeOf(block.data)}; --save <folder> writes it]`,
+        `[${block.type} ${screen.safe(block.mimeType)}, ${sizeOf(block.data)}; save it with --save <folder>]`,
       );
     case "resource_link":
       return `${screen.mark("next")} ${screen.safe(block.uri)} ${screen.style("dim", screen.safe(block.description ?? block.name))}`;
@@ -44,7 +44,7 @@ export function showResource(resource: ResourceContents, screen: Screen): string
   if ("text" in resource) return screen.safe(resource.text, { lines: "keep" });
   return screen.style(
     "dim",
-    `[${screen.safe(resource.mimeType ?? "bytes")}, ${sizeOf(resource.blob)}; --save <folder> writes it]`,
+    `[${screen.safe(resource.mimeType ?? "bytes")}, ${sizeOf(resource.blob)}; save it with --save <folder>]`,
   );
 }
 

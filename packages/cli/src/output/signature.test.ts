@@ -6,7 +6,7 @@ import { signatureOf } from "./signature.ts";
 
 const system = { stdin: {}, stdout: {}, stderr: {}, env: { LANG: "C.UTF-8" }, platform: "linux" } as unknown as System;
 
-test("alternatives, references and choices are written as a programmer would", () => {
+test("formats alternatives, references and enumerations", () => {
   const inputSchema = {
     type: "object",
     properties: {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createLineSplitter } from "./line-splitter.ts";
 
-test("lines are the same in whatever pieces they arrive", () => {
+test("yields the same lines for any chunks", () => {
   const property = fc.property(
     fc.array(fc.string({ unit: "grapheme" }).map((text) => `x${text.replace(/[\r\n]/g, "")}`)),
     fc.integer({ min: 1, max: 7 }),
@@ -18,7 +18,7 @@ test("lines are the same in whatever pieces they arrive", () => {
   fc.assert(property, { numRuns: 200 });
 });
 
-test("a line that is far too long is left out and fills no memory, and the next one is heard", () => {
+test("drops a line above the limit without buffering it, and yields the next one", () => {
   const lines: string[] = [];
   const splitter = createLineSplitter((line) => lines.push(line), 10);
   for (const text of ["12345", "67890", "12345", "\nnext\n12345678901\nlast"]) splitter.push(Buffer.from(text));

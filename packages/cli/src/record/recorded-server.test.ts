@@ -16,7 +16,7 @@ function serve(...said: [Side, Message][]) {
   return { heard, server: new RecordedServer(recording, (text) => heard.push(JSON.parse(text))) };
 }
 
-test("what was answered differently each time is so again, and the last answer stays", () => {
+test("gives repeated answers in order, then repeats the last one", () => {
   const { heard, server } = serve(
     ["client", call(1, "a")],
     ["server", answer(1, 1)],
@@ -33,7 +33,7 @@ test("what was answered differently each time is so again, and the last answer s
   );
 });
 
-test("progress goes to the call that it was about, under the token of the one who asks now", async () => {
+test("sends progress with the token of the current call", async () => {
   const progress = (progressToken: string) =>
     ({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken, progress: 1 } }) as const;
   const { heard, server } = serve(
@@ -47,13 +47,13 @@ test("progress goes to the call that it was about, under the token of the one wh
   await expect.poll(() => heard).toEqual([progress("new"), answer(5, 1)]);
 });
 
-test("a stateless server introduces itself, though nobody asked it to when it was recorded", () => {
+test("answers discovery even if it was not recorded", () => {
   const { heard, server } = serve(["client", call(1, "a")], ["server", answer(1, 1)]);
   server.receive({ jsonrpc: "2.0", id: 3, method: "server/discover", params: { _meta: meta } });
   expect(heard).toMatchObject([{ id: 3, result: { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } } }]);
 });
 
-test("a stateful recording knows nothing of it", () => {
+test("a stateful recording refuses discovery", () => {
   const { heard, server } = serve(
     ["client", { jsonrpc: "2.0", id: 1, method: "initialize" }],
     ["server", answer(1, 1)],
@@ -69,7 +69,7 @@ test("a stateful recording knows nothing of it", () => {
 const cancel = (requestId: number) =>
   ({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }) as const;
 
-test("a call that was cancelled is not answered, unless it was made again", async () => {
+test("leaves a cancelled call unanswered, unless it was repeated", async () => {
   const once = serve(["client", call(1, "a")], ["client", cancel(1)]);
   once.server.receive(call(5, "a"));
   once.server.receive({ jsonrpc: "2.0", id: 6, method: "ping" });
@@ -84,13 +84,13 @@ test("a call that was cancelled is not answered, unless it was made again", asyn
   await expect.poll(() => twice.heard).toEqual([answer(5, 2)]);
 });
 
-test("a call whose answer was not recorded says so instead of nothing", async () => {
+test("returns an error for a call whose answer was not recorded", async () => {
   const { heard, server } = serve(["client", call(1, "a")]);
   server.receive(call(5, "a"));
   await expect.poll(() => heard).toMatchObject([{ id: 5, error: { message: expect.stringContaining("ends before") } }]);
 });
 
-test("where a secret was taken out, any will do, and nothing else", async () => {
+test("accepts any value in place of a redacted secret, and nowhere else", async () => {
   const login = (id: number, q: unknown, password: unknown) => {
     const { params, ...rest } = call(id, "a");
     return { ...rest, params: { ...params, arguments: { q, password } } };
@@ -116,7 +116,7 @@ test("where a secret was taken out, any will do, and nothing else", async () => 
   );
 });
 
-test("who answers a question differently than was recorded gets what was recorded", async () => {
+test("gives the recorded result whatever a question is answered", async () => {
   const round = (id: number, name: string) => {
     const { params, ...rest } = call(id, "a");
     const inputResponses = { who: { action: "accept", content: { name } } };
@@ -127,7 +127,7 @@ test("who answers a question differently than was recorded gets what was recorde
   await expect.poll(() => heard).toEqual([answer(5, 1)]);
 });
 
-test("what other clients ask for besides is answered by what was used", () => {
+test("answers unrecorded lists with what was used", () => {
   const { heard, server } = serve(
     ["client", { jsonrpc: "2.0", id: 1, method: "initialize" }],
     ["server", answer(1, 1)],
@@ -146,7 +146,7 @@ test("what other clients ask for besides is answered by what was used", () => {
   ]);
 });
 
-test("a subscription that nobody made begins, and nothing comes of it", () => {
+test("acknowledges an unrecorded subscription and sends nothing", () => {
   const { heard, server } = serve(["client", call(1, "a")], ["server", answer(1, 1)]);
   const params = { notifications: { toolsListChanged: true }, _meta: meta };
   server.receive({ jsonrpc: "2.0", id: 9, method: "subscriptions/listen", params });

@@ -14,17 +14,17 @@ function makeFile(): string {
   return join(folder, "x.jsonl");
 }
 
-describe("replacing a member", () => {
-  test("changes that member and no other byte", () => {
+describe("replaceMember", () => {
+  test("changes the member and no other byte", () => {
     const text = '{ "a":{"id":1}, "b":"\\"id\\":2", "id" : "x\\"y" ,"c":[{"id":3}],"n":1.0 }';
     expect(replaceMember(text, "id", "7")).toBe('{ "a":{"id":1}, "b":"\\"id\\":2", "id" :7 ,"c":[{"id":3}],"n":1.0 }');
   });
 
-  test("leaves a text without it alone", () => {
+  test("leaves text without the member unchanged", () => {
     expect(replaceMember('{"a":[{"id":1}]}', "id", "7")).toBe('{"a":[{"id":1}]}');
   });
 
-  test("is the same as changing the value, whatever the value", () => {
+  test("has the same effect as changing the parsed value", () => {
     const ids = fc.oneof(fc.string(), fc.integer(), fc.constant(null));
     const property = fc.property(fc.jsonValue(), ids, ids, fc.boolean(), (rest, before, after, isFirst) => {
       const value = isFirst ? { id: before, rest } : { rest, id: before };
@@ -35,7 +35,7 @@ describe("replacing a member", () => {
   });
 });
 
-test("what was recorded is read again as it was written, without what was cut off", () => {
+test("reads a recording as it was written, without a line that was cut off", () => {
   const file = makeFile();
   const recorder = openRecorder(file, { server: "x", by: "test", isRaw: true }, system);
   const text = '{"jsonrpc":"2.0", "id":1.0, "method":"a","params":{"message":"}"} }';
@@ -55,7 +55,7 @@ test("what was recorded is read again as it was written, without what was cut of
   ]);
 });
 
-test("secrets are taken out of messages, and schemas are left as they are", () => {
+test("redacts secrets in messages and keeps schemas", () => {
   const schema = { type: "object", properties: { password: { type: "string", default: "Bearer abc.def-123" } } };
   const kept = { type: "object", properties: { password: { type: "string", default: "[redacted]" } } };
   expect(redactMessage({ result: { tools: [{ name: "a", inputSchema: schema }], password: "hunter2" } })).toEqual({
@@ -63,7 +63,7 @@ test("secrets are taken out of messages, and schemas are left as they are", () =
   });
 });
 
-test("a message without a secret is recorded byte for byte", () => {
+test("records a message without secrets byte for byte", () => {
   const file = makeFile();
   const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false }, system);
   const text = '{"jsonrpc":"2.0","id":1 ,"result":{"inputSchema":{"properties":{"token":{"type":"string"}}}, "n":1.0}}';
@@ -72,7 +72,7 @@ test("a message without a secret is recorded byte for byte", () => {
   expect(readFileSync(file, "utf8")).toContain(text);
 });
 
-test("what turns out to be a secret late is taken out of what was written before", () => {
+test("redacts a secret found late in earlier lines", () => {
   const file = makeFile();
   const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false }, system);
   const untouched = '{"jsonrpc":"2.0", "method":"a","params":{"n":1.0}}';

@@ -126,7 +126,7 @@ export function readRecording(file: string): Recording {
   const [first = "", ...lines] = readFileSync(file, "utf8").split("\n");
   const header = parse(first) as RecordingHeader | undefined;
   if (header?.recording !== 1) {
-    throw new Failure("usage", `${file} is no recording: its first line is not the header of one`, {
+    throw new Failure("usage", `${file} is not a recording: its first line is not a header`, {
       next: "portolan record <target> --out <file>",
     });
   }

@@ -10,7 +10,7 @@ function meaningsOf(text: string, depth = 3): string[] {
   return [text, ...runs.flatMap((run) => meaningsOf(Buffer.from(run, "base64").toString(), depth - 1))];
 }
 
-describe("what is once known as a secret", () => {
+describe("a known secret", () => {
   const secret = "Tr0ub4dor&3/ü";
   const knowing = () => {
     const redactor = new MessageRedactor();
@@ -46,7 +46,7 @@ describe("what is once known as a secret", () => {
     expect(redactor.redact(["sesame-7", "abcdefgh", "Ada"])).toEqual(["[redacted]", "[redacted]", "Ada"]);
   });
 
-  test("is no word that stands everywhere", () => {
+  test("does not include common words", () => {
     const redactor = new MessageRedactor();
     redactor.learn([{ API_TOKEN: "required", PASSWORD: "password", SOME_SECRET: "x" }]);
     redactor.redact({ auth: "optional", token: "forecast" });
@@ -55,12 +55,12 @@ describe("what is once known as a secret", () => {
   });
 });
 
-test("base64 of a file is base64 of the file without its secrets", () => {
+test("redacts secrets within base64", () => {
   const { blob } = redactMessage({ blob: base64("A=1\nAPI_TOKEN=abcdefgh\nB=2\n") });
   expect(Buffer.from(blob, "base64").toString()).toBe("A=1\nAPI_TOKEN=[redacted]\nB=2\n");
 });
 
-test("an image, a path and a state are left as they are", () => {
+test("leaves images, paths and states unchanged", () => {
   const message = {
     data: Buffer.from([0x89, 0x50, 0x4e, 0x47, ...Array.from({ length: 200 }, (_, at) => (at * 37) % 256)]).toString(
       "base64",
@@ -73,7 +73,7 @@ test("an image, a path and a state are left as they are", () => {
 });
 
 describe("a schema", () => {
-  test("keeps its members, and proposes no secret", () => {
+  test("keeps its field names and loses default secrets", () => {
     const inputSchema = {
       type: "object",
       properties: {
@@ -96,7 +96,7 @@ describe("a schema", () => {
     });
   });
 
-  test("is not whatever is called one", () => {
+  test("is recognized only where the protocol has one", () => {
     const message = { inputSchema: { password: "hunter-2-2", properties: { token: "abc-123-def" } } };
     expect(redactMessage(message)).toEqual({
       inputSchema: { password: "[redacted]", properties: { token: "[redacted]" } },
@@ -104,7 +104,7 @@ describe("a schema", () => {
   });
 });
 
-test("what was redacted stays as it is when it is redacted again, whatever it was", () => {
+test("redacting twice changes nothing", () => {
   const names = fc.constantFrom("password", "text", "inputSchema", "properties", "token", "a");
   const { message } = fc.letrec((tie) => ({
     leaf: fc.oneof(

@@ -95,12 +95,12 @@ function readmeOf({ name, language, template }: Project): string {
   const file = serverFile(language);
   return `# ${name}
 
-A Model CommandContext Protocol server with ${template.says}, written with Portolan.
+A Model Context Protocol server with ${template.says}, written with Portolan.
 
 \`\`\`sh
 npm install
 npm test
-npm run dev     # serves it over HTTP, and again after each change
+npm run dev     # serves it over HTTP, and reloads it after each change
 npx portolan ls ./${file}
 npx portolan ${template.tryIt.replace("FILE", `./${file}`)}
 \`\`\`

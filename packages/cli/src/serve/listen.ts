@@ -21,7 +21,7 @@ export async function listen(
 ): Promise<HttpListener> {
   const server = createServer((request, response) => {
     if (request.url?.split("?", 1)[0] === path) listener(request, response);
-    else response.writeHead(404, { "content-type": "text/plain" }).end(`Nothing is served here; try ${path}\n`);
+    else response.writeHead(404, { "content-type": "text/plain" }).end(`Not found. The server is at ${path}\n`);
   });
   // Calls may take long, and streams stay open.
   server.requestTimeout = 0;
@@ -30,7 +30,7 @@ export async function listen(
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") throw cause;
     if (!isWish) {
-      throw new Failure("usage", `port ${port} is in use`, { next: "--http 0 takes any free port", cause });
+      throw new Failure("usage", `port ${port} is in use`, { next: "use any free port: --http 0", cause });
     }
     await begin(server, 0);
   }

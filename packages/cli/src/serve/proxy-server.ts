@@ -39,7 +39,7 @@ export class ProxyServer {
   }
 
   get server(): LiveServer {
-    if (!this.#live) throw new Error("connected first");
+    if (!this.#live) throw new Error("The proxy server is not connected yet");
     return this.#live;
   }
 
@@ -70,7 +70,7 @@ export class ProxyServer {
   }
 
   #client(): Promise<Client> {
-    if (!this.#upstream) throw new Error("connected first");
+    if (!this.#upstream) throw new Error("The proxy server is not connected yet");
     return this.#upstream.client();
   }
 

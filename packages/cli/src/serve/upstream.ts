@@ -17,7 +17,7 @@ const answers: Answers = {
   elicit: () => ({ action: "cancel" }),
   openUrl: () => ({ action: "cancel" }),
   sample() {
-    throw new Error("Nobody knows which call this belongs to");
+    throw new Error("Sampling is supported only within a call");
   },
   roots: [],
 };

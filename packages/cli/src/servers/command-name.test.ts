@@ -35,6 +35,6 @@ test.each([
   ["node", "node"],
   ["npm start", "npm"],
   ["", "server"],
-])("%s is called %s", (line, name) => {
+])("names the server of %s %s", (line, name) => {
   expect(nameOfCommand(line.split(" "))).toBe(name);
 });

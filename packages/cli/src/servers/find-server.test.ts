@@ -11,7 +11,7 @@ test.each([
   ["tiem", ["time"]],
   ["weather", []],
   ["", []],
-])("%s is meant for %j", (typed, meant) => {
+])("finds for %s the names %j", (typed, meant) => {
   expect(nearest(typed, names)).toEqual(meant);
 });
 
@@ -21,12 +21,12 @@ test.each([
   ["token", "PORTOLAN_INPUT_TOKEN"],
   ["api-key", "PORTOLAN_INPUT_API_KEY"],
   ["team.api key", "PORTOLAN_INPUT_TEAM_API_KEY"],
-])("%s is answered by %s", (id, variable) => {
+])("the variable for %s is %s", (id, variable) => {
   expect(inputVariable(id)).toBe(variable);
   expect(presetInput({ id, default: "d" }, systemOf({ [variable]: "v" }))).toBe("v");
 });
 
-test("without a variable the answer is what the file proposes, or nobody's", () => {
+test("without a variable uses the default of the file, if any", () => {
   expect(presetInput({ id: "size", default: "m" }, systemOf({}))).toBe("m");
   expect(presetInput({ id: "size" }, systemOf({}))).toBeUndefined();
 });

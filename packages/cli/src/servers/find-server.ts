@@ -60,7 +60,7 @@ export async function findTarget(context: CommandContext, given: string | undefi
     };
   }
   if (given === undefined) {
-    throw new Failure("usage", "which server? expected a name, an address, a file, or a command behind --", {
+    throw new Failure("usage", "no server given; expected a name, an address, a file, or a command after --", {
       next: "portolan servers",
     });
   }
@@ -82,7 +82,7 @@ function fileOf({ system }: CommandContext, given: string): Target | undefined {
   const file = resolve(system.cwd, given);
   if (!existsSync(file) || !statSync(file).isFile()) {
     if (!/[\\/]/.test(given)) return undefined;
-    throw new Failure("usage", `there is no file ${given}`);
+    throw new Failure("usage", `file not found: ${given}`);
   }
   const args = [system.self, isProgram ? "serve-file" : "serve-recording", file];
   return { entry: toEntry(basename(given, extension), { command: system.execPath, args, cwd: system.cwd }) };
@@ -111,13 +111,13 @@ async function findConfigured(context: CommandContext, given: string): Promise<T
 function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): never {
   const known = entries.map(({ name }) => name);
   const [near] = nearest(given.split(".")[0] ?? given, known);
-  const others = near === undefined ? known.length > 0 && `there are ${known.join(", ")}` : `did you mean ${near}?`;
+  const others = near === undefined ? known.length > 0 && `configured: ${known.join(", ")}` : `did you mean ${near}?`;
   // The server may be in a file that could not be read.
   const why = [...errors.map(({ message }) => message), ...(known.length === 0 ? notes : [])];
-  const unread = why.length > 0 && `not read: ${why.join("; ")}`;
+  const unread = why.length > 0 && `could not read: ${why.join("; ")}`;
   throw new Failure(
     "usage",
-    [`no server is called ${JSON.stringify(given)}`, others, unread].filter(Boolean).join("; "),
+    [`no server is named ${JSON.stringify(given)}`, others, unread].filter(Boolean).join("; "),
     {
       next: unread ? "portolan doctor" : known.length > 0 ? "portolan servers" : "portolan add <name> -- <command>",
     },

@@ -12,7 +12,7 @@ import {
 } from "portolan-host";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
-import { Failure, toFailure } from "../failure.ts";
+import { Failure, toFailure, withoutOptionNames } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { quote } from "../terminal/escape.ts";
 import { info } from "../version.ts";
@@ -69,7 +69,7 @@ export async function requireUsable(context: CommandContext, entry: ServerEntry)
 
 function untrusted(name: string, cause?: unknown): Failure {
   const next = `portolan trust ${quote(name)}`;
-  return new Failure("denied", `${name} is not trusted yet, so it is not started`, { next, cause });
+  return new Failure("denied", `${name} is not trusted yet, so it was not started`, { next, cause });
 }
 
 /** Returns the folders of `--root`, which servers see if the person agrees. */
@@ -79,7 +79,7 @@ export function rootsOf({ system }: CommandContext, { root }: Flags): { roots?: 
     const path = resolve(system.cwd, folder);
     // The host would silently leave out a folder that does not exist.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-      throw new Failure("usage", `--root: there is no folder ${folder}`);
+      throw new Failure("usage", `--root: folder not found: ${folder}`);
     }
     return { uri: pathToFileURL(path).href };
   });
@@ -107,7 +107,7 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
   for (const { name, state, reason: why } of host.servers) {
     if (state === "login") {
-      return new Failure("auth", `${name} wants a login${why ? `: ${why}` : ""}`, {
+      return new Failure("auth", `${name} requires sign-in${why ? `: ${withoutOptionNames(why)}` : ""}`, {
         next: `portolan login ${typed(name)}`,
         cause: reason,
       });
@@ -123,8 +123,12 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
     const next = known ?? `portolan doctor ${typed(server.name)}`;
     return ownWords(message) ?? new Failure(kind, plainly(message, typed(server.name)), { next, cause: reason });
   }
+  if (kind === "timeout") {
+    const text = message.replace(/^connect: the server has not answered in/, `${server.name} did not answer within`);
+    return new Failure(kind, text, { next: known ?? `portolan doctor ${typed(server.name)}`, cause: reason });
+  }
   if (!(reason instanceof RpcError)) return reason;
-  const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "use a terminal, where somebody can answer";
+  const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
 }
 

@@ -15,7 +15,7 @@ export async function requireStartable(context: CommandContext, entry: ServerEnt
   await withHost(context, [entry], async (host) => {
     const { state, reason = "" } = host.servers.find(({ name }) => name === entry.name) ?? {};
     if (state === "untrusted") {
-      throw new Failure("denied", `${entry.name} is not trusted yet, so it is not started`, {
+      throw new Failure("denied", `${entry.name} is not trusted yet, so it was not started`, {
         next: `portolan trust ${quote(entry.name)}`,
       });
     }

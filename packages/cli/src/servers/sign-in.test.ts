@@ -24,7 +24,7 @@ test.each<[string, ConfiguredOAuth | undefined, string | undefined]>([
   ["gemini", { redirectUri: "https://evil.example/back" }, undefined],
   ["gemini", { redirectUri: "http://localhost:7777@evil.example/back" }, undefined],
   ["vscode", undefined, undefined],
-])("a client of %s that is written as %j comes back to %s", (product, oauth, expected) => {
+])("a client of %s with %j is redirected to %s", (product, oauth, expected) => {
   const { host, port = 0, path } = redirectFor(entryOf(product, oauth));
   expect(host && `http://${host}:${port}${path}`).toBe(expected);
   const { redirectUri } = redirectUriFor(entryOf(product, oauth));

@@ -66,7 +66,7 @@ export async function findHttpServer(
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
   if ("url" in way) return { entry, url: way.url };
-  throw new Failure("usage", `${name} is started by a command: it has no login of its own`, {
-    next: "give it credentials by env in its entry",
+  throw new Failure("usage", `${name} is started by a command, so it has no sign-in`, {
+    next: "set its credentials as variables: portolan add … --env NAME=VALUE --force",
   });
 }

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { quote, toVisibleJson } from "./escape.ts";
 
-test("what a terminal would act upon is escaped, and means the same", () => {
+test("escapes control characters and keeps the meaning", () => {
   const value = { "\u009b31m\u007f": "\u202ea\u200b\u2028\u{e0041}\ufeff\ud800 ü 日本 😀\n\t\u001b" };
   const shown = toVisibleJson(JSON.stringify(value));
   expect(shown).toBe(String.raw`{"\u009b31m\u007f":"\u202ea\u200b\u2028\udb40\udc41\ufeff\ud800 ü 日本 😀\n\t\u001b"}`);
   expect(JSON.parse(shown)).toEqual(value);
 });
 
-test("what is harmless stays as it is, lines too", () => {
+test("leaves harmless text and newlines unchanged", () => {
   const text = '{\n\t"a": "ü 日本 😀"\n}';
   expect(toVisibleJson(text)).toBe(text);
 });
@@ -21,6 +21,6 @@ test.each([
   ["$(id)`id`", "'$(id)`id`'"],
   ["it's", "'it'\\''s'"],
   ["", "''"],
-])("%j is the word %s", (name, expected) => {
+])("quotes %j as %s", (name, expected) => {
   expect(quote(name)).toBe(expected);
 });

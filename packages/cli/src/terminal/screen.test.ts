@@ -9,7 +9,7 @@ function screenOf(options: { columns?: number; isTTY?: boolean; env?: { [name: s
   return new Screen({ stdin: stream, stdout: stream, stderr: stream, env, platform: "linux" } as unknown as System);
 }
 
-test("colours are there on a terminal, and not in a pipe, with NO_COLOR or on a dumb one", () => {
+test("uses colours on a terminal, but not in a pipe, with NO_COLOR or on a dumb terminal", () => {
   expect(screenOf({}).style("red", "x")).toContain("\u001b[");
   expect(screenOf({ isTTY: false }).style("red", "x")).toBe("x");
   expect(screenOf({ env: { NO_COLOR: "1" } }).style("red", "x")).toBe("x");
@@ -17,18 +17,18 @@ test("colours are there on a terminal, and not in a pipe, with NO_COLOR or on a 
   expect(screenOf({ isTTY: false, env: { FORCE_COLOR: "1" } }).style("red", "x")).toContain("\u001b[");
 });
 
-test("a terminal without UTF-8 sees ASCII only", () => {
+test("uses only ASCII on a terminal without UTF-8", () => {
   const screen = screenOf({ env: { LANG: "C" } });
   expect(screen.mark("ok")).toBe("+");
   expect(screen.safe("naïve ☂")).toBe(String.raw`na\u{ef}ve \u{2602}`);
   expect(screenOf({}).safe("naïve ☂")).toBe("naïve ☂");
 });
 
-test("what a server wrote cannot move the cursor", () => {
+test("escapes cursor movements in text of a server", () => {
   expect(screenOf({}).safe("\u001b[2Jhello\u202e")).toBe(String.raw`\u{1b}[2Jhello\u{202e}`);
 });
 
-test("columns line up, wide characters included, and no line is longer than the terminal", () => {
+test("aligns columns with wide characters within the terminal width", () => {
   const screen = screenOf({ columns: 20 });
   const table = screen.table([
     ["name", "what"],
@@ -40,18 +40,18 @@ test("columns line up, wide characters included, and no line is longer than the 
   expect(lines.map(widthOf).every((width) => width <= 20)).toBe(true);
 });
 
-test("a coloured line is cut without losing its end of colour", () => {
+test("keeps the end of a colour when it cuts a line", () => {
   const screen = screenOf({ columns: 20 });
   const cut = screen.cut(screen.style("red", "x".repeat(50)));
   expect(widthOf(cut)).toBe(20);
   expect(cut).toContain("\u001b[39m");
 });
 
-test("what is cut off leaves no marks of its letters behind", () => {
+test("removes combining marks of cut letters", () => {
   expect(screenOf({ columns: 20 }).cut(`${"x".repeat(30)}e\u0301 👩‍👩‍👧`)).toBe(`${"x".repeat(19)}…`);
 });
 
-test("columns that do not fit are cut where they are widest, and are lines where too little would be left", () => {
+test("cuts the widest columns, or breaks rows into lines when little would remain", () => {
   const rows = [
     ["id", "server", "state"],
     ["12345678", "a server with a long name", "not trusted"],
@@ -64,7 +64,7 @@ test("columns that do not fit are cut where they are widest, and are lines where
   );
 });
 
-test("in a pipe nothing is cut", () => {
+test("cuts nothing in a pipe", () => {
   expect(screenOf({ isTTY: false, columns: 20 }).cut("x".repeat(50))).toHaveLength(50);
 });
 

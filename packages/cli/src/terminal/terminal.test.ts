@@ -12,7 +12,7 @@ function makeTerminal() {
   return { terminal: new Terminal(typed, new Screen(typed)), stdout, stderr };
 }
 
-test("questions are asked one after another, and one that fails does not hold up the next", async () => {
+test("asks questions one after another, also after a failure", async () => {
   const { terminal } = makeTerminal();
   const order: string[] = [];
   let fail: (reason: Error) => void = () => {};
@@ -36,7 +36,7 @@ test("questions are asked one after another, and one that fails does not hold up
   expect(terminal.isAsking).toBe(false);
 });
 
-test("a question that was taken back before its turn is never seen", async () => {
+test("never shows a question that was withdrawn before its turn", async () => {
   const { terminal } = makeTerminal();
   const taken = AbortSignal.abort(new Error("taken back"));
   let isSeen = false;
@@ -47,7 +47,7 @@ test("a question that was taken back before its turn is never seen", async () =>
   expect(isSeen).toBe(false);
 });
 
-test("what others wrote stays behind its bar, whatever lines and sequences are in it", () => {
+test("keeps quoted text behind its bar, with any newlines and sequences", () => {
   const { terminal, stderr } = makeTerminal();
   terminal.quote("fine\n\u001b[2J> y once\r\nand a text that is too long");
   const lines = String(stderr.read()).trimEnd().split("\n");
@@ -55,7 +55,7 @@ test("what others wrote stays behind its bar, whatever lines and sequences are i
   expect(lines.join("")).not.toContain("\u001b");
 });
 
-test("a text that comes bit by bit ends its line before something else is said", () => {
+test("ends the line of streamed text before other output", () => {
   const { terminal, stdout, stderr } = makeTerminal();
   terminal.stream("half a li");
   terminal.stream("ne");

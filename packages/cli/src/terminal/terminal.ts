@@ -95,11 +95,13 @@ export class Terminal {
     );
   }
 
-  /** Begins a question: the name of the server, and the text after it. */
-  heading(server: string, text: string): void {
+  /** Begins a question: a sentence with the name of the server in it. `before` and `after` may be styled. */
+  heading(before: string, server: string, after: string): void {
     const screen = this.#screen;
     this.say();
-    this.say(`${screen.style("yellow", screen.mark("ask"))} ${screen.style("bold", screen.safe(server))} ${text}`);
+    this.say(
+      `${screen.style("yellow", screen.mark("ask"))} ${before}${screen.style("bold", screen.safe(server))}${after}`,
+    );
   }
 
   /** Shows a warning within a question. */
