@@ -7,7 +7,7 @@ const offering = join(root, "test/cli/fixtures/offering.mjs");
 const open = () => openTerminal(["call", "fields", "--", process.execPath, offering], { cwd: makeHome() });
 type Terminal = ReturnType<typeof open>;
 
-/** Enters what a field must not take, sees why, then what it takes. */
+/** Enters an invalid value, sees the problem, then enters a valid one. */
 async function enter(terminal: Terminal, field: string, wrong: readonly [text: string, why: string][], right: string) {
   await terminal.see(new RegExp(`${field}[\\s\\S]*\\n {2}>$`));
   for (const [text, why] of wrong) {
@@ -19,13 +19,13 @@ async function enter(terminal: Terminal, field: string, wrong: readonly [text: s
   terminal.type(`${right}\r`);
 }
 
-/** What the server was told in the end. */
+/** Returns what the server received. */
 function answerIn(terminal: Terminal): unknown {
   const [answer = ""] = /\{"action.*/.exec(terminal.screen().replaceAll("\n", "")) ?? [];
   return JSON.parse(answer);
 }
 
-test("each kind of field says what it takes and what is wrong, and defaults are taken with Enter", async () => {
+test("each kind of field describes its values and problems, and Enter accepts the default", async () => {
   const terminal = open();
   const required: [string, string] = ["", "a value is required"];
   await enter(
@@ -85,7 +85,7 @@ test("each kind of field says what it takes and what is wrong, and defaults are 
 
 const rest = ["\r", "\r", "\r", "\r", "\r", "\r", "n\r", "\r", "Red\r", "\r", "tue\r"];
 
-test("Shift-Tab goes back to the field before, with what was entered there", async () => {
+test("Shift-Tab goes back to the previous field with its value", async () => {
   const terminal = open();
   await terminal.answer(/Full name[\s\S]*>$/, "\u001b[Z");
   terminal.type("Ada\r");
@@ -98,7 +98,7 @@ test("Shift-Tab goes back to the field before, with what was entered there", asy
   expect(answerIn(terminal)).toMatchObject({ content: { name: "Ada L", colour: "r", size: "l", days: ["tue"] } });
 });
 
-test("all of it can be entered again, with what was entered before", async () => {
+test("e asks all fields again with their values", async () => {
   const terminal = open();
   await terminal.see(/Full name[\s\S]*>$/);
   terminal.type(`Ada\r${rest.join("")}`);

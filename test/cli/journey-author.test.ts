@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { installPackage, installPeers, stepsOn, typeLine } from "./journey-kit.ts";
 
-test("the author of a server makes, tests, calls, changes and connects one by typing what each screen says", async () => {
+test("an author creates, tests, calls, changes and connects a server by following the screens", async () => {
   const home = installPackage();
   const folder = join(home, "weather");
   const type = (line: string, cwd = folder) => typeLine(line, cwd, home);
@@ -14,7 +14,7 @@ test("the author of a server makes, tests, calls, changes and connects one by ty
   };
 
   const help = await done("portolan --help", home);
-  expect(help).toMatch(/^ {2}new +make a folder with a new server and its test$/m);
+  expect(help).toMatch(/^ {2}new +Create a folder with a new server and its test\.$/m);
   expect(await done("portolan new --help", home)).toContain("$ portolan new weather");
 
   const [enter, install, check, attempt, work, ...more] = stepsOn(await done("portolan new weather", home));
@@ -25,7 +25,7 @@ test("the author of a server makes, tests, calls, changes and connects one by ty
   expect(await done(attempt!)).toContain('{"characters":9,"words":2,"lines":1}');
 
   const dev = type(work!);
-  const shown = await dev.see("Ctrl-C ends");
+  const shown = await dev.see("press Ctrl-C to stop");
   expect(shown).toMatch(/weather 0\.1\.0 +1 tool +about \d+ tokens/);
   const [, url = "", attemptThere = ""] = /http +(\S+)\n.*\n +try +(portolan .+)\n/.exec(shown) ?? [];
   expect(await done(attemptThere)).toContain("count(text: string)");
@@ -43,7 +43,7 @@ test("the author of a server makes, tests, calls, changes and connects one by ty
   dev.type("\u0003");
   await dev.exited;
 
-  // What is needed and missing is asked for; a mistake names what to type, and that works as it stands.
+  // Missing arguments are asked for; a mistake suggests a command that works as shown.
   const asked = type("portolan call ./src/server.ts count");
   await asked.answer(/text[\s\S]*>$/, "one\r");
   await asked.see('"words":1');

@@ -155,7 +155,8 @@ export class Terminal {
       // After two rounds of the event loop, everything typed before has been read.
       for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
       const shown = choices.map(({ key, label }) => `${screen.style("bold", key)} ${label}`);
-      const lines = flow(shown, ` ${screen.mark("dot")} `, this.columns - 5);
+      const room = this.columns - 5;
+      const lines = flow(shown, ` ${screen.mark("dot")} `, room).flatMap((line) => wrap(line, room));
       stderr.write(`${lines.map((line) => `  ${line}`).join("\n")} `);
       const chosen = await this.#key(choices);
       stderr.write(`${screen.style("cyan", chosen.key)}\n`);

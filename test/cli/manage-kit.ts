@@ -18,14 +18,14 @@ export const broken: string = fileOf("test/cli/fixtures/broken.mjs");
 export interface RunOptions {
   readonly cwd: string;
   readonly env?: { [name: string]: string };
-  /** What it reads on its standard input. */
+  /** The input of the command. */
   readonly input?: string;
 }
 
-/** Where the command keeps what it knows, when it is run in a folder. */
+/** Returns the state folder of a command that runs in a folder. */
 export const stateOf = (cwd: string): string => join(cwd, "state");
 
-/** Runs the real command in a folder that is its home, too. */
+/** Runs the real command in a folder that is also its home. */
 export function runPortolan(args: readonly string[], options: RunOptions): Promise<Ran> {
   return runCommand(args, { ...options, env: own(options) });
 }
@@ -34,7 +34,7 @@ function own({ cwd, env }: RunOptions): { [name: string]: string } {
   return { PORTOLAN_HOME: stateOf(cwd), ...env };
 }
 
-/** Runs a command that must succeed; what it shows as JSON. */
+/** Runs a command that must succeed. Returns its JSON. */
 export async function showOf<T = { [member: string]: unknown }>(
   args: readonly string[],
   options: RunOptions,
@@ -44,7 +44,7 @@ export async function showOf<T = { [member: string]: unknown }>(
   return JSON.parse(stdout) as T;
 }
 
-/** What a command that failed said. */
+/** Returns the error of a failed command. */
 export function errorOf({ stderr }: Ran): { kind: string; message: string; next?: string } {
   return JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error;
 }
@@ -57,7 +57,7 @@ export function put(home: string, path: string, content: unknown): string {
   return file;
 }
 
-/** A command that runs while a test looks at it. */
+/** A running command. */
 export interface Running {
   readonly child: ChildProcessWithoutNullStreams;
   /** Lines of its standard output so far. */
@@ -65,11 +65,11 @@ export interface Running {
   /** Lines of its standard error so far. */
   readonly said: string[];
   readonly ended: Promise<number | null>;
-  /** Resolves to the first line that fits, of either stream. */
+  /** Resolves to the first matching line of either stream. */
   until(fits: RegExp): Promise<string>;
 }
 
-/** Starts the command; it is gone with the test. */
+/** Starts the command. It ends with the test. */
 export function startPortolan(args: readonly string[], options: RunOptions): Running {
   const { cwd } = options;
   const child = spawn(process.execPath, [portolan, ...args], { cwd, env: environment(cwd, own(options)) });

@@ -3,15 +3,15 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 import type { ActivityEntry, Grant } from "portolan-host";
 import { describe, expect, test } from "vitest";
-import { broken, errorOf, notes, put, runPortolan, showOf, startPortolan, stateOf } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { broken, errorOf, notes, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
 
 const node = process.execPath;
 const project = (servers: object) => ({ mcpServers: servers });
 const readJson = (file: string) => JSON.parse(readFileSync(file, "utf8"));
 
 describe("add", () => {
-  test("writes a command to the file of the project, and it can be used at once", async () => {
+  test("writes a command to the project file, ready to use", async () => {
     const cwd = await makeHome();
     const shown = await showOf(["add", "notes", "--env", "A=1", "--env", "B=two=2", "--", node, notes], { cwd });
     expect(shown).toEqual({
@@ -27,7 +27,7 @@ describe("add", () => {
     expect(await showOf(["ls", "notes"], { cwd })).toMatchObject({ server: { info: { name: "notes" } } });
   });
 
-  test("writes an address with headers, and to the user's own file when asked", async () => {
+  test("writes an address with headers, and to the user's file with --user", async () => {
     const cwd = await makeHome();
     const given = ["add", "far", "https://far.example/mcp", "--header", "X-Team=docs", "--user"];
     const shown = await showOf(given, { cwd });
@@ -42,7 +42,7 @@ describe("add", () => {
     expect(servers).toEqual([expect.objectContaining({ name: "far", state: "idle" })]);
   });
 
-  test("takes an entry from another product's file, translates its variables, and does not trust it", async () => {
+  test("copies an entry from another product's file with its variables, untrusted", async () => {
     const cwd = await makeHome();
     const from = put(
       cwd,
@@ -55,10 +55,10 @@ describe("add", () => {
     const denied = await runPortolan(["ls", "db"], { cwd, env: { DB_URL: "here" } });
     expect([denied.code, errorOf(denied).next]).toEqual([6, "portolan trust db"]);
     const missing = await runPortolan(["add", "other", "--from", from], { cwd });
-    expect([missing.code, errorOf(missing).message]).toEqual([2, expect.stringContaining("there is db")]);
+    expect([missing.code, errorOf(missing).message]).toEqual([2, expect.stringContaining("it has db")]);
   });
 
-  test("refuses a name that is there, and replaces it with --force", async () => {
+  test("refuses an existing name, and replaces it with --force", async () => {
     const cwd = await makeHome();
     put(cwd, ".mcp.json", `{\n  // mine\n  "mcpServers": { "a": { "command": "one" } }\n}\n`);
     const refused = await runPortolan(["add", "a", "--", "two"], { cwd });
@@ -77,7 +77,7 @@ describe("add", () => {
     [["add", "a", "https://a.example", "--env", "A=1"], "--env is for a command; use --header"],
     [["add", "a", "--header", "A=1", "--", "b"], "--header is for an address"],
     [["add", "a", "--env", "SECRET", "--", "b"], "--env: expected NAME=VALUE"],
-  ])("%j is refused", async (args, message) => {
+  ])("refuses %j", async (args, message) => {
     const cwd = await makeHome();
     const ran = await runPortolan(args, { cwd });
     expect([ran.code, errorOf(ran).message]).toEqual([2, expect.stringContaining(message)]);
@@ -85,7 +85,7 @@ describe("add", () => {
     expect(existsSync(join(cwd, ".mcp.json"))).toBe(false);
   });
 
-  test("says what is missing in what it wrote", async () => {
+  test("reports a missing variable of the written entry", async () => {
     const cwd = await makeHome();
     const shown = await showOf(["add", "a", "--env", "K=${NOT_SET}", "--", node], { cwd });
     expect(shown).toMatchObject({
@@ -97,7 +97,7 @@ describe("add", () => {
 });
 
 describe("remove", () => {
-  test("takes a server out of its file, and its trust with it", async () => {
+  test("removes a server from its file and revokes its trust", async () => {
     const cwd = await makeHome();
     await showOf(["add", "a", "--", node, broken], { cwd });
     await showOf(["add", "b", "--", node, broken], { cwd });
@@ -106,10 +106,10 @@ describe("remove", () => {
     const { grants } = await showOf<{ grants: Grant[] }>(["grants"], { cwd });
     expect(new Set(grants.map(({ server }) => server))).toEqual(new Set(["b"]));
     const gone = await runPortolan(["remove", "a"], { cwd });
-    expect([gone.code, errorOf(gone).message]).toEqual([2, expect.stringContaining("there are b")]);
+    expect([gone.code, errorOf(gone).message]).toEqual([2, expect.stringContaining("configured: b")]);
   });
 
-  test("leaves the trust in a server of the same name in another project", async () => {
+  test("keeps the trust of a server with the same name in another project", async () => {
     const home = await makeHome();
     const env = { HOME: home, PORTOLAN_HOME: stateOf(home) };
     const [one, two] = [await makeHome(), await makeHome()];
@@ -118,7 +118,7 @@ describe("remove", () => {
     expect((await runPortolan(["ls", "a"], { cwd: two, env })).code).toBe(0);
   });
 
-  test("leaves another product's file alone unless told otherwise", async () => {
+  test("changes another product's file only with --force", async () => {
     const cwd = await makeHome();
     const file = put(cwd, ".cursor/mcp.json", project({ a: { command: "one" } }));
     const refused = await runPortolan(["remove", "a"], { cwd });
@@ -129,7 +129,7 @@ describe("remove", () => {
 });
 
 describe("trust", () => {
-  test("shows the whole subject, and in a pipe allows nothing without --yes", async () => {
+  test("shows the whole entry, and in a pipe requires --yes", async () => {
     const cwd = await makeHome();
     put(cwd, ".mcp.json", project({ a: { command: node, args: [broken], env: { KEY: "hush-hush" } } }));
     const asked = await runPortolan(["trust", "a"], { cwd });
@@ -150,7 +150,7 @@ describe("trust", () => {
     expect((await runPortolan(["ls", "a"], { cwd })).code).toBe(6);
   });
 
-  test("one byte changed, and it is asked again", async () => {
+  test("asks again after one byte changed", async () => {
     const cwd = await makeHome();
     const file = put(cwd, ".mcp.json", project({ a: { command: node, args: [broken] } }));
     await showOf(["trust", "a", "--yes"], { cwd });
@@ -159,7 +159,7 @@ describe("trust", () => {
     expect((await runPortolan(["ls", "a"], { cwd })).code).toBe(6);
   });
 
-  test("shows changed definitions as differences, and accepts them", async () => {
+  test("shows changed definitions as a diff and accepts them", async () => {
     const cwd = await makeHome();
     const words = put(cwd, "words.txt", "Says it again");
     await showOf(["add", "a", "--", node, broken, "described", words], { cwd });
@@ -186,7 +186,7 @@ describe("trust", () => {
 });
 
 describe("grants", () => {
-  test("are listed and revoked by the beginning of their id", async () => {
+  test("are listed, and revoked by the start of their id", async () => {
     const cwd = await makeHome();
     await showOf(["add", "a", "--", node, broken], { cwd });
     const { grants } = await showOf<{ grants: Grant[] }>(["grants"], { cwd });
@@ -213,7 +213,7 @@ describe("log", () => {
       .filter(Boolean)
       .map((line) => JSON.parse(line));
 
-  test("has what was done and decided, without secrets, and finds it", async () => {
+  test("contains calls and decisions without secrets, and finds them", async () => {
     const cwd = await makeHome();
     const env = { THE_KEY: "s3cret-of-the-server" };
     await showOf(["add", "a", "--env", "SECRET=${THE_KEY}", "--", node, broken], { cwd, env });
@@ -243,7 +243,7 @@ describe("log", () => {
     }
   });
 
-  test("is verified, and a changed byte is found", async () => {
+  test("detects a changed byte with --verify", async () => {
     const cwd = await makeHome();
     await showOf(["add", "a", "--", node, broken], { cwd });
     expect(await showOf(["log", "--verify"], { cwd })).toMatchObject({ ok: true, mended: 0 });
@@ -256,7 +256,7 @@ describe("log", () => {
     expect([ran.code, errorOf(ran).message]).toEqual([1, expect.stringContaining("not the one that was sealed")]);
   });
 
-  test("is followed until Ctrl-C", async () => {
+  test("shows new entries until Ctrl-C with --follow", async () => {
     const cwd = await makeHome();
     await showOf(["add", "a", "--", node, broken], { cwd });
     const running = startPortolan(["log", "--follow"], { cwd });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { broken, put, showOf, stateOf } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { broken, put, showOf, stateOf } from "./manage-kit.ts";
 import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 
 const node = process.execPath;
@@ -10,7 +10,7 @@ function open(args: readonly string[], options: PseudoTerminalOptions) {
   return openTerminal(args, { ...options, env: { PORTOLAN_HOME: stateOf(options.cwd), ...options.env } });
 }
 
-/** What a command shows on a terminal, and how it ends. */
+/** Returns the screen and exit code of a command. */
 async function seen(
   args: readonly string[],
   options: PseudoTerminalOptions,
@@ -20,7 +20,7 @@ async function seen(
   return [code, terminal.screen()];
 }
 
-test("trust shows all of the subject, with what could hide made visible, and asks", async () => {
+test("trust shows the whole entry with control characters escaped, and asks", async () => {
   const cwd = await makeHome();
   const hostile = "--harmless\u001b[2K\u202e";
   put(cwd, ".mcp.json", {
@@ -41,11 +41,11 @@ test("trust shows all of the subject, with what could hide made visible, and ask
   expect(refused.screen()).not.toContain("hush");
   const agreed = open(["trust", "a", "--hints"], { cwd });
   await agreed.answer(/Allow it to start from now on\?\s+y yes · n no/, "y");
-  await agreed.see("✓ a is trusted, and so are its hints");
+  await agreed.see("✓ a is trusted, and so are the labels of its tools");
   expect(await agreed.exited).toBe(0);
 });
 
-test("Ctrl-C at the question is a no", async () => {
+test("Ctrl-C at the question means no", async () => {
   const cwd = await makeHome();
   put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken] } } });
   const terminal = open(["trust", "a"], { cwd });
@@ -54,7 +54,7 @@ test("Ctrl-C at the question is a no", async () => {
   expect((await showOf<{ grants: unknown[] }>(["grants"], { cwd })).grants).toEqual([]);
 });
 
-test("changes of definitions are shown as differences", async () => {
+test("shows changed definitions as a diff", async () => {
   const cwd = await makeHome();
   const words = put(cwd, "words.txt", "Says it again");
   await showOf(["add", "a", "--", node, broken, "described", words], { cwd });
@@ -66,7 +66,7 @@ test("changes of definitions are shown as differences", async () => {
   expect(terminal.screen()).toMatch(/echo\n\s+description\n\s+- Says it again\n\s+\+ Sends it away/);
 });
 
-test("add, grants, log and remove are tables and lines for people", async () => {
+test("add, grants, log and remove print tables and lines for people", async () => {
   const cwd = await makeHome();
   const [code, added] = await seen(["add", "a", "--", node, broken], { cwd, columns: 120 });
   expect([code, added]).toEqual([
@@ -84,7 +84,7 @@ test("add, grants, log and remove are tables and lines for people", async () => 
   expect(await seen(["grants"], { cwd })).toEqual([0, "Nothing is permanently allowed or denied."]);
 });
 
-test("the doctor says what, why and what next, also on 40 columns and in ASCII", async () => {
+test("doctor prints what, why and the next step, also in 40 columns and ASCII", async () => {
   const cwd = await makeHome();
   await showOf(["add", "a", "--", node, broken, "exits"], { cwd });
   await showOf(["add", "b", "--", node, broken, "fine"], { cwd });
@@ -103,7 +103,7 @@ test("the doctor says what, why and what next, also on 40 columns and in ASCII",
   expect([nothing, empty]).toEqual([0, expect.stringContaining("portolan add <name> -- <command>")]);
 });
 
-test("check shows a report, and watch lines, in which a server cannot hide anything", async () => {
+test("check and watch escape control characters of a server", async () => {
   const cwd = await makeHome();
   const flags = ["--only", "base/*", "--revision", "2025-06-18"];
   const [code, report] = await seen(["check", ...flags, "--", node, broken], { cwd, columns: 200 });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { fileOf, notes, put, stateOf } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { fileOf, notes, put, stateOf } from "./manage-kit.ts";
 import { runSessions } from "./sessions.ts";
 
-test("the sessions in the guide show what the commands really show", async () => {
+test("the sessions in docs/cli/manage.md match the real output", async () => {
   const cwd = await makeHome();
   const stdio = fileOf("packages/portolan/dist/server/stdio.js");
   put(
@@ -12,5 +12,5 @@ test("the sessions in the guide show what the commands really show", async () =>
     `import server from ${JSON.stringify(notes)};\nimport { serveStdio } from ${JSON.stringify(stdio)};\nserveStdio(server);\n`,
   );
   const env = { PORTOLAN_HOME: stateOf(cwd) };
-  expect(await runSessions(fileOf("docs/cli/care.md"), { cwd, env, columns: 160 })).toBeGreaterThan(5);
+  expect(await runSessions(fileOf("docs/cli/manage.md"), { cwd, env, columns: 160 })).toBeGreaterThan(5);
 });
