@@ -92,8 +92,10 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
     .configureOutput(program.configureOutput())
     .option("--json", "Print JSON, as in a pipe.")
     .option("--no-color", "Print without colours.");
-  for (const [flag, says] of Object.entries(flags)) addFlag(command, flag, says);
-  const notes = Object.entries(explanations).flatMap(([word, says]) => (usage?.includes(word) ? [says] : []));
+  for (const [flag, description] of Object.entries(flags)) addFlag(command, flag, description);
+  const notes = Object.entries(explanations).flatMap(([word, description]) =>
+    usage?.includes(word) ? [description] : [],
+  );
   if (notes.length > 0)
     command.addHelpText("after", () => `\n${wrap(notes.join("\n"), context.screen.columns - 2).join("\n")}`);
   if (examples.length > 0)
@@ -117,9 +119,9 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
 /**
  * Adds a flag. One whose value ends with dots is repeatable; each use takes one word, so that it swallows no argument.
  */
-function addFlag(command: Command, flag: string, says: string): void {
-  if (!flag.endsWith("...>")) command.option(flag, says);
-  else command.option(flag.replace("...>", ">"), says, (value, before: string[] = []) => [...before, value]);
+function addFlag(command: Command, flag: string, description: string): void {
+  if (!flag.endsWith("...>")) command.option(flag, description);
+  else command.option(flag.replace("...>", ">"), description, (value, before: string[] = []) => [...before, value]);
 }
 
 /** Converts a usage error of the parser to a failure, with the word that was probably meant. */

@@ -87,7 +87,7 @@ function print({ print: printLine }: CommandContext, event: RunEvent): void {
   } else printLine(JSON.stringify(event));
 }
 
-const ends: { readonly [reason: string]: string } = {
+const endReasons: { readonly [reason: string]: string } = {
   "max-turns": "the model reached its limit of turns",
   "max-calls": "the model reached its limit of tool calls",
   "max-tokens": "the model reached its limit of tokens",
@@ -101,5 +101,5 @@ export function runFailure({ reason, error }: RunDone): unknown {
   if (reason === "failed" && error) return error;
   if (reason === "cancelled") return interruption();
   const next = reason === "max-turns" ? "raise the limit: --max-turns <count>" : undefined;
-  return new Failure("failed", ends[reason] ?? reason, { next });
+  return new Failure("failed", endReasons[reason] ?? reason, { next });
 }

@@ -15,9 +15,10 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const [name = "", url] = args;
   if (name.trim() === "" || /\p{Cc}/u.test(name)) throw new Failure("usage", "expected a name for the server");
   const from = textFlag(flags, "from");
-  const given = from === undefined ? typed(context, name, url, flags) : await imported(context, name, from);
-  const file = await fileFor(context, flags["user"] === true);
-  if (flags["force"] !== true) await refuseKnown(context, name);
+  const given =
+    from === undefined ? entryFromCommandLine(context, name, url, flags) : await entryFromFile(context, name, from);
+  const file = await fileToWrite(context, flags["user"] === true);
+  if (flags["force"] !== true) await requireNewName(context, name);
   await writeServer(file, name, given);
   const { entry, isUsed } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
@@ -34,7 +35,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     value: {
       name,
       file,
-      written: namesOnly(entry.written),
+      written: withoutValues(entry.written),
       isTrusted,
       isUsed,
       ...(entry.problem !== undefined && { problem: entry.problem }),
@@ -54,7 +55,12 @@ export async function run(context: CommandContext, args: readonly string[], flag
 }
 
 /** Returns the entry on the command line: an address, or a command after `--`. */
-function typed({ command }: CommandContext, name: string, url: string | undefined, flags: Flags): ServerEntry {
+function entryFromCommandLine(
+  { command }: CommandContext,
+  name: string,
+  url: string | undefined,
+  flags: Flags,
+): ServerEntry {
   const env = pairsFlag(flags, "env");
   const headers = pairsFlag(flags, "header");
   const hasCommand = command.length > 0;
@@ -85,7 +91,7 @@ function toEntry(name: string, way: ServerTarget): ServerEntry {
 }
 
 /** Returns the entry of this name from a file of any product. */
-async function imported({ system, command }: CommandContext, name: string, from: string): Promise<ServerEntry> {
+async function entryFromFile({ system, command }: CommandContext, name: string, from: string): Promise<ServerEntry> {
   if (command.length > 0) throw new Failure("usage", "expected --from or a command after --, got both");
   const { home, platform, env, cwd } = system;
   const file = resolve(cwd, from);
@@ -98,7 +104,7 @@ async function imported({ system, command }: CommandContext, name: string, from:
 }
 
 /** Returns the file to write: the nearest `.mcp.json` of the project, or the user's own file. */
-async function fileFor({ system }: CommandContext, isUser: boolean): Promise<string> {
+async function fileToWrite({ system }: CommandContext, isUser: boolean): Promise<string> {
   const { home, platform, env, cwd } = system;
   if (isUser) return join(settingsFolder(system), "portolan", "mcp.json");
   const files: readonly ConfigFile[] = await findConfigs({ home, platform, env, cwd, products: ["claude-code"] });
@@ -112,7 +118,7 @@ function settingsFolder({ home, platform, env }: CommandContext["system"]): stri
   return env["XDG_CONFIG_HOME"] || join(home, ".config");
 }
 
-async function refuseKnown(context: CommandContext, name: string): Promise<void> {
+async function requireNewName(context: CommandContext, name: string): Promise<void> {
   const { entries } = await readConfiguration(context);
   const known = entries.find((entry) => entry.name === name);
   if (!known) return;
@@ -134,7 +140,7 @@ async function findWritten(context: CommandContext, name: string, file: string) 
 }
 
 /** Returns what was written, without values that may be secrets. */
-function namesOnly(written: ServerTarget): object {
+function withoutValues(written: ServerTarget): object {
   if ("command" in written) {
     const { command, args = [], cwd, env = {} } = written;
     return { command, args, ...(cwd !== undefined && { cwd }), env: Object.keys(env) };

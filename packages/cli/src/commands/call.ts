@@ -21,9 +21,9 @@ export async function run(
 ): Promise<CommandResult | undefined> {
   const { screen, signal } = context;
   const [given, ...rest] = args;
-  const isBehindDashes = context.command.length > 0;
-  const found = await findTarget(context, isBehindDashes ? undefined : given);
-  const words = isBehindDashes ? [...args] : rest;
+  const hasCommand = context.command.length > 0;
+  const found = await findTarget(context, hasCommand ? undefined : given);
+  const words = hasCommand ? [...args] : rest;
   const tool = found.member ?? words.shift();
   const timeout = typeof flags["timeout"] === "string" ? secondsOf(flags["timeout"]) : undefined;
   const recorder =
@@ -48,7 +48,7 @@ export async function run(
         ...(timeout !== undefined && { idleMs: timeout }),
       })
       .catch((reason: unknown) => {
-        throw explainSilence(reason);
+        throw explainTimeout(reason);
       })
       .finally(async () => {
         progress.end();
@@ -106,7 +106,7 @@ async function readInput(
 }
 
 /** Adds the flag for a longer timeout. */
-function explainSilence(reason: unknown): unknown {
+function explainTimeout(reason: unknown): unknown {
   if (!(reason instanceof PortolanError) || reason.code !== "timeout") return reason;
   return new Failure("timeout", withoutOptionNames(reason.message), {
     next: "allow more time: --timeout <seconds>",

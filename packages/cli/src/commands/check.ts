@@ -45,7 +45,7 @@ export async function run(
   }).finally(() => isDrawn && system.stderr.write("\r\u001b[K"));
   const shown: CommandResult = {
     value: report,
-    text: () => fitted(screen.safe(formatReport(report).trimEnd(), { lines: "keep" }), screen),
+    text: () => fitReport(screen.safe(formatReport(report).trimEnd(), { lines: "keep" }), screen),
   };
   if (report.isPassed) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
@@ -55,7 +55,7 @@ export async function run(
 }
 
 /** Fits a report to the terminal. Why a revision is not supported gets one line. */
-function fitted(report: string, screen: Screen): string {
+function fitReport(report: string, screen: Screen): string {
   if (!screen.isTerminal) return report;
   const lines = report.split("\n");
   return lines

@@ -10,7 +10,7 @@ import { openReloadingServer, type ReloadingServer } from "../serve/reloading-se
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
 
-const wishedPort = 3333;
+const defaultPort = 3333;
 /** Editors write a file in several steps. */
 const settleMs = 60;
 const sources = /\.([cm]?[jt]s|json)$/;
@@ -31,12 +31,12 @@ export async function run(
   const session = new DevSession(file, context, server);
   try {
     await session.open();
-    const listening = await listen((request, response) => server.answer(request, response), port ?? wishedPort, {
-      isWish: port === undefined,
+    const listener = await listen((request, response) => server.answer(request, response), port ?? defaultPort, {
+      isPreferred: port === undefined,
     });
-    session.introduce(listening, given);
+    session.introduce(listener, given);
     await waitForInterrupt(signal);
-    await listening.close();
+    await listener.close();
   } finally {
     await session.close();
   }

@@ -4,9 +4,9 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withHost } from "../servers/host.ts";
 
-const shownId = 8;
+const idLength = 8;
 /** Fewer characters could be a typing mistake. */
-const leastId = 4;
+const minIdLength = 4;
 
 /** Lists permanent grants and refusals, or revokes one. */
 export async function run(context: CommandContext, _: readonly string[], flags: Flags): Promise<CommandResult> {
@@ -43,7 +43,7 @@ function order(a: string, b: string): number {
 }
 
 function findGrant(grants: readonly Grant[], wanted: string): Grant {
-  const found = wanted.length < leastId ? [] : grants.filter(({ id }) => id.startsWith(wanted));
+  const found = wanted.length < minIdLength ? [] : grants.filter(({ id }) => id.startsWith(wanted));
   const [grant] = found;
   if (grant && found.length === 1) return grant;
   const what = grant ? "several grants begin with" : "no grant has the id";
@@ -53,7 +53,7 @@ function findGrant(grants: readonly Grant[], wanted: string): Grant {
 function describe({ id, allow, kind, subject, server, args, expiresAt }: Grant, { screen }: CommandContext): string[] {
   const what = kind === "trust" ? (subject === "hints" ? "its labels" : "start") : `${kind} ${subject}`;
   return [
-    id.slice(0, shownId),
+    id.slice(0, idLength),
     allow ? screen.style("green", "allowed") : screen.style("red", "denied"),
     `${screen.safe(what.trim())}${args === undefined ? "" : " (certain arguments)"}`,
     screen.safe(server),

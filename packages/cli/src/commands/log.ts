@@ -9,7 +9,7 @@ import { Failure } from "../failure.ts";
 const defaultLimit = 50;
 const followMs = 250;
 /** The name of an entry about a repaired log. */
-const mending = "activity-mended";
+const repairEntry = "activity-mended";
 
 /** Prints the activity log, one entry per line. */
 export async function run(
@@ -40,14 +40,15 @@ async function verify({ screen }: CommandContext, log: ActivityLog): Promise<Com
     throw new Failure("failed", `the log was changed: ${at.part}, line ${at.line}: ${reason}`);
   }
   // A damaged end is set aside when the log is opened, and nothing else reports it here.
-  let mended = 0;
-  for await (const { name } of log.query({ kinds: ["error"], text: mending })) if (name === mending) mended += 1;
+  let repairs = 0;
+  for await (const { name } of log.query({ kinds: ["error"], text: repairEntry }))
+    if (name === repairEntry) repairs += 1;
   const ok = `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are unchanged; head ${verdict.head}`;
-  const times = mended === 1 ? "once" : `${mended} times`;
+  const times = repairs === 1 ? "once" : `${repairs} times`;
   const warning = `${screen.style("yellow", screen.mark("warn"))} the end of the log was damaged and set aside ${times}`;
   return {
-    value: { ...verdict, mended },
-    text: () => (mended === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} portolan log --kind error`),
+    value: { ...verdict, mended: repairs },
+    text: () => (repairs === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} portolan log --kind error`),
   };
 }
 

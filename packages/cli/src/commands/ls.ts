@@ -40,7 +40,7 @@ export async function run(
             ...(isQuarantined ? [`changed: portolan trust ${quote(entry.name)} --changes`] : []),
           ];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
-          parts.push(`  ${whole(signatureOf(definition, screen), hints, screen)}`);
+          parts.push(`  ${wrapSignature(signatureOf(definition, screen), hints, screen)}`);
           const [about = ""] = String(definition.description ?? definition.title ?? "").split("\n");
           if (about) parts.push(screen.style("dim", screen.cut(`    ${screen.safe(about)}`)));
           if (schema)
@@ -68,7 +68,7 @@ export async function run(
 }
 
 /** Wraps a signature without cutting it: every argument must be visible. */
-function whole(signature: string, hints: string, screen: Screen): string {
+function wrapSignature(signature: string, hints: string, screen: Screen): string {
   // An argument and its type stay on one line.
   const lines = wrap(`${signature.replaceAll(": ", ":\u00a0")}${hints}`, screen.columns - 6).join("\n      ");
   const text = lines.replaceAll("\u00a0", " ");

@@ -46,7 +46,7 @@ export async function run(
     value: { folder, files: Object.keys(files), server: join(folder, serverFile(language)), next },
     text: () =>
       [
-        `${screen.style("green", screen.mark("ok"))} ${name}: a server with ${template.says}`,
+        `${screen.style("green", screen.mark("ok"))} ${name}: a server with ${template.summary}`,
         ...Object.keys(files).map((path) => screen.style("dim", `  ${path}`)),
         ...next.map((line) => `${screen.mark("next")} ${line}`),
       ].join("\n"),

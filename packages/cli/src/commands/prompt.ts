@@ -11,9 +11,9 @@ import { withHost } from "../servers/host.ts";
 /** Gets a prompt of a server. */
 export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
-  const isBehindDashes = context.command.length > 0;
-  const { entry, member } = await findTarget(context, isBehindDashes ? undefined : args[0]);
-  const words = isBehindDashes ? [...args] : args.slice(1);
+  const hasCommand = context.command.length > 0;
+  const { entry, member } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const words = hasCommand ? [...args] : args.slice(1);
   const name = member ?? words.shift();
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);

@@ -8,8 +8,8 @@ import { quote } from "../terminal/escape.ts";
 /** Reads a resource of a server. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
-  const isBehindDashes = context.command.length > 0;
-  const [given, second] = isBehindDashes ? [undefined, args[0]] : args;
+  const hasCommand = context.command.length > 0;
+  const [given, second] = hasCommand ? [undefined, args[0]] : args;
   const { entry, member } = await findTarget(context, given);
   const uri = member ?? second;
   const typed = targetArgument(entry, context.system);
@@ -17,7 +17,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   if (uri !== undefined && gaps) {
     const [first = ""] = gaps.map((gap) => gap.replace(/[^\w.]/g, ""));
     throw new Failure("usage", `${uri} is a template: replace ${gaps.join(" and ")} by values`, {
-      next: `portolan complete ${isBehindDashes ? "" : `${typed} `}${quote(uri)} ${first}${isBehindDashes ? ` ${typed}` : ""}`,
+      next: `portolan complete ${hasCommand ? "" : `${typed} `}${quote(uri)} ${first}${hasCommand ? ` ${typed}` : ""}`,
     });
   }
   return withHost(context, [entry], async (host) => {

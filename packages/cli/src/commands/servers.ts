@@ -37,17 +37,17 @@ export async function run(
       );
       if (rows.length === 0) return [...shownProblems, `  ${screen.mark("next")} portolan doctor`].join("\n");
       const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
-      const names = rows.map(({ name }) => screen.cut(screen.safe(name), mostOfName));
+      const names = rows.map(({ name }) => screen.cut(screen.safe(name), maxNameWidth));
       const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.safe(next)}`));
       // Two columns of indentation, two between columns, and the number of tools at the end.
       const besides = screen.columns - widest(names, 6) - 13;
-      const places = rows.map(({ from }) => endOf(screen.safe(from), mostOfPlace, screen));
+      const places = rows.map(({ from }) => endOf(screen.safe(from), maxPathWidth, screen));
       const room = besides - widest(places, 4);
       // The next step is never cut: without room beside the state, it moves below the table.
       const fits = (states: readonly StateText[]) =>
         states.every(([word], at) => widthOf(`${word} ${steps[at]}`) <= room);
-      const exact = rows.map((row) => inWords(row, screen));
-      const states = fits(exact) ? exact : rows.map((row) => inBrief(row, screen));
+      const exact = rows.map((row) => describeState(row, screen));
+      const states = fits(exact) ? exact : rows.map((row) => shortState(row, screen));
       const isNarrow = !fits(states);
       const table = screen.table(
         [
@@ -72,8 +72,8 @@ export async function run(
 }
 
 /** One long name must leave room for the rest. */
-const mostOfName = 24;
-const mostOfPlace = 20;
+const maxNameWidth = 24;
+const maxPathWidth = 20;
 
 /** Wraps text for a terminal. */
 function wrapped(text: string, screen: Screen): string {
@@ -103,14 +103,14 @@ const words: { readonly [state: string]: string } = { login: "needs sign-in", un
 type StateText = readonly [word: string, why: string];
 
 /** Describes a state. The missing variable says more than "misconfigured". */
-function inWords(row: ServerRow, screen: Screen): StateText {
+function describeState(row: ServerRow, screen: Screen): StateText {
   const { state, detail = "" } = row;
   const [missing] = state === "misconfigured" ? (/^missing \$\{[^}]+\}/.exec(detail) ?? []) : [];
-  if (missing === undefined) return inBrief(row, screen);
+  if (missing === undefined) return shortState(row, screen);
   return [screen.safe(missing), screen.safe(detail.slice(missing.length + 1))];
 }
 
-function inBrief({ state, detail = "" }: ServerRow, screen: Screen): StateText {
+function shortState({ state, detail = "" }: ServerRow, screen: Screen): StateText {
   return [words[state] ?? state, words[state] === undefined ? screen.safe(detail) : ""];
 }
 

@@ -36,7 +36,7 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
   const subject = lines.map(({ label, value }) => ({ label, value }));
   const summary = subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
   const shown = `${screen.style("bold", screen.safe(name))}\n${trustDetails(entry, screen)}`;
-  await agree(context, flags, {
+  await requireAgreement(context, flags, {
     shown,
     summary,
     question: "Allow it to start from now on?",
@@ -75,7 +75,7 @@ async function accept(context: CommandContext, host: Host, name: string, flags: 
   const shown = changes.map((change) => showChange(context, change)).join("\n\n");
   const summary = changes.map(({ name: of }) => of).join(", ");
   const next = `portolan trust ${quote(name)} --changes --yes`;
-  await agree(context, flags, { shown, summary, question: "Accept these changes?", next });
+  await requireAgreement(context, flags, { shown, summary, question: "Accept these changes?", next });
   for (const change of changes) await host.accept(name, change);
   return {
     value: { name, changes: value, accepted: changes.length },
@@ -100,7 +100,7 @@ interface Confirmation {
 }
 
 /** Resolves when the person agrees. Without a terminal, only `--yes` agrees. */
-async function agree(
+async function requireAgreement(
   context: CommandContext,
   flags: Flags,
   { shown, summary, question, next }: Confirmation,

@@ -13,9 +13,9 @@ type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 /** Prints events of a server, one per line, until Ctrl-C. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<undefined> {
   const { signal, terminal } = context;
-  const isBehindDashes = context.command.length > 0;
-  const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
-  const uris = isBehindDashes ? args : args.slice(1);
+  const hasCommand = context.command.length > 0;
+  const { entry } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const uris = hasCommand ? args : args.slice(1);
   const level = textFlag(flags, "level") ?? "info";
   if (!logLevels.some((known) => known === level)) {
     throw new Failure("usage", `--level: expected one of ${logLevels.join(", ")}, got ${JSON.stringify(level)}`);

@@ -22,7 +22,7 @@ export async function examine(
   context: CommandContext,
   host: Host,
   entry: ServerEntry,
-  patience: ExamineLimits,
+  limits: ExamineLimits,
 ): Promise<FindingDetails[]> {
   const { name } = entry;
   const problem = examineEntry(entry);
@@ -40,8 +40,7 @@ export async function examine(
   );
   await events.return?.();
   await listening;
-  const findings =
-    failure === undefined ? examineRunning(host, name, patience) : await explain(context, entry, failure);
+  const findings = failure === undefined ? examineRunning(host, name, limits) : await explain(context, entry, failure);
   return [...findings, ...examineWarnings(heard, "command" in entry.way)];
 }
 

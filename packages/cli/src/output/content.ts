@@ -53,12 +53,12 @@ export async function saveContent(blocks: readonly ContentBlock[], folder: strin
   const attachments = blocks.flatMap(attachmentOf);
   if (attachments.length > 0) await mkdir(folder, { recursive: true });
   const paths: string[] = [];
-  for (const attachment of attachments) paths.push(await saveApart(attachment, folder, paths.length + 1));
+  for (const attachment of attachments) paths.push(await saveUnderFreeName(attachment, folder, paths.length + 1));
   return paths;
 }
 
 /** Writes under the first free number. Never overwrites: a server must not decide which file is lost. */
-async function saveApart({ bytes, type }: Attachment, folder: string, first: number): Promise<string> {
+async function saveUnderFreeName({ bytes, type }: Attachment, folder: string, first: number): Promise<string> {
   for (let number = first; ; number += 1) {
     const path = join(folder, `${number}.${extensionOf(type)}`);
     try {

@@ -4,7 +4,7 @@ import type { Host, HostEvent } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 
 /** A call may take this long before the terminal says that it waits. */
-const patienceMs = 3_000;
+const quietMs = 3_000;
 
 /**
  * Shows progress on one line of the terminal, which is cleared afterwards. Without progress it says what it waits for.
@@ -21,7 +21,7 @@ export function createProgress(
     isShown = true;
   };
   const wait = () => draw(screen.style("dim", `waiting for ${screen.safe(what ?? "")}; Ctrl-C cancels`));
-  const silence = what === undefined ? undefined : setTimeout(wait, patienceMs);
+  const silence = what === undefined ? undefined : setTimeout(wait, quietMs);
   return {
     show({ progress, total, message = "" }) {
       clearTimeout(silence);

@@ -78,7 +78,7 @@ export function openRecorder(
     isOpen = false;
     release();
     closeSync(descriptor);
-    if (isFile && redactor && redactor.size > known) cleanAgain(file, redactor, system.pid);
+    if (isFile && redactor && redactor.size > known) redactFile(file, redactor, system.pid);
   };
   // Clients end their servers with a signal.
   const release = system.onExit(close);
@@ -98,7 +98,7 @@ export function openRecorder(
 }
 
 /** Redacts the file again: a secret that was found late may stand in earlier lines. */
-function cleanAgain(file: string, redactor: MessageRedactor, pid: number): void {
+function redactFile(file: string, redactor: MessageRedactor, pid: number): void {
   const before = readFileSync(file, "utf8");
   const after = before.split("\n").map((line) => {
     const at = line.indexOf(opening);
@@ -107,9 +107,9 @@ function cleanAgain(file: string, redactor: MessageRedactor, pid: number): void 
   });
   if (after.join("\n") === before) return;
   // A temporary file first: if the program ends here, one of the two files is whole.
-  const beside = `${file}.${pid}.tmp`;
-  writeFileSync(beside, after.join("\n"), { mode: 0o600, flag: "wx" });
-  renameSync(beside, file);
+  const temporary = `${file}.${pid}.tmp`;
+  writeFileSync(temporary, after.join("\n"), { mode: 0o600, flag: "wx" });
+  renameSync(temporary, file);
 }
 
 /** Returns the text of a message to write, or undefined if it is not JSON. */

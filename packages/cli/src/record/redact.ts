@@ -16,7 +16,7 @@ export class MessageRedactor {
   readonly #redactor = createRedactor();
   readonly #known = new Set<string>();
   /** At most this many known secrets; `learn` adds to it. */
-  #most = maxSecrets;
+  #maxSecrets = maxSecrets;
 
   /** The number of known secrets. */
   get size(): number {
@@ -26,7 +26,7 @@ export class MessageRedactor {
   /** Adds the secrets of an entry, an environment or request headers. */
   learn(value: unknown): void {
     this.#compare(value, this.#redactor.redact(value), (secret) => isDistinctive(secret) || isUncommon(secret));
-    this.#most = this.size + maxSecrets;
+    this.#maxSecrets = this.size + maxSecrets;
   }
 
   /** Returns the message without secrets, or the same object if there are none. */
@@ -41,7 +41,7 @@ export class MessageRedactor {
     // Encoded content first: it is decoded, redacted, and encoded again if it changed.
     const opened = depth < maxDepth ? this.#redactInner(value, depth) : value;
     const cleaned = this.#restoreSchemas(opened, this.#redactor.redact(opened));
-    this.#compare(opened, cleaned, (secret) => this.size < this.#most && isDistinctive(secret));
+    this.#compare(opened, cleaned, (secret) => this.size < this.#maxSecrets && isDistinctive(secret));
     return cleaned;
   }
 

@@ -61,7 +61,7 @@ import server from "./server.${language}";
 await runMain({
   name: ${JSON.stringify(name)},
   version: "0.1.0",
-  about: "A server with ${template.says}.",
+  about: "A server with ${template.summary}.",
   create: () => server,
 });
 `;
@@ -95,7 +95,7 @@ function readmeOf({ name, language, template }: Project): string {
   const file = serverFile(language);
   return `# ${name}
 
-A Model Context Protocol server with ${template.says}, written with Portolan.
+A Model Context Protocol server with ${template.summary}, written with Portolan.
 
 \`\`\`sh
 npm install

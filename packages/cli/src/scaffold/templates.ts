@@ -1,6 +1,6 @@
 /** The parts of a new project that depend on its template. */
 export interface ServerTemplate {
-  readonly says: string;
+  readonly summary: string;
   /** The definition after `createServer(…)`. */
   readonly server: string;
   /** Code before the definition. */
@@ -99,21 +99,21 @@ test("asks before it writes over a note", async () => {
 /** The templates by name. */
 export const templates: { readonly [name: string]: ServerTemplate } = {
   tools: {
-    says: "a tool",
+    summary: "a tool",
     before: "",
     server: countTool,
     tests: countTest,
     tryIt: 'call FILE count "text=two words"',
   },
   resources: {
-    says: "resources",
+    summary: "resources",
     before: notes,
     server: noteResources,
     tests: noteTest,
     tryIt: "read FILE note://welcome",
   },
   everything: {
-    says: "tools, resources, a prompt and a question",
+    summary: "tools, resources, a prompt and a question",
     before: notes,
     server: `${countTool}${noteResources}${writing}${prompt}`,
     tests: `${countTest}${noteTest}${askTest}`,

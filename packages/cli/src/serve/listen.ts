@@ -13,11 +13,11 @@ export interface HttpListener {
 
 export const path = "/mcp";
 
-/** Listens on loopback. With `isWish`, another port is taken if this one is in use. */
+/** Listens on loopback. With `isPreferred`, another port is taken if this one is in use. */
 export async function listen(
   listener: RequestListener,
   port: number,
-  { isWish = false }: { readonly isWish?: boolean } = {},
+  { isPreferred = false }: { readonly isPreferred?: boolean } = {},
 ): Promise<HttpListener> {
   const server = createServer((request, response) => {
     if (request.url?.split("?", 1)[0] === path) listener(request, response);
@@ -29,7 +29,7 @@ export async function listen(
     await begin(server, port);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") throw cause;
-    if (!isWish) {
+    if (!isPreferred) {
       throw new Failure("usage", `port ${port} is in use`, { next: "use any free port: --http 0", cause });
     }
     await begin(server, 0);

@@ -5,7 +5,7 @@ import { findTarget } from "./find-server.ts";
 import { withHost } from "./host.ts";
 
 /** Tab must answer within this time. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
 /** A command line as far as it was typed, without its flags. */
 export interface TypedLine {
@@ -39,12 +39,12 @@ export async function serverCandidates(
   if (!find || target === undefined) return [];
   const { entry, member } = await findTarget(context, target);
   if (entry.source.kind === "code") return [];
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(patienceMs)]);
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(timeoutMs)]);
   const work = async (host: Host) => {
     const { tools, resources, templates, prompts } = host.catalog;
     // The catalog is cached from the last connection, so that most completions start no server.
     const isKnown = [tools, resources, templates, prompts].some((offered) => offered.length > 0);
-    if (!isKnown) await host.ready({ withinMs: patienceMs, signal });
+    if (!isKnown) await host.ready({ withinMs: timeoutMs, signal });
     return find({ host, server: entry.name, given: member === undefined ? rest : [member, ...rest], current, signal });
   };
   return withHost(context, [entry], work, { isQuiet: true });
@@ -124,7 +124,7 @@ async function propose(
   value: string,
   known: { [name: string]: string } = {},
 ): Promise<readonly string[]> {
-  const [status] = await host.ready({ withinMs: patienceMs, signal });
+  const [status] = await host.ready({ withinMs: timeoutMs, signal });
   if (!status?.profile?.capabilities.completions) return [];
   return (await host.complete(server, ref, { name, value }, { signal, known })).values;
 }

@@ -50,7 +50,7 @@ export async function withHost<T>(
   try {
     return await untilInterrupted(work(host), signal);
   } catch (reason) {
-    throw explain(reason, host, (name) => typedOf(context, servers, name));
+    throw explain(reason, host, (name) => argumentFor(context, servers, name));
   } finally {
     await host.close();
     await activity.close();
@@ -97,7 +97,7 @@ function untilInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** Returns the words that name one of these servers on a command line. */
-function typedOf({ system }: CommandContext, servers: readonly ServerEntry[], name: string): string {
+function argumentFor({ system }: CommandContext, servers: readonly ServerEntry[], name: string): string {
   const entry = servers.find((server) => server.name === name);
   return entry ? targetArgument(entry, system) : quote(name);
 }
@@ -121,7 +121,9 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
   if (!server || host.servers.length > 1) return reason;
   if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
     const next = known ?? `portolan doctor ${typed(server.name)}`;
-    return ownWords(message) ?? new Failure(kind, plainly(message, typed(server.name)), { next, cause: reason });
+    return (
+      childFailure(message) ?? new Failure(kind, withTypedName(message, typed(server.name)), { next, cause: reason })
+    );
   }
   if (kind === "timeout") {
     const text = message.replace(/^connect: the server has not answered in/, `${server.name} did not answer within`);
@@ -133,12 +135,12 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
 }
 
 /** Replaces the name of our own child process by what the person typed. */
-function plainly(message: string, typed: string): string {
+function withTypedName(message: string, typed: string): string {
   return message.replace(/The server "[^"]* serve-(?:file|recording) [^"]*"/, typed);
 }
 
 /** Returns the failure that our own child process reported for a recording. */
-function ownWords(message: string): Failure | undefined {
+function childFailure(message: string): Failure | undefined {
   const [, said] = / serve-recording .* exited with code \d+: (\{"error":.*\})$/.exec(message) ?? [];
   try {
     const { error } = JSON.parse(said ?? "") as { error: { message: string; next?: string } };

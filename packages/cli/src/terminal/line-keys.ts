@@ -37,7 +37,7 @@ export class LineKeys extends Readable {
 
   override _read(): void {}
 
-  hear(bytes: Buffer): void {
+  receive(bytes: Buffer): void {
     this.#typed.decoder ??= new StringDecoder("utf8");
     // A terminal turns Ctrl-D into NUL when it is typed before anything reads.
     const text = this.#typed.decoder.write(bytes).replaceAll("\0", "\u0004");

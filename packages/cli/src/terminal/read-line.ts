@@ -13,14 +13,14 @@ const restore = "\u001b[?2004l\u001b[?25h";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
 const sequences = /\u001b\[[?\d;]*[A-Za-z]/g;
 
-interface Asking {
+interface ReadLineContext {
   readonly system: System;
   readonly screen: Screen;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Reads a line. Pasted lines stay together if the terminal supports bracketed paste. */
-export async function readLine({ system, screen, signal }: Asking, options: LineOptions): Promise<string> {
+export async function readLine({ system, screen, signal }: ReadLineContext, options: LineOptions): Promise<string> {
   const { prompt = "  > ", initial = "", isSecret = false, complete, history = [], typed = new TypeAhead() } = options;
   const { stdin, stderr } = system;
   const pastes = new Pastes(system, screen);
@@ -43,9 +43,9 @@ export async function readLine({ system, screen, signal }: Asking, options: Line
     historySize: isSecret ? 0 : 200,
     ...(complete && { completer: completerOf(complete, screen, () => isOpen) }),
   });
-  const hear = (bytes: Buffer) => keys.hear(bytes);
+  const receive = (bytes: Buffer) => keys.receive(bytes);
   const end = () => keys.push(null);
-  stdin.on("data", hear).once("end", end).resume();
+  stdin.on("data", receive).once("end", end).resume();
   const release = screen.isDumb ? () => {} : system.onExit(() => restoreTerminal(system));
   if (!screen.isDumb) stderr.write(pasteOn);
   // Only now: until raw mode is on, the terminal itself echoes keys.
@@ -53,14 +53,14 @@ export async function readLine({ system, screen, signal }: Asking, options: Line
   try {
     const line = await new Promise<string>((resolve, reject) => {
       leave = reject;
-      const takenBack = () => reject(signal?.reason);
-      if (signal?.aborted) return takenBack();
-      signal?.addEventListener("abort", takenBack, { once: true });
+      const withdrawn = () => reject(signal?.reason);
+      if (signal?.aborted) return withdrawn();
+      signal?.addEventListener("abort", withdrawn, { once: true });
       lines
         .on("line", resolve)
         .on("SIGINT", () => reject(new QuestionDismissed("cancel")))
         .on("close", () => {
-          signal?.removeEventListener("abort", takenBack);
+          signal?.removeEventListener("abort", withdrawn);
           reject(new QuestionDismissed("decline"));
         });
       lines.prompt();
@@ -75,7 +75,7 @@ export async function readLine({ system, screen, signal }: Asking, options: Line
   } finally {
     isOpen = false;
     lines.close();
-    stdin.off("data", hear).off("end", end).pause();
+    stdin.off("data", receive).off("end", end).pause();
     release();
     if (!screen.isDumb) stderr.write(restore);
   }

@@ -82,8 +82,8 @@ export class Screen {
       for (const [at, cell] of row.entries()) wanted[at] = Math.max(wanted[at] ?? 0, widthOf(cell));
     }
     const room = this.columns - indent - 2 * (wanted.length - 1);
-    const most = this.isTerminal ? widestOf(wanted, room) : Number.POSITIVE_INFINITY;
-    if (most < leastColumn) {
+    const most = this.isTerminal ? maxColumnWidth(wanted, room) : Number.POSITIVE_INFINITY;
+    if (most < minColumnWidth) {
       const lines = (row: readonly string[]) => wrapCells(row, this.columns - indent - 2);
       return (isTitled ? rows.slice(1) : rows).map((row) => `${margin}${lines(row).join(`\n${margin}  `)}`).join("\n");
     }
@@ -127,7 +127,7 @@ interface TableOptions {
 }
 
 /** A narrower column is not readable. */
-const leastColumn = 11;
+const minColumnWidth = 11;
 
 /** Joins cells, and breaks lines between them if possible. */
 function wrapCells(cells: readonly string[], columns: number): string[] {
@@ -136,10 +136,10 @@ function wrapCells(cells: readonly string[], columns: number): string[] {
 }
 
 /** Returns the largest column width with which all columns fit. */
-function widestOf(wanted: readonly number[], room: number): number {
+function maxColumnWidth(wanted: readonly number[], room: number): number {
   const fits = (most: number) => wanted.reduce((sum, width) => sum + Math.min(width, most), 0) <= room;
-  let most = Math.max(...wanted, leastColumn);
-  while (most >= leastColumn && !fits(most)) most -= 1;
+  let most = Math.max(...wanted, minColumnWidth);
+  while (most >= minColumnWidth && !fits(most)) most -= 1;
   return most;
 }
 

@@ -149,14 +149,14 @@ export class Terminal {
     const screen = this.#screen;
     const { emitKeypressEvents } = await import("node:readline");
     emitKeypressEvents(stdin);
-    const deaf = () => {};
-    stdin.on("keypress", deaf).setRawMode(true).resume();
+    const ignore = () => {};
+    stdin.on("keypress", ignore).setRawMode(true).resume();
     try {
       // After two rounds of the event loop, everything typed before has been read.
       for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
       const shown = choices.map(({ key, label }) => `${screen.style("bold", key)} ${label}`);
       const room = this.columns - 5;
-      const lines = flow(shown, ` ${screen.mark("dot")} `, room).flatMap((line) => wrap(line, room));
+      const lines = joinPieces(shown, ` ${screen.mark("dot")} `, room).flatMap((line) => wrap(line, room));
       stderr.write(`${lines.map((line) => `  ${line}`).join("\n")} `);
       const chosen = await this.#key(choices);
       stderr.write(`${screen.style("cyan", chosen.key)}\n`);
@@ -165,7 +165,7 @@ export class Terminal {
       stderr.write("\n");
       throw reason;
     } finally {
-      stdin.off("keypress", deaf).setRawMode(false).pause();
+      stdin.off("keypress", ignore).setRawMode(false).pause();
     }
   }
 
@@ -175,7 +175,7 @@ export class Terminal {
     return new Promise((resolve, reject) => {
       const settle = (how: () => void) => {
         stdin.off("keypress", pressed).off("end", ended);
-        signal?.removeEventListener("abort", takenBack);
+        signal?.removeEventListener("abort", withdrawn);
         how();
       };
       const pressed = (text: string | undefined, key: { name?: string; ctrl?: boolean }) => {
@@ -185,11 +185,11 @@ export class Terminal {
         if (chosen) settle(() => resolve(chosen));
       };
       const ended = () => settle(() => reject(new QuestionDismissed("cancel")));
-      const takenBack = () => settle(() => reject(signal?.reason));
-      if (signal?.aborted) takenBack();
+      const withdrawn = () => settle(() => reject(signal?.reason));
+      if (signal?.aborted) withdrawn();
       else {
         stdin.on("keypress", pressed).once("end", ended);
-        signal?.addEventListener("abort", takenBack, { once: true });
+        signal?.addEventListener("abort", withdrawn, { once: true });
       }
     });
   }
@@ -204,7 +204,7 @@ export class Terminal {
 }
 
 /** Joins pieces into as few lines as possible. */
-function flow(pieces: readonly string[], between: string, columns: number): string[] {
+function joinPieces(pieces: readonly string[], between: string, columns: number): string[] {
   const lines: string[] = [];
   for (const piece of pieces) {
     const last = lines.at(-1);
