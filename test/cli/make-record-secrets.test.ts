@@ -234,7 +234,7 @@ test("redacts a secret in chunks, and makes an existing file private", async () 
   // Each byte is sent after the one before came back, so that every chunk is one byte.
   for (const [at, byte] of said.entries()) {
     child.stdin.write(Buffer.of(byte));
-    await expect.poll(() => heard, { interval: 1 }).toBe(at + 1);
+    await expect.poll(() => heard, { interval: 1, timeout: 10_000 }).toBe(at + 1);
   }
   child.stdin.end();
   await once(child, "close");

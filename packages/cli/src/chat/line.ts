@@ -21,7 +21,7 @@ export const chatCommands: { readonly [name: string]: string } = {
   servers: "list the servers and their states",
   prompts: "list the prompts; run one with /name argument=value",
   log: "show the latest activity",
-  help: "this",
+  help: "show this help",
   quit: "leave (or press Ctrl-D)",
 };
 
