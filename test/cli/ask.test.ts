@@ -100,7 +100,7 @@ test("warns about a secret, does not echo it, and sends it only after a second y
     ["y", '{"action":"accept","content":{"password":"hunter22"}}'],
   ] as const) {
     const terminal = await call("login");
-    await terminal.answer(/seems to ask for a secret[\s\S]*>$/, "abc\r");
+    await terminal.answer(/looks like a secret[\s\S]*>$/, "abc\r");
     await terminal.answer(/not a valid value[\s\S]*>$/, "hunter22\r");
     await terminal.answer(/password: \(not shown\)[\s\S]*c cancel/, "y");
     const before = terminal.screen();
@@ -203,7 +203,7 @@ test("shows folders to a server only if the person agrees", async () => {
 
 test("asks for missing arguments, with completion", async () => {
   const terminal = await call("paint");
-  await terminal.answer(/colour \(required, a number\)\n {4}1 red\n {4}2 green\n {2}>$/, "gr\t");
+  await terminal.answer(/colour \(required, number or name\)\n {4}1 red\n {4}2 green\n {2}>$/, "gr\t");
   await terminal.answer("green", "\r");
   await terminal.answer(/coats[\s\S]*>$/, "two\r");
   await terminal.answer(/expected[\s\S]*>$/, "2\r");

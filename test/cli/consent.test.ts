@@ -81,7 +81,7 @@ test("cuts long arguments; v shows all of them and the definition", async () => 
   const terminal = openTerminal(["run", `write text=${text}`, ...behind], { cwd: makeHome(), columns: 60, rows: 20 });
   const shown = await terminal.see(question);
   expect(shown).toMatch(/The model wants to call offering\.write\n {2}│ Writes a text[\s\S]*… 2 more lines/);
-  expect(shown).toMatch(/… \d+ more lines: v shows them/);
+  expect(shown).toMatch(/… \d+ more lines; press v to see them/);
   expect(shown).not.toContain("THE-END");
   expect(shown.slice(shown.indexOf("The model wants to call offering")).split("\n").length).toBeLessThanOrEqual(20);
   terminal.mark();

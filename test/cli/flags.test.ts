@@ -57,7 +57,7 @@ test.each(commands)("$name --help and -h show its usage", async ({ name, usage, 
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const words = stdout.replace(/\s+/g, " ");
   expect(words).toContain(`Usage: portolan ${name} [options]${usage === undefined ? "" : ` ${usage}`}`);
-  for (const [flag, says] of Object.entries({ ...flags, "--json": "as in a pipe", "--no-color": "no colours" })) {
+  for (const [flag, says] of Object.entries({ ...flags, "--json": "as in a pipe", "--no-color": "without colours" })) {
     expect(words).toContain(flag.replace("...>", ">"));
     expect(words).toContain(says);
   }

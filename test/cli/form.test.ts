@@ -65,12 +65,12 @@ test("each kind of field describes its values and problems, and Enter accepts th
   await enter(terminal, "news \\(optional, y or n, Enter for y\\)", [], "n");
   await enter(
     terminal,
-    "colour \\(required, a number\\)\\n {4}1 Red\\n {4}2 Green",
+    "colour \\(required, number or name\\)\\n {4}1 Red\\n {4}2 Green",
     [required, ["3", "expected"]],
     "2",
   );
-  await enter(terminal, "size \\(optional, a number, Enter for Large\\)", [["Huge", "expected"]], "Small");
-  await enter(terminal, "days \\(required, several", [required, ["1,2,3", "2"], ["5", "expected"]], "wed, 1");
+  await enter(terminal, "size \\(optional, number or name, Enter for Large\\)", [["Huge", "expected"]], "Small");
+  await enter(terminal, "days \\(required, numbers or names", [required, ["1,2,3", "2"], ["5", "expected"]], "wed, 1");
   await terminal.answer(/to be sent to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y");
   expect(await terminal.exited).toBe(0);
   expect(answerIn(terminal)).toEqual({

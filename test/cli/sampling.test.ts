@@ -18,13 +18,13 @@ test("m switches to another model and back", async () => {
   const env = { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" };
   const real = open({ env });
   await real.answer(/fake: about[\s\S]*m another model[\s\S]*N never/, "m");
-  await real.answer(/asks demo \(demo, not a language model\)[\s\S]*N never/, "m");
-  await real.answer(/asks fake\n[\s\S]*N never/, "y");
+  await real.answer(/model demo \(demo, not a language model\)[\s\S]*N never/, "m");
+  await real.answer(/model fake\n[\s\S]*N never/, "y");
   await real.answer(/will get this answer from fake[\s\S]*Blue\.[\s\S]*n withhold it/, "y");
   await real.see('"model":"fake"');
   const other = open({ env });
   await other.answer(request, "m");
-  await other.answer(/asks demo[\s\S]*N never/, "y");
+  await other.answer(/model demo[\s\S]*N never/, "y");
   await other.answer(/will get this answer from demo[\s\S]*n withhold it/, "y");
   await other.see('"model":"demo"');
   expect(provider.requests).toHaveLength(1);
@@ -71,7 +71,7 @@ test("never is stored, listed by grants, and can be revoked", async () => {
   const second = open({ cwd });
   await second.see("Sampling was refused");
   await second.exited;
-  expect(second.screen()).not.toContain("wants to ask the model");
+  expect(second.screen()).not.toContain("wants to ask your model");
   const { grants } = JSON.parse((await runPortolan(["grants"], { cwd })).stdout);
   expect(grants).toEqual([expect.objectContaining({ kind: "sampling", allow: false, server: "asking-server" })]);
   expect((await runPortolan(["grants", "--revoke", grants[0].id], { cwd })).code).toBe(0);
@@ -97,12 +97,12 @@ test("this session covers one chat, and not the next", async () => {
     await terminal.answer(/\n>$/, "sample something\r");
     await terminal.answer(/wants to call \S+\.sample[\s\S]*v view its definition/, "y");
     if (isFirst) {
-      await terminal.answer(/wants to ask the model[\s\S]*N never/, "s");
+      await terminal.answer(/wants to ask your model[\s\S]*N never/, "s");
       await terminal.answer(response, "y");
     }
     await terminal.see(/✓[\s\S]*\n>$/);
   }
-  expect(terminal.screen().split("wants to ask the model")).toHaveLength(2);
+  expect(terminal.screen().split("wants to ask your model")).toHaveLength(2);
   terminal.type("/quit\r");
   await terminal.exited;
   const { grants } = JSON.parse((await runPortolan(["grants"], { cwd })).stdout);

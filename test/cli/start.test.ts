@@ -59,7 +59,7 @@ test("npm start in a terminal lists, trusts, samples and fills in a form", async
   await terminal.answer(/wants to call travel\.forecast[\s\S]*v view its definition/, "y");
   await terminal.answer(/Lisbon, \d{4}-[\s\S]*°C[\s\S]*\n>$/, `${typed("sampling")}\r`);
   await terminal.answer(/wants to call travel\.choose-flight[\s\S]*v view its definition/, "y");
-  await terminal.answer(/travel wants to ask the model \(sampling\)[\s\S]*N never/, "y");
+  await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y");
   await terminal.answer(/will get this answer from demo[\s\S]*n withhold it/, "y");
   await terminal.answer(/choose-flight answered:[\s\S]*\n>$/, `${typed("a form")}\r`);
   await terminal.answer(/wants to call travel\.book[\s\S]*v view its definition/, "y");

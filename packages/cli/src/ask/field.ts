@@ -63,8 +63,7 @@ function describe({ terminal, screen }: CommandContext, field: Field, options: r
 }
 
 function kindOf({ type, format }: FieldSchema, options: readonly Option[]): string {
-  if (options.length > 0)
-    return type === "array" ? "numbers of options, separated by commas" : "the number of an option";
+  if (options.length > 0) return type === "array" ? "numbers or names, separated by commas" : "number or name";
   if (type === "boolean") return "y or n";
   if (type === "string") return typeof format === "string" ? format : "";
   return typeof type === "string" ? (type === "object" || type === "array" ? "JSON" : type) : "";
