@@ -81,7 +81,7 @@ export function askInput(context: CommandContext, server: string, request: Confi
 }
 
 /** Asks a question that the command cannot go on without. Dismissing it interrupts the command. */
-export function askOrInterrupt<T>(
+function askOrInterrupt<T>(
   { terminal, signal }: Pick<CommandContext, "terminal" | "signal">,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -152,7 +152,7 @@ async function editAnswer(context: CommandContext, result: CreateMessageResult):
 }
 
 /** Opens a value as JSON in the person's editor. Returns undefined if no editor is set. */
-export async function editJson(context: CommandContext, value: unknown): Promise<unknown> {
+async function editJson(context: CommandContext, value: unknown): Promise<unknown> {
   const { env } = context.system;
   const [program, ...args] = (env["VISUAL"] || env["EDITOR"] || "").split(/\s+/).filter(Boolean);
   if (program === undefined) return undefined;
@@ -171,7 +171,7 @@ export async function editJson(context: CommandContext, value: unknown): Promise
 }
 
 /** Lets the person edit text on one line, where `\n` stands for a newline. */
-export async function editLine({ terminal, screen }: CommandContext, text: string): Promise<string> {
+async function editLine({ terminal, screen }: CommandContext, text: string): Promise<string> {
   const shown = screen.safe(text, { lines: "keep" }).replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
   const line = await terminal.line({ initial: shown });
   return line.replace(/\\(n|\\)/g, (_, escaped) => (escaped === "n" ? "\n" : "\\"));

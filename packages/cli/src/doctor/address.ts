@@ -181,12 +181,12 @@ async function findPath({ url, headers }: HttpTarget, system: System): Promise<s
 }
 
 /** Converts a proxy failure to a finding. */
-export function explainProxy({ what, why, next }: ProxyFailure): FindingDetails {
+function explainProxy({ what, why, next }: ProxyFailure): FindingDetails {
   return { id: "proxy", level: "error", what, why, next };
 }
 
 /** Warns if NO_PROXY excludes an unreachable server from the proxy. */
-export function explainBypass({ url }: HttpTarget, { env }: System): FindingDetails[] {
+function explainBypass({ url }: HttpTarget, { env }: System): FindingDetails[] {
   const address = new URL(url);
   const proxy = proxyNamed(address, env);
   const list = ["no_proxy", "NO_PROXY"].find((name) => env[name]);

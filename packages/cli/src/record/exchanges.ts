@@ -57,7 +57,7 @@ function ownerOf(
 export const subscriptionKey = "io.modelcontextprotocol/subscriptionId";
 
 /** Returns the subscription of a notification. */
-export function subscriptionOf(params: JsonObject | undefined): unknown {
+function subscriptionOf(params: JsonObject | undefined): unknown {
   return metaOf(params)[subscriptionKey];
 }
 
@@ -74,7 +74,7 @@ export function retarget(message: JsonObject, from: RpcRequest, to: RpcRequest):
 }
 
 /** Returns the progress token of a request. */
-export function tokenOf({ params }: RpcRequest): unknown {
+function tokenOf({ params }: RpcRequest): unknown {
   return metaOf(params)["progressToken"];
 }
 

@@ -142,7 +142,7 @@ function showAsked({ params }: { readonly params?: JsonObject | undefined }): st
 const versionKey = "io.modelcontextprotocol/protocolVersion";
 
 /** Returns the revision that a stateless request names. */
-export function versionOf({ params }: RpcRequest): unknown {
+function versionOf({ params }: RpcRequest): unknown {
   return metaOf(params)[versionKey];
 }
 
@@ -150,7 +150,7 @@ export function versionOf({ params }: RpcRequest): unknown {
  * Answers requests that were not recorded but that other clients need: lists contain what was used, and settings are
  * accepted.
  */
-export function answerUnrecorded(request: RpcRequest, exchanges: readonly RecordedExchange[]): JsonObject | undefined {
+function answerUnrecorded(request: RpcRequest, exchanges: readonly RecordedExchange[]): JsonObject | undefined {
   const { method } = request;
   if (method === "ping") return {};
   const isStateless = versionOf(request) !== undefined;
@@ -197,7 +197,7 @@ function introduce(exchanges: readonly RecordedExchange[]): JsonObject | undefin
 }
 
 /** Acknowledges a subscription that was not recorded. It never reports a change. */
-export function acknowledge({ id, params = {} }: RpcRequest): JsonObject {
+function acknowledge({ id, params = {} }: RpcRequest): JsonObject {
   return {
     jsonrpc: "2.0",
     method: "notifications/subscriptions/acknowledged",

@@ -206,7 +206,7 @@ const nested = new Set([
 const values = new Set(["default", "const", "enum", "examples", "example"]);
 
 /** Redacts a schema: field names stay, values of secret fields go. */
-export function redactSchema(schema: Schema, clean: (value: unknown) => unknown, isSecret = false): unknown {
+function redactSchema(schema: Schema, clean: (value: unknown) => unknown, isSecret = false): unknown {
   const entries = Object.entries(schema).map(([keyword, value]): [string, unknown] => {
     if (named.has(keyword) && isSchema(value)) return [keyword, redactMembers(value, clean)];
     if (nested.has(keyword) && Array.isArray(value)) {

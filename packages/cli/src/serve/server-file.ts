@@ -126,7 +126,7 @@ let loadedFiles: MessagePort | undefined;
 let generation = 0;
 
 /** Imports an ES module and its imports as they are now. Returns the files, too. */
-export async function importFresh(file: string): Promise<{ exports: { [name: string]: unknown }; files: string[] }> {
+async function importFresh(file: string): Promise<{ exports: { [name: string]: unknown }; files: string[] }> {
   loadedFiles ??= listen(packageOf(file));
   generation += 1;
   const files = [file];
@@ -153,7 +153,7 @@ function listen(root: string): MessagePort {
 }
 
 /** True if Node.js loads the file as an ES module. */
-export function isModule(file: string): boolean {
+function isModule(file: string): boolean {
   const extension = extname(file);
   if (extension !== ".js") return extension === ".mjs";
   const description = join(packageOf(file), "package.json");
