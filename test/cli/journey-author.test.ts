@@ -37,7 +37,7 @@ test("an author creates, tests, calls, changes and connects a server by followin
   expect(await done(`portolan ls ${url}`)).toContain("count(loud?: boolean, text: string)");
   dev.mark();
   writeFileSync(file, "export default 1 +;");
-  await dev.see(/✗ [\s\S]*server\.ts[\s\S]*the version before is still served/);
+  await dev.see(/✗ [\s\S]*server\.ts[\s\S]*still serving the version before/);
   writeFileSync(file, before);
   await dev.see(/changed → count: input -loud/);
   dev.type("\u0003");
