@@ -7,7 +7,7 @@ import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 const asking = join(root, "test/cli/asking-server.mjs");
 const behind = ["--", process.execPath, asking];
 
-/** A home whose folder names the asking server in a file, as an editor would. */
+/** Creates a home whose folder configures the asking server, as an editor would. */
 async function configured(): Promise<string> {
   const home = await makeHome();
   const servers = { asking: { command: process.execPath, args: [asking, "--title", "a\u202eb"] } };
@@ -20,7 +20,7 @@ async function call(tool: string, more: string[] = [], options: Partial<PseudoTe
   return openTerminal(["call", tool, ...more, ...behind], { ...options, cwd });
 }
 
-test("a server that a file names is started only after all of what is written was shown and agreed to", async () => {
+test("starts a configured server only after its whole entry was shown and trusted", async () => {
   const cwd = await configured();
   const first = openTerminal(["ls", "asking"], { cwd });
   const shown = await first.see("n no");
@@ -40,17 +40,17 @@ test("a server that a file names is started only after all of what is written wa
   expect(await second.exited).toBe(0);
   const third = openTerminal(["ls", "asking"], { cwd });
   expect(await third.exited).toBe(0);
-  expect(third.screen()).not.toContain("is to be started");
+  expect(third.screen()).not.toContain("Start the server");
 });
 
-test("what is configured is listed without a question", async () => {
+test("lists configured servers without a question", async () => {
   const cwd = await configured();
   const terminal = openTerminal([], { cwd });
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toContain("not trusted");
 });
 
-test("a form is asked field by field, says what is wrong, and is sent after it was seen as a whole", async () => {
+test("asks a form field by field, reports invalid values, and sends it after a review", async () => {
   const terminal = await call("order");
   expect(await terminal.see(/Your name[\s\S]*>$/)).toContain("As on the \\u{1b}[31mdoor\\u{202e}");
   await terminal.answer(/>$/, "A\r");
@@ -78,7 +78,7 @@ test("a form is asked field by field, says what is wrong, and is sent after it w
 test.each([
   ["Ctrl-C cancels", "\u0003", "cancel"],
   ["Ctrl-D declines", "\u0004", "decline"],
-])("%s a form at any field, and the terminal is as it was", async (_, key, action) => {
+])("%s a form at any field and restores the terminal", async (_, key, action) => {
   const terminal = await call("order");
   await terminal.answer(/Your name[\s\S]*>$/, "Ada\r");
   await terminal.answer(/email \(.*\n {2}>$/, key);
@@ -87,31 +87,31 @@ test.each([
   expect(terminal.screen()).not.toContain("RAW");
 });
 
-test("a question without fields is a yes or a no", async () => {
+test("asks yes or no for a form without fields", async () => {
   const terminal = await call("sure");
   await terminal.answer(/Are you sure\?[\s\S]*c cancel/, "y");
   await terminal.see("true");
   expect(await terminal.exited).toBe(0);
 });
 
-test("a secret is warned about, not shown, and sent only after another yes", async () => {
+test("warns about a secret, does not echo it, and sends it only after a second yes", async () => {
   for (const [last, expected] of [
     ["n", '{"action":"decline"}'],
     ["y", '{"action":"accept","content":{"password":"hunter22"}}'],
   ] as const) {
     const terminal = await call("login");
-    await terminal.answer(/seems to ask for a secret[\s\S]*>$/, "abc\r");
-    await terminal.answer(/it does not fit[\s\S]*>$/, "hunter22\r");
+    await terminal.answer(/looks like a secret[\s\S]*>$/, "abc\r");
+    await terminal.answer(/not a valid value[\s\S]*>$/, "hunter22\r");
     await terminal.answer(/password: \(not shown\)[\s\S]*c cancel/, "y");
     const before = terminal.screen();
     expect(before).not.toContain("hunter22");
     expect(before).not.toContain("abc");
-    await terminal.answer("send the secret, too", last);
+    await terminal.answer("send the secret anyway", last);
     await terminal.see(expected);
   }
 });
 
-test("an address is shown whole and opened by the system's program, as one argument", async () => {
+test("shows a whole address and opens it in the browser as one argument", async () => {
   const cwd = await makeHome();
   const bin = join(cwd, "bin");
   await mkdir(bin);
@@ -130,7 +130,7 @@ test("an address is shown whole and opened by the system's program, as one argum
 test.each([
   ["y", "no browser could be opened"],
   ["m", "leads to pay.example.com"],
-])("where no browser opens, the person opens the address: %s", async (key, shown) => {
+])("lets the person open the address if no browser opens: %s", async (key, shown) => {
   const cwd = await makeHome();
   await mkdir(join(cwd, "bin"));
   await writeFile(join(cwd, "bin/xdg-open"), "#!/bin/sh\nexit 3\n", { mode: 0o755 });
@@ -142,7 +142,7 @@ test.each([
   expect(terminal.screen()).toContain(shown);
 });
 
-test("an address that imitates another is warned about, and no opens nothing", async () => {
+test("warns about an address that imitates another, and opens nothing on no", async () => {
   const terminal = await call("visit", ["url=https://xn--pple-43d.com/login"]);
   const shown = await terminal.see("n no");
   expect(shown).toContain("https://xn--pple-43d.com/login");
@@ -151,7 +151,7 @@ test("an address that imitates another is warned about, and no opens nothing", a
   await terminal.see('{"action":"decline"}');
 });
 
-test("sampling is seen, edited on a line and approved, and so is the answer", async () => {
+test("shows, edits on a line and approves a sampling request and its answer", async () => {
   const terminal = await call("sample");
   const request = await terminal.see("N never");
   for (const line of ["demo (demo, not a language model)", "You are brief.", "Name a colour", "at most 50 out"]) {
@@ -161,15 +161,15 @@ test("sampling is seen, edited on a line and approved, and so is the answer", as
   await terminal.answer(/"maxTokens": 50[\s\S]*N never/, "e");
   await terminal.answer(/> Name a colour$/, " of the sea\r");
   await terminal.answer(/Name a colour of the sea[\s\S]*N never/, "y");
-  await terminal.answer(/answer to “Name a colour of the sea”[\s\S]*n keep it back/, "e");
+  await terminal.answer(/answer to “Name a colour of the sea”[\s\S]*n withhold it/, "e");
   await terminal.see(/> This is/);
   terminal.type("\u0015blue\r");
-  await terminal.answer(/│ blue\n.*n keep it back/, "y");
+  await terminal.answer(/│ blue\n.*n withhold it/, "y");
   await terminal.see('"text":"blue"');
   expect(await terminal.exited).toBe(0);
 });
 
-test("sampling is edited as JSON in the person's editor, in a file for them alone", async () => {
+test("opens a sampling request as JSON in the editor, in a private file", async () => {
   const cwd = await makeHome();
   const editor = join(cwd, "editor.sh");
   await writeFile(editor, `#!/bin/sh\nstat -c '%a' "$2" > '${cwd}/mode'\nsed -i 's/a colour/a fish/' "$2"\n`);
@@ -177,19 +177,19 @@ test("sampling is edited as JSON in the person's editor, in a file for them alon
   const terminal = await call("sample", [], { cwd, env: { EDITOR: `${editor} --wait` } });
   await terminal.answer("N never", "e");
   await terminal.answer(/Name a fish[\s\S]*N never/, "y");
-  await terminal.answer("n keep it back", "y");
+  await terminal.answer("n withhold it", "y");
   await terminal.see("Name a fish");
   expect(await readFile(join(cwd, "mode"), "utf8")).toBe("600\n");
 });
 
-test("sampling that is denied is denied to the server", async () => {
+test("reports a denied sampling request to the server", async () => {
   const terminal = await call("sample");
   await terminal.answer("N never", "n");
   await terminal.see("Sampling was refused: the user said no");
   expect(await terminal.exited).not.toBe(0);
 });
 
-test("folders are told to a server only if the person agrees", async () => {
+test("shows folders to a server only if the person agrees", async () => {
   for (const [key, expected] of [
     ["n", "[]"],
     ["y", '[{"uri":"file:///'],
@@ -201,9 +201,9 @@ test("folders are told to a server only if the person agrees", async () => {
   }
 });
 
-test("arguments that are missing are asked for, with completion", async () => {
+test("asks for missing arguments, with completion", async () => {
   const terminal = await call("paint");
-  await terminal.answer(/colour \(required, a number\)\n {4}1 red\n {4}2 green\n {2}>$/, "gr\t");
+  await terminal.answer(/colour \(required, number or name\)\n {4}1 red\n {4}2 green\n {2}>$/, "gr\t");
   await terminal.answer("green", "\r");
   await terminal.answer(/coats[\s\S]*>$/, "two\r");
   await terminal.answer(/expected[\s\S]*>$/, "2\r");
@@ -216,7 +216,7 @@ test("arguments that are missing are asked for, with completion", async () => {
   expect(await left.exited).toBe(130);
 });
 
-test("arguments of a prompt are asked for, with completion from the server", async () => {
+test("asks for arguments of a prompt, with completion from the server", async () => {
   const terminal = openTerminal(["prompt", "greet", ...behind], { cwd: await makeHome() });
   await terminal.answer(/who \(required\)\n {2}>$/, "Al\t");
   await terminal.answer("Alan", "\r");
@@ -224,7 +224,7 @@ test("arguments of a prompt are asked for, with completion from the server", asy
   expect(await terminal.exited).toBe(0);
 });
 
-test("in 40 columns, without colours and with ASCII alone, every question can be read", async () => {
+test("shows every question readably in 40 columns, without colours and in ASCII", async () => {
   const env = { LANG: "C", NO_COLOR: "1" };
   const terminal = await call("order", [], { columns: 40, env });
   await terminal.answer(/Your name[\s\S]*>$/, "\u0004");
@@ -235,14 +235,14 @@ test("in 40 columns, without colours and with ASCII alone, every question can be
   expect(terminal.screen()).toContain("  | What would you like?");
 });
 
-test("in a pipe nobody is asked: what needs an answer fails, with a reason", async () => {
+test("fails with a reason in a pipe when an answer is needed", async () => {
   const { code, stdout, stderr } = await runPortolan(["call", "order", ...behind], { cwd: await makeHome() });
   expect({ code, stdout }).toMatchObject({ stdout: "" });
   expect(code).toBeGreaterThan(1);
   expect(JSON.parse(stderr).error.message).toMatch(/elicitation/i);
 });
 
-test("what was typed before a question is no answer to it", async () => {
+test("ignores keys typed before a question", async () => {
   const terminal = await call("sample");
   terminal.type("yyyyyy");
   await terminal.see("N never");
@@ -251,7 +251,7 @@ test("what was typed before a question is no answer to it", async () => {
   await terminal.see("Sampling was refused");
 });
 
-test("Ctrl-C cancels a call, and the terminal is as it was", async () => {
+test("Ctrl-C cancels a call and restores the terminal", async () => {
   const cwd = await makeHome();
   const terminal = openTerminal(["call", "forever", ...behind], { cwd });
   await expect
@@ -263,7 +263,7 @@ test("Ctrl-C cancels a call, and the terminal is as it was", async () => {
   expect(terminal.screen()).not.toContain("RAW");
 });
 
-test("whoever ends the program in the middle of a question gets the terminal back as it was", async () => {
+test("restores the terminal when the program is killed during a question", async () => {
   const cwd = await makeHome();
   const program = ["sh", "-c", 'echo $$ > "$HOME/pid"; exec "$0" "$@"', process.execPath, portolan];
   const terminal = openTerminal(["call", "sample", ...behind], { cwd, program });
@@ -273,13 +273,13 @@ test("whoever ends the program in the middle of a question gets the terminal bac
   expect(terminal.screen()).not.toContain("RAW");
 });
 
-test("a question is taken back when its server is gone", async () => {
+test("withdraws a question when its server exits", async () => {
   const cwd = await makeHome();
   const server = ["--", "sh", "-c", 'echo $$ > "$0"; exec "$1" "$2"', join(cwd, "pid"), process.execPath, asking];
   const terminal = openTerminal(["call", "sure", ...server], { cwd });
   await terminal.see("c cancel");
   process.kill(Number(await readFile(join(cwd, "pid"), "utf8")), "SIGKILL");
-  await terminal.see("(no longer asked)");
+  await terminal.see("(question withdrawn)");
   expect(await terminal.exited).toBe(4);
   expect(terminal.screen()).not.toContain("RAW");
 });

@@ -1,5 +1,5 @@
 // @ts-check
-// A server that asks everything a server can ask, for tests of how people are asked.
+// A server that asks every kind of question.
 import { createServer, form } from "portolan/server";
 import { serveStdio } from "portolan/server/stdio";
 

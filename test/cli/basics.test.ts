@@ -22,7 +22,7 @@ async function failure(args: readonly string[], options: Parameters<typeof runPo
   return { code, ...JSON.parse(stderr).error };
 }
 
-test("alone, it shows what every product's file configures, and the next command for each", async () => {
+test("without a command, lists the servers of every product's file with the next command", async () => {
   const cwd = await makeHome();
   await mkdir(join(cwd, ".vscode"));
   await mkdir(join(cwd, ".git"));
@@ -46,7 +46,7 @@ test("alone, it shows what every product's file configures, and the next command
   expect((await json([], { cwd: await makeHome() })).servers).toEqual([]);
 });
 
-test("ls, call, read and complete work on a command behind --", async () => {
+test("ls, call, read and complete accept a command after --", async () => {
   const cwd = await makeHome();
   const { tools, server } = await json(["ls", ...behind("travel")], { cwd });
   expect(tools.map(({ name }: { name: string }) => name)).toContain("forecast");
@@ -63,21 +63,21 @@ test("ls, call, read and complete work on a command behind --", async () => {
   expect(JSON.stringify(messages)).toContain("Lisbon");
 });
 
-test("an address is a target", async () => {
+test("accepts an address as a target", async () => {
   const cwd = await makeHome();
   const url = await serveHttp(scriptOf("time"));
   const { structuredContent } = await json(["call", url, "now"], { cwd });
   expect(structuredContent.times).toHaveLength(1);
 });
 
-test("arguments come from standard input, too", async () => {
+test("reads arguments from standard input", async () => {
   const cwd = await makeHome();
   const input = JSON.stringify({ zones: ["Asia/Tokyo"] });
   const { structuredContent } = await json(["call", "now", "-", ...behind("time")], { cwd, input });
   expect(structuredContent.times[0].zone).toBe("Asia/Tokyo");
 });
 
-test("failures are one JSON object on standard error, with a documented exit code", async () => {
+test("writes a failure as one JSON object to standard error, with a documented exit code", async () => {
   const cwd = await makeHome();
   await writeFile(
     join(cwd, ".mcp.json"),
@@ -100,7 +100,7 @@ test("failures are one JSON object on standard error, with a documented exit cod
   expect(await failure(["ls", "http://127.0.0.1:9/mcp"], { cwd })).toMatchObject({ code: 4 });
 });
 
-test("images are shown by size and saved on request, never over what is there", async () => {
+test("shows images by size, and saves them without overwriting a file", async () => {
   const cwd = await makeHome();
   const named = ["call", "content", "kind=image", "--save", "out", ...behind("everything")];
   const { saved } = await json(named, { cwd });
@@ -111,7 +111,7 @@ test("images are shown by size and saved on request, never over what is there", 
   expect(await readFile(join(cwd, saved[0]), "utf8")).toBe("mine");
 });
 
-test("help names every command, and each has its own", async () => {
+test("lists every command in help, and each has its own help", async () => {
   const cwd = await makeHome();
   const { stdout } = await runPortolan(["--help"], { cwd });
   for (const name of ["servers", "ls", "call", "read", "prompt", "complete"]) {
@@ -121,7 +121,7 @@ test("help names every command, and each has its own", async () => {
   expect((await runPortolan(["--version"], { cwd })).stdout.trim()).toBe("0.1.0");
 });
 
-test("a reader that leaves early, and an interrupt, end it without noise", async () => {
+test("ends silently when the reader leaves, and on an interrupt", async () => {
   const cwd = await makeHome();
   const child = spawn(
     "sh",
@@ -151,7 +151,7 @@ test("a reader that leaves early, and an interrupt, end it without noise", async
   waiting.stderr.on("data", (chunk) => {
     said += chunk;
   });
-  // It is at work once the server that it has started runs.
+  // The command is working once its server runs.
   await vi.waitFor(() => expect(childrenOf(waiting.pid)).not.toEqual([]), { timeout: 10_000 });
   waiting.kill("SIGINT");
   const [code] = await once(waiting, "exit");
@@ -159,7 +159,7 @@ test("a reader that leaves early, and an interrupt, end it without noise", async
   expect(JSON.parse(said).error.message).toBe("interrupted");
 });
 
-/** The processes that a process has started. */
+/** Returns the child processes of a process. */
 function childrenOf(pid: number | undefined): string[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
 }

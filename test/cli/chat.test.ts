@@ -16,7 +16,7 @@ async function chat(options: Partial<PseudoTerminalOptions> = {}) {
   return terminal;
 }
 
-test("a chat lists, calls after consent, logs, and leaves", async () => {
+test("lists, calls after consent, logs, and leaves", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "/tools\r");
   await terminal.answer(/asking-server\.paint\(colour: "red"\|"green"[\s\S]*\n>$/, "/tools folder\r");
@@ -30,7 +30,7 @@ test("a chat lists, calls after consent, logs, and leaves", async () => {
   expect(terminal.screen()).not.toContain("RAW");
 });
 
-test("a prompt is a command: Tab completes its name and its arguments, what is missing is asked for", async () => {
+test("runs a prompt as a command, with Tab completion and questions for missing arguments", async () => {
   const terminal = await chat();
   terminal.type("/gre\t");
   await terminal.see("> /greet");
@@ -43,12 +43,12 @@ test("a prompt is a command: Tab completes its name and its arguments, what is m
   await terminal.answer(/who \(required\)\n {2}>$/, "Grace\r");
   await terminal.answer(/I would call asking-server__paint[\s\S]*\n>$/, "/prompts\r");
   await terminal.answer(/\/greet who=… asking-server: A greeting\n>$/, "/nonsense\r");
-  await terminal.answer(/usage there is no \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
+  await terminal.answer(/usage unknown command \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
   await terminal.answer(/│|answer|expected|would call/, "\u0004");
   expect(await terminal.exited).toBe(0);
 });
 
-test("a resource is chosen with @, by number or with Tab, and goes to the model", async () => {
+test("attaches a resource with @, chosen by number or Tab", async () => {
   const turns = [{ say: "I see milk." }, { say: "I see it again." }];
   await using provider = await startFakeProvider({ dialect: "openai", turns });
   const terminal = openTerminal(["chat", "--", process.execPath, asking], {
@@ -58,22 +58,22 @@ test("a resource is chosen with @, by number or with Tab, and goes to the model"
   await terminal.see(/fake with asking-server/);
   await terminal.answer(prompt, "@\r");
   await terminal.answer(/1 asking-server note:\/\/today today[\s\S]*number \(Enter for none\) >$/, "1\r");
-  await terminal.answer(/note:\/\/today goes with what you say next\n>$/, "hello there\r");
+  await terminal.answer(/note:\/\/today is attached to your next message\n>$/, "hello there\r");
   await terminal.answer(/I see milk\.[\s\S]*\n>$/, "see @no\t");
   await terminal.answer("asking-server:note://today", "\r");
-  await terminal.see("asking-server: note://today goes with it");
+  await terminal.see("asking-server: note://today is attached");
   await terminal.answer(/I see it again\.[\s\S]*\n>$/, "@nothing-like-it\r");
-  await terminal.answer(/no resource is like nothing-like-it\n>$/, "/quit\r");
+  await terminal.answer(/no resource matches nothing-like-it\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
   const [first, second] = provider.requests.map(({ body }) => JSON.stringify(body["messages"]));
   expect(first).toContain("hello there");
   expect(first?.split("buy milk")).toHaveLength(2);
-  // The conversation goes on where it was.
+  // The conversation continues.
   expect(second?.split("buy milk")).toHaveLength(3);
   expect(second).toContain("I see milk.");
 });
 
-test("a template is chosen with @, its variables are asked for with completion, and what it leads to goes along", async () => {
+test("attaches a filled-in template with @, with completion of its variables", async () => {
   const turns = [{ say: "I see." }, { say: "I see more." }];
   await using provider = await startFakeProvider({ dialect: "openai", turns });
   const terminal = openTerminal(["chat", "--", process.execPath, offering], {
@@ -84,19 +84,19 @@ test("a template is chosen with @, its variables are asked for with completion, 
   await terminal.answer(/1 offering note:\/\/\{folder\}\/\{name\} A note[\s\S]*none\) >$/, "1\r");
   await terminal.answer(/folder \(required\)\n {2}>$/, "w\t");
   await terminal.answer("work", "\r");
-  // What is known already counts for what comes next.
+  // The server completes an argument from the known ones.
   await terminal.answer(/name \(required\)\n {2}>$/, "\r");
-  await terminal.answer(/it is required\n {2}>$/, "wo\t");
+  await terminal.answer(/a value is required\n {2}>$/, "wo\t");
   await terminal.answer("work-list", "\r");
-  await terminal.answer(/note:\/\/work\/work-list goes with what you say next\n>$/, "what is there?\r");
+  await terminal.answer(/note:\/\/work\/work-list is attached to your next message\n>$/, "what is there?\r");
   await terminal.answer(/I see\.\n>$/, "@find\r");
   await terminal.answer(/1 offering find:\/\/notes[\s\S]*none\) >$/, "1\r");
   await terminal.answer(/words \(optional\)\n {2}>$/, "blue & red\r");
   await terminal.answer(/limit \(optional\)\n {2}>$/, "\r");
-  await terminal.answer(/find:\/\/notes\?words=blue%20%26%20red goes with/, "and there?\r");
+  await terminal.answer(/find:\/\/notes\?words=blue%20%26%20red is attached/, "and there?\r");
   await terminal.answer(/I see more\.\n>$/, "@folder\r");
   await terminal.answer(/none\) >$/, "1\r");
-  // Whoever leaves in the middle attaches nothing.
+  // Dismissing the choice attaches nothing.
   await terminal.answer(/folder \(required\)\n {2}>$/, "\u0003");
   await terminal.answer(/\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
@@ -105,7 +105,7 @@ test("a template is chosen with @, its variables are asked for with completion, 
   expect(second).toContain("found by find://notes?words=blue%20%26%20red");
 });
 
-test("a prompt with arguments is completed by what is known, asked for what is missing, and said", async () => {
+test("completes prompt arguments from known ones, and asks for missing ones", async () => {
   const turns = [{ say: "Gladly." }, { say: "So be it." }];
   await using provider = await startFakeProvider({ dialect: "openai", turns });
   const terminal = openTerminal(["chat", "--", process.execPath, offering], {
@@ -135,7 +135,7 @@ test("a prompt with arguments is completed by what is known, asked for what is m
   expect(said).toContain("Go to New York for 2 days, slow");
 });
 
-test("what is to be known of the model is said once", async () => {
+test("shows the notice of a model once", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "hello there\r");
   await terminal.answer(/hello there[\s\S]*\n>$/, "hello again\r");
@@ -146,18 +146,18 @@ test("what is to be known of the model is said once", async () => {
   expect(piped.stdout.split("not a language model")).toHaveLength(2);
 });
 
-test("Ctrl-C cancels a run and the chat goes on; twice at the prompt leaves", async () => {
+test("Ctrl-C cancels a run; twice at the prompt leaves", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "do it forever\r");
   await terminal.answer("v view its definition", "y");
   await terminal.answer("asking-server.forever", "\u0003");
-  await terminal.answer(/cancelled; Ctrl-C once more leaves[\s\S]*\n>$/, "\u0003");
-  await terminal.answer(/Ctrl-C once more leaves\n>$/, "\u0003");
+  await terminal.answer(/cancelled; press Ctrl-C again to leave[\s\S]*\n>$/, "\u0003");
+  await terminal.answer(/press Ctrl-C again to leave\n>$/, "\u0003");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).not.toContain("RAW");
 });
 
-test("a server that is gone does not end the chat", async () => {
+test("the chat continues after a server exits", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "leave now\r");
   await terminal.answer("v view its definition", "y");
@@ -166,7 +166,7 @@ test("a server that is gone does not end the chat", async () => {
   expect(await terminal.exited).toBe(0);
 });
 
-test("in 40 columns, without colours and with ASCII alone, a chat can be read", async () => {
+test("shows a chat readably in 40 columns, without colours and in ASCII", async () => {
   const cwd = await makeHome();
   const env = { LANG: "C", NO_COLOR: "1" };
   const terminal = openTerminal(["chat", ...behind], { cwd, columns: 40, env });
@@ -179,7 +179,7 @@ test("in 40 columns, without colours and with ASCII alone, a chat can be read", 
   expect(terminal.screen()).toMatch(/^[\n\x20-\x7e]*$/);
 });
 
-test("in a pipe each line is something said, and events are JSON", async () => {
+test("in a pipe, reads messages line by line and prints JSON events", async () => {
   const { code, stdout, stderr } = await runPortolan(["chat", ...behind], {
     cwd: await makeHome(),
     input: "hello there\r\n\r\nwho are you\r\n/quit\r\nnever said\r\n",
@@ -196,7 +196,7 @@ test("in a pipe each line is something said, and events are JSON", async () => {
   ]);
 });
 
-test("a chat without a usable server or model says why", async () => {
+test("fails with the reason without a usable server or model", async () => {
   const cwd = await makeHome();
   await writeFile(join(cwd, ".mcp.json"), "{}");
   const refused = await runPortolan(["chat", "--server", "nobody"], { cwd });

@@ -6,14 +6,14 @@ import type { Report } from "../../packages/check/src/index.ts";
 import { compare } from "../check/expectations.ts";
 import { startHttp } from "../check/kit.ts";
 import { quickServer } from "../kit/quick-servers.mjs";
-import { broken, errorOf, fileOf, put, runPortolan, showOf, startPortolan } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { broken, errorOf, fileOf, put, runPortolan, showOf, startPortolan } from "./manage-kit.ts";
 
 const node = process.execPath;
 const asExpected = { unknown: [], gone: [] };
 const patient = ["--timeout", "10"];
 
-test("our own server gets full marks in every revision, over stdio", async () => {
+test("passes our own server in every revision over stdio", async () => {
   const cwd = await makeHome();
   await showOf(["add", "time", "--", node, fileOf("packages/servers/time/dist/main.js")], { cwd });
   const report = await showOf<Report>(["check", "time", ...patient], { cwd });
@@ -22,7 +22,7 @@ test("our own server gets full marks in every revision, over stdio", async () =>
   expect(report.verdicts.filter(({ grade }) => grade === "fail" || grade === "warn")).toEqual([]);
 });
 
-test("our own server gets full marks over HTTP", async () => {
+test("passes our own server over HTTP", async () => {
   const url = await startHttp({ command: node, args: [fileOf("test/check/fixtures/full-http.mjs")] });
   const report = await showOf<Report>(["check", url, "--revision", "2026-07-28", ...patient], {
     cwd: await makeHome(),
@@ -37,14 +37,14 @@ describe("the servers of the official SDK", () => {
   test.each([
     ["v1", "2025-03-26", "v1 stdio"],
     ["v2", "2026-07-28", "v2 stdio"],
-  ])("%s over stdio in %s gets the grades that it deserves", async (version, revision, known) => {
+  ])("grades %s over stdio in %s as expected", async (version, revision, known) => {
     const args = ["check", "--revision", revision, ...patient, "--", node, peer(version)];
     const ran = await runPortolan(args, { cwd: await makeHome() });
     expect([ran.code, errorOf(ran).kind]).toEqual([8, "protocol"]);
     expect(compare(JSON.parse(ran.stdout), known)).toEqual(asExpected);
   });
 
-  test("v2 over HTTP gets the grades that it deserves", async () => {
+  test("grades v2 over HTTP as expected", async () => {
     const url = await startHttp({ command: node, args: [peer("v2")], env: { FIXTURE_HTTP: "auto" } });
     const ran = await runPortolan(["check", url, "--revision", "2026-07-28", ...patient], { cwd: await makeHome() });
     expect(ran.code).toBe(8);
@@ -52,14 +52,14 @@ describe("the servers of the official SDK", () => {
   });
 });
 
-test("only some scenarios are run when they are named", async () => {
+test("runs only the named scenarios", async () => {
   const args = ["check", "--only", "handshake/*", "--only", "base/unknown-method", "--revision", "2025-06-18"];
   const report = await showOf<Report>([...args, "--", node, broken], { cwd: await makeHome() });
   const names = new Set(report.verdicts.map(({ scenario }) => scenario.split("/")[0]));
   expect(names).toEqual(new Set(["handshake", "base"]));
 });
 
-test("a server gets none of our variables", async () => {
+test("passes none of our environment variables to the server", async () => {
   const cwd = await makeHome();
   const shows = put(cwd, "shows.mjs", "console.error(`SECRET is ${process.env.SECRET}`); process.exit(1);");
   const args = ["check", "--revision", "2025-06-18", "--", node, shows];
@@ -70,15 +70,15 @@ test("a server gets none of our variables", async () => {
 });
 
 test.each([
-  [["--only", "nothing/here"], 2, "no scenario is called"],
+  [["--only", "nothing/here"], 2, "no scenario matches"],
   [["--revision", "1999-01-01"], 2, "expected one of 2024-11-05"],
   [["--timeout", "soon"], 2, "number of seconds"],
-])("%j is refused", async (flags, code, message) => {
+])("refuses %j", async (flags, code, message) => {
   const ran = await runPortolan(["check", ...flags, "--", node, broken], { cwd: await makeHome() });
   expect([ran.code, errorOf(ran).message]).toEqual([code, expect.stringContaining(message)]);
 });
 
-test("Ctrl-C ends it", async () => {
+test("Ctrl-C ends a check", async () => {
   const cwd = await makeHome();
   const mark = join(cwd, "started");
   const running = startPortolan(["check", "--", node, broken, "marking", mark], { cwd });
@@ -88,7 +88,7 @@ test("Ctrl-C ends it", async () => {
   expect(running.said).toEqual([expect.stringContaining("interrupted")]);
 });
 
-test("what nobody has agreed to is not started", async () => {
+test("does not start an untrusted server", async () => {
   const cwd = await makeHome();
   put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken] } } });
   const ran = await runPortolan(["check", "a"], { cwd });

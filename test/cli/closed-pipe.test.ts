@@ -7,7 +7,7 @@ const node = process.execPath;
 const offering = join(root, "test/cli/fixtures/offering.mjs");
 const quote = (word: string) => `'${word}'`;
 
-/** Runs the command into `head`; what got through, what was said, and how both ended. */
+/** Pipes the command into `head`. Returns both outputs and exit codes. */
 async function headOf(args: readonly string[], cwd: string, how = "| head -n 1") {
   const words = [node, portolan, ...args].map(quote).join(" ");
   const child = spawn("bash", ["-c", `${words} ${how}; echo "codes \${PIPESTATUS[*]}"`], {
@@ -33,7 +33,7 @@ test.each([
   ["run", ["run", "write text=hello", "--model", "demo", "--", node, offering]],
   ["watch", ["watch", "--", node, join(root, "test/cli/fixtures/chatty.mjs")]],
   ["log", ["log"]],
-])("whoever reads only the first line of %s ends it, without a word", async (name, args) => {
+])("%s ends silently when its reader stops after the first line", async (name, args) => {
   const cwd = makeHome();
   if (name === "log") {
     for (let at = 0; at < 3; at += 1) await runPortolan(["call", "write", "text=x", "--", node, offering], { cwd });
@@ -44,7 +44,7 @@ test.each([
   expect(code).toBe(0);
 });
 
-test("what nobody reads the errors of fails all the same", async () => {
+test("returns the exit code of a failure when standard error is closed", async () => {
   const args = ["call", "nothing", "--", node, offering];
   const { shown, said, code } = await headOf(args, makeHome(), "2>&1 >/dev/null | true");
   expect({ said, shown }).toEqual({ said: "", shown: `codes ${code} 0\n` });

@@ -6,12 +6,12 @@ import { openTerminal } from "./pseudo-terminal.ts";
 const behind = ["--model", "demo", "--", process.execPath, join(root, "test/cli/fixtures/offering.mjs")];
 const question = "v view its definition";
 
-/** What is granted and refused for good. */
+/** Returns the stored grants and denials. */
 async function grantsIn(cwd: string): Promise<{ id: string; kind: string; allow: boolean; subject: string }[]> {
   return JSON.parse((await runPortolan(["grants"], { cwd })).stdout).grants;
 }
 
-/** A run that calls the tool once, answered with a key; and whether the next run asks. */
+/** Runs a model that calls the tool once, answers with a key, and returns whether the next run asks. */
 async function decide(key: string) {
   const cwd = makeHome();
   const args = ["run", "write text=hello", ...behind];
@@ -23,7 +23,7 @@ async function decide(key: string) {
   return { cwd, args, isDone: first.screen().includes("✓"), isAskedAgain: seen.includes(question) };
 }
 
-test("once is for one call, and kept nowhere", async () => {
+test("once allows one call and is not stored", async () => {
   const { cwd, isDone, isAskedAgain } = await decide("y");
   expect({ isDone, isAskedAgain, grants: await grantsIn(cwd) }).toEqual({
     isDone: true,
@@ -32,22 +32,22 @@ test("once is for one call, and kept nowhere", async () => {
   });
 });
 
-test("this session is for all calls of a chat, once more after what a server wrote, and kept nowhere", async () => {
+test("this session allows the calls of a chat until text of a server intervenes, and is not stored", async () => {
   const cwd = makeHome();
   const terminal = openTerminal(["chat", ...behind], { cwd });
   await terminal.answer(/\n>$/, "write text=hello\r");
   await terminal.answer(question, "s");
   await terminal.answer(/✓[\s\S]*\n>$/, "write text=hello\r");
-  await terminal.answer(/! what offering wrote may have led the model to this[\s\S]*v view/, "s");
+  await terminal.answer(/! Caution: text from offering may have caused this call[\s\S]*v view/, "s");
   await terminal.answer(/✓[\s\S]*\n>$/, "write text=hello\r");
   await terminal.answer(/✓[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
-  expect(terminal.screen().split("is to do write")).toHaveLength(3);
+  expect(terminal.screen().split("wants to call offering.write")).toHaveLength(3);
   expect(await grantsIn(cwd)).toEqual([]);
   await openTerminal(["run", "write text=hello", ...behind], { cwd }).see(question);
 });
 
-test("always is kept, shown by grants, and asked about again once it is taken back", async () => {
+test("always is stored, listed by grants, and asked again after revocation", async () => {
   const { cwd, args, isDone, isAskedAgain } = await decide("a");
   expect({ isDone, isAskedAgain }).toEqual({ isDone: true, isAskedAgain: false });
   const [grant] = await grantsIn(cwd);
@@ -58,7 +58,7 @@ test("always is kept, shown by grants, and asked about again once it is taken ba
   await openTerminal(args, { cwd }).see(question);
 });
 
-test("never is kept, shown by grants, and asked about again once it is taken back", async () => {
+test("never is stored, listed by grants, and asked again after revocation", async () => {
   const { cwd, args, isDone, isAskedAgain } = await decide("N");
   expect({ isDone, isAskedAgain }).toEqual({ isDone: false, isAskedAgain: false });
   const [grant] = await grantsIn(cwd);
@@ -67,7 +67,7 @@ test("never is kept, shown by grants, and asked about again once it is taken bac
   await openTerminal(args, { cwd }).see(question);
 });
 
-test("no is for one call, and kept nowhere", async () => {
+test("no denies one call and is not stored", async () => {
   const { cwd, isDone, isAskedAgain } = await decide("n");
   expect({ isDone, isAskedAgain, grants: await grantsIn(cwd) }).toEqual({
     isDone: false,
@@ -76,14 +76,14 @@ test("no is for one call, and kept nowhere", async () => {
   });
 });
 
-test("long arguments leave room for the keys, and v shows all of them, with the definition", async () => {
+test("cuts long arguments; v shows all of them and the definition", async () => {
   const text = `${"x".repeat(1_500)}THE-END`;
   const terminal = openTerminal(["run", `write text=${text}`, ...behind], { cwd: makeHome(), columns: 60, rows: 20 });
   const shown = await terminal.see(question);
-  expect(shown).toMatch(/offering is to do write\n {2}│ Writes a text[\s\S]*… 2 more lines/);
-  expect(shown).toMatch(/… \d+ more lines: v shows them/);
+  expect(shown).toMatch(/The model wants to call offering\.write\n {2}│ Writes a text[\s\S]*… 2 more lines/);
+  expect(shown).toMatch(/… \d+ more lines; press v to see them/);
   expect(shown).not.toContain("THE-END");
-  expect(shown.slice(shown.indexOf("offering is to do")).split("\n").length).toBeLessThanOrEqual(20);
+  expect(shown.slice(shown.indexOf("The model wants to call offering")).split("\n").length).toBeLessThanOrEqual(20);
   terminal.mark();
   terminal.type("v");
   const whole = await terminal.see(/inputSchema[\s\S]*v view its definition/);

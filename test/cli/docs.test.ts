@@ -6,7 +6,7 @@ import { scriptOf } from "../servers/kit/programs.ts";
 import { makeHome } from "./kit.ts";
 import { runSessions } from "./sessions.ts";
 
-test("the guide to the command shows what it really shows", async () => {
+test("the sessions in docs/cli.md match the real output", async () => {
   const cwd = makeHome();
   writeFileSync(join(cwd, "time.js"), `import ${JSON.stringify(scriptOf("time"))};\n`);
   writeFileSync(join(cwd, "package.json"), '{ "type": "module" }');

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { createServer as createMcpServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { broken, errorOf, notes, put, type RunOptions, runPortolan, showOf, startPortolan } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { broken, errorOf, notes, put, type RunOptions, runPortolan, showOf, startPortolan } from "./manage-kit.ts";
 
 const node = process.execPath;
 
@@ -23,7 +23,7 @@ interface Found {
   readonly next: string;
 }
 
-/** What the doctor finds, and how it ends. */
+/** Returns the findings and exit code of the doctor. */
 async function findings(
   args: readonly string[],
   options: RunOptions,
@@ -34,7 +34,7 @@ async function findings(
   return { code: ran.code, found };
 }
 
-/** The only finding about a server whose command is broken in some way. */
+/** Returns the only finding about a broken command. */
 async function ofFault(fault: string, ...args: readonly string[]): Promise<Found & { code: number | null }> {
   const { code, found } = await findings(["--", node, broken, fault, ...args], { cwd: await makeHome() });
   expect(found).toHaveLength(1);
@@ -51,7 +51,7 @@ async function listen(server: Server, host = "127.0.0.1"): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Something on loopback that answers as a test says. */
+/** Starts a loopback server with the handler of a test. */
 async function site(answer: RequestListener): Promise<string> {
   return `http://${await listen(createServer(answer))}`;
 }
@@ -69,7 +69,7 @@ async function realServer(options: Parameters<typeof serveHttp>[1] = {}): Promis
   });
 }
 
-test("a server that works is found to be well", async () => {
+test("finds nothing wrong with a working server", async () => {
   const cwd = await makeHome();
   await showOf(["add", "notes", "--", node, notes], { cwd });
   const ran = await runPortolan(["doctor"], { cwd });
@@ -81,7 +81,7 @@ test("a server that works is found to be well", async () => {
 });
 
 describe("files and names", () => {
-  test("a missing variable is named, with its place", async () => {
+  test("names a missing variable and its location", async () => {
     const cwd = await makeHome();
     put(cwd, ".mcp.json", { mcpServers: { db: { command: node, args: [broken], env: { PGURL: "${PGURL}" } } } });
     const { code, found } = await findings(["db"], { cwd });
@@ -98,7 +98,7 @@ describe("files and names", () => {
     expect(found[0]?.why).toContain("mcpServers.db.env.PGURL");
   });
 
-  test("a file that cannot be read is named, with the line", async () => {
+  test("names an unreadable file and the line", async () => {
     const cwd = await makeHome();
     put(cwd, ".mcp.json", '{\n  "mcpServers": {,}\n}');
     const { code, found } = await findings([], { cwd });
@@ -109,27 +109,27 @@ describe("files and names", () => {
     ]);
   });
 
-  test("an entry that makes no sense is named", async () => {
+  test("names an unusable entry", async () => {
     const cwd = await makeHome();
     put(cwd, ".mcp.json", { mcpServers: { a: { url: "gopher://x" } } });
     const { code, found } = await findings([], { cwd });
     expect([code, found[0]?.id]).toEqual([1, "unusable-entry"]);
   });
 
-  test("names that collide, or look alike, are told", async () => {
+  test("reports names that collide or look alike", async () => {
     const cwd = await makeHome();
     put(cwd, ".mcp.json", { mcpServers: { files: { command: "a" }, fi1es: { command: "b" } } });
     put(cwd, ".cursor/mcp.json", { mcpServers: { files: { command: "c" } } });
     const { code, found } = await findings([], { cwd });
     expect(code).toBe(0);
     expect(found.filter(({ id }) => id === "name-collision").map(({ server, what }) => `${server}: ${what}`)).toEqual([
-      "files: several files name it",
-      "fi1es: it looks like files",
+      "files: several files define it",
+      "fi1es: its name looks like files",
     ]);
     expect(found.filter(({ id }) => id === "untrusted")).toHaveLength(2);
   });
 
-  test("what nobody has agreed to is not started", async () => {
+  test("does not start an untrusted server", async () => {
     const cwd = await makeHome();
     const mark = join(cwd, "started");
     put(cwd, ".mcp.json", {
@@ -145,7 +145,7 @@ describe("files and names", () => {
 });
 
 describe("commands", () => {
-  test("a command that is not there is told", async () => {
+  test("reports a missing command", async () => {
     const { code, found } = await findings(["--", "no-such-program-here"], { cwd: await makeHome() });
     expect([code, found]).toEqual([
       1,
@@ -153,7 +153,7 @@ describe("commands", () => {
     ]);
   });
 
-  test("a command that is there, but not on the PATH, is shown with its path", async () => {
+  test("shows the path of a command that is not on the PATH", async () => {
     const cwd = await makeHome();
     const program = put(cwd, ".local/bin/my-server", "#!/bin/sh\n");
     chmodSync(program, 0o755);
@@ -161,7 +161,7 @@ describe("commands", () => {
     expect(found[0]).toMatchObject({ id: "wrong-command", next: expect.stringContaining(`it is at ${program}`) });
   });
 
-  test("a command that is a whole line is taken apart", async () => {
+  test("splits a command that contains arguments", async () => {
     const cwd = await makeHome();
     await showOf(["add", "a", "--", "node server.js --fast"], { cwd });
     const { found } = await findings(["a"], { cwd });
@@ -171,7 +171,7 @@ describe("commands", () => {
     });
   });
 
-  test("a command that exits is told with its code and last words", async () => {
+  test("reports the exit code and last output of a command", async () => {
     expect(await ofFault("exits")).toMatchObject({
       code: 1,
       id: "command-exits",
@@ -180,12 +180,12 @@ describe("commands", () => {
     });
   });
 
-  test("a module that is missing is told apart", async () => {
+  test("recognizes a missing module", async () => {
     const { found } = await findings(["--", node, "/nowhere/server.js"], { cwd: await makeHome() });
     expect(found[0]).toMatchObject({ id: "command-exits", next: expect.stringContaining("correct the path") });
   });
 
-  test("a port that is taken is named", async () => {
+  test("names a port in use", async () => {
     const taken = createTcpServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     onTestFinished(() => void taken.close());
@@ -193,32 +193,32 @@ describe("commands", () => {
     expect(await ofFault("port", String(port))).toMatchObject({
       code: 1,
       id: "port-in-use",
-      what: `the port ${port} is taken`,
+      what: `the port ${port} is in use`,
       next: expect.stringContaining(`:${port}`),
     });
   });
 
-  test("lines on standard output that are no messages are counted, and the first is shown", async () => {
+  test("counts lines on standard output that are not messages, and shows the first", async () => {
     expect(await ofFault("polluting")).toMatchObject({
       code: 0,
       id: "stdout-pollution",
-      what: "2 lines on its standard output are no message",
+      what: "2 lines on its standard output are not a message",
       why: expect.stringContaining("Welcome to the server!"),
     });
   });
 
-  test("a slow start is told", async () => {
+  test("reports a slow start", async () => {
     const args = ["--slow", "0.3", "--", node, broken, "slow", "600"];
     const { code, found } = await findings(args, { cwd: await makeHome() });
     expect([code, found.map(({ id }) => id)]).toEqual([0, ["slow-start"]]);
   });
 
-  test("a server that never answers is given up", async () => {
+  test("times out on a server that never answers", async () => {
     const { code, found } = await findings(["--timeout", "1", "--", node, broken, "silent"], { cwd: await makeHome() });
     expect([code, found.map(({ id }) => id)]).toEqual([1, ["no-answer"]]);
   });
 
-  test("Ctrl-C ends it, and the server with it", async () => {
+  test("Ctrl-C ends the doctor and the server", async () => {
     const cwd = await makeHome();
     const mark = join(cwd, "started");
     const running = startPortolan(["doctor", "--", node, broken, "silent", mark], { cwd });
@@ -228,14 +228,14 @@ describe("commands", () => {
     expect(running.said).toEqual([expect.stringContaining("interrupted")]);
   });
 
-  test("a revision that nobody knows is told", async () => {
+  test("reports an unknown revision", async () => {
     expect(await ofFault("revision")).toMatchObject({
       id: "wrong-revision",
       why: expect.stringContaining("1999-01-01"),
     });
   });
 
-  test("a server of the other era is told", async () => {
+  test("reports a server of the other era", async () => {
     const args = (era: string) => ["--era", era, "--", node, broken, "fine"];
     const { code, found } = await findings(args("stateless"), { cwd: await makeHome() });
     expect([code, found.map(({ id }) => id)]).toEqual([1, ["era-mismatch"]]);
@@ -254,8 +254,8 @@ describe("tools", () => {
     ["long", "long-name", "(70)"],
     ["odd", "odd-name", "say it/again"],
     ["many", "too-many-tools", "130 tools"],
-    ["twice", "tool-collision", "two things have one name"],
-  ])("%s is found as %s", async (fault, id, what) => {
+    ["twice", "tool-collision", "two features have the same name"],
+  ])("reports %s as %s", async (fault, id, what) => {
     expect(await ofFault(fault)).toMatchObject({ code: 0, id, level: "warning", what: expect.stringContaining(what) });
   });
 });
@@ -266,21 +266,21 @@ describe("addresses", () => {
     return { code, found, ids: found.map(({ id }) => id) };
   };
 
-  test("a wrong path is told, and the right one found", async () => {
+  test("reports a wrong path and finds the right one", async () => {
     const origin = await realServer();
     const { code, ids, found } = await ofUrl(`${origin}/wrong`);
-    expect([code, ids, found[0]?.next]).toEqual([1, ["wrong-path"], `use ${origin}/mcp, where there is one`]);
+    expect([code, ids, found[0]?.next]).toEqual([1, ["wrong-path"], `use ${origin}/mcp, where a server answers`]);
     expect(await ofUrl(`${origin}/mcp`)).toEqual({ code: 0, found: [], ids: [] });
   });
 
-  test("a name that the server refuses is told", async () => {
+  test("reports a host name that the server refuses", async () => {
     const origin = await realServer({ allowedHosts: ["mcp.example"] });
     const { code, ids, found } = await ofUrl(`${origin}/mcp`);
     expect([code, ids]).toEqual([1, ["wrong-host"]]);
     expect(found[0]?.next).toContain("127.0.0.1");
   });
 
-  test("nobody who listens is told, and a list that spares it from a proxy beside it", async () => {
+  test("reports that nothing listens, and a NO_PROXY that excludes the server", async () => {
     const server = createTcpServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
@@ -291,10 +291,10 @@ describe("addresses", () => {
     expect((await ofUrl(url, { env })).ids).toEqual(["unreachable"]);
     const spared = await ofUrl(url, { env: { ...env, NO_PROXY: "127.0.0.1" } });
     expect(spared.ids).toEqual(["unreachable", "proxy"]);
-    expect(spared.found[1]).toMatchObject({ level: "warning", next: expect.stringContaining("out of NO_PROXY") });
+    expect(spared.found[1]).toMatchObject({ level: "warning", next: expect.stringContaining("from NO_PROXY") });
   });
 
-  test("a web page in place of a server is told", async () => {
+  test("reports a web page instead of a server", async () => {
     const origin = await site((_, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Sign in</title>");
     });
@@ -302,7 +302,7 @@ describe("addresses", () => {
     expect([code, ids, found[0]?.why]).toEqual([1, ["web-page"], expect.stringContaining("200 with HTML")]);
   });
 
-  /** A site with a certificate that it made itself; a negative number of days makes one that has expired. */
+  /** Starts a site with a self-signed certificate; a negative number of days makes it expired. */
   async function secureSite(days: number): Promise<{ url: string; cert: string }> {
     const home = await makeHome();
     const [key, request, cert] = [join(home, "key.pem"), join(home, "request.pem"), join(home, "cert.pem")];
@@ -316,7 +316,7 @@ describe("addresses", () => {
     return { url: `https://${await listen(https as unknown as Server)}/mcp`, cert };
   }
 
-  test("a certificate that nobody here knows is told, and what to do helps", async () => {
+  test("reports an untrusted certificate, and the suggested fix works", async () => {
     const { url, cert } = await secureSite(1);
     const { code, ids, found } = await ofUrl(url);
     expect([code, ids]).toEqual([1, ["tls"]]);
@@ -324,22 +324,22 @@ describe("addresses", () => {
     expect((await ofUrl(url, { env: { NODE_EXTRA_CA_CERTS: cert } })).ids).toEqual(["odd-answer"]);
   });
 
-  test("a certificate that has expired is told", async () => {
+  test("reports an expired certificate", async () => {
     const { url, cert } = await secureSite(-1);
     const { found } = await ofUrl(url, { env: { NODE_EXTRA_CA_CERTS: cert } });
     expect(found[0]).toMatchObject({ id: "tls", what: "its certificate has expired" });
   });
 
-  test("http where https is spoken, and the reverse, are told", async () => {
+  test("reports http instead of https, and the reverse", async () => {
     const origin = await realServer();
     const { found } = await ofUrl(`${origin.replace("http:", "https:")}/mcp`);
     expect(found[0]).toMatchObject({ id: "tls", what: "it does not speak TLS" });
     const { url } = await secureSite(1);
     const reverse = await ofUrl(url.replace("https:", "http:"));
-    expect(reverse.found[0]).toMatchObject({ id: "tls", what: "what answers does not speak http" });
+    expect(reverse.found[0]).toMatchObject({ id: "tls", what: "it does not speak HTTP" });
   });
 
-  test("a missing, a refused and an expired token are told apart", async () => {
+  test("distinguishes a missing, a refused and an expired token", async () => {
     const cwd = await makeHome();
     const origin = await site((_, response) => {
       response.writeHead(401, { "www-authenticate": "Bearer" }).end();
@@ -360,13 +360,13 @@ describe("addresses", () => {
     expect(JSON.stringify(found)).not.toContain("opaque");
   });
 
-  test("an address with a password in it is refused", async () => {
+  test("refuses an address with a password", async () => {
     const { ids, found } = await ofUrl("http://ada:s3cret@127.0.0.1:9/mcp");
     expect([ids, found[0]?.why]).toEqual([["unusable-entry"], expect.stringContaining("without credentials")]);
     expect(JSON.stringify(found)).not.toContain("s3cret");
   });
 
-  test("a server that fails is blamed itself", async () => {
+  test("blames the server for its own failure", async () => {
     const origin = await site((_, response) => response.writeHead(500).end("oops"));
     const { found } = await ofUrl(`${origin}/mcp`);
     expect(found[0]).toMatchObject({ id: "odd-answer", what: "it answered 500" });

@@ -10,7 +10,7 @@ const node = process.execPath;
 
 const errorOf = ({ code, stderr }: Ran) => ({ code, ...JSON.parse(stderr).error });
 
-test("ls --schema shows whole schemas to people, which are left out otherwise", async () => {
+test("ls shows complete schemas only with --schema", async () => {
   const cwd = makeHome();
   const short = openTerminal(["ls", "--", node, asking], { cwd });
   expect(await short.exited).toBe(0);
@@ -21,20 +21,20 @@ test("ls --schema shows whole schemas to people, which are left out otherwise", 
   expect(whole.screen()).toMatch(/paint\([\s\S]*"colour": \{\n +"type": "string",\n +"enum": \[/);
 });
 
-test("call --timeout gives up a tool that is silent, and says how to wait longer", async () => {
+test("call --timeout fails on a silent tool and suggests a longer timeout", async () => {
   const cwd = makeHome();
   const ran = await runPortolan(["call", "forever", "--timeout", "0.3", "--", node, asking], { cwd });
   expect(errorOf(ran)).toEqual({
     code: 7,
     kind: "timeout",
     message: 'tools/call "forever" was silent for 300 ms',
-    next: "give it longer: --timeout <seconds>",
+    next: "allow more time: --timeout <seconds>",
   });
   const wrong = await runPortolan(["call", "sure", "--timeout", "soon", "--", node, asking], { cwd });
   expect(errorOf(wrong)).toMatchObject({ code: 2, message: '--timeout: expected a number of seconds, got "soon"' });
 });
 
-test("read --save writes what is read, and never over a file", async () => {
+test("read --save writes the contents without overwriting a file", async () => {
   const cwd = makeHome();
   const picture = ["read", "everything://pixel", "--save", "out", "--", node, scriptOf("everything")];
   const { code, stdout } = await runPortolan(picture, { cwd });
@@ -50,7 +50,7 @@ test("read --save writes what is read, and never over a file", async () => {
   expect(readFileSync(join(cwd, "notes/1.txt"), "utf8")).toBe("buy milk");
 });
 
-test("run --root tells a server of a folder, if the person agrees", async () => {
+test("run --root shows a folder to a server if the person agrees", async () => {
   const cwd = makeHome();
   mkdirSync(join(cwd, "here"));
   const terminal = openTerminal(["run", "folders", "--model", "demo", "--root", "here", "--", node, asking], { cwd });
@@ -59,10 +59,10 @@ test("run --root tells a server of a folder, if the person agrees", async () => 
   await terminal.see(/"uri":"file:\/\/\/[^"]*\/here"/);
   expect(await terminal.exited).toBe(0);
   const ran = await runPortolan(["run", "folders", "--root", "nowhere", "--", node, asking], { cwd });
-  expect(errorOf(ran)).toEqual({ code: 2, kind: "usage", message: "--root: there is no folder nowhere" });
+  expect(errorOf(ran)).toEqual({ code: 2, kind: "usage", message: "--root: folder not found: nowhere" });
 });
 
-test("chat --root tells a server of several folders, if the person agrees", async () => {
+test("chat --root shows several folders to a server if the person agrees", async () => {
   const cwd = makeHome();
   for (const folder of ["one", "two"]) mkdirSync(join(cwd, folder));
   const given = ["chat", "--model", "demo", "--root", "one", "--root", "two", "--", node, asking];
@@ -74,7 +74,7 @@ test("chat --root tells a server of several folders, if the person agrees", asyn
   expect(await terminal.exited).toBe(0);
 });
 
-test("chat --yes-read-only asks about no tool that only reads, where its server is believed", async () => {
+test("chat --yes-read-only allows read-only tools of a server with trusted labels", async () => {
   const cwd = makeHome();
   await runPortolan(["add", "time", "--", node, scriptOf("time")], { cwd });
   const say = "what time is it now in zones=Asia/Tokyo\n";
@@ -90,7 +90,7 @@ test("chat --yes-read-only asks about no tool that only reads, where its server 
   expect(await chat("--yes-read-only")).toContain("Asia/Tokyo");
 });
 
-test("new --ts makes TypeScript, as without it, and --js JavaScript", async () => {
+test("new writes TypeScript, also with --ts, and JavaScript with --js", async () => {
   const cwd = makeHome();
   expect((await runPortolan(["new", "typed", "--ts"], { cwd })).code).toBe(0);
   expect((await runPortolan(["new", "usual"], { cwd })).code).toBe(0);
@@ -102,7 +102,7 @@ test("new --ts makes TypeScript, as without it, and --js JavaScript", async () =
   expect(existsSync(join(cwd, "plain/tsconfig.json"))).toBe(false);
 });
 
-test("a mistake in a command line names the word that was meant, and where to read on", async () => {
+test("a usage error suggests the intended word and the help to read", async () => {
   const cwd = makeHome();
   expect(errorOf(await runPortolan(["ls", "--shema", "x"], { cwd }))).toMatchObject({
     code: 2,

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { commands } from "../../packages/cli/src/commands/index.ts";
+import { commands } from "../../packages/cli/src/command-table.ts";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { environment, portolan, root, runPortolan } from "./kit.ts";
 import { makeProject } from "./make-kit.ts";
@@ -23,13 +23,13 @@ beforeAll(async () => {
 
 interface Use {
   readonly args: readonly string[];
-  /** The command goes on until Ctrl-C: when to type it. */
+  /** When to press Ctrl-C, for a command that runs until then. */
   readonly until?: RegExp;
-  /** It fails, and says so on standard error. */
+  /** The command fails and reports it on standard error. */
   readonly code?: number;
 }
 
-/** One use of each command that people see. */
+/** One use of each visible command. */
 const uses: { readonly [command: string]: Use } = {
   servers: { args: ["servers"] },
   ls: { args: ["ls", "time"] },
@@ -57,7 +57,7 @@ const uses: { readonly [command: string]: Use } = {
   completion: { args: ["completion", "tcsh"], code: 2 },
 };
 
-/** Runs the command in a terminal of its own: what it writes there, and what it writes to standard error. */
+/** Runs the command in a terminal. Returns what it writes there and to standard error. */
 function runInTerminal({ args, until }: Use, flag?: string): Promise<{ code: number | null; output: string }> {
   const words = [process.execPath, portolan, args[0], ...(flag === undefined ? [] : [flag]), ...args.slice(1)];
   const line = words.map((word) => `'${word}'`).join(" ");
@@ -70,7 +70,7 @@ function runInTerminal({ args, until }: Use, flag?: string): Promise<{ code: num
   let isTyped = false;
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
-    // Twice would be more than enough: the second one leaves at once.
+    // The second Ctrl-C leaves at once.
     if (isTyped || !until?.test(output)) return;
     isTyped = true;
     child.stdin.write("\u0003");
@@ -80,13 +80,13 @@ function runInTerminal({ args, until }: Use, flag?: string): Promise<{ code: num
   );
 }
 
-test("every command that people see has a use here", () => {
+test("every visible command has a use here", () => {
   const shown = commands.filter(({ isHidden }) => !isHidden).map(({ name }) => name);
   expect(Object.keys(uses)).toEqual(shown);
 });
 
 describe.each(Object.entries(uses))("%s", (_name, use) => {
-  test("--json writes nothing but JSON to a terminal", async () => {
+  test("--json writes only JSON to a terminal", async () => {
     const { code, output } = await runInTerminal(use, "--json");
     expect({ code, output }).toMatchObject({ code: use.code ?? 0 });
     const errors = readFileSync(join(home, "errors.txt"), "utf8");

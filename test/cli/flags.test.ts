@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { commands } from "../../packages/cli/src/commands/index.ts";
+import { commands } from "../../packages/cli/src/command-table.ts";
 import { makeHome, runPortolan } from "./kit.ts";
 import { linesIn, linesOfTests } from "./runs.ts";
 
-/** The long and the short name in a flag as help shows it. */
+/** Returns the long and short name of a flag in help. */
 const namesIn = (flag: string): string[] => flag.split(/[ ,]+/).filter((word) => word.startsWith("-"));
 
-test("every command, and every flag of it, is used in a test through the real program", () => {
+test("every command and every flag is tested through the real program", () => {
   const lines = linesOfTests();
   const unused = commands.flatMap(({ name, flags = {} }) => {
     const uses = lines.filter(([first]) => first === name);
@@ -17,7 +17,7 @@ test("every command, and every flag of it, is used in a test through the real pr
   expect(unused).toEqual([]);
 });
 
-test("a use is a call of the program with the flag in its own words, and nothing else is", () => {
+test("counts only calls of the program that contain the flag", () => {
   const source = `
     const server = ["--", "node", "--raw"];
     const patient = ["--timeout", "10"];
@@ -51,13 +51,13 @@ test("a use is a call of the program with the flag in its own words, and nothing
   ]);
 });
 
-test.each(commands)("$name --help and -h show how it is used", async ({ name, usage, flags = {}, examples = [] }) => {
+test.each(commands)("$name --help and -h show its usage", async ({ name, usage, flags = {}, examples = [] }) => {
   const cwd = makeHome();
   const { code, stdout, stderr } = await runPortolan([name, "--help"], { cwd });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const words = stdout.replace(/\s+/g, " ");
   expect(words).toContain(`Usage: portolan ${name} [options]${usage === undefined ? "" : ` ${usage}`}`);
-  for (const [flag, says] of Object.entries({ ...flags, "--json": "as in a pipe", "--no-color": "no colours" })) {
+  for (const [flag, says] of Object.entries({ ...flags, "--json": "as in a pipe", "--no-color": "without colours" })) {
     expect(words).toContain(flag.replace("...>", ">"));
     expect(words).toContain(says);
   }
@@ -65,7 +65,7 @@ test.each(commands)("$name --help and -h show how it is used", async ({ name, us
   expect((await runPortolan([name, "-h"], { cwd })).stdout).toBe(stdout);
 });
 
-test("the program itself says its version and shows help, by both names", async () => {
+test("the program shows its version and help by both flag names", async () => {
   const cwd = makeHome();
   const { stdout: version } = await runPortolan(["--version"], { cwd });
   expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);

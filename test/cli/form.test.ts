@@ -7,7 +7,7 @@ const offering = join(root, "test/cli/fixtures/offering.mjs");
 const open = () => openTerminal(["call", "fields", "--", process.execPath, offering], { cwd: makeHome() });
 type Terminal = ReturnType<typeof open>;
 
-/** Enters what a field must not take, sees why, then what it takes. */
+/** Enters an invalid value, sees the problem, then enters a valid one. */
 async function enter(terminal: Terminal, field: string, wrong: readonly [text: string, why: string][], right: string) {
   await terminal.see(new RegExp(`${field}[\\s\\S]*\\n {2}>$`));
   for (const [text, why] of wrong) {
@@ -19,15 +19,15 @@ async function enter(terminal: Terminal, field: string, wrong: readonly [text: s
   terminal.type(`${right}\r`);
 }
 
-/** What the server was told in the end. */
+/** Returns what the server received. */
 function answerIn(terminal: Terminal): unknown {
   const [answer = ""] = /\{"action.*/.exec(terminal.screen().replaceAll("\n", "")) ?? [];
   return JSON.parse(answer);
 }
 
-test("each kind of field says what it takes and what is wrong, and defaults are taken with Enter", async () => {
+test("each kind of field describes its values and problems, and Enter accepts the default", async () => {
   const terminal = open();
-  const required: [string, string] = ["", "it is required"];
+  const required: [string, string] = ["", "a value is required"];
   await enter(
     terminal,
     "Full name \\(required\\)",
@@ -65,13 +65,13 @@ test("each kind of field says what it takes and what is wrong, and defaults are 
   await enter(terminal, "news \\(optional, y or n, Enter for y\\)", [], "n");
   await enter(
     terminal,
-    "colour \\(required, a number\\)\\n {4}1 Red\\n {4}2 Green",
+    "colour \\(required, number or name\\)\\n {4}1 Red\\n {4}2 Green",
     [required, ["3", "expected"]],
     "2",
   );
-  await enter(terminal, "size \\(optional, a number, Enter for Large\\)", [["Huge", "expected"]], "Small");
-  await enter(terminal, "days \\(required, several", [required, ["1,2,3", "2"], ["5", "expected"]], "wed, 1");
-  await terminal.answer(/this goes to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y");
+  await enter(terminal, "size \\(optional, number or name, Enter for Large\\)", [["Huge", "expected"]], "Small");
+  await enter(terminal, "days \\(required, numbers or names", [required, ["1,2,3", "2"], ["5", "expected"]], "wed, 1");
+  await terminal.answer(/to be sent to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y");
   expect(await terminal.exited).toBe(0);
   expect(answerIn(terminal)).toEqual({
     action: "accept",
@@ -85,7 +85,7 @@ test("each kind of field says what it takes and what is wrong, and defaults are 
 
 const rest = ["\r", "\r", "\r", "\r", "\r", "\r", "n\r", "\r", "Red\r", "\r", "tue\r"];
 
-test("Shift-Tab goes back to the field before, with what was entered there", async () => {
+test("Shift-Tab goes back to the previous field with its value", async () => {
   const terminal = open();
   await terminal.answer(/Full name[\s\S]*>$/, "\u001b[Z");
   terminal.type("Ada\r");
@@ -98,11 +98,11 @@ test("Shift-Tab goes back to the field before, with what was entered there", asy
   expect(answerIn(terminal)).toMatchObject({ content: { name: "Ada L", colour: "r", size: "l", days: ["tue"] } });
 });
 
-test("all of it can be entered again, with what was entered before", async () => {
+test("e asks all fields again with their values", async () => {
   const terminal = open();
   await terminal.see(/Full name[\s\S]*>$/);
   terminal.type(`Ada\r${rest.join("")}`);
-  await terminal.answer("e enter it again", "e");
+  await terminal.answer("e edit", "e");
   await terminal.answer(/> Ada$/, "\u0015Grace\r");
   terminal.type("\r\r\r\r");
   await terminal.answer(/> 1\.7$/, "\r\r");

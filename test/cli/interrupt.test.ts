@@ -8,7 +8,7 @@ const deaf = join(root, "test/cli/fixtures/deaf.mjs");
 const asking = join(root, "test/cli/asking-server.mjs");
 const interrupt = "\u0003";
 
-/** A command with a server that hears nothing of what it is asked to stop, and what it was told. */
+/** Starts a command with a server that ignores requests to stop, and what the server received. */
 function withDeaf(args: readonly string[]) {
   const cwd = makeHome();
   const file = join(cwd, "heard");
@@ -31,14 +31,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Nothing of it is left: neither a process, nor a terminal that does not show what is typed. */
+/** Checks that no process is left and that the terminal echoes again. */
 async function expectGone(terminal: PseudoTerminal, pids: readonly number[]): Promise<void> {
   expect(pids.length).toBeGreaterThan(0);
   await vi.waitUntil(() => !pids.some(isAlive), { timeout: 10_000 });
   expectRestored(terminal);
 }
 
-/** What was switched on is off, and what was switched off is on. */
+/** Checks that the terminal modes are restored. */
 function expectRestored(terminal: PseudoTerminal): void {
   expect(terminal.screen()).not.toContain("RAW");
   const modes = terminal
@@ -49,7 +49,7 @@ function expectRestored(terminal: PseudoTerminal): void {
   if (modes.length > 0) expect(modes.slice(-2)).toEqual(["2004l", "25h"]);
 }
 
-test("Ctrl-C cancels a call, which the server is told, and twice leaves a server that does not mind", async () => {
+test("Ctrl-C cancels a call and notifies the server; twice leaves a server that ignores it", async () => {
   const { terminal, until, pids } = withDeaf(["call", "wait"]);
   await until("tools/call");
   terminal.type(interrupt);
@@ -59,7 +59,7 @@ test("Ctrl-C cancels a call, which the server is told, and twice leaves a server
   await expectGone(terminal, pids());
 });
 
-test("one Ctrl-C is enough in the end, also for a server that does not leave", async () => {
+test("one Ctrl-C ends the program even if the server does not exit", async () => {
   const { terminal, until, pids } = withDeaf(["call", "wait"]);
   await until("tools/call");
   terminal.type(interrupt);
@@ -68,7 +68,7 @@ test("one Ctrl-C is enough in the end, also for a server that does not leave", a
   await expectGone(terminal, pids());
 });
 
-test("Ctrl-C in a run cancels the call, and twice leaves", async () => {
+test("Ctrl-C in a run cancels the call; twice leaves", async () => {
   const { terminal, until, pids } = withDeaf(["run", "wait for it", "--model", "demo"]);
   await terminal.answer("v view its definition", "y");
   await until("tools/call");
@@ -79,21 +79,21 @@ test("Ctrl-C in a run cancels the call, and twice leaves", async () => {
   await expectGone(terminal, pids());
 });
 
-test("Ctrl-C in a chat cancels the call and the chat goes on, and twice leaves", async () => {
+test("Ctrl-C in a chat cancels the call and the chat continues; twice leaves", async () => {
   const { terminal, until, pids } = withDeaf(["chat", "--model", "demo"]);
   await terminal.answer(/\n>$/, "wait for it\r");
   await terminal.answer("v view its definition", "y");
   await until("tools/call");
   terminal.type(interrupt);
   await until("notifications/cancelled");
-  await terminal.answer(/cancelled; Ctrl-C once more leaves[\s\S]*\n>$/, interrupt);
-  await terminal.answer(/Ctrl-C once more leaves\n>$/, interrupt);
-  // At the prompt nothing is interrupted.
+  await terminal.answer(/cancelled; press Ctrl-C again to leave[\s\S]*\n>$/, interrupt);
+  await terminal.answer(/press Ctrl-C again to leave\n>$/, interrupt);
+  // At the prompt there is nothing to interrupt.
   expect(await terminal.exited).toBe(0);
   await expectGone(terminal, pids());
 });
 
-test("Ctrl-C ends watch at once when it is pressed twice", async () => {
+test("Ctrl-C twice ends watch at once", async () => {
   const { terminal, pids } = withDeaf(["watch"]);
   await terminal.see(/ready/);
   terminal.type(interrupt);
@@ -112,7 +112,7 @@ test("Ctrl-C ends a check in the middle of a scenario", async () => {
   await expectGone(terminal, pids());
 });
 
-test("Ctrl-C twice leaves a check whose server does not leave", async () => {
+test("Ctrl-C twice leaves a check whose server does not exit", async () => {
   const { terminal, until, pids } = withDeaf(["check", "--timeout", "50", "--revision", "2025-06-18"]);
   await until("tools/list");
   terminal.type(interrupt);
@@ -122,7 +122,7 @@ test("Ctrl-C twice leaves a check whose server does not leave", async () => {
   await expectGone(terminal, pids());
 });
 
-test("a terminal that is closed takes the program and its servers with it", async () => {
+test("closing the terminal ends the program and its servers", async () => {
   const { terminal, until, pids } = withDeaf(["call", "wait"]);
   await until("tools/call");
   terminal.signal("SIGHUP");
@@ -130,7 +130,7 @@ test("a terminal that is closed takes the program and its servers with it", asyn
   await expectGone(terminal, pids());
 });
 
-test("Ctrl-C leaves a line whose completion does not come", async () => {
+test("Ctrl-C leaves a line with a pending completion", async () => {
   const { terminal, until, pids } = withDeaf(["prompt", "greet"]);
   await terminal.answer(/who \(required\)\n {2}>$/, "A\t");
   await until("completion/complete");
@@ -143,7 +143,7 @@ test.each([
   ["a line", ["prompt", "greet"], /who \(required\)\n {2}>$/],
   ["a key", ["call", "sample"], "N never"],
   ["a chat", ["chat", "--model", "demo"], /\n>$/],
-])("whoever ends the program while it waits for %s gets the terminal back as it was", async (_, args, question) => {
+])("restores the terminal when the program is killed while it waits for %s", async (_, args, question) => {
   const terminal = openTerminal([...args, "--", process.execPath, asking], { cwd: makeHome() });
   await terminal.see(question);
   terminal.signal("SIGTERM");

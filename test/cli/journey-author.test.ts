@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { installPackage, installPeers, stepsOn, typeLine } from "./journey-kit.ts";
 
-test("the author of a server makes, tests, calls, changes and connects one by typing what each screen says", async () => {
+test("an author creates, tests, calls, changes and connects a server by following the screens", async () => {
   const home = installPackage();
   const folder = join(home, "weather");
   const type = (line: string, cwd = folder) => typeLine(line, cwd, home);
@@ -14,7 +14,7 @@ test("the author of a server makes, tests, calls, changes and connects one by ty
   };
 
   const help = await done("portolan --help", home);
-  expect(help).toMatch(/^ {2}new +make a folder with a new server and its test$/m);
+  expect(help).toMatch(/^ {2}new +Create a folder with a new server and its test\.$/m);
   expect(await done("portolan new --help", home)).toContain("$ portolan new weather");
 
   const [enter, install, check, attempt, work, ...more] = stepsOn(await done("portolan new weather", home));
@@ -25,8 +25,8 @@ test("the author of a server makes, tests, calls, changes and connects one by ty
   expect(await done(attempt!)).toContain('{"characters":9,"words":2,"lines":1}');
 
   const dev = type(work!);
-  const shown = await dev.see("Ctrl-C ends");
-  expect(shown).toMatch(/weather 0\.1\.0 +1 tool +catalogue about \d+ tokens/);
+  const shown = await dev.see("press Ctrl-C to stop");
+  expect(shown).toMatch(/weather 0\.1\.0 +1 tool +about \d+ tokens/);
   const [, url = "", attemptThere = ""] = /http +(\S+)\n.*\n +try +(portolan .+)\n/.exec(shown) ?? [];
   expect(await done(attemptThere)).toContain("count(text: string)");
   const file = join(folder, "src/server.ts");
@@ -37,13 +37,13 @@ test("the author of a server makes, tests, calls, changes and connects one by ty
   expect(await done(`portolan ls ${url}`)).toContain("count(loud?: boolean, text: string)");
   dev.mark();
   writeFileSync(file, "export default 1 +;");
-  await dev.see(/✗ [\s\S]*server\.ts[\s\S]*the version before is still served/);
+  await dev.see(/✗ [\s\S]*server\.ts[\s\S]*still serving the version before/);
   writeFileSync(file, before);
   await dev.see(/changed → count: input -loud/);
   dev.type("\u0003");
   await dev.exited;
 
-  // What is needed and missing is asked for; a mistake names what to type, and that works as it stands.
+  // Missing arguments are asked for; a mistake suggests a command that works as shown.
   const asked = type("portolan call ./src/server.ts count");
   await asked.answer(/text[\s\S]*>$/, "one\r");
   await asked.see('"words":1');

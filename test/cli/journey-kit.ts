@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { makeHome, root } from "./kit.ts";
 import { openTerminal, type PseudoTerminal } from "./pseudo-terminal.ts";
 
-/** A folder in which somebody has just installed the package, as it is published. */
+/** Creates a folder with the package installed as published. */
 export function installPackage(): string {
   const folder = makeHome();
   const npm = (args: readonly string[], cwd: string) => {
@@ -21,7 +21,7 @@ export function installPackage(): string {
   return folder;
 }
 
-/** Gives a project what `npm install` would bring beside the package, which is installed above it. */
+/** Adds what `npm install` would bring besides the package, which is installed above the project. */
 export function installPeers(folder: string): void {
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, "@types"), { recursive: true });
@@ -44,7 +44,7 @@ export function typeLine(
   return openTerminal(["-c", line], { cwd, program: ["sh"], env: given });
 }
 
-/** The commands that a screen says to type next. */
+/** Returns the next commands that a screen suggests. */
 export function stepsOn(screen: string): string[] {
   return [...screen.matchAll(/→ (.+)$/gm)].map(([, step = ""]) => step.trim());
 }

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { installPackage, stepsOn, typeLine } from "./journey-kit.ts";
 
-test("who has servers in the files of editors finds, trusts, mends, calls and chats by typing what each screen says", async () => {
+test("a user of editors finds, trusts, repairs, calls and chats with servers by following the screens", async () => {
   const home = installPackage();
   const cwd = join(home, "project");
   const put = (path: string, content: unknown) => {
@@ -25,7 +25,7 @@ test("who has servers in the files of editors finds, trusts, mends, calls and ch
   const env = { PGURL: "${env:PGURL}" };
   put(".vscode/mcp.json", { servers: { "my db": { command: "node", args: [scriptOf("time")], env } } });
 
-  expect(await ended("portolan --help")).toMatch(/^ {2}servers +what is configured on this machine/m);
+  expect(await ended("portolan --help")).toMatch(/^ {2}servers +List the servers configured on this machine/m);
   const first = await ended("portolan");
   expect(first).toMatch(/files +\.mcp\.json +not trusted → portolan trust files$/m);
   expect(first).toMatch(/jira +\.cursor\/mcp\.json +not trusted → portolan trust jira$/m);
@@ -33,7 +33,7 @@ test("who has servers in the files of editors finds, trusts, mends, calls and ch
   const steps = stepsOn(first);
 
   const trust = type(steps.find((step) => step.endsWith("trust files"))!);
-  await trust.answer(/Command +node[\s\S]*Start it from now on\?\s+y yes · n no/, "y");
+  await trust.answer(/Command +node[\s\S]*Allow it to start from now on\?\s+y yes · n no/, "y");
   expect(await trust.exited).toBe(0);
   const [list] = stepsOn(trust.screen());
   const listed = await ended(list!);
@@ -60,7 +60,9 @@ test("who has servers in the files of editors finds, trusts, mends, calls and ch
   const chat = type("portolan chat --server files");
   await chat.answer(/demo \(demo, not a language model\) with files[\s\S]*\n>$/, "list the files\r");
   const asked = await chat.see("v view its definition");
-  expect(asked).toMatch(/◆ files is to do list\n {2}│ Lists what is in one folder[\s\S]*with\n {2}│ \{/);
+  expect(asked).toMatch(
+    /◆ The model wants to call files\.list\n {2}│ Lists what is in one folder[\s\S]*with these arguments\n {2}│ \{/,
+  );
   await chat.answer(/y once · s this session · a always · n no/, "y");
   await chat.answer(/README\.md[\s\S]*\n>$/, "/quit\r");
   expect(await chat.exited).toBe(0);

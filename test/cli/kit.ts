@@ -7,7 +7,7 @@ import { afterAll } from "vitest";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The command as it is published. */
+/** The published command. */
 export const portolan: string = join(root, "packages/portolan/dist/cli/main.js");
 
 export interface Ran {
@@ -16,20 +16,20 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Gone with the file and not with a test: some are shared by several. */
+/** Removed after the file, not after a test: some tests share them. */
 const homes = new Set<string>();
 afterAll(() => {
   for (const folder of homes) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** A folder that stands for a user's home and for the folder they work in; gone afterwards. */
+/** Creates a folder that is both home and working folder. It is removed afterwards. */
 export function makeHome(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "portolan-cli-")));
   homes.add(folder);
   return folder;
 }
 
-/** An environment in which nothing of this machine is read or written. */
+/** An environment that isolates the command from this machine. */
 export function environment(home: string, env: { [name: string]: string } = {}): { [name: string]: string } {
   const path = process.env["PATH"] ?? "";
   return { PATH: path, HOME: home, PORTOLAN_HOME: join(home, ".portolan"), LANG: "C.UTF-8", ...env };

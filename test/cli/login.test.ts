@@ -2,11 +2,11 @@ import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
-import { broken, errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { broken, errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
-test("an address is opened in the browser, and everything after it is signed in", async () => {
+test("signs in with the browser, and later commands use the token", async () => {
   const cwd = await makeHome();
   const { server, authority } = await startWorld();
   await showOf(["add", "far", server.url], { cwd });
@@ -15,7 +15,7 @@ test("an address is opened in the browser, and everything after it is signed in"
     3,
     expect.objectContaining({ kind: "auth", next: "portolan login far" }),
   ]);
-  // The browser of this machine: it follows the redirect of the authority, and then that to the command.
+  // A fake browser: it follows the redirect of the authority, and then the one to the command.
   const browser = put(cwd, "bin/xdg-open", `#!/bin/sh\nexec ${process.execPath} -e 'fetch(process.argv[1])' "$1"\n`);
   chmodSync(browser, 0o755);
   const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
@@ -34,7 +34,7 @@ test("an address is opened in the browser, and everything after it is signed in"
   expect((await runPortolan(["call", "far.whoami"], { cwd })).code).toBe(3);
 });
 
-test("without a browser the address is shown, and the way back is pasted", async () => {
+test("--no-browser shows the address and accepts the pasted redirect", async () => {
   const cwd = await makeHome();
   const { server } = await startWorld();
   const running = startPortolan(["login", server.url, "--no-browser"], { cwd });
@@ -46,7 +46,7 @@ test("without a browser the address is shown, and the way back is pasted", async
   expect((await runPortolan(["call", server.url, "whoami"], { cwd })).code).toBe(0);
 });
 
-test("a token that is not taken any more is found by the doctor", async () => {
+test("doctor reports a token that is no longer accepted", async () => {
   const cwd = await makeHome();
   const { server, authority } = await startWorld();
   await showOf(["add", "far", server.url], { cwd });
@@ -64,7 +64,7 @@ test("a token that is not taken any more is found by the doctor", async () => {
   ]);
 });
 
-test("what is pasted wrongly three times is refused, and not shown", async () => {
+test("refuses three wrong pastes without echoing them", async () => {
   const cwd = await makeHome();
   const { server } = await startWorld();
   const ran = await runPortolan(["login", server.url, "--no-browser"], { cwd, input: "s3cret\ns3cret\ns3cret\n" });
@@ -72,7 +72,7 @@ test("what is pasted wrongly three times is refused, and not shown", async () =>
   expect(errorOf(ran).message).not.toContain("s3cret");
 });
 
-test("whoever only looks is sent nowhere", async () => {
+test("listing servers does not open a browser", async () => {
   const cwd = await makeHome();
   const { server } = await startWorld();
   await showOf(["add", "far", server.url], { cwd });
@@ -87,7 +87,7 @@ test("whoever only looks is sent nowhere", async () => {
   expect(existsSync(opened)).toBe(false);
 });
 
-test("nobody is sent where a file says before they have agreed to it", async () => {
+test("does not open the address of an untrusted server", async () => {
   const cwd = await makeHome();
   const { server, authority } = await startWorld();
   put(cwd, ".mcp.json", { mcpServers: { far: { type: "http", url: server.url } } });
@@ -96,7 +96,7 @@ test("nobody is sent where a file says before they have agreed to it", async () 
   expect([server.site.asked, authority.site.asked]).toEqual([[], []]);
 });
 
-test("nobody signs in at a command, or at what is not there", async () => {
+test("refuses to sign in at a command or an unknown server", async () => {
   const cwd = await makeHome();
   await showOf(["add", "near", "--", process.execPath, broken], { cwd });
   for (const command of ["login", "logout"]) {

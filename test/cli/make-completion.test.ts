@@ -9,7 +9,7 @@ import { openTerminal } from "./pseudo-terminal.ts";
 const home = makeHome();
 const mark = join(home, "started");
 
-/** What a file of the project names, and nobody has agreed to. */
+/** An untrusted server in a project file. */
 const untrusted = {
   files: { command: process.execPath, args: ["-e", `require("fs").writeFileSync(${JSON.stringify(mark)}, "")`] },
   "far.away": { url: "https://example.com/mcp" },
@@ -38,7 +38,7 @@ async function complete(...words: string[]): Promise<string[]> {
   return stdout.split("\n").filter(Boolean);
 }
 
-describe("the words that fit are", () => {
+describe("completes with", () => {
   const servers = ["travel", "everything", "files", "far.away"];
   const revisions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
@@ -96,13 +96,13 @@ describe("the words that fit are", () => {
   });
 });
 
-test("a server that nobody has agreed to is not started to complete a word", async () => {
+test("does not start an untrusted server for a completion", async () => {
   expect(await complete("call", "files", "")).toEqual([]);
   expect(await complete("call", "./server.ts", "")).toEqual([]);
   expect(existsSync(mark)).toBe(false);
 });
 
-test("what a server proposes cannot do anything in a shell", async () => {
+test("leaves out proposals with special characters of a shell", async () => {
   const values = ["fine", "Zürich", "$(touch pwned)", "`x`", "a;b", "a b", "-rf", "a\nb", "a\u202eb", "~root", "*"];
   const cwd = makeProject({
     "hostile.mjs": `import { createServer } from "portolan/server";
@@ -119,7 +119,7 @@ await serveStdio(createServer({ name: "hostile", version: "1.0.0" })
   expect(await ask("call", "hostile", ":")).toEqual([]);
 });
 
-/** How each shell is started without anybody's settings, and what it runs first. */
+/** How to start each shell without user settings, and its first command. */
 const shells: { readonly [shell: string]: { program: readonly string[]; setUp: string } } = {
   bash: { program: ["bash", "--norc", "-i"], setUp: 'eval "$(portolan completion bash)"' },
   zsh: {
@@ -155,7 +155,7 @@ describe.each(Object.entries(shells))("%s", (_, { program, setUp }) => {
     terminal.mark();
     terminal.type(typed);
     await terminal.see(shown);
-    // The line is emptied, from its end.
+    // Ctrl-E and Ctrl-U empty the line.
     terminal.type("\u0005\u0015exit\n");
     await terminal.exited;
     expect(existsSync(join(home, "pwned"))).toBe(false);
@@ -164,12 +164,12 @@ describe.each(Object.entries(shells))("%s", (_, { program, setUp }) => {
 
 test.skip("powershell completes: it is not among the packages of Debian, so no test can start it", () => {});
 
-test.each(["bash", "zsh", "fish", "powershell"])("there is a script for %s that asks for the words", async (shell) => {
+test.each(["bash", "zsh", "fish", "powershell"])("prints a script for %s that calls complete-words", async (shell) => {
   const { code, stdout } = await runPortolan(["completion", shell], { cwd: makeHome() });
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("portolan complete-words --") });
 });
 
-test("another shell is a mistake that says which there are", async () => {
+test("refuses an unknown shell and lists the known ones", async () => {
   const { code, stderr } = await runPortolan(["completion", "tcsh"], { cwd: makeHome() });
   expect(code).toBe(2);
   expect(JSON.parse(stderr).error.message).toContain("bash, zsh, fish, powershell");

@@ -21,9 +21,9 @@ async function dev(folder: string, file: string, env: { [name: string]: string }
   return { running, ready, url: String(ready["url"]) };
 }
 
-describe("a server that is being written", () => {
+describe("a server file in development", () => {
   test.each(["2025-11-25", "2026-07-28"])(
-    "is served anew after a change, to who is connected on %s",
+    "is reloaded after a change for clients connected on %s",
     async (revision) => {
       const folder = makeProject(weather);
       const { running, ready, url } = await dev(folder, "server.ts");
@@ -47,7 +47,7 @@ describe("a server that is being written", () => {
       const [tool] = await client.listTools({ fresh: true });
       expect(tool).toMatchObject({ description: "Highs", inputSchema: { properties: { days: { type: "integer" } } } });
 
-      // What it imports counts as well.
+      // Imports are watched, too.
       writeFileSync(join(folder, "highs.ts"), "export const highs: Record<string, number[]> = { Oslo: [40] };\n");
       expect(await running.event("changed")).toMatchObject({ file: "highs.ts", changes: [] });
       expect(await client.callTool("forecast", { city: "Oslo" })).toMatchObject({ content: [{ text: "[40]" }] });
@@ -56,7 +56,7 @@ describe("a server that is being written", () => {
     },
   );
 
-  test("stays as it was while the file cannot be loaded, and says why and where", async () => {
+  test("stays unchanged while the file cannot be loaded, and reports the error and its location", async () => {
     const folder = makeProject(weather);
     const { running, url } = await dev(folder, "server.ts");
     const client = await connect(url);
@@ -70,7 +70,7 @@ describe("a server that is being written", () => {
     await client.close();
   });
 
-  test("tells what came and what went", async () => {
+  test("reports added and removed features", async () => {
     const base = (features: string) =>
       `import { createServer } from "portolan/server";\nexport default createServer({ name: "x", version: "1" })${features};\n`;
     const folder = makeProject({
@@ -92,7 +92,7 @@ describe("a server that is being written", () => {
     ]);
   });
 
-  test("may change by itself, too", async () => {
+  test("may change by itself", async () => {
     const folder = makeProject({
       "server.mjs": `import { createServer, live } from "portolan/server";
 const server = live(createServer({ name: "x", version: "1" }).tool("a", { run: () => "first" }));
@@ -114,7 +114,7 @@ export default Promise.resolve(live(createServer({ name: "x", version: "1" }).to
   });
 });
 
-test("a server that serves itself is started again after a change, and clients stay", async () => {
+test("restarts a server that serves itself, and clients stay connected", async () => {
   const server = (text: string) => `import { createServer } from "portolan/server";
 import { serveStdio } from "portolan/server/stdio";
 serveStdio(createServer({ name: "own", version: "1" }).tool("a", { run: () => "${text}" }).tool("${text}", { run: () => "" }));
@@ -135,7 +135,7 @@ export default undefined;
   expect(await running.end()).toBe(0);
 });
 
-test("a token protects what is served", async () => {
+test("requires the token in PORTOLAN_TOKEN", async () => {
   const folder = makeProject(weather);
   const { ready, url } = await dev(folder, "server.ts", { PORTOLAN_TOKEN: "let-me-in-please" });
   expect(ready["isProtected"]).toBe(true);
@@ -149,7 +149,7 @@ test("a token protects what is served", async () => {
   expect((await fetch(new URL("/other", url))).status).toBe(404);
 });
 
-test("every revision is served", async () => {
+test("serves every revision", async () => {
   const folder = makeProject(weather);
   const { url } = await dev(folder, "server.ts");
   for (const revision of revisions.slice(1)) {
@@ -159,7 +159,7 @@ test("every revision is served", async () => {
   }
 });
 
-test("on a terminal it reads as a page, and Ctrl-C ends it", async () => {
+test("prints an overview on a terminal, and Ctrl-C ends it", async () => {
   const folder = makeProject(weather);
   const command = `stty rows 24 cols 100; exec '${process.execPath}' '${portolan}' dev server.ts --http 0`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
@@ -170,9 +170,9 @@ test("on a terminal it reads as a page, and Ctrl-C ends it", async () => {
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     shown += text;
   });
-  await until(() => shown.includes("Ctrl-C ends"));
+  await until(() => shown.includes("press Ctrl-C to stop"));
   expect(shown).toMatch(
-    / {2}weather 1\.0\.0 {3}1 tool {3}catalogue about \d+ tokens\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
+    / {2}weather 1\.0\.0 {3}1 tool {3}about \d+ tokens\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
   );
   writeFileSync(join(folder, "server.ts"), weather["server.ts"]!.replace('"forecast"', '"predict"'));
   await until(() => /⟳ server\.ts changed → - tool forecast; \+ tool predict/.test(shown));
@@ -182,11 +182,11 @@ test("on a terminal it reads as a page, and Ctrl-C ends it", async () => {
 });
 
 test.each([
-  ["no file", "none.ts", 2, /there is no file none\.ts/],
+  ["no file", "none.ts", 2, /file not found: none\.ts/],
   ["nothing to serve", "nothing.mjs", 1, /expected a server as the default export, or a file that serves itself/],
   ["another thing", "thing.mjs", 1, /expected a server of createServer as its default export, got number/],
   ["a mistake", "wrong.mjs", 1, /wrong\.mjs:2.*nope is not defined/],
-])("%s is a failure that says so", async (_, file, code, says) => {
+])("fails with the reason: %s", async (_, file, code, says) => {
   const folder = makeProject({
     "nothing.mjs": "export const x = 1;\n",
     "thing.mjs": "export default 5;\n",
@@ -197,7 +197,7 @@ test.each([
   expect(JSON.parse(ran.stderr.trim().split("\n").at(-1)!).error.message).toMatch(says);
 });
 
-test("a port that is taken is a mistake where it was asked for", async () => {
+test("fails if the requested port is in use", async () => {
   const folder = makeProject(weather);
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

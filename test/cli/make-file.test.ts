@@ -31,7 +31,7 @@ export default createServer({ name: "x", version: "1" }).tool("hi", { run: () =>
 `,
 };
 
-describe("a file is a server:", () => {
+describe("serves a file:", () => {
   const folder = makeProject(files);
 
   test.each(Object.keys(files))("%s", async (file) => {
@@ -41,18 +41,18 @@ describe("a file is a server:", () => {
   });
 });
 
-test("what ends its input ends a server file", async () => {
+test("a server file ends with its input", async () => {
   const folder = makeProject(weather);
   expect(await runPortolan(["serve-file", "server.ts"], { cwd: folder })).toMatchObject({ code: 0, stdout: "" });
 });
 
-test("a file gets the arguments behind the dashes as its own", async () => {
+test("passes the arguments after -- to the file", async () => {
   const folder = makeProject({ "args.mjs": "console.log(JSON.stringify(process.argv.slice(1))); process.exit(0);\n" });
   const { stdout } = await runPortolan(["serve-file", "args.mjs", "--", "--flag", "x"], { cwd: folder });
   expect(JSON.parse(stdout)).toEqual([join(folder, "args.mjs"), "--flag", "x"]);
 });
 
-test("a file without a library of its own is served by that of the command", async () => {
+test("serves a file without its own library with ours", async () => {
   const folder = makeHome();
   mkdirSync(join(folder, "elsewhere"));
   for (const [name, text] of Object.entries(files)) {
@@ -78,14 +78,14 @@ test.each([
     `import { createServer } from "portolan/server";\nexport default createServer({ name: "x" });\n`,
     /unfit\.mjs:2:\d+: .*version/,
   ],
-])("%s fails with what is wrong and where", async (file, text, says) => {
+])("%s fails with the error and its location", async (file, text, says) => {
   const folder = makeProject({ [file]: text });
   const { code, stderr } = await runPortolan(["ls", `./${file}`], { cwd: folder });
   expect(code).toBe(4);
   expect(JSON.parse(stderr).error.message).toMatch(says);
 });
 
-test("examples are servers, too", async () => {
+test("serves the examples", async () => {
   const { code, stdout } = await runPortolan(["ls", join(root, "examples/hello/server.mjs")], { cwd: makeHome() });
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ tools: [{ name: "forecast" }] });

@@ -5,7 +5,7 @@ import { makeHome, portolan } from "./kit.ts";
 
 export const root: string = join(import.meta.dirname, "../..");
 
-/** A folder with these files in it, which sees the library and zod as installed packages. */
+/** Creates a folder with these files, in which the library and zod are installed. */
 export function makeProject(files: { readonly [path: string]: string } = {}): string {
   const folder = makeHome();
   mkdirSync(join(folder, "node_modules"));
@@ -37,7 +37,7 @@ export default createServer({ name: "weather", version: "1.0.0" }).tool("forecas
 `,
 };
 
-/** Waits until a function gives something. */
+/** Waits until a function returns a value. */
 export async function until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
   const deadline = Date.now() + 30_000;
   for (;;) {
@@ -48,19 +48,19 @@ export async function until<T>(look: () => T | undefined | false | Promise<T | u
   }
 }
 
-/** A command that goes on until it is told to end. */
+/** A command that runs until it is ended. */
 export interface Running {
   readonly child: ChildProcess;
-  /** What it has written so far. */
+  /** Returns the output so far. */
   readonly output: () => string;
   readonly errors: () => string;
-  /** The next JSON line of an event. */
+  /** Resolves to the next JSON line with this event. */
   event(name: string): Promise<{ [member: string]: unknown }>;
-  /** Ends it by a signal; gives its exit code. */
+  /** Sends a signal. Resolves to the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts the command and leaves it running; end it. */
+/** Starts the command. The caller must end it. */
 export function startPortolan(args: readonly string[], cwd: string, env: { [name: string]: string } = {}): Running {
   const child = spawn(process.execPath, [portolan, ...args], {
     cwd,

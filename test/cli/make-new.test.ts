@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { makeHome, runPortolan } from "./kit.ts";
 import { root } from "./make-kit.ts";
 
-/** Gives a project what `npm install` would. */
+/** Adds what `npm install` would. */
 function install(folder: string) {
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, "@types"), { recursive: true });
@@ -52,7 +52,7 @@ describe.each(["ts", "js"])("a new server in %s", (language) => {
   });
 });
 
-test("a folder with something in it is left as it is", async () => {
+test("leaves a folder that is not empty unchanged", async () => {
   const home = makeHome();
   mkdirSync(join(home, "mine"));
   writeFileSync(join(home, "mine/precious.txt"), "x");
@@ -67,7 +67,7 @@ test.each([
   [["new", "x", "--template", "none"], "tools, resources, everything"],
   [["new", "x", "--ts", "--js"], "not both"],
   [["new"], "missing required argument"],
-])("%j is a mistake that says so", async (args, says) => {
+])("refuses %j with a reason", async (args, says) => {
   const { code, stderr } = await runPortolan(args, { cwd: makeHome() });
   expect({ code, message: JSON.parse(stderr).error.message }).toEqual({
     code: 2,

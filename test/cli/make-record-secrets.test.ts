@@ -10,15 +10,15 @@ import { createServer as createMcpServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { revisions } from "../kit/revisions.ts";
-import { startPortolan as startCommand } from "./care-kit.ts";
 import { portolan, root, runPortolan } from "./kit.ts";
 import { makeProject, startPortolan } from "./make-kit.ts";
+import { startPortolan as startCommand } from "./manage-kit.ts";
 
 const leaky = join(root, "test/cli/fixtures/leaky.mjs");
 const secret = 'S3cret/päss "word"+9';
 const node = process.execPath;
 
-/** Everything that a text says, base64 in it included. */
+/** Returns a text with its decoded base64. */
 function meaningOf(text: string): string {
   const encoded = text.match(/[A-Za-z\d+/_-]{12,}/g) ?? [];
   return [text, ...encoded.map((run) => Buffer.from(run, "base64").toString())].join("\n");
@@ -37,7 +37,7 @@ const options = (era: string): ConnectOptions => ({
   answers: { elicit: () => ({ action: "accept", content: { passphrase: "answer-pass-77" } }) },
 });
 
-/** Has the server say all that it knows; gives what it said. */
+/** Lets the server send all its secrets. Returns what it sent. */
 async function sayAll(client: Client, hows: readonly string[]): Promise<unknown[]> {
   const said: unknown[] = [await client.listTools()];
   for (const how of hows) said.push(await client.callTool("say", { how, password: "argument-pass-1" }));
@@ -52,7 +52,7 @@ const ownSecrets = ["argument-pass-1", "default-pass-1", "file-token-123", "two 
 const askedSecrets = ["answer-pass-77", "log-token-1"];
 
 describe.each(revisions)("a recording on %s", (revision) => {
-  test("of a command holds no secret of it, and is still its server", async () => {
+  test("of a command contains no secret, and still acts as its server", async () => {
     const folder = makeProject();
     const file = join(folder, "x.jsonl");
     const command = [node, leaky, "--api-key", "argv-key-4242"];
@@ -80,7 +80,7 @@ describe.each(revisions)("a recording on %s", (revision) => {
     expect(JSON.stringify(again)).not.toContain("recording has no");
   });
 
-  test("of an address holds neither its headers nor its query", async () => {
+  test("of an address contains neither headers nor query", async () => {
     const folder = makeProject();
     const child = spawn(node, [leaky, "--http"], { stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => void child.kill());
@@ -110,7 +110,7 @@ describe.each(revisions)("a recording on %s", (revision) => {
     expect(JSON.stringify(again)).toContain("it is [redacted], plainly");
   });
 
-  test("is a server to whoever comes, by its file, by a configuration and over HTTP", async () => {
+  test("serves its file, its configuration entry and HTTP clients", async () => {
     const folder = makeProject();
     const env = { VAULT_PASSWORD: secret };
     const file = join(folder, "x.jsonl");
@@ -138,7 +138,7 @@ describe.each(revisions)("a recording on %s", (revision) => {
   });
 });
 
-test("a token that was got by signing in is in no recording", async () => {
+test("no recording contains a token of a sign-in", async () => {
   const folder = makeProject();
   const token = "signed-in-Token/42";
   const json = { "content-type": "application/json" };
@@ -199,7 +199,7 @@ test("a token that was got by signing in is in no recording", async () => {
   expectNoSecret(text, token);
 });
 
-test("a secret that is known late is hidden, however the recorder ends", async () => {
+test("redacts a secret found late, however the recorder ends", async () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const folder = makeProject({ "cat.mjs": "process.stdin.pipe(process.stdout);" });
     const running = startCommand(["record", "--out", "x.jsonl", "--", node, "cat.mjs"], { cwd: folder });
@@ -217,7 +217,7 @@ test("a secret that is known late is hidden, however the recorder ends", async (
   }
 });
 
-test("a secret that comes in pieces, and one in a file that others could read, are hidden", async () => {
+test("redacts a secret in chunks, and makes an existing file private", async () => {
   const folder = makeProject({ "cat.mjs": "process.stdin.pipe(process.stdout);" });
   const file = join(folder, "x.jsonl");
   writeFileSync(file, "old");
@@ -231,10 +231,10 @@ test("a secret that comes in pieces, and one in a file that others could read, a
   child.stdout.on("data", (chunk: Buffer) => {
     heard += chunk.length;
   });
-  // One byte goes when the one before it has come back: they are pieces all the way.
+  // Each byte is sent after the one before came back, so that every chunk is one byte.
   for (const [at, byte] of said.entries()) {
     child.stdin.write(Buffer.of(byte));
-    await expect.poll(() => heard, { interval: 1 }).toBe(at + 1);
+    await expect.poll(() => heard, { interval: 1, timeout: 10_000 }).toBe(at + 1);
   }
   child.stdin.end();
   await once(child, "close");

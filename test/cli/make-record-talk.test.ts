@@ -8,7 +8,7 @@ import { revisions } from "../kit/revisions.ts";
 import { portolan, runPortolan } from "./kit.ts";
 import { makeProject } from "./make-kit.ts";
 
-/** A server that talks while it works: it asks, tells how far it is, and can be stopped. */
+/** A server that asks, reports progress and can be cancelled during a call. */
 const talker = `import { createServer } from "portolan/server";
 export const server = createServer({ name: "talker", version: "1" })
   .tool("ask", {
@@ -39,19 +39,19 @@ const optionsFor = (era: string): ConnectOptions => ({
   },
 });
 
-/** All that can be had with it; gives what was heard. */
+/** Uses everything that it offers. Returns what the client received. */
 async function talk(client: Client) {
   const steps: unknown[] = [];
   const answer = await client.callTool("ask", {}, { onProgress: ({ message }) => steps.push(message) });
   const stop = new AbortController();
   const begun = vi.fn(() => stop.abort());
   await expect(client.callTool("slow", {}, { signal: stop.signal, onProgress: begun })).rejects.toThrow(/abort/);
-  // Whoever was cancelled is still there.
+  // The server still answers after a cancelled call.
   const again = await client.callTool("ask");
   return { answer, again, steps: new Set(steps), begun: begun.mock.calls.length };
 }
 
-/** Records a talk with a target, and has it again with the recording and with the target. */
+/** Records a conversation with a target, and repeats it with the recording and with the target. */
 async function proveRecording(folder: string, revision: string, target: readonly string[]) {
   const file = join(folder, "talk.jsonl");
   const env = { HOME: folder, PORTOLAN_HOME: join(folder, ".portolan") };
@@ -68,11 +68,11 @@ async function proveRecording(folder: string, revision: string, target: readonly
 }
 
 describe.each(revisions)("questions, progress and a cancelled call on %s", (revision) => {
-  test("are had again over stdio", async () => {
+  test("are replayed over stdio", async () => {
     await proveRecording(makeProject(files), revision, ["--", process.execPath, "stdio.mjs"]);
   });
 
-  test("are had again with a server at an address", async () => {
+  test("are replayed with a server at an address", async () => {
     const folder = makeProject(files);
     const { server } = (await import(join(folder, "talker.mjs"))) as { server: ReturnType<typeof createServer> };
     const serving = serveHttp(server, { httpSse: true });
@@ -82,7 +82,7 @@ describe.each(revisions)("questions, progress and a cancelled call on %s", (revi
   });
 });
 
-test("a recorder of an address ends with its client, though a call was cancelled", async () => {
+test("a recorder of an address ends with its client after a cancelled call", async () => {
   const folder = makeProject();
   const server = createServer({ name: "x", version: "1" }).tool("slow", { run: () => new Promise(() => {}) });
   const serving = serveHttp(server);
@@ -98,7 +98,7 @@ test("a recorder of an address ends with its client, though a call was cancelled
   expect(ran).toMatchObject({ code: 0, stdout: "" });
 });
 
-test("a server that cannot be stood for is not left running", async () => {
+test("ends a server that cannot be proxied", async () => {
   const folder = makeProject();
   const said = [
     { recording: 1, by: "x", server: "x", startedAt: "2026-01-01T00:00:00Z", redacted: true },

@@ -10,7 +10,7 @@ import { makeProject, root, weather } from "./make-kit.ts";
 const everything = join(root, "packages/servers/everything/dist/main.js");
 const sdk = quickServer(join(root, "test/peers/servers/sdk-v1.mjs"));
 
-/** What a client heard from a command, message for message as text. */
+/** Returns the messages that a client received from a command, as text. */
 async function converse(args: readonly string[], cwd: string, lines: readonly object[]) {
   const input = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   const { stdout, stderr, code } = await runPortolan(args, { cwd, input });
@@ -33,7 +33,7 @@ async function record(folder: string, revision: string, server: readonly string[
 }
 
 describe.each(revisions)("a conversation on %s", (revision) => {
-  test("is recorded unchanged, and answered by the recording as it was by the server", async () => {
+  test("is recorded unchanged, and the recording answers like the server", async () => {
     const folder = makeProject(weather);
     const { client, file } = await record(folder, revision, [process.execPath, portolan, "serve-file", "server.ts"]);
     const tools = await client.listTools();
@@ -57,7 +57,7 @@ describe.each(revisions)("a conversation on %s", (revision) => {
     await mock.close();
   });
 
-  test("can be had again with the server, and what has changed is told", async () => {
+  test("can be run again against the server, and differences are reported", async () => {
     const folder = makeProject(weather);
     const serve = [process.execPath, portolan, "serve-file", "server.ts"];
     const { client, file } = await record(folder, revision, serve);
@@ -81,7 +81,7 @@ describe.each(revisions)("a conversation on %s", (revision) => {
   });
 });
 
-test("a recording answers byte for byte, ids aside", async () => {
+test("a recording answers byte for byte except ids", async () => {
   const folder = makeProject();
   const answer = '{"jsonrpc":"2.0","result":{"b":1.0,"a":"\\u00e9 , \\"id\\":7","10":[1e2 ,2]},  "id" : 7 }';
   const header = { recording: 1, by: "x", server: "x", startedAt: "2026-01-01T00:00:00Z", redacted: true };
@@ -101,7 +101,7 @@ test("a recording answers byte for byte, ids aside", async () => {
   expect(heard).toEqual([answer.replace('"id" : 7', '"id" :"new"')]);
 });
 
-test("every byte passes through a recorder as it is", async () => {
+test("a recorder forwards every byte unchanged", async () => {
   const folder = makeProject({
     "echo.mjs": `process.stdin.on("data", (chunk) => process.stdout.write(chunk)).on("end", () => process.stderr.write("bye"));`,
   });
@@ -117,7 +117,7 @@ test("every byte passes through a recorder as it is", async () => {
   expect(lines.filter((line) => line.includes("no json"))).toEqual([]);
 });
 
-test("a recording holds no secret unless it is told to, and is its owner's alone", async () => {
+test("a recording contains secrets only with --raw, and is private", async () => {
   const folder = makeProject(weather);
   const args = ["call", "./server.ts", "forecast", "city=Oslo", "token=hunter2-secret"];
   expect(await runPortolan([...args, "--record", "clean.jsonl"], { cwd: folder })).toMatchObject({ code: 0 });
@@ -127,13 +127,13 @@ test("a recording holds no secret unless it is told to, and is its owner's alone
   expect(clean).not.toContain("hunter2");
   expect(readFileSync(join(folder, "raw.jsonl"), "utf8")).toContain("hunter2-secret");
   expect(statSync(join(folder, "clean.jsonl")).mode & 0o077).toBe(0);
-  // Whoever asks the same again, the secret included, gets the same.
+  // The same request with the secret gets the same answer.
   const again = await runPortolan(["call", "clean.jsonl", ...args.slice(2)], { cwd: folder });
   expect(again).toMatchObject({ code: 0 });
   expect(JSON.parse(again.stdout)).toEqual({ content: [{ type: "text", text: "[4,6,5]" }] });
 });
 
-test("a recorded server is a target: listed, called, and clear about what it has not seen", async () => {
+test("a recording can be listed and called, and names what it lacks", async () => {
   const folder = makeProject(weather);
   await runPortolan(["call", "./server.ts", "forecast", "city=Oslo", "--record", "w.jsonl"], { cwd: folder });
   const listed = await runPortolan(["ls", "w.jsonl"], { cwd: folder });
@@ -146,7 +146,7 @@ test("a recorded server is a target: listed, called, and clear about what it has
   expect(JSON.parse(unknown.stderr).error.message).toMatch(/recording has no tools\/call .*Rome.*it has .*Oslo/);
 });
 
-test("an official server behind a recorder answers, asks and is recorded", async () => {
+test("an official server answers, asks and is recorded behind a recorder", async () => {
   const folder = makeProject();
   const { code, stdout } = await runPortolan(
     ["ls", "--", process.execPath, portolan, "record", "--", process.execPath, sdk],
@@ -161,7 +161,7 @@ test("an official server behind a recorder answers, asks and is recorded", async
   expect(JSON.parse(again.stdout)).toMatchObject({ tools, server });
 });
 
-test("questions of a server are asked again, and answered again", async () => {
+test("replays questions of a server and accepts answers", async () => {
   for (const revision of ["2025-11-25", "2026-07-28"]) {
     const folder = makeProject();
     const file = join(folder, "asked.jsonl");
@@ -187,7 +187,7 @@ test("questions of a server are asked again, and answered again", async () => {
   }
 });
 
-test("a server at an address is recorded from standard input and output", async () => {
+test("records a server at an address for a client over stdio", async () => {
   const folder = makeProject({
     "http.mjs": `import { serveHttp } from "portolan/server/http";
 import { createServer } from "portolan/server";
@@ -216,7 +216,7 @@ console.log(url);`,
   }
 });
 
-test("a recording is shown as a conversation", async () => {
+test("replay shows a recording as a conversation", async () => {
   const folder = makeProject(weather);
   await runPortolan(["call", "./server.ts", "forecast", "city=Oslo", "--record", "w.jsonl"], { cwd: folder });
   const { stdout } = await runPortolan(["replay", "w.jsonl"], { cwd: folder });
@@ -225,11 +225,11 @@ test("a recording is shown as a conversation", async () => {
   expect(messages[0]).toMatchObject({ from: "client", message: { method: "server/discover" } });
 });
 
-test("what is no recording, no server or no file is a mistake that says so", async () => {
+test("refuses what is not a recording, a server or a file, with a reason", async () => {
   const folder = makeProject({ "no.jsonl": "{}\n" });
   const none = await runPortolan(["replay", "no.jsonl"], { cwd: folder });
   expect(none.code).toBe(2);
-  expect(JSON.parse(none.stderr).error.message).toContain("is no recording");
+  expect(JSON.parse(none.stderr).error.message).toContain("is not a recording");
   const missing = await runPortolan(["record", "--", "no-such-program"], { cwd: folder });
   expect(missing.code).toBe(4);
   expect(missing.stderr).toContain("cannot start no-such-program");

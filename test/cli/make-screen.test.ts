@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { makeHome, portolan, runPortolan } from "./kit.ts";
 import { makeProject, startPortolan, until, weather } from "./make-kit.ts";
 
-/** What a terminal of a size shows of a command. */
+/** Returns the screen of a command in a terminal of this size. */
 function onTerminal(args: string, cwd: string, { columns = 100, lang = "C.UTF-8" } = {}) {
   const command = `stty rows 40 cols ${columns}; exec '${process.execPath}' '${portolan}' ${args}`;
   const { stdout, status } = spawnSync("script", ["-qfec", command, "/dev/null"], {
@@ -16,7 +16,7 @@ function onTerminal(args: string, cwd: string, { columns = 100, lang = "C.UTF-8"
   return { lines: stdout.split("\r\n").filter(Boolean), status };
 }
 
-test("a recording is a conversation on a terminal, and each message a line that fits", async () => {
+test("replay shows each message on a line that fits the terminal", async () => {
   const folder = makeProject(weather);
   await runPortolan(["call", "./server.ts", "forecast", "city=Oslo", "--record", "w.jsonl"], { cwd: folder });
   const wide = onTerminal("replay w.jsonl", folder);
@@ -28,13 +28,13 @@ test("a recording is a conversation on a terminal, and each message a line that 
   expect(narrow.lines.join("")).toMatch(/^\p{ASCII}*$/u);
 });
 
-test("differences are shown with both sides, and the same answers with a word", async () => {
+test("shows both sides of differences, and a summary if there are none", async () => {
   const folder = makeProject(weather);
   await runPortolan(["call", "./server.ts", "forecast", "city=Oslo", "--record", "w.jsonl"], { cwd: folder });
   const same = onTerminal("replay w.jsonl --check ./server.ts", folder);
   expect(same).toMatchObject({
     status: 0,
-    lines: [expect.stringMatching(/^✓ \d+ answers are as they were recorded$/)],
+    lines: [expect.stringMatching(/^✓ \d+ answers match the recording$/)],
   });
   const other = makeProject({ ...weather, "highs.ts": "export const highs: Record<string, number[]> = {};\n" });
   const changed = onTerminal(`replay ${join(folder, "w.jsonl")} --check ./server.ts`, other);
@@ -46,13 +46,13 @@ test("differences are shown with both sides, and the same answers with a word", 
   ]);
 });
 
-test("a new server is introduced by its files and the next steps", () => {
+test("new lists its files and the next steps", () => {
   const { lines } = onTerminal("new weather --js", makeHome(), { lang: "C" });
   expect(lines[0]).toBe("+ weather: a server with a tool");
   expect(lines).toEqual(expect.arrayContaining(["  server.test.js", "-> cd weather", "-> npm run dev"]));
 });
 
-test("whoever reads only the beginning ends a long replay quietly", async () => {
+test("a long replay ends silently when its reader leaves", async () => {
   const folder = makeProject();
   const header = JSON.stringify({ recording: 1, by: "x", server: "x", startedAt: "", redacted: true });
   const line = `{"at":1,"from":"client","message":{"jsonrpc":"2.0","method":"${"x".repeat(200)}"}}\n`;
@@ -69,7 +69,7 @@ test("whoever reads only the beginning ends a long replay quietly", async () => 
   expect({ stdout, stderr }).toEqual({ stdout: expect.stringMatching(/^.{20}$/), stderr: "" });
 });
 
-test("Ctrl-C at a recorder ends it and its server, and keeps what was said", async () => {
+test("Ctrl-C ends a recorder and its server, and keeps the recording", async () => {
   const folder = makeProject(weather);
   const running = startPortolan(["record", "--out", "cut.jsonl", "server.ts"], folder);
   running.child.stdin!.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
@@ -80,7 +80,7 @@ test("Ctrl-C at a recorder ends it and its server, and keeps what was said", asy
   expect(recorded).toContain('"from":"server"');
 });
 
-test("a request to end ends what is served, and what it has started", async () => {
+test("SIGTERM ends serve and its server", async () => {
   const folder = makeProject({
     "server.mjs": `import { createServer } from "portolan/server";
 import { writeFileSync } from "node:fs";
@@ -98,7 +98,7 @@ export default createServer({ name: "x", version: "1" }).tool("a", { run: () => 
   }
 });
 
-test("on a terminal it is said where a server is served", async () => {
+test("serve prints its address on a terminal", async () => {
   const folder = makeProject(weather);
   const command = `exec '${process.execPath}' '${portolan}' serve server.ts --http 0`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
@@ -109,9 +109,9 @@ test("on a terminal it is said where a server is served", async () => {
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     shown += text;
   });
-  await until(() => shown.includes("Ctrl-C ends"));
+  await until(() => shown.includes("press Ctrl-C to stop"));
   expect(shown).toMatch(
-    /weather \(2026-07-28\) is served to every revision\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
+    /weather \(2026-07-28\) is served to clients of every revision\r\n {2}http {3}http:\/\/127\.0\.0\.1:\d+\/mcp/,
   );
   child.stdin.write("\u0003");
   expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);

@@ -23,7 +23,7 @@ async function serve(folder: string, args: readonly string[], env: { [name: stri
   return { running, ready, url: String(ready["url"]) };
 }
 
-/** The same over standard input and output, as a command of the client's. */
+/** The same over standard input and output. */
 function overStdio(folder: string, url: string, ...more: string[]) {
   return {
     command: process.execPath,
@@ -38,8 +38,8 @@ const answers = {
   sample: () => ({ role: "assistant" as const, model: "m", content: { type: "text" as const, text: "sampled" } }),
 };
 
-describe.each(["2025-11-25", "2026-07-28"])("a server that speaks %s over standard input and output", (spoken) => {
-  test("is the same over HTTP to every revision, and back again", async () => {
+describe.each(["2025-11-25", "2026-07-28"])("a %s server over standard input and output", (spoken) => {
+  test("is the same over HTTP for every revision, and back again", async () => {
     const folder = makeProject();
     const { url, ready, running } = await serve(folder, ["--revision", spoken, "--", process.execPath, everything]);
     expect(ready).toMatchObject({ name: "portolan-everything", speaks: spoken, isProtected: false });
@@ -69,7 +69,7 @@ describe.each(["2025-11-25", "2026-07-28"])("a server that speaks %s over standa
   });
 });
 
-test("progress, logs, completions, resources and mistakes pass through", async () => {
+test("forwards progress, logs, completions, resources and errors", async () => {
   const folder = makeProject({
     "server.mjs": `import { createServer, ToolError } from "portolan/server";
 export default createServer({ name: "all", version: "1" }, { instructions: "Be kind" })
@@ -114,7 +114,7 @@ export default createServer({ name: "all", version: "1" }, { instructions: "Be k
   }
 });
 
-test("changes of what a server offers reach the clients", async () => {
+test("notifies clients of changed features", async () => {
   const folder = makeProject();
   const { url } = await serve(folder, ["--", process.execPath, join(root, "examples/notes/server.mjs")]);
   const client = await connect(url);
@@ -126,7 +126,7 @@ test("changes of what a server offers reach the clients", async () => {
   await client.close();
 });
 
-test("an official server is served to clients of every revision", async () => {
+test("serves an official server to clients of every revision", async () => {
   const folder = makeProject();
   const { url } = await serve(folder, ["--", process.execPath, sdk]);
   const direct = await connect({ command: process.execPath, args: [sdk] });
@@ -140,7 +140,7 @@ test("an official server is served to clients of every revision", async () => {
   }
 });
 
-test("a server that was killed is started again for the next call", async () => {
+test("restarts a killed server for the next call", async () => {
   const folder = makeProject({
     "server.mjs": `import { createServer } from "portolan/server";
 export default createServer({ name: "x", version: "1" })
@@ -158,7 +158,7 @@ export default createServer({ name: "x", version: "1" })
   await client.close();
 });
 
-test("a token protects what is served, and other addresses need one", async () => {
+test("requires the token, and needs one for addresses beyond loopback", async () => {
   const folder = makeProject(weather);
   const { ready, url } = await serve(folder, ["server.ts"], { PORTOLAN_TOKEN: "let-me-in-please" });
   expect(ready["isProtected"]).toBe(true);
@@ -172,7 +172,7 @@ test("a token protects what is served, and other addresses need one", async () =
   expect(JSON.parse(open.stderr.trim().split("\n").at(-1)!).error.message).toMatch(/0\.0\.0\.0/);
 });
 
-test("a server that a project names is served only after somebody has agreed", async () => {
+test("serves a configured server only after it is trusted", async () => {
   const folder = makeProject({
     ".mcp.json": JSON.stringify({ mcpServers: { theirs: { command: process.execPath, args: ["-e", ""] } } }),
   });
@@ -192,7 +192,7 @@ test("a server that a project names is served only after somebody has agreed", a
   }
 });
 
-test("mistakes say what is wrong", async () => {
+test("refuses wrong usage with a reason", async () => {
   const folder = makeProject(weather);
   const both = await runPortolan(["serve", "server.ts", "--http", "0", "--stdio"], { cwd: folder });
   expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining("not both") });

@@ -10,7 +10,7 @@ const asking = join(root, "test/cli/asking-server.mjs");
 const small = { columns: 40, rows: 20 };
 const ascii = /^[\n\x20-\x7e]*$/;
 
-/** Puts each question of a kind on a small screen. */
+/** Shows each kind of question on a small screen. */
 const questions: { [name: string]: (cwd: string, env?: { [name: string]: string }) => Promise<PseudoTerminal> } = {
   async trust(cwd, env = {}) {
     const servers = {
@@ -77,7 +77,7 @@ test.each(Object.keys(questions))(
   },
 );
 
-test("a signature that is longer than the screen is shown whole", async () => {
+test("shows a signature that is longer than the screen completely", async () => {
   const time = join(root, "packages/servers/time/dist/main.js");
   const terminal = openTerminal(["ls", "--", node, time], { cwd: makeHome(), ...small });
   expect(await terminal.exited).toBe(0);
@@ -86,7 +86,7 @@ test("a signature that is longer than the screen is shown whole", async () => {
   expect(terminal.screen().replace(/\s+/g, " ")).toMatch(/zones\(text\?: string, .*\) → \{[^}]*\}/);
 });
 
-test("--no-color is as good as NO_COLOR", async () => {
+test("--no-color has the same effect as NO_COLOR", async () => {
   const args = ["call", "order", "--no-color", "--", node, asking];
   const terminal = openTerminal(args, { cwd: makeHome() });
   await terminal.answer(/Your name[\s\S]*>$/, "\u0004");
@@ -94,7 +94,7 @@ test("--no-color is as good as NO_COLOR", async () => {
   expect(terminal.written()).not.toMatch(new RegExp(String.raw`${"\u001b"}\[[\d;]+m`));
 });
 
-test("a terminal that knows no sequences gets none, and can be answered", async () => {
+test("a dumb terminal gets no escape sequences and can answer", async () => {
   const terminal = openTerminal(["call", "order", "--", node, asking], { cwd: makeHome(), env: { TERM: "dumb" } });
   await terminal.answer(/Your name[\s\S]*>$/, "Adx\u007fa\r");
   await terminal.answer(/email[\s\S]*>$/, "\r\r\r2\r\r\r");
@@ -104,7 +104,7 @@ test("a terminal that knows no sequences gets none, and can be answered", async 
   expect(terminal.screen()).toContain('"name":"Ada"');
 });
 
-test("a window that becomes smaller in the middle of a question leaves it readable", async () => {
+test("a question stays readable when the window shrinks", async () => {
   const terminal = openTerminal(["call", "order", "--", node, asking], { cwd: makeHome() });
   await terminal.see(/Your name[\s\S]*>$/);
   terminal.type("Ada Lovelace, who wrote the first program, ");
@@ -121,7 +121,7 @@ test("a window that becomes smaller in the middle of a question leaves it readab
   expect(await terminal.exited).toBe(0);
 });
 
-test("Windows line endings in files and on standard input are line endings", async () => {
+test("accepts Windows line endings in files and on standard input", async () => {
   const cwd = makeHome();
   const servers = { offering: { command: node, args: [offering] } };
   const written = JSON.stringify({ mcpServers: servers }, undefined, 2).replaceAll("\n", "\r\n");

@@ -7,7 +7,7 @@ import { openTerminal } from "./pseudo-terminal.ts";
 const node = process.execPath;
 const odd = join(root, "test/cli/fixtures/odd.mjs");
 
-/** Runs against the odd server; what it gave, or why it failed. */
+/** Runs a command against the odd server. Returns its output or error. */
 async function tell(words: readonly string[], cwd: string = makeHome()): Promise<unknown> {
   return outcomeOf(await runPortolan([...words, "--", node, odd], { cwd }));
 }
@@ -16,14 +16,14 @@ function outcomeOf({ code, stdout, stderr }: Ran): unknown {
   return code === 0 ? JSON.parse(stdout) : { code, ...JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error };
 }
 
-/** What a person sees, and with which code it ended. */
+/** Returns the screen and exit code. */
 async function seen(args: readonly string[], options: { cwd: string; columns?: number }) {
   const terminal = openTerminal(args, options);
   const code = await terminal.exited;
   return { code, screen: terminal.screen(), broken: terminal.broken() };
 }
 
-test("arguments take their types in maps and tuples, too, and what cannot be meant is refused before it is sent", async () => {
+test("types arguments in maps and tuples, and refuses invalid ones before sending", async () => {
   const cwd = makeHome();
   const call = (...words: string[]) => tell(["call", "shape", ...words], cwd);
   const given = await call("counts.a=1", "counts.b=2", "point=1", "point=2.5", "size=7", "name=a=b 😀");
@@ -35,42 +35,42 @@ test("arguments take their types in maps and tuples, too, and what cannot be mea
   });
   const next = `portolan ls -- ${node} ${odd}`;
   const refused = (message: string, then = next) => ({ code: 2, kind: "usage", message, next: then });
-  expect(await call("name=a", "name=b")).toEqual(refused("name: is said twice, and is no list"));
+  expect(await call("name=a", "name=b")).toEqual(refused("name: given twice, but not a list"));
   expect(await call("place.label=home")).toEqual(refused("shape needs place.lat=…"));
   expect(await call("point=1,2")).toEqual(
-    refused('point: expected number, got "1,2"', "point=… point=… gives several, point:=[…] the whole list"),
+    refused('point: expected number, got "1,2"', "repeat point=… for more items, or pass the whole list: point:=[…]"),
   );
-  expect(await call("-")).toMatchObject({ code: 2, message: expect.stringContaining("where there is nothing") });
+  expect(await call("-")).toMatchObject({ code: 2, message: expect.stringContaining("got nothing") });
   expect(await call("--name=x")).toMatchObject({
     code: 2,
     message: "unknown option '--name=x'; arguments are name=value, without dashes",
   });
 });
 
-test("prompts are named as lists show them, and templates are completed before they are read", async () => {
+test("accepts prompt names as listed, and refuses templates with gaps", async () => {
   const cwd = makeHome();
   expect(await tell(["prompt", "/review", "code=x"], cwd)).toMatchObject({ messages: [{ role: "user" }] });
   const next = `portolan ls -- ${node} ${odd}`;
   expect(await tell(["prompt", "review"], cwd)).toMatchObject({ message: "review needs code=…", next });
   expect(await tell(["prompt", "review", "code=x", "stile=y"], cwd)).toMatchObject({
     code: 2,
-    message: "stile: there is no such argument; there is code, style",
+    message: "unknown argument stile; known: code, style",
     next,
   });
   expect(await tell(["complete", "reviw", "style"], cwd)).toMatchObject({
     code: 2,
-    message: 'odd has no prompt "reviw"; there is review',
+    message: 'odd has no prompt "reviw"; available: review',
   });
   expect(await tell(["read", "user://{id}/{+field}"], cwd)).toEqual({
     code: 2,
     kind: "usage",
-    message: "user://{id}/{+field} is a template: write values in place of {id} and {+field}",
+    message: "user://{id}/{+field} is a template: replace {id} and {+field} by values",
     next: `portolan complete 'user://{id}/{+field}' id -- ${node} ${odd}`,
   });
   expect(await tell(["complete", "user://{id}/{+field}", "id"], cwd)).toMatchObject({ values: ["1", "2"] });
 });
 
-test("a server that leaves or answers nonsense is told by its own words, with where to look", async () => {
+test("reports a server that exits or answers nonsense, with the next step", async () => {
   const cwd = makeHome();
   const next = `portolan doctor -- ${node} ${odd}`;
   expect(await tell(["call", "unusable"], cwd)).toMatchObject({ code: 8, kind: "protocol", next });
@@ -83,17 +83,17 @@ test("a server that leaves or answers nonsense is told by its own words, with wh
   writeFileSync(join(cwd, "bad.jsonl"), "garbage\n");
   expect(outcomeOf(await runPortolan(["ls", "bad.jsonl"], { cwd }))).toMatchObject({
     code: 2,
-    message: expect.stringMatching(/^\S+bad\.jsonl is no recording/),
+    message: expect.stringMatching(/^\S+bad\.jsonl is not a recording/),
   });
 });
 
-test("what is wrong with files is told in words", async () => {
+test("describes file errors in words", async () => {
   const cwd = makeHome();
   const run = async (args: readonly string[], env = {}) => outcomeOf(await runPortolan(args, { cwd, env }));
   expect(await run(["replay", "nope.jsonl"])).toEqual({
     code: 2,
     kind: "usage",
-    message: `${join(cwd, "nope.jsonl")} cannot be opened: there is no such file or folder`,
+    message: `${join(cwd, "nope.jsonl")} does not exist`,
   });
   writeFileSync(join(cwd, "file"), "");
   expect(await run(["grants"], { PORTOLAN_HOME: join(cwd, "file/state") })).toMatchObject({
@@ -104,13 +104,13 @@ test("what is wrong with files is told in words", async () => {
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" }');
   expect(await run(["ls", "notes"])).toMatchObject({
     code: 2,
-    message: expect.stringMatching(/no server is called "notes"; not read: \S+\.mcp\.json:1:\d+: malformed/),
+    message: expect.stringMatching(/no server is named "notes"; could not read: \S+\.mcp\.json:1:\d+: malformed/),
     next: "portolan doctor",
   });
   const { screen } = await seen([], { cwd });
   expect(screen).toMatch(/^ {2}✗ \S+\.mcp\.json:1:\d+: malformed[\s\S]*\n {2}→ portolan doctor$/);
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" } } }');
-  expect(await run(["ls", "ntoes"])).toMatchObject({ message: 'no server is called "ntoes"; did you mean notes?' });
+  expect(await run(["ls", "ntoes"])).toMatchObject({ message: 'no server is named "ntoes"; did you mean notes?' });
   writeFileSync(join(cwd, ".mcp.json"), '{ "servers": { "notes": { "command": "node" } } }');
   const elsewhere = expect.stringMatching(
     /\.mcp\.json: has "servers", but claude-code reads its servers from "mcpServers"$/,
@@ -123,14 +123,14 @@ test("what is wrong with files is told in words", async () => {
   expect(await run([])).toMatchObject({ problems: [expect.stringMatching(/\.mcp\.json: expected a file$/)] });
 });
 
-test("serve does not let others in without a token, and says which", async () => {
+test("serve refuses other addresses without a token and names its variable", async () => {
   expect(await tell(["serve", "--http", "0", "--host", "0.0.0.0"])).toMatchObject({
     code: 2,
     next: expect.stringContaining("set PORTOLAN_TOKEN"),
   });
 });
 
-test("a form whose labels are longer than the line is whole on 40 columns, and says what is wrong by the label", async () => {
+test("shows long labels completely in 40 columns, and reports problems by label", async () => {
   const terminal = openTerminal(["call", "ask", "--", node, odd], { cwd: makeHome(), columns: 40 });
   await terminal.answer(/\(optional\)\n {2}>$/, "x\r");
   await terminal.answer(/\n {2}expected at least 3 characters, got\n {2}"x"\n {2}>$/, "abc\r");
@@ -139,18 +139,18 @@ test("a form whose labels are longer than the line is whole on 40 columns, and s
   expect(terminal.broken()).toEqual([]);
 });
 
-test("results without text, of bytes and of failures in several lines are shown as what they are", async () => {
+test("shows results without text, binary results and failures of several lines", async () => {
   const cwd = makeHome();
   const call = async (tool: string) => (await seen(["call", tool, "--", node, odd], { cwd, columns: 60 })).screen;
   expect(await call("structure")).toBe('{\n  "a": 1,\n  "b": [\n    "\\u001b[31m"\n  ]\n}');
-  expect(await call("nothing")).toBe("(nothing)");
+  expect(await call("nothing")).toBe("(no content)");
   expect(await call("bytes")).toBe(
-    "[image image/png, 4 B; --save <folder> writes it]\n[image image/png, 3.0 MB; --save <folder> writes it]",
+    "[image image/png, 4 B; save it with --save <folder>]\n[image image/png, 3.0 MB; save it with --save <folder>]",
   );
   expect(await call("lines")).toMatch(/^✗ tool one\n {2}│ → portolan two\n {2}│ three\n {2}→ portolan ls -- /);
 });
 
-test("on 40 columns no line of help, of the servers, the grants, the log and a failure is broken in a word", async () => {
+test("breaks no word in 40 columns: help, servers, grants, log, failure", async () => {
   const cwd = makeHome();
   mkdirSync(join(cwd, ".cursor"));
   const servers = { odd: { command: node, args: [odd] }, "a server with a very long name": { command: node } };
@@ -158,7 +158,7 @@ test("on 40 columns no line of help, of the servers, the grants, the log and a f
   expect((await runPortolan(["trust", "odd", "--yes"], { cwd })).code).toBe(0);
   const narrow = (args: readonly string[]) => seen(args, { cwd, columns: 40 });
   const shown = [await narrow(["--help"]), await narrow(["ls", "--help"]), await narrow(["grants"])];
-  expect(shown[2]?.screen).toMatch(/^ {2}\w{8} {2}allowed {2}to be started\n {4}odd {2}\d{4}-\d\d-\d\d$/m);
+  expect(shown[2]?.screen).toMatch(/^ {2}\w{8} {2}allowed {2}start {2}odd\n {4}\d{4}-\d\d-\d\d$/m);
   const log = await narrow(["log", "--kind", "trust"]);
   expect(log.screen).toMatch(/^\S+ \S+ trust odd\n {2}\{"allow":true/);
   const failed = await narrow(["call", "odd.shape", "size=a value that is far too long for it"]);
@@ -170,7 +170,7 @@ test("on 40 columns no line of help, of the servers, the grants, the log and a f
   expect(overview.screen).toContain(".cursor/mcp.json");
 });
 
-test("a server that is silent is waited for in sight, until somebody interrupts", async () => {
+test("shows that it waits for a silent server, until Ctrl-C", async () => {
   const asking = join(root, "test/cli/asking-server.mjs");
   const terminal = openTerminal(["call", "forever", "--", node, asking], { cwd: makeHome() });
   await terminal.answer(/^waiting for asking-server\.forever; Ctrl-C cancels$/, "\u0003");

@@ -13,7 +13,7 @@ async function failure(args: readonly string[], cwd: string) {
   return { code, ...JSON.parse(stderr).error };
 }
 
-/** Types a next step into a shell, as it stands. */
+/** Runs a next step in a shell as shown. */
 async function follow(step: string, cwd: string) {
   const terminal = openTerminal(["-c", step.replace(/^portolan/, '"$0" "$1"'), process.execPath, program], {
     cwd,
@@ -24,7 +24,7 @@ async function follow(step: string, cwd: string) {
 
 const program = join(root, "packages/portolan/dist/cli/main.js");
 
-test("the next step means the same server again, whatever it was named by", async () => {
+test("the next step names the same server, however it was given", async () => {
   const cwd = makeProject(weather);
   const url = await serveHttp(scriptOf("time"));
   const ofFile = await failure(["call", "./server.ts", "nothing"], cwd);
@@ -39,7 +39,7 @@ test("the next step means the same server again, whatever it was named by", asyn
   expect(await follow(ofCommand.next, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("paint(") });
 });
 
-test("a name that a file gives to a server does nothing when the next step is typed", async () => {
+test("quotes the server name in the next step for the shell", async () => {
   const cwd = makeHome();
   const name = "x; touch pwned #";
   writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { [name]: { command: "x" } } }));
@@ -51,7 +51,7 @@ test("a name that a file gives to a server does nothing when the next step is ty
   expect(existsSync(join(cwd, "pwned"))).toBe(false);
 });
 
-test("in a pipe, an argument that is needed and missing is refused before anything is sent", async () => {
+test("in a pipe, refuses a missing required argument before sending", async () => {
   const cwd = makeHome();
   expect(await failure(["call", "paint", "colour=red", "--", process.execPath, asking], cwd)).toEqual({
     code: 2,
@@ -61,7 +61,7 @@ test("in a pipe, an argument that is needed and missing is refused before anythi
   });
 });
 
-test.each([40, 60, 100])("the next step of every server is on a screen of %i columns", async (columns) => {
+test.each([40, 60, 100])("shows the next step of every server in %i columns", async (columns) => {
   const cwd = makeHome();
   const env = { SOME_VARIABLE: "${SOME_VARIABLE_THAT_NOBODY_HAS_SET}" };
   const servers = { database: { command: "node", env }, other: { command: "node" } };

@@ -6,11 +6,11 @@ import { makeHome, runPortolan } from "./kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
 const painter = [process.execPath, fileURLToPath(new URL("fixtures/painter.mjs", import.meta.url))];
-/** What no program of ours writes: titles, C1 controls, signs that turn or hide text. */
+/** Matches sequences that the command never writes: titles, C1 controls, bidirectional and hidden characters. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const painted = /\u001b\]|[\u0007\u007f\u0080-\u009f\u200b\u2028\u202e]|\udb40\udc41/;
 
-test("what a server logs, lists and complains about paints nothing on a terminal", async () => {
+test("escapes control characters in logs, lists and standard error of a server", async () => {
   const cwd = makeHome();
   const runs = [
     ["call", "log"],
@@ -26,7 +26,7 @@ test("what a server logs, lists and complains about paints nothing on a terminal
   expect(JSON.parse(listed?.written().replace(/[^{]*/, "") ?? "").tools[0].description).toMatch(painted);
 });
 
-test("neither the name of a field nor a tab makes a line of its own in a form", async () => {
+test("a field name or tab in a form cannot imitate a line", async () => {
   const terminal = openTerminal(["call", "ask", "--", ...painter], { cwd: makeHome() });
   await terminal.answer(/amount[\s\S]*>$/, "me\r");
   await terminal.answer(/send it/, "n");
@@ -36,7 +36,7 @@ test("neither the name of a field nor a tab makes a line of its own in a form", 
   expect(terminal.written()).not.toMatch(painted);
 });
 
-test("a server that a file names is recorded with the environment that any host gives it", async () => {
+test("records a configured server with the environment of any host", async () => {
   const cwd = makeHome();
   const [command, ...args] = painter;
   writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { painter: { command, args } } }));

@@ -7,10 +7,10 @@ import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 const asking = join(root, "test/cli/asking-server.mjs");
 const behind = ["--", process.execPath, asking];
 const prompt = /\n>$/;
-/** What a terminal sends for what is pasted, once it was asked to say so. */
+/** Returns what a terminal with bracketed paste sends. */
 const pasted = (text: string) => `\u001b[200~${text}\u001b[201~`;
 
-/** A chat with a model that keeps what it is told. */
+/** Starts a chat with a model that remembers its messages. */
 async function chat(says: number, options: Partial<PseudoTerminalOptions> = {}) {
   const turns = Array.from({ length: says }, (_, at) => ({ say: `Answer ${at + 1}.` }));
   const provider = await startFakeProvider({ dialect: "openai", turns });
@@ -28,7 +28,7 @@ async function chat(says: number, options: Partial<PseudoTerminalOptions> = {}) 
   return { terminal, said, [Symbol.asyncDispose]: () => provider[Symbol.asyncDispose]() };
 }
 
-test("several lines that are pasted are one message, seen and edited as such", async () => {
+test("treats pasted lines as one message that can be edited", async () => {
   await using it = await chat(2);
   const { terminal, said } = it;
   expect(terminal.written()).toContain("\u001b[?2004h");
@@ -44,7 +44,7 @@ test("several lines that are pasted are one message, seen and edited as such", a
   );
 });
 
-test("what is pasted into the middle of a line stands there, and does nothing to the terminal", async () => {
+test("inserts pasted text into a line without control characters", async () => {
   await using it = await chat(1);
   const { terminal, said } = it;
   terminal.type("ac\u001b[D");
@@ -55,7 +55,7 @@ test("what is pasted into the middle of a line stands there, and does nothing to
   expect(said()).toEqual(["a[2Jbc"]);
 });
 
-test("more than the screen holds is shown by its size, and sent whole", async () => {
+test("shows a large paste by its size, and sends it completely", async () => {
   await using it = await chat(1, { columns: 40, rows: 20 });
   const { terminal, said } = it;
   const text = Array.from({ length: 200 }, (_, at) => `line ${at}`).join("\n");
@@ -72,7 +72,7 @@ test.each([
   ["\r", "\r"],
   ["\n", "\n"],
   ["\r\n", "\r\n"],
-])("where the terminal does not say what is pasted, no line is lost: %j", async (end) => {
+])("loses no line without bracketed paste: %j", async (end) => {
   await using it = await chat(3, { env: { TERM: "dumb" } });
   const { terminal, said } = it;
   expect(terminal.written()).not.toContain("\u001b");
@@ -82,18 +82,18 @@ test.each([
   expect(said()).toEqual(["one", "two", "three"]);
 });
 
-test("lines that were pasted into a chat are no answers to a server's questions", async () => {
+test("lines pasted into a chat do not answer questions of a server", async () => {
   const terminal = openTerminal(["chat", "--model", "demo", ...behind], { cwd: makeHome() });
   await terminal.see(prompt);
   terminal.type("order something\ry\rAda\r/tools order\r");
   await terminal.answer("v view its definition", "y");
   await terminal.answer(/Your name[\s\S]*>$/, "\u0004");
-  // Both are said to the model, in their turn.
+  // Both reach the model in order.
   await terminal.answer(/> y\n[\s\S]*> Ada\n[\s\S]*> \/tools order\n {2}asking-server\.order[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });
 
-test("the keys of a form may be typed ahead within it", async () => {
+test("accepts keys typed ahead within a form", async () => {
   const terminal = openTerminal(["call", "order", ...behind], { cwd: makeHome() });
   await terminal.answer(/Your name[\s\S]*>$/, "Ada\r\nada@example.com\r\n\r\n\r\n2\r\n\r\n\r\n");
   await terminal.answer("c cancel", "y");
@@ -101,7 +101,7 @@ test("the keys of a form may be typed ahead within it", async () => {
   expect(await terminal.exited).toBe(0);
 });
 
-test("what was typed too much for one form is no answer to the next", async () => {
+test("surplus input for one form does not answer the next", async () => {
   const terminal = openTerminal(["chat", "--model", "demo", ...behind], { cwd: makeHome() });
   for (const lines of ["Ada\r\r\r\r2\r\r\rEve\r", "\u0004"]) {
     await terminal.answer(prompt, "order something\r");
@@ -114,10 +114,10 @@ test("what was typed too much for one form is no answer to the next", async () =
   expect(terminal.screen()).not.toContain("Eve");
 });
 
-test("a paste that never ends is left with Ctrl-C", async () => {
+test("Ctrl-C leaves a paste without an end", async () => {
   const terminal = openTerminal(["chat", "--model", "demo", ...behind], { cwd: makeHome() });
   await terminal.answer(prompt, "\u001b[200~one\rtwo");
   terminal.type("\u0003");
-  await terminal.answer(/Ctrl-C once more leaves\n>$/, "\u0003");
+  await terminal.answer(/press Ctrl-C again to leave\n>$/, "\u0003");
   expect(await terminal.exited).toBe(0);
 });

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ListeningServer } from "../interop/client/start-server.ts";
-import { put, showOf, startPortolan } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { put, showOf, startPortolan } from "./manage-kit.ts";
 import {
   expectAlive,
   expectAsking,
@@ -45,7 +45,7 @@ beforeAll(async () => {
       "sdk-v1-sse": { type: "sse", url: v1Sse },
     },
   });
-  // Neither says how it is spoken to: that is found out.
+  // No entry names the protocol: it is detected.
   put(
     cwd,
     ".vscode/mcp.json",
@@ -60,7 +60,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => Promise.all(servers.map((server) => server.stop())));
 
-test("all are ready, by whatever each of them speaks", async () => {
+test("connects to all of them, each in its own protocol", async () => {
   const shown = await showOf<{ servers: { name: string; state: string }[] }>([], { cwd });
   expect(shown.servers.map(({ name, state }) => [name, state]).sort()).toEqual(
     [...spoken.map(([name]) => name), "sse", "everything"].map((name) => [name, "ready"]).sort(),
@@ -69,23 +69,23 @@ test("all are ready, by whatever each of them speaks", async () => {
 
 const [fastmcp, ...others] = spoken;
 
-test.each(others)("%s does and refuses what it should", async (name, speaks) => {
+test.each(others)("uses %s and reports its failures", async (name, speaks) => {
   await expectWhole(cwd, name, speaks);
 });
 
-// It thinks for a second whenever it is greeted, and does the rest over stdio.
-test("fastmcp is spoken to in its way", () => expectAlive(cwd, ...fastmcp));
+// Its handshake takes a second; the rest is tested over stdio.
+test("uses the basics of fastmcp", () => expectAlive(cwd, ...fastmcp));
 
-test.each(others)("%s asks the person at the terminal, and is heard", async (name) => {
-  // SDK v1 logs by a stream that may not be open yet when a first call is made.
+test.each(others)("answers questions of %s at the terminal", async (name) => {
+  // SDK v1 logs over a stream that may not be open at the first call.
   await expectAsking(cwd, name, name !== "sdk-v1");
 });
 
-test("what takes too long or is not there says what to do", async () => {
+test("suggests a next step after a timeout and for an unreachable server", async () => {
   expect(await failureOf(cwd, ["call", "sdk-v1.hold", "--timeout", "0.5"])).toEqual({
     code: 7,
     message: expect.stringMatching(/silent for 500 ms$/),
-    next: "give it longer: --timeout <seconds>",
+    next: "allow more time: --timeout <seconds>",
   });
   const home = makeHome();
   put(home, ".mcp.json", { mcpServers: { gone: { type: "http", url: "http://127.0.0.1:9/mcp" } } });
@@ -97,10 +97,10 @@ test("what takes too long or is not there says what to do", async () => {
 test.each([
   ["sdk-v2", "counter://ticks"],
   ["fastmcp", "counter://ticks"],
-])("what others change at %s is watched", async (name, uri) => {
+])("watches changes by others at %s", async (name, uri) => {
   const running = startPortolan(["watch", name, uri], { cwd });
   await running.until(/"state":"ready"/);
-  // Whether it listens already is not told: changes are made until one is heard of.
+  // The start of the subscription is not visible, so changes are repeated until one is reported.
   const isHeard = () => running.lines.some((line) => line.includes(`"uri":"${uri}"`));
   for (let tries = 0; tries < 20 && !isHeard(); tries += 1) await showOf(["call", `${name}.tick`], { cwd });
   await running.until(/"kind":"resource"/);
@@ -144,14 +144,14 @@ describe.each(["everything", "sse"])("the official server with one of everything
 
   test("its questions, on a terminal", async () => {
     const shown = openPortolan(["call", `${name}.get-tiny-image`], cwd);
-    await shown.see(/\[image image\/png, 3\.9 KB; --save <folder> writes it\]/);
+    await shown.see(/\[image image\/png, 3\.9 KB; save it with --save <folder>\]/);
     const listed = openPortolan(["ls", name], cwd);
     expect(await listed.exited).toBe(0);
     expect(listed.screen()).toContain("trigger-sampling-request(prompt: string, maxTokens?: number)");
 
     const sampling = openPortolan(["call", `${name}.trigger-sampling-request`, "prompt=a story"], cwd);
     await sampling.answer(/a story[\s\S]*N never/, "y");
-    await sampling.answer("n keep it back", "y");
+    await sampling.answer("n withhold it", "y");
     await sampling.see("LLM sampling result");
     expect(await sampling.exited).toBe(0);
 

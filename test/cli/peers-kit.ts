@@ -1,21 +1,21 @@
 import { expect } from "vitest";
 import { startServer } from "../interop/client/start-server.ts";
 import { quickServer } from "../kit/quick-servers.mjs";
-import { errorOf, fileOf, runPortolan, showOf, stateOf } from "./care-kit.ts";
+import { errorOf, fileOf, runPortolan, showOf, stateOf } from "./manage-kit.ts";
 import { openTerminal, type PseudoTerminal } from "./pseudo-terminal.ts";
 
-/** A server of the protocol's own collection, as it is installed. */
+/** An official reference server, as installed. */
 export const official = (name: string): string =>
   fileOf(`test/peers/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
 
-/** The fixture on another implementation; all have the same tools, resources and prompts. */
+/** The fixture in another implementation. All have the same tools, resources and prompts. */
 export const fixture = (name: string): string => quickServer(fileOf(`test/peers/servers/${name}.mjs`));
 
-/** A fixture that listens; where, and how it is ended. */
+/** A listening fixture: its address, and how to end it. */
 export const startFixture = (name: string, habit: string) =>
   startServer({ args: [fixture(name)], env: { FIXTURE_HTTP: habit } });
 
-/** The official server with one of everything, that listens. */
+/** Starts the official everything server over HTTP. */
 export const startEverything = (transport: "sse" | "streamableHttp") =>
   startServer({
     args: [official("everything"), transport],
@@ -35,13 +35,13 @@ interface Result {
   readonly structuredContent?: unknown;
 }
 
-/** Calls a tool that must succeed; its texts. */
+/** Calls a tool that must succeed. Returns its texts. */
 export async function textsOf(cwd: string, words: readonly string[], input?: string): Promise<string[]> {
   const { content } = await showOf<Result>(["call", ...words], { cwd, ...(input !== undefined && { input }) });
   return content.flatMap(({ text }) => text ?? []);
 }
 
-/** Runs a command that fails; its exit code and what it said. */
+/** Runs a command that fails. Returns its exit code and error. */
 export async function failureOf(
   cwd: string,
   args: readonly string[],
@@ -51,7 +51,7 @@ export async function failureOf(
   return { code: ran.code, message, ...(next !== undefined && { next }) };
 }
 
-/** What a fixture has, and how it fails, through every command that only needs a pipe. */
+/** Tests a fixture and its failures with every command that needs no terminal. */
 export async function expectWhole(cwd: string, name: string, { version, era }: { version: string; era: string }) {
   const listed = await showOf<{ server: object; tools: { name: string }[] }>(["ls", name], { cwd });
   expect(listed).toMatchObject({ server: { version, era, info: { version: "1.2.3" } } });
@@ -65,7 +65,7 @@ export async function expectWhole(cwd: string, name: string, { version, era }: {
 
   const next = `portolan ls ${name}`;
   expect(await failureOf(cwd, ["call", `${name}.fail`])).toEqual({ code: 5, message: "Out of ink", next });
-  const unknown = expect.stringContaining(`${name} has no tool "ecko"; there is`);
+  const unknown = expect.stringContaining(`${name} has no tool "ecko"; available:`);
   expect(await failureOf(cwd, ["call", `${name}.ecko`])).toEqual({ code: 2, message: unknown, next });
   const wrong = { code: 2, message: 'a: expected number, got "one"' };
   expect(await failureOf(cwd, ["call", `${name}.add`, "a=one", "b=2"])).toMatchObject(wrong);
@@ -82,7 +82,7 @@ export async function expectWhole(cwd: string, name: string, { version, era }: {
   expect(await showOf(["doctor", name], { cwd })).toMatchObject({ findings: [], servers: [{ state: "ready" }] });
 }
 
-/** As much of it as shows that a fixture is spoken to in its way. */
+/** Tests the basics of a fixture. */
 export async function expectAlive(cwd: string, name: string, server: { version: string; era: string }): Promise<void> {
   expect(await showOf(["ls", name], { cwd })).toMatchObject({ server });
   const sum = { structuredContent: { sum: 3 } };
@@ -91,7 +91,7 @@ export async function expectAlive(cwd: string, name: string, server: { version: 
   expect(await showOf(["doctor", name], { cwd })).toMatchObject({ findings: [] });
 }
 
-/** What a server asks for in the course of a call, and what it logs meanwhile where it does so by the same connection. */
+/** Tests questions and logs during a call, if logs use the same connection. */
 export async function expectAsking(cwd: string, name: string, isOneConnection = true): Promise<void> {
   const form = openPortolan(["call", `${name}.ask`], cwd);
   await form.answer(/Who are you\?[\s\S]*Name[\s\S]*>$/, "Ada\r");
@@ -102,7 +102,7 @@ export async function expectAsking(cwd: string, name: string, isOneConnection = 
 
   const sampling = openPortolan(["call", `${name}.sample`, "text=the sea"], cwd);
   await sampling.answer(/Summarize: the sea[\s\S]*N never/, "y");
-  await sampling.answer("n keep it back", "y");
+  await sampling.answer("n withhold it", "y");
   await sampling.see(/^demo: /m);
   expect(await sampling.exited).toBe(0);
 

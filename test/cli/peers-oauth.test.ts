@@ -9,11 +9,11 @@ import { type AuthorityEvent, type AuthorityOptions, createAuthority } from "por
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Browser } from "../authority/browser.ts";
 import { people, serve } from "../authority/kit.ts";
-import { errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
-/** A server behind an authority of ours, with people who sign in by a password. */
+/** Starts a server behind our authority, where people sign in with a password. */
 async function startNotes(options: Partial<AuthorityOptions> = {}) {
   const events: AuthorityEvent["type"][] = [];
   const server = createServer({ name: "notes", version: "1.0.0" }).tool("whoami", {
@@ -39,7 +39,7 @@ async function startNotes(options: Partial<AuthorityOptions> = {}) {
   return { url: `${origin}/mcp`, events };
 }
 
-/** Ada signs in at an address and allows what is asked; where she is sent back to. */
+/** Signs in as Ada and consents. Returns the redirect. */
 async function approve(address: string): Promise<string> {
   const back = new URL(new URL(address).searchParams.get("redirect_uri") ?? "");
   const browser = new Browser(({ host, pathname }) => host === back.host && pathname === back.pathname);
@@ -48,7 +48,7 @@ async function approve(address: string): Promise<string> {
   return (await browser.press(consent, "allow")).url;
 }
 
-/** A browser of the machine that only writes down where it was sent; Ada goes there and comes back. */
+/** A fake browser that records its address, where Ada signs in. */
 function findBrowser(cwd: string) {
   const opened = join(cwd, "opened");
   chmodSync(
@@ -77,7 +77,7 @@ async function findPort(): Promise<number> {
 
 const whoami = ({ content }: { content?: unknown }) => (content as { text: string }[])[0]?.text;
 
-test("from a file of VS Code: told to trust and to sign in, signed in, renewed, signed out", async () => {
+test("an entry of VS Code is trusted, signed in, renewed and signed out", async () => {
   const cwd = makeHome();
   const { url, events } = await startNotes({ accessTokenSeconds: 1 });
   put(
@@ -98,7 +98,7 @@ test("from a file of VS Code: told to trust and to sign in, signed in, renewed, 
   running.child.stdin.end(`${await approve(await running.until(/^https?:\/\//))}\n`);
   expect(await running.ended).toBe(0);
   expect(await stateOfNotes()).toMatchObject({ state: "ready", tools: 1 });
-  // Its token is good for a second: sooner or later a call renews it, and none fails.
+  // The token is valid for a second, so a later call renews it, and none fails.
   for (let calls = 0; calls < 20 && !events.includes("token-refreshed"); calls += 1) {
     expect(whoami(await showOf(["call", "notes.whoami"], { cwd }))).toMatch(/^ada by /);
   }
@@ -110,7 +110,7 @@ test("from a file of VS Code: told to trust and to sign in, signed in, renewed, 
   expect((await runPortolan(["call", "notes.whoami"], { cwd })).code).toBe(3);
 });
 
-test("a client that is registered for Claude Code is used, with the port that it is registered with", async () => {
+test("uses a client registered for Claude Code with its registered port", async () => {
   const cwd = makeHome();
   const port = await findPort();
   const place = `http://localhost:${port}/callback`;
@@ -127,13 +127,13 @@ test("a client that is registered for Claude Code is used, with the port that it
   expect([searchParams.get("client_id"), searchParams.get("redirect_uri")]).toEqual(["editor", place]);
   expect(await login).toMatchObject({ server: url, scopes: ["notes:read"] });
   expect(whoami(await showOf(["call", "notes.whoami"], { cwd }))).toBe("ada by editor");
-  // What goes another way to the server is the same client.
+  // Other commands use the same client.
   expect(whoami(await showOf(["call", "notes.whoami", "--record", "talk.jsonl"], { cwd }))).toBe("ada by editor");
   expect(whoami(await showOf(["call", "talk.jsonl", "whoami"], { cwd }))).toBe("ada by editor");
   expect(events).not.toContain("client-registered");
 });
 
-test("pasted or by a call on a terminal, the way back is the registered one, too", async () => {
+test("uses the registered redirect for pasting and for calls on a terminal", async () => {
   const cwd = makeHome();
   const port = await findPort();
   const place = `http://localhost:${port}/callback`;
@@ -159,7 +159,7 @@ test("pasted or by a call on a terminal, the way back is the registered one, too
   expect(await terminal.exited).toBe(0);
 });
 
-test("a client with a secret from the environment, as Cursor's files have it, comes back to any port", async () => {
+test("accepts any port for a client with a secret from the environment, as in Cursor's files", async () => {
   const cwd = makeHome();
   const { url } = await startNotes({
     clients: [{ clientId: "editor", clientSecret: "s3cret-of-cursor", redirectUris: ["http://localhost/callback"] }],
@@ -180,7 +180,7 @@ test("a client with a secret from the environment, as Cursor's files have it, co
   expect([without.code, errorOf(without).message]).toEqual([2, expect.stringContaining("NOTES_SECRET")]);
 });
 
-test("a port of a file that somebody else listens on is told, and nobody is sent there", async () => {
+test("reports a redirect port in use and opens no browser", async () => {
   const cwd = makeHome();
   const site = createSite().listen(0, "127.0.0.1");
   await new Promise((resolve) => site.once("listening", resolve));

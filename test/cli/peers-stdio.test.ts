@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./care-kit.ts";
 import { environment, makeHome, portolan } from "./kit.ts";
+import { errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
 import {
   expectAlive,
   expectAsking,
@@ -16,7 +16,7 @@ import {
   textsOf,
 } from "./peers-kit.ts";
 
-/** A home in which every server is configured for another product, as people write such files. */
+/** Creates a home with each server configured for another product, in realistic files. */
 const cwd = makeHome();
 const shared = join(cwd, "shared files");
 
@@ -89,7 +89,7 @@ const places: { readonly [name: string]: string } = {
   fastmcp: ".config/goose/config.yaml",
 };
 
-test("every server of every product's file is there, with the command that leads on", async () => {
+test("lists every server of every product's file with the next command", async () => {
   const listed = async () => {
     const { servers, problems } = await showOf<{ servers: { name: string }[]; problems: unknown[] }>([], { cwd });
     expect(problems).toEqual([]);
@@ -102,7 +102,7 @@ test("every server of every product's file is there, with the command that leads
   expect(before.get("asks")).toMatchObject({ state: "misconfigured", next: "portolan doctor asks" });
   expect(await failureOf(cwd, ["call", "everything.echo", "message=hi"])).toEqual({
     code: 6,
-    message: "everything is not trusted yet, so it is not started",
+    message: "everything is not trusted yet, so it was not started",
     next: "portolan trust everything",
   });
   for (const name of Object.keys(places)) await showOf(["trust", name, "--yes"], { cwd });
@@ -110,14 +110,14 @@ test("every server of every product's file is there, with the command that leads
   for (const name of Object.keys(places)) expect(after.get(name)).toMatchObject({ state: "ready" });
 });
 
-test("a name that is no word for a shell is quoted in what is to be typed", async () => {
+test("quotes an unusual name in the next command", async () => {
   const home = makeHome();
   const name = "Ada's files; touch pwned";
   const entry = { command: "node", args: [official("filesystem"), home] };
   put(home, ".config/Claude/claude_desktop_config.json", { mcpServers: { [name]: entry } });
   const { servers } = await showOf<{ servers: { next: string }[] }>([], { cwd: home });
   const next = servers[0]?.next ?? "";
-  // As somebody would paste it.
+  // As people paste it.
   const typed = next.replace("portolan", '"$NODE" "$PORTOLAN"');
   const env = { ...environment(home, { PORTOLAN_HOME: stateOf(home) }), NODE: process.execPath, PORTOLAN: portolan };
   const shell = spawnSync("sh", ["-c", `${typed} --yes`], { cwd: home, env, encoding: "utf8" });
@@ -126,7 +126,7 @@ test("a name that is no word for a shell is quoted in what is to be typed", asyn
   expect((await textsOf(home, [name, "list_allowed_directories"])).join()).toContain(home);
 });
 
-test("on a terminal the number of tools and the next step are never cut off", async () => {
+test("never cuts the number of tools and the next step", async () => {
   for (const columns of [80, 100]) {
     const terminal = openPortolan([], cwd, columns);
     expect(await terminal.exited).toBe(0);
@@ -146,30 +146,30 @@ describe("fixtures", () => {
   test.each([
     ["sdk-v2", stateless],
     ["fastmcp", stateful],
-  ])("%s does and refuses what it should", async (name, speaks) => {
+  ])("uses %s and reports its failures", async (name, speaks) => {
     await expectWhole(cwd, name, speaks);
   });
 
-  // These do all of it over HTTP.
+  // These are tested over HTTP.
   test.each([
     ["sdk-v1", stateful],
     ["sdk-v2-old", stateful],
-  ])("%s is spoken to in its way", async (name, speaks) => {
+  ])("uses the basics of %s", async (name, speaks) => {
     await expectAlive(cwd, name, speaks);
   });
 
-  test.each(["sdk-v1", "sdk-v2", "fastmcp"])("%s asks the person at the terminal, and is heard", async (name) => {
+  test.each(["sdk-v1", "sdk-v2", "fastmcp"])("answers questions of %s at the terminal", async (name) => {
     await expectAsking(cwd, name);
   });
 
-  test("what needs an answer is denied where nobody can give one", async () => {
+  test("denies what needs an answer without a terminal", async () => {
     const next = expect.stringContaining("terminal");
     const message = expect.stringContaining("capabilit");
     expect(await failureOf(cwd, ["call", "sdk-v2.ask"])).toEqual({ code: 6, message, next });
   });
 });
 
-test("a file's questions are answered on the terminal, or by variables", async () => {
+test("answers inputs of a file at the terminal or from variables", async () => {
   const ran = await runPortolan(["doctor", "asks"], { cwd });
   expect(ran.code).toBe(1);
   const findings = JSON.parse(ran.stdout).findings as { id: string; next: string }[];
@@ -184,7 +184,7 @@ test("a file's questions are answered on the terminal, or by variables", async (
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).not.toContain("k3y-of-ada");
   expect(spawnSync("grep", ["-r", "k3y-of-ada", stateOf(cwd)]).status).toBe(1);
-  // Trusted for good by then: in a pipe only the answers are missing.
+  // Already trusted: in a pipe only the answers are missing.
   expect(await failureOf(cwd, ["call", "asks.list_allowed_directories"])).toEqual({
     code: 2,
     message: expect.stringContaining("${input:folder}"),
@@ -196,7 +196,7 @@ test("a file's questions are answered on the terminal, or by variables", async (
   expect([called.code, called.stdout]).toEqual([0, expect.stringContaining("shared files")]);
 });
 
-test("the official server with one of everything is told of folders, and runs for as long as it needs", async () => {
+test("the official everything server sees folders and runs a long call", async () => {
   const roots = openPortolan(["call", "everything.get-roots-list", "--root", shared], cwd);
   await roots.answer(/which folders[\s\S]*N never/, "y");
   await roots.see("shared%20files");
@@ -224,11 +224,11 @@ describe("the official filesystem", () => {
     expect(await failureOf(cwd, outside)).toMatchObject({ code: 5, message: expect.stringContaining("denied") });
     expect(await failureOf(cwd, ["call", "files.move_file", `source=${path}`, "to=x"])).toMatchObject({
       code: 2,
-      message: "move_file needs destination=…; it does not know to",
+      message: "move_file needs destination=…; unknown: to",
     });
   });
 
-  test("is told of a folder only if the person agrees", async () => {
+  test("sees a folder only if the person agrees", async () => {
     const other = join(cwd, "other");
     mkdirSync(other);
     const terminal = openPortolan(["call", "files.list_allowed_directories", "--root", other], cwd);
@@ -237,7 +237,7 @@ describe("the official filesystem", () => {
     expect(await terminal.exited).toBe(0);
   });
 
-  test("what it writes to standard error is watched", async () => {
+  test("has its standard error shown by watch", async () => {
     const running = startPortolan(["watch", "files", "--limit", "3"], { cwd });
     await running.until(/"kind":"stderr".*Secure MCP Filesystem Server/);
     await running.until(/"state":"ready"/);
@@ -245,7 +245,7 @@ describe("the official filesystem", () => {
   });
 });
 
-test("the official memory keeps what it is told, and is replayed from a recording", async () => {
+test("the official memory server stores data and is replayed from a recording", async () => {
   const ada = { name: "Ada", entityType: "person", observations: ["wrote the first program"] };
   const talk = join(cwd, "talk.jsonl");
   const made = ["call", "memory.create_entities", `entities:=${JSON.stringify([ada])}`];

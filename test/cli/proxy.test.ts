@@ -10,8 +10,8 @@ import { createServer as createMcpServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { errorOf, fileOf, type RunOptions, runPortolan, showOf, startPortolan } from "./care-kit.ts";
 import { makeHome, type Ran } from "./kit.ts";
+import { errorOf, fileOf, type RunOptions, runPortolan, showOf, startPortolan } from "./manage-kit.ts";
 
 const program = fileOf("test/cli/fixtures/proxy.mjs");
 const secret = "pa@ss/w#rd";
@@ -31,7 +31,7 @@ interface ProxyOptions {
   readonly cert?: string;
 }
 
-/** A forwarding proxy in a process of its own, and what it was asked for. */
+/** Starts a forwarding proxy in a process of its own, with a log of its requests. */
 async function startProxy(options: ProxyOptions): Promise<{ host: string; asked: Asked[] }> {
   const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ["pipe", "pipe", "inherit"] });
   onTestFinished(() => void child.kill());
@@ -57,7 +57,7 @@ interface Certificate {
   readonly cert: string;
 }
 
-/** Made once: a key takes its time. */
+/** Created once, because a key takes time. */
 let certificate: Certificate;
 beforeAll(() => {
   const home = makeHome();
@@ -71,7 +71,7 @@ beforeAll(() => {
   certificate = { key, cert };
 });
 
-/** The listener at a name that nobody but the proxy knows: over http, or over https with a certificate of its own. */
+/** Serves a listener at a name that only the proxy resolves, over http, or https with its own certificate. */
 async function site(answer: RequestListener, isSecure: boolean): Promise<ProxyOptions["routes"] & {}> {
   if (!isSecure) return { "mcp.example:80": await listen(createServer(answer)) };
   const { key, cert } = certificate;
@@ -106,8 +106,8 @@ const trusting = (): { [name: string]: string } => ({ NODE_EXTRA_CA_CERTS: certi
 const call = (url: string, options: RunOptions): Promise<Ran> => runPortolan(["call", url, "hi"], options);
 const hello = { code: 0, stdout: expect.stringContaining("hello"), stderr: "" };
 
-describe("what the environment says", () => {
-  test.each(["HTTP_PROXY", "http_proxy", "ALL_PROXY"])("%s leads to an http server", async (name) => {
+describe("the proxy variables", () => {
+  test.each(["HTTP_PROXY", "http_proxy", "ALL_PROXY"])("%s is used for an http server", async (name) => {
     const { headers, routes } = await startServer(false);
     const { host, asked } = await startProxy({ routes });
     const ran = await call("http://mcp.example/mcp", { cwd: makeHome(), env: { [name]: `http://${host}` } });
@@ -116,7 +116,7 @@ describe("what the environment says", () => {
     expect(headers[0]).toMatchObject({ host: "mcp.example" });
   });
 
-  test.each(["HTTPS_PROXY", "https_proxy", "all_proxy"])("%s leads to an https server, unseen", async (name) => {
+  test.each(["HTTPS_PROXY", "https_proxy", "all_proxy"])("%s opens a tunnel to an https server", async (name) => {
     const { routes } = await startServer(true);
     const { host, asked } = await startProxy({ routes });
     const env = { [name]: host, ...trusting() };
@@ -126,7 +126,7 @@ describe("what the environment says", () => {
     );
   });
 
-  test("a proxy that is spoken to by TLS leads to both", async () => {
+  test("accepts a proxy over TLS for both", async () => {
     const routes = { ...(await startServer(true)).routes, ...(await startServer(false)).routes };
     const { host } = await startProxy({ routes, ...certificate });
     const env = { ALL_PROXY: `https://${host}`, ...trusting() };
@@ -134,7 +134,7 @@ describe("what the environment says", () => {
     expect(await call("http://mcp.example/mcp", { cwd: makeHome(), env })).toMatchObject(hello);
   });
 
-  test("a server of HTTP+SSE is reached through it", async () => {
+  test("reaches an HTTP+SSE server", async () => {
     const { routes } = await startServer(false);
     const { host, asked } = await startProxy({ routes });
     const ran = await call("http://mcp.example/sse", { cwd: makeHome(), env: { HTTP_PROXY: `http://${host}` } });
@@ -142,7 +142,7 @@ describe("what the environment says", () => {
     expect(asked.map(({ target }) => target)).toContainEqual(expect.stringContaining("http://mcp.example/messages"));
   });
 
-  test("NO_PROXY spares a server, and this machine is spared unless it says otherwise", async () => {
+  test("NO_PROXY excludes a server; loopback is excluded by default", async () => {
     const { host, asked } = await startProxy({});
     const env = { HTTP_PROXY: `http://${host}` };
     const spared = await call("http://mcp.example/mcp", { cwd: makeHome(), env: { ...env, NO_PROXY: ".example" } });
@@ -156,7 +156,7 @@ describe("what the environment says", () => {
     expect(asked[0]).toMatchObject({ target: url });
   });
 
-  test("a recorder and a stand-in go through it as well", async () => {
+  test("record and serve use the proxy", async () => {
     const { routes } = await startServer(false);
     const { host, asked } = await startProxy({ routes });
     const env = { HTTP_PROXY: `http://${host}` };
@@ -170,7 +170,7 @@ describe("what the environment says", () => {
     expect(asked.length).toBeGreaterThan(before);
   });
 
-  test("a check, which goes straight, says so", async () => {
+  test("check refuses a proxy", async () => {
     const { host, asked } = await startProxy({});
     const env = { HTTPS_PROXY: `http://${host}` };
     const ran = await runPortolan(["check", "https://mcp.example/mcp"], { cwd: makeHome(), env });
@@ -178,7 +178,7 @@ describe("what the environment says", () => {
     expect(asked).toEqual([]);
   });
 
-  test("signing in goes through it", async () => {
+  test("sign-in uses the proxy", async () => {
     const json = { "content-type": "application/json" };
     const origin = "https://mcp.example";
     const pages: { readonly [path: string]: object } = {
@@ -208,7 +208,7 @@ describe("what the environment says", () => {
     expect(ran.code).toBe(3);
   });
 
-  test("a model is reached through it", async () => {
+  test("models use the proxy", async () => {
     await using provider = await startFakeProvider({ dialect: "openai", turns: [{ say: "through the proxy" }] });
     const { port, pathname } = new URL(provider.url);
     const routes = await site((incoming, response) => {
@@ -228,7 +228,7 @@ describe("what the environment says", () => {
   });
 });
 
-/** The only thing that the doctor finds, and what a call of the same says; the password is in neither. */
+/** Returns the only finding of the doctor and the error of a call. Neither contains the password. */
 async function trouble(url: string, env: { [name: string]: string }) {
   const cwd = makeHome();
   const ran = await runPortolan(["doctor", url], { cwd, env });
@@ -241,13 +241,13 @@ async function trouble(url: string, env: { [name: string]: string }) {
   return { ...findings[0], called: { code: called.code, ...errorOf(called) } };
 }
 
-describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) => {
+describe.each(["http", "https"])("a proxy for an %s server", (scheme) => {
   const isSecure = scheme === "https";
   const url = `${scheme}://mcp.example/mcp`;
   const variable = `${scheme.toUpperCase()}_PROXY`;
   const through = (place: string): { [name: string]: string } => ({ [variable]: `http://${place}`, ...trusting() });
 
-  test("takes the user and password of its address", async () => {
+  test("gets the user and password of its address", async () => {
     const { routes, headers } = await startServer(isSecure);
     const { host, asked } = await startProxy({ routes, credentials: `ada:${secret}` });
     const env = through(`ada:${encodeURIComponent(secret)}@${host}`);
@@ -256,28 +256,28 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     expect(JSON.stringify(headers)).not.toMatch(/proxy-authorization/i);
   });
 
-  test("and wants others, or some, is told", async () => {
+  test("is reported if it requires other credentials, or any", async () => {
     const { host } = await startProxy({ credentials: "ada:other" });
     expect(await trouble(url, through(`ada:${encodeURIComponent(secret)}@${host}`))).toMatchObject({
       id: "proxy",
       level: "error",
-      what: `the proxy ${host} does not take the user and password in ${variable}`,
+      what: `the proxy ${host} rejects the user and password in ${variable}`,
       called: { code: 4, kind: "unreachable", message: expect.stringContaining("407") },
     });
     expect(await trouble(url, through(host))).toMatchObject({
-      what: `the proxy ${host} wants a user and a password`,
+      what: `the proxy ${host} requires a user and a password`,
       next: `export ${variable}=http://user:password@${host}`,
       called: { code: 4, next: `export ${variable}=http://user:password@${host}` },
     });
   });
 
-  test("and wants what is not spoken here is told", async () => {
+  test("is reported if it requires an unsupported scheme", async () => {
     const { host } = await startProxy({ credentials: "ada:x", wants: "NTLM" });
     const { what } = await trouble(url, through(host));
-    expect(what).toBe(`the proxy ${host} wants NTLM, and only Basic is spoken here`);
+    expect(what).toBe(`the proxy ${host} requires NTLM, but only Basic is supported`);
   });
 
-  test("and is down, or is none, is told", async () => {
+  test("is reported if it is down or not a proxy", async () => {
     const closed = createTcpServer().listen(0, "127.0.0.1");
     await once(closed, "listening");
     const { port } = closed.address() as AddressInfo;
@@ -285,8 +285,8 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     expect(await trouble(url, through(`ada:${encodeURIComponent(secret)}@127.0.0.1:${port}`))).toMatchObject({
       id: "proxy",
       what: `the proxy 127.0.0.1:${port} cannot be reached`,
-      why: `${variable} names it; ECONNREFUSED`,
-      next: `correct ${variable}, or reach it straight: put mcp.example into NO_PROXY`,
+      why: `set in ${variable}; ECONNREFUSED`,
+      next: `correct ${variable}, or reach it directly: add mcp.example to NO_PROXY`,
       called: { code: 4, message: expect.stringContaining(`the proxy 127.0.0.1:${port} cannot be reached`) },
     });
     const chatty = createTcpServer((socket) => socket.on("error", () => {}).end("220 mail.example ready\r\n"));
@@ -294,10 +294,10 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     await once(chatty, "listening");
     onTestFinished(() => void chatty.close());
     const { what } = await trouble(url, through(`127.0.0.1:${(chatty.address() as AddressInfo).port}`));
-    expect(what).toContain("does not speak as a proxy does");
+    expect(what).toContain("does not answer like a proxy");
   });
 
-  test("and is silent is told", async () => {
+  test("is reported if it is silent", async () => {
     const silent = createTcpServer((socket) => void socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
     await once(silent, "listening");
     onTestFinished(() => void silent.close());
@@ -307,22 +307,22 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     expect(JSON.parse(ran.stdout).findings).toEqual([expect.objectContaining({ id: "no-answer", next })]);
   });
 
-  test("and does not reach it is told", async () => {
+  test("is reported if it cannot reach the server", async () => {
     const { host } = await startProxy({});
     const found = await trouble(url, through(host));
     expect(JSON.stringify(found)).toContain(variable);
     expect(found).toMatchObject(
       isSecure
-        ? { id: "proxy", what: `the proxy ${host} does not reach mcp.example` }
+        ? { id: "proxy", what: `the proxy ${host} cannot reach mcp.example` }
         : { id: "odd-answer", what: "it answered 502", why: expect.stringContaining(`or the proxy in ${variable}`) },
     );
   });
 
-  test("and answers with a page is told", async () => {
+  test("is reported if it answers with a page", async () => {
     const { host } = await startProxy({ fault: "page" });
     expect(await trouble(url, through(host))).toMatchObject(
       isSecure
-        ? { id: "proxy", what: `the proxy ${host} answers itself, with what is no server` }
+        ? { id: "proxy", what: `the proxy ${host} answers itself instead of the server` }
         : { id: "web-page", why: expect.stringContaining(`or the proxy in ${variable}`) },
     );
   });
@@ -331,21 +331,21 @@ describe.each(["http", "https"])("a proxy that leads to an %s server", (scheme) 
     "socks5://ada:pa%40ss%2Fw%23rd@127.0.0.1:1080",
     `http://ada:${secret}@127.0.0.1:1`,
     "http://127.0.0.1:99999",
-  ])("and whose address is none is told: %s", async (address) => {
+  ])("is reported if its address is invalid: %s", async (address) => {
     expect(await trouble(url, { [variable]: address })).toMatchObject({
       id: "proxy",
-      what: `${variable} is no address of a proxy`,
+      what: `${variable} is not a proxy address`,
     });
   });
 });
 
-test("a proxy that forbids a server, and a certificate that is not known behind one, are told", async () => {
+test("reports a proxy that forbids a server, and an untrusted certificate behind one", async () => {
   const url = "https://mcp.example/mcp";
   const forbidding = await startProxy({ fault: "forbidding" });
   expect(await trouble(url, { HTTPS_PROXY: `http://${forbidding.host}` })).toMatchObject({
     id: "proxy",
-    what: `the proxy ${forbidding.host} gives no way to mcp.example`,
-    next: expect.stringContaining("have mcp.example allowed there"),
+    what: `the proxy ${forbidding.host} refuses connections to mcp.example`,
+    next: expect.stringContaining("ask for mcp.example to be allowed there"),
   });
   const { routes } = await startServer(true);
   const { host } = await startProxy({ routes });
@@ -355,7 +355,7 @@ test("a proxy that forbids a server, and a certificate that is not known behind 
   });
 });
 
-test("who is spared from the proxy and not reached hears of it, and one bad variable spoils no other server", async () => {
+test("warns about an unreachable server in NO_PROXY, and one bad variable affects no other server", async () => {
   const cwd = makeHome();
   const env = { HTTPS_PROXY: "socks5://127.0.0.1:1", NO_PROXY: "spared.invalid" };
   await showOf(["add", "near", "--", process.execPath, fileOf("examples/notes/server.mjs")], { cwd });
@@ -368,7 +368,7 @@ test("who is spared from the proxy and not reached hears of it, and one bad vari
     expect.objectContaining({
       id: "proxy",
       level: "warning",
-      what: "NO_PROXY spares it from the proxy in HTTPS_PROXY",
+      what: "NO_PROXY excludes it from the proxy in HTTPS_PROXY",
     }),
   ]);
 });

@@ -5,22 +5,22 @@ import { onTestFailed, onTestFinished } from "vitest";
 import { environment, portolan } from "./kit.ts";
 
 export interface PseudoTerminal {
-  /** Waits until the screen, with what has scrolled away, shows this since the last `mark`. */
+  /** Waits until the screen or its scrollback shows this since the last `mark`. */
   see(what: string | RegExp): Promise<string>;
-  /** Everything that is and was on the screen, one line per row, without the spaces at the ends. */
+  /** Returns the screen with its scrollback, one line per row, without trailing spaces. */
   screen(): string;
-  /** The lines that did not fit the terminal, which broke them anywhere. */
+  /** Returns the lines that the terminal had to break. */
   broken(): string[];
-  /** From here on, `see` looks at what comes. */
+  /** Makes `see` ignore everything before. */
   mark(): void;
   type(text: string): void;
-  /** Sees something, then types. */
+  /** Waits for a text, then types. */
   answer(what: string | RegExp, text: string): Promise<void>;
   readonly exited: Promise<number | null>;
   readonly pid: number;
-  /** Everything that was written, with its sequences. */
+  /** Returns the raw output with its sequences. */
   written(): string;
-  /** Has the terminal be of another size, as if its window was. */
+  /** Resizes the terminal. */
   resize(columns: number, rows: number): void;
   /** Sends a signal to the program alone. */
   signal(name: NodeJS.Signals): void;
@@ -31,13 +31,13 @@ export interface PseudoTerminalOptions {
   readonly env?: { [name: string]: string };
   readonly columns?: number;
   readonly rows?: number;
-  /** Instead of the command. */
+  /** A program to run instead of the command. */
   readonly program?: readonly string[];
 }
 
 const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** Runs the command in a real pseudo-terminal, and shows what a person sees. */
+/** Runs the command in a real pseudo-terminal. */
 export function openTerminal(args: readonly string[], options: PseudoTerminalOptions): PseudoTerminal {
   const { cwd, env = {}, columns = 100, rows = 40, program = [process.execPath, portolan] } = options;
   const words = [...program, ...args].map(quote).join(" ");
@@ -64,12 +64,12 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
     });
   });
   child.stdin.on("error", () => {});
-  // Not before all that was written is on the screen.
+  // Wait until all output is on the screen.
   const exited = new Promise<number | null>((resolve) =>
     child.on("close", (code) => shown.write("", () => resolve(code))),
   );
   onTestFinished(async () => {
-    // A question that is still open is cancelled, so that the program ends by itself and writes nothing afterwards.
+    // Cancels an open question, so that the program ends by itself and writes nothing afterwards.
     child.stdin.write("\u0003");
     const force = setTimeout(() => child.kill("SIGKILL"), 5_000);
     await exited;
@@ -86,7 +86,7 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
       };
       waiters.add(check);
       exited.then(() => {
-        // What it wrote last may not be drawn yet.
+        // The last output may not be drawn yet.
         shown.write("", () => {
           check();
           reject(new Error(`the program has ended without showing ${what}:\n${screen()}`));
@@ -125,7 +125,7 @@ export function openTerminal(args: readonly string[], options: PseudoTerminalOpt
   };
 }
 
-/** The newest process that another has started. */
+/** Returns the newest child process of a process. */
 function childOf(pid: number | undefined): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").at(-1));
 }

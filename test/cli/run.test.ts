@@ -14,7 +14,7 @@ const eventsOf = (stdout: string) =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-/** A home with two servers in a file, which was agreed to. */
+/** Creates a home with two trusted servers. */
 async function trusted(): Promise<string> {
   const home = await makeHome();
   const time = join(root, "packages/servers/time/dist/main.js");
@@ -31,7 +31,7 @@ async function trusted(): Promise<string> {
   return home;
 }
 
-test("in a pipe a run is JSON events, and what nobody agreed to is not done", async () => {
+test("in a pipe, prints JSON events and denies what needs approval", async () => {
   const { code, stdout, stderr } = await runPortolan(["run", "now in", "Asia/Tokyo", "--server", "time"], {
     cwd: await trusted(),
   });
@@ -42,7 +42,7 @@ test("in a pipe a run is JSON events, and what nobody agreed to is not done", as
   expect(stdout).not.toContain('"state"');
 });
 
-test("tools that only read are not asked about with --yes-read-only, where their server is believed", async () => {
+test("--yes-read-only allows read-only tools of a server with trusted labels", async () => {
   const { code, stdout } = await runPortolan(
     ["run", "what time is it now in zones=Asia/Tokyo", "--server", "time", "--yes-read-only", "--model", "demo"],
     { cwd: await trusted() },
@@ -53,18 +53,18 @@ test("tools that only read are not asked about with --yes-read-only, where their
   expect(events.at(-1).text).toContain("Asia/Tokyo");
 });
 
-test("on a terminal the person is asked, sees the definition, and hears what a server's words may have led to", async () => {
+test("asks at the terminal, shows the definition, and warns about text of a server", async () => {
   const paint = (colour: string) => `paint colour=${colour} coats=1 {"room":1}`;
   const task = `${paint("red")} then ${paint("green")} then ${paint("red")}`;
   const terminal = openTerminal(["run", task, ...behind], { cwd: await makeHome() });
   const shown = await terminal.see("v view its definition");
-  for (const line of ["asking-server is to do paint", "│ Paints a wall", '"colour": "red"'])
+  for (const line of ["The model wants to call asking-server.paint", "│ Paints a wall", '"colour": "red"'])
     expect(shown).toContain(line);
   await terminal.answer("v view its definition", "v");
   await terminal.answer(/"inputSchema"[\s\S]*v view its definition/, "y");
-  await terminal.answer(/! what asking-server wrote may have led the model to this[\s\S]*v view/, "s");
+  await terminal.answer(/! Caution: text from asking-server may have caused this call[\s\S]*v view/, "s");
   expect(await terminal.exited).toBe(0);
-  expect(terminal.screen().split("is to do paint")).toHaveLength(3);
+  expect(terminal.screen().split("wants to call asking-server.paint")).toHaveLength(3);
   expect(terminal.screen().split("✓")).toHaveLength(4);
 });
 
@@ -72,7 +72,7 @@ test.each([
   ["n", "once"],
   ["N", "for good"],
   ["\u0003", "once"],
-])("%j is a no, %s", async (key, how) => {
+])("%j means no, %s", async (key, how) => {
   const cwd = await makeHome();
   const args = ["run", 'paint colour=red coats=1 {"room":1}', ...behind];
   const first = openTerminal(args, { cwd });
@@ -83,16 +83,16 @@ test.each([
   await second.see(how === "once" ? "v view its definition" : "the user said no, for good");
 });
 
-test("what a server has is read for the model only if the person agrees", async () => {
+test("reads a resource for the model only if the person agrees", async () => {
   const terminal = openTerminal(["run", "read the resource server=asking-server note://today", ...behind], {
     cwd: await makeHome(),
   });
-  await terminal.answer(/asking-server is to be read for the model:\n.*note:\/\/today[\s\S]*N never/, "y");
+  await terminal.answer(/The model wants to read a resource of asking-server:\n.*note:\/\/today[\s\S]*N never/, "y");
   await terminal.see("buy milk");
   expect(await terminal.exited).toBe(0);
 });
 
-test("always is remembered by the next run", async () => {
+test("the next run remembers always", async () => {
   const cwd = await makeHome();
   const args = ["run", 'paint colour=red coats=1 {"room":1}', ...behind];
   const first = openTerminal(args, { cwd });
@@ -103,27 +103,24 @@ test("always is remembered by the next run", async () => {
   expect(eventsOf(stdout).at(-1).text).toContain('"coats":1');
 });
 
-test.each(["anthropic", "openai"] as const)(
-  "a model of %s works on the task, and its key is nowhere",
-  async (dialect) => {
-    const turns = [
-      { call: { name: "time__now", input: { zones: ["Asia/Tokyo"] } } },
-      { when: { tool: "time__now" }, say: "It is late." },
-    ];
-    await using provider = await startFakeProvider({ dialect, turns, apiKey: "key-of-the-user" });
-    const name = dialect.toUpperCase();
-    const cwd = await trusted();
-    const { code, stdout, stderr } = await runPortolan(["run", "time?", "--server", "time", "--yes-read-only"], {
-      cwd,
-      env: { [`${name}_API_KEY`]: "key-of-the-user", [`${name}_BASE_URL`]: provider.url, [`${name}_MODEL`]: "m" },
-    });
-    expect(code).toBe(0);
-    expect(eventsOf(stdout).at(-1)).toMatchObject({ reason: "done", text: "It is late." });
-    expect(stdout + stderr).not.toContain("key-of-the-user");
-  },
-);
+test.each(["anthropic", "openai"] as const)("runs a model of %s without storing its key", async (dialect) => {
+  const turns = [
+    { call: { name: "time__now", input: { zones: ["Asia/Tokyo"] } } },
+    { when: { tool: "time__now" }, say: "It is late." },
+  ];
+  await using provider = await startFakeProvider({ dialect, turns, apiKey: "key-of-the-user" });
+  const name = dialect.toUpperCase();
+  const cwd = await trusted();
+  const { code, stdout, stderr } = await runPortolan(["run", "time?", "--server", "time", "--yes-read-only"], {
+    cwd,
+    env: { [`${name}_API_KEY`]: "key-of-the-user", [`${name}_BASE_URL`]: provider.url, [`${name}_MODEL`]: "m" },
+  });
+  expect(code).toBe(0);
+  expect(eventsOf(stdout).at(-1)).toMatchObject({ reason: "done", text: "It is late." });
+  expect(stdout + stderr).not.toContain("key-of-the-user");
+});
 
-test("a run that speaks too often fails and says what allows more", async () => {
+test("fails at the limit of turns and names the flag to raise it", async () => {
   const args = ["run", "what time is it now in zones=Asia/Tokyo", "--server", "time", "--yes-read-only"];
   const { code, stderr } = await runPortolan([...args, "--max-turns", "1"], { cwd: await trusted() });
   expect(code).toBe(1);
@@ -133,15 +130,15 @@ test("a run that speaks too often fails and says what allows more", async () => 
 test.each([
   [["run"], "missing required argument"],
   [["run", "x", "--max-turns", "none"], "expected a number of turns"],
-  [["run", "x", "--server", "nobody"], "no server is called"],
-  [["run", "x", "--model", "gpt-x"], "no key is set"],
-])("%j is refused with a reason", async (args, reason) => {
+  [["run", "x", "--server", "nobody"], "no server is named"],
+  [["run", "x", "--model", "gpt-x"], "no API key is set"],
+])("refuses %j with a reason", async (args, reason) => {
   const { code, stderr } = await runPortolan(args, { cwd: await makeHome() });
   expect(code).toBe(2);
   expect(JSON.parse(stderr).error.message).toContain(reason);
 });
 
-test("whoever reads only the first line ends the run quietly", async () => {
+test("ends silently when its reader stops after the first line", async () => {
   const cwd = await makeHome();
   const words = [process.execPath, portolan, "run", "hello", ...behind].map((word) => `'${word}'`).join(" ");
   const child = spawn("sh", ["-c", `${words} | head -n 1`], { cwd, env: environment(cwd) });

@@ -4,7 +4,7 @@ import { parseAst } from "rolldown/parseAst";
 import { fencesOf } from "../docs/markdown.ts";
 import { root } from "./kit.ts";
 
-/** The words of a command line of the program; undefined stands for one that is only known when the test runs. */
+/** The words of a command line. Undefined stands for a word that is known only at run time. */
 export type Line = readonly (string | undefined)[];
 
 interface Node {
@@ -12,30 +12,30 @@ interface Node {
   readonly [member: string]: unknown;
 }
 
-/** An expression where it stands. */
+/** An expression with its scope. */
 interface Closure {
   readonly node: Node;
   readonly scope: Scope;
 }
 
-/** What names stand for. */
+/** The values of names. */
 type Scope = ReadonlyMap<string, Line | Closure>;
 
-/** What hands its first argument to the program, as its arguments. */
+/** Functions that pass their first argument to the program. */
 const runners = new Set(["runPortolan", "showOf", "startPortolan", "openTerminal", "runCommand"]);
 const functions = new Set(["FunctionDeclaration", "ArrowFunctionExpression", "FunctionExpression"]);
-/** Wrappers around wrappers end somewhere. */
+/** At most this many nested wrappers. */
 const deepest = 4;
 
-/** Every command line that the tests of this folder run, and every one of the guides that they run. */
+/** Returns every command line in the tests of this folder and in the guides that they run. */
 export function linesOfTests(): Line[] {
   const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".ts"));
   const tests = files.flatMap((name) => linesIn(readFileSync(join(import.meta.dirname, name), "utf8")));
-  const guides = ["docs/cli.md", "docs/cli/care.md", "docs/cli/make.md"];
+  const guides = ["docs/cli.md", "docs/cli/manage.md", "docs/cli/make.md"];
   return [...tests, ...guides.flatMap((path) => linesOfGuide(readFileSync(join(root, path), "utf8")))];
 }
 
-/** The command lines that one test file runs: what its calls of the runners say, through its own functions as well. */
+/** Returns the command lines that a test file runs, directly or through its own functions. */
 export function linesIn(source: string): Line[] {
   const program = parseAst(source, { lang: "ts" }) as unknown as Node;
   return linesOf(program, new Map(), 0).map(ownWords);
@@ -47,19 +47,19 @@ function linesOfGuide(text: string): Line[] {
   return typed.map((line) => ownWords(line.split(" ").slice(2)));
 }
 
-/** What stands behind `--` is another program's. */
+/** Words after `--` belong to another program. */
 function ownWords(line: Line): Line {
   const end = line.indexOf("--");
   return end < 0 ? line : line.slice(0, end);
 }
 
-/** The command lines that are run somewhere in a node. */
+/** Returns the command lines that a node runs. */
 function linesOf(value: unknown, outer: Scope, depth: number): Line[] {
   if (Array.isArray(value)) return value.flatMap((each) => linesOf(each, outer, depth));
   if (!isNode(value)) return [];
   const scope = scopeIn(value, outer);
   const own: Line[] = [];
-  // A process that is started by hand, or a server that a client is to start.
+  // A process that is spawned, or a server that a client starts.
   if (value.type === "ArrayExpression" && nameOf((value["elements"] as unknown[])[0]) === "portolan") {
     own.push(wordsOf(value, scope).slice(1));
   }
@@ -67,7 +67,7 @@ function linesOf(value: unknown, outer: Scope, depth: number): Line[] {
   return [...own, ...Object.values(value).flatMap((member) => linesOf(member, scope, depth))];
 }
 
-/** What is known inside a node: what is known around it, and what a block declares; parameters hide what has their names. */
+/** Returns the scope inside a node: the outer scope and the declarations of a block. Parameters shadow outer names. */
 function scopeIn(node: Node, outer: Scope): Scope {
   const scope = new Map(outer);
   if (functions.has(node.type))
@@ -83,7 +83,7 @@ function scopeIn(node: Node, outer: Scope): Scope {
   return scope;
 }
 
-/** What a call runs: its first argument for a runner; for a function of the file, what that runs with these arguments. */
+/** Returns what a call runs: the first argument of a runner, or what a function of the file runs with these arguments. */
 function linesOfCall(call: Node, scope: Scope, depth: number): Line[] {
   const name = nameOf(call["callee"]);
   if (name === undefined) return [];
@@ -101,7 +101,7 @@ function linesOfCall(call: Node, scope: Scope, depth: number): Line[] {
   return linesOf(called.node["body"], inner, depth + 1);
 }
 
-/** The words that an expression stands for: of a list all, of anything else one. */
+/** Returns the words of an expression: all of a list, otherwise one. */
 function wordsOf(value: unknown, scope: Scope): Line {
   if (Array.isArray(value)) return value.flatMap((each) => wordsOf(each, scope));
   if (!isNode(value)) return [undefined];
@@ -114,7 +114,7 @@ function wordsOf(value: unknown, scope: Scope): Line {
   return isClosure(known) ? wordsOf(known.node, known.scope) : known;
 }
 
-/** What a function of the file gives that only makes a list. */
+/** Returns the list that a function of the file returns. */
 function wordsOfCall(call: Node, scope: Scope): Line {
   const name = nameOf(call["callee"]);
   const called = name === undefined ? undefined : scope.get(name);
@@ -122,7 +122,7 @@ function wordsOfCall(call: Node, scope: Scope): Line {
   return isList ? wordsOf(called.node["body"], scopeIn(called.node, called.scope)) : [undefined];
 }
 
-/** Names that are taken out of something are not known. */
+/** Destructured names are unknown. */
 function set(scope: Map<string, Line | Closure>, id: unknown, value: Line | Closure): void {
   const name = nameOf(id);
   if (name !== undefined) scope.set(name, value);

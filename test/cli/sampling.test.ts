@@ -7,39 +7,39 @@ import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 
 const behind = ["--", process.execPath, join(root, "test/cli/asking-server.mjs")];
 const request = "N never";
-const response = "n keep it back";
+const response = "n withhold it";
 
 function open(options: Partial<PseudoTerminalOptions> = {}) {
   return openTerminal(["call", "sample", ...behind], { cwd: makeHome(), ...options });
 }
 
-test("m gives the question to another model, and back", async () => {
+test("m switches to another model and back", async () => {
   await using provider = await startFakeProvider({ dialect: "openai", turns: [{ say: "Blue." }] });
   const env = { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" };
   const real = open({ env });
   await real.answer(/fake: about[\s\S]*m another model[\s\S]*N never/, "m");
-  await real.answer(/asks demo \(demo, not a language model\)[\s\S]*N never/, "m");
-  await real.answer(/asks fake\n[\s\S]*N never/, "y");
-  await real.answer(/would get this answer of fake[\s\S]*Blue\.[\s\S]*n keep it back/, "y");
+  await real.answer(/model demo \(demo, not a language model\)[\s\S]*N never/, "m");
+  await real.answer(/model fake\n[\s\S]*N never/, "y");
+  await real.answer(/will get this answer from fake[\s\S]*Blue\.[\s\S]*n withhold it/, "y");
   await real.see('"model":"fake"');
   const other = open({ env });
   await other.answer(request, "m");
-  await other.answer(/asks demo[\s\S]*N never/, "y");
-  await other.answer(/would get this answer of demo[\s\S]*n keep it back/, "y");
+  await other.answer(/model demo[\s\S]*N never/, "y");
+  await other.answer(/will get this answer from demo[\s\S]*n withhold it/, "y");
   await other.see('"model":"demo"');
   expect(provider.requests).toHaveLength(1);
 });
 
-test("where there is one model there is no other to choose", async () => {
+test("offers no other model if there is only one", async () => {
   const terminal = open();
   expect(await terminal.see(request)).not.toContain("another model");
 });
 
-test("the answer is seen whole, kept back, and not told to the server", async () => {
+test("shows the whole answer and withholds it from the server", async () => {
   const terminal = open();
   await terminal.answer(request, "y");
   await terminal.answer(response, "v");
-  await terminal.answer(/"stopReason"[\s\S]*n keep it back/, "n");
+  await terminal.answer(/"stopReason"[\s\S]*n withhold it/, "n");
   await terminal.see("Sampling was refused: the user keeps the answer");
   expect(terminal.screen()).not.toContain('"role":"assistant","content"');
   expect(await terminal.exited).not.toBe(0);
@@ -49,7 +49,7 @@ test.each([
   ["\u0003", "the request", 0],
   ["\u0004", "the request", 0],
   ["\u0003", "the answer", 1],
-])("%j at %s is a no", async (key, _, questions) => {
+])("%j at %s means no", async (key, _, questions) => {
   const terminal = open();
   await terminal.see(request);
   terminal.mark();
@@ -62,7 +62,7 @@ test.each([
   expect(terminal.screen()).not.toContain("RAW");
 });
 
-test("never is kept, shown by grants, and can be taken back", async () => {
+test("never is stored, listed by grants, and can be revoked", async () => {
   const cwd = makeHome();
   const first = open({ cwd });
   await first.answer(request, "N");
@@ -71,14 +71,14 @@ test("never is kept, shown by grants, and can be taken back", async () => {
   const second = open({ cwd });
   await second.see("Sampling was refused");
   await second.exited;
-  expect(second.screen()).not.toContain("wants to ask the model");
+  expect(second.screen()).not.toContain("wants to ask your model");
   const { grants } = JSON.parse((await runPortolan(["grants"], { cwd })).stdout);
   expect(grants).toEqual([expect.objectContaining({ kind: "sampling", allow: false, server: "asking-server" })]);
   expect((await runPortolan(["grants", "--revoke", grants[0].id], { cwd })).code).toBe(0);
   await open({ cwd }).see(request);
 });
 
-test("what an editor leaves that cannot be used is said, and nothing is changed", async () => {
+test("reports an unusable edit and changes nothing", async () => {
   const cwd = makeHome();
   const editor = join(cwd, "editor.sh");
   await writeFile(editor, '#!/bin/sh\necho "{}" > "$1"\n');
@@ -89,20 +89,20 @@ test("what an editor leaves that cannot be used is said, and nothing is changed"
   await terminal.exited;
 });
 
-test("this session is for all questions of one chat, and not for the next", async () => {
+test("this session covers one chat, and not the next", async () => {
   const cwd = makeHome();
   const args = ["chat", "--model", "demo", ...behind];
   const terminal = openTerminal(args, { cwd });
   for (const isFirst of [true, false]) {
     await terminal.answer(/\n>$/, "sample something\r");
-    await terminal.answer(/is to do sample[\s\S]*v view its definition/, "y");
+    await terminal.answer(/wants to call \S+\.sample[\s\S]*v view its definition/, "y");
     if (isFirst) {
-      await terminal.answer(/wants to ask the model[\s\S]*N never/, "s");
+      await terminal.answer(/wants to ask your model[\s\S]*N never/, "s");
       await terminal.answer(response, "y");
     }
     await terminal.see(/✓[\s\S]*\n>$/);
   }
-  expect(terminal.screen().split("wants to ask the model")).toHaveLength(2);
+  expect(terminal.screen().split("wants to ask your model")).toHaveLength(2);
   terminal.type("/quit\r");
   await terminal.exited;
   const { grants } = JSON.parse((await runPortolan(["grants"], { cwd })).stdout);

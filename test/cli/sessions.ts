@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { fencesOf } from "../docs/markdown.ts";
 import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 
-/** What differs from one time to the next. */
+/** Replaces values that differ each time. */
 function settle(text: string, cwd: string): string {
   return text
     .replaceAll(cwd, "/home/ada/work")
@@ -15,7 +15,7 @@ function settle(text: string, cwd: string): string {
     .replace(/✓ \d+ entries in \d+ blocks/, "✓ 8 entries in 4 blocks");
 }
 
-/** The commands of a session, each with what it shows. */
+/** Returns the commands of a session with their output. */
 function commandsIn(session: string): { command: string; shown: string }[] {
   return session
     .split(/^\$ /m)
@@ -26,7 +26,7 @@ function commandsIn(session: string): { command: string; shown: string }[] {
     });
 }
 
-/** Types every command that a guide shows, one after the other, and compares what the terminal shows; says how many. */
+/** Runs every command that a guide shows and compares the output. Returns their number. */
 export async function runSessions(guide: string, options: PseudoTerminalOptions): Promise<number> {
   const sessions = fencesOf(readFileSync(guide, "utf8"))
     .map(({ content }) => content)

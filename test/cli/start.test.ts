@@ -8,7 +8,7 @@ import { openTerminal } from "./pseudo-terminal.ts";
 let walk: Ran & { readonly left: readonly string[] };
 
 beforeAll(async () => {
-  // Without what comes before it: the library is built, and other tests use it.
+  // Without the build step: other tests use the built library.
   const child = spawn("npm", ["start", "--silent", "--ignore-scripts"], {
     cwd: root,
     env: { ...process.env, FORCE_COLOR: "0" },
@@ -27,7 +27,7 @@ beforeAll(async () => {
   walk = { code, stdout, stderr, left: await readdir(folder).catch(() => []) };
 });
 
-test("npm start without a terminal lists, calls, asks, answers and verifies, and leaves nothing behind", () => {
+test("npm start without a terminal lists, calls, asks, answers, verifies and cleans up", () => {
   const { code, stdout, stderr, left } = walk;
   expect({ code, stderr, left }).toEqual({ code: 0, stderr: "", left: [] });
   for (const name of ["files", "git", "memory", "time", "travel"]) {
@@ -41,12 +41,12 @@ test("npm start without a terminal lists, calls, asks, answers and verifies, and
   expect(stdout).toMatch(/verified +\d+ entries, and not one was changed/);
 });
 
-test("what it prints to a pipe fits 100 columns and has no colours", () => {
+test("npm start prints at most 100 columns without colours to a pipe", () => {
   expect(Math.max(...walk.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
   expect(walk.stdout).not.toContain("\u001b");
 });
 
-test("in a terminal a newcomer lists, agrees, is asked for an answer of the model, and fills in a form", async () => {
+test("npm start in a terminal lists, trusts, samples and fills in a form", async () => {
   const cwd = await makeHome();
   const program = [process.execPath, join(root, "scripts/start.mjs")];
   const terminal = openTerminal([], { cwd, program, env: environment(cwd), rows: 50 });
@@ -56,13 +56,13 @@ test("in a terminal a newcomer lists, agrees, is asked for an answer of the mode
   const typed = (label: string) => new RegExp(`^ +${label} +(.*)$`, "m").exec(shown)?.[1] ?? "";
   await terminal.answer(/\n>$/, "/tools flight\r");
   await terminal.answer(/travel\.choose-flight\([\s\S]*\n>$/, `${typed("a call")}\r`);
-  await terminal.answer(/travel is to do forecast[\s\S]*v view its definition/, "y");
+  await terminal.answer(/wants to call travel\.forecast[\s\S]*v view its definition/, "y");
   await terminal.answer(/Lisbon, \d{4}-[\s\S]*°C[\s\S]*\n>$/, `${typed("sampling")}\r`);
-  await terminal.answer(/travel is to do choose-flight[\s\S]*v view its definition/, "y");
-  await terminal.answer(/travel wants to ask the model \(sampling\)[\s\S]*N never/, "y");
-  await terminal.answer(/would get this answer of demo[\s\S]*n keep it back/, "y");
+  await terminal.answer(/wants to call travel\.choose-flight[\s\S]*v view its definition/, "y");
+  await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y");
+  await terminal.answer(/will get this answer from demo[\s\S]*n withhold it/, "y");
   await terminal.answer(/choose-flight answered:[\s\S]*\n>$/, `${typed("a form")}\r`);
-  await terminal.answer(/travel is to do book[\s\S]*v view its definition/, "y");
+  await terminal.answer(/wants to call travel\.book[\s\S]*v view its definition/, "y");
   await terminal.answer(/travel asks you to fill in a form[\s\S]*Name \(required\)[\s\S]*>$/, "Ada Lovelace\r");
   await terminal.answer(/E-mail[\s\S]*>$/, "ada@example.com\r");
   await terminal.answer(/Date of birth[\s\S]*>$/, "1990-12-10\r");

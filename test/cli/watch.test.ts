@@ -4,15 +4,15 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serveHttp } from "portolan/server/http";
 import { expect, onTestFinished, test } from "vitest";
-import { broken, errorOf, fileOf, notes, put, runPortolan, showOf, startPortolan } from "./care-kit.ts";
 import { makeHome } from "./kit.ts";
+import { broken, errorOf, fileOf, notes, put, runPortolan, showOf, startPortolan } from "./manage-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
 const node = process.execPath;
 const changing = fileOf("test/cli/fixtures/changing.mjs");
 const kindsIn = (lines: readonly string[]) => lines.map((line) => JSON.parse(line).kind);
 
-test("what a stateful server tells is shown as it comes, until Ctrl-C", async () => {
+test("shows events of a stateful server until Ctrl-C", async () => {
   const cwd = await makeHome();
   const running = startPortolan(["watch", "day:///today", "--level", "debug", "--", node, broken, "telling"], { cwd });
   await running.until(/"state":"ready"/);
@@ -28,7 +28,7 @@ test("what a stateful server tells is shown as it comes, until Ctrl-C", async ()
   expect(() => process.kill(Number(pid), 0)).toThrow();
 });
 
-test("what others change at a stateless server over HTTP is shown", async () => {
+test("shows changes by others at a stateless server over HTTP", async () => {
   const cwd = await makeHome();
   const { default: served } = await import(notes);
   const serving = serveHttp(served);
@@ -42,7 +42,7 @@ test("what others change at a stateless server over HTTP is shown", async () => 
   const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/mcp`;
   const running = startPortolan(["watch", url, "notes:///all"], { cwd });
   await running.until(/"state":"ready"/);
-  // Whether it listens already is not told: changes are made until one is heard of.
+  // The start of the subscription is not visible, so changes are repeated until one is reported.
   for (let tries = 0; tries < 20 && !kindsIn(running.lines).includes("resource"); tries += 1) {
     await showOf(["call", url, "add_note", `title=n${tries}`, "text=t"], { cwd });
   }
@@ -52,7 +52,7 @@ test("what others change at a stateless server over HTTP is shown", async () => 
   expect(await running.ended).toBe(0);
 });
 
-test("a server that is killed is told, and --limit ends it", async () => {
+test("reports a killed server, and --limit ends watch", async () => {
   const cwd = await makeHome();
   const running = startPortolan(["watch", "--limit", "5", "--", node, broken, "telling"], { cwd });
   const [, pid] = /pid (\d+)/.exec(await running.until(/"line":"pid/)) ?? [];
@@ -63,7 +63,7 @@ test("a server that is killed is told, and --limit ends it", async () => {
   expect(running.lines).toHaveLength(5);
 });
 
-test("what has changed is told, in what a server offers and in what is followed, also after it was started again", async () => {
+test("shows changed features and resources, also after a restart", async () => {
   const cwd = await makeHome();
   const file = put(cwd, "tools.json", [{ name: "one", description: "First", inputSchema: { type: "object" } }]);
   const terminal = openTerminal(["watch", "day:///today", "--", node, changing, file], { cwd, columns: 300 });
@@ -77,7 +77,7 @@ test("what has changed is told, in what a server offers and in what is followed,
   process.kill(Number(pid), "SIGKILL");
   const [, next] =
     /stderr +pid (\d+)[\s\S]*ready/.exec(await terminal.see(/down +.*SIGKILL[\s\S]*stderr +pid \d+[\s\S]*ready/)) ?? [];
-  // Whether it follows again already is not told.
+  // The start of the new subscription is not visible.
   for (let tries = 0; tries < 50 && !/changed +day/.test(terminal.screen().split("SIGKILL")[1] ?? ""); tries += 1) {
     process.kill(Number(next), "SIGUSR2");
     await terminal.see(/done/);
@@ -89,7 +89,7 @@ test("what has changed is told, in what a server offers and in what is followed,
   expect(terminal.broken()).toEqual([]);
 });
 
-test("a server that dies and cannot be started again ends it, with the reason", async () => {
+test("fails with the reason if the server cannot be restarted", async () => {
   const cwd = await makeHome();
   const file = put(cwd, "tools.json", []);
   const running = startPortolan(["watch", "--", node, changing, file], { cwd });
@@ -106,7 +106,7 @@ test("a server that dies and cannot be started again ends it, with the reason", 
   });
 });
 
-test("who reads only the beginning ends it", async () => {
+test("ends when its reader leaves", async () => {
   const running = startPortolan(["watch", "--", node, broken, "telling"], { cwd: await makeHome() });
   const [, pid] = /pid (\d+)/.exec(await running.until(/"line":"pid/)) ?? [];
   await running.until(/"state":"ready"/);
@@ -118,8 +118,8 @@ test("who reads only the beginning ends it", async () => {
 test.each([
   [["watch", "--level", "loud", "--", node], "expected one of debug"],
   [["watch", "--limit", "-1", "--", node], "whole number"],
-  [["watch"], "which server?"],
-])("%j is refused", async (args, message) => {
+  [["watch"], "no server given"],
+])("refuses %j", async (args, message) => {
   const ran = await runPortolan(args, { cwd: await makeHome() });
   expect([ran.code, errorOf(ran).message]).toEqual([2, expect.stringContaining(message)]);
 });

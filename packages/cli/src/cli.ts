@@ -1,73 +1,73 @@
 import { Command, CommanderError } from "commander";
-import { Terminal } from "./ask/terminal.ts";
-import type { CommandDefinition, Context, Flags } from "./command.ts";
-import { commands } from "./commands/index.ts";
+import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
+import { commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
-import { toVisibleJson } from "./json.ts";
-import { quote } from "./quote.ts";
-import { Screen } from "./screen.ts";
+import type { System } from "./system.ts";
+import { quote, toVisibleJson } from "./terminal/escape.ts";
+import { Screen } from "./terminal/screen.ts";
+import { Terminal } from "./terminal/terminal.ts";
+import { wrap } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
-import type { World } from "./world.ts";
-import { wrap } from "./wrap.ts";
 
-/** What is there before it is known which command runs: help needs no more. */
-type Frame = Omit<Context, "state">;
+/** The context before a command is chosen. Help needs no more. */
+type BaseContext = Omit<CommandContext, "state">;
 
-/** Runs one command line; resolves to the exit code. */
-export async function runCli(world: World): Promise<number> {
-  const [own, command] = divide(world.argv);
-  const stop = listenForInterrupt(world);
-  const screen = new Screen(world, { colour: !own.includes("--no-color") });
+/** Runs one command line. Resolves to the exit code. */
+export async function runCli(system: System): Promise<number> {
+  const [own, command] = splitAtDashes(system.argv);
+  const stop = listenForInterrupt(system);
+  const screen = new Screen(system, { colour: !own.includes("--no-color") });
   const isJson = own.includes("--json") || !screen.isTerminal;
-  const context: Frame = {
-    world,
+  const context: BaseContext = {
+    system,
     screen,
     command,
     isJson,
     signal: stop.signal,
-    terminal: new Terminal(world, screen),
+    terminal: new Terminal(system, screen),
     onInterrupt: stop.handle,
-    print: (line) => void world.stdout.write(`${isJson ? toVisibleJson(line) : line}\n`),
+    print: (line) => void system.stdout.write(`${isJson ? toVisibleJson(line) : line}\n`),
     note(line) {
-      if (world.stderr.isTTY) world.stderr.write(`${screen.style("dim", line)}\n`);
+      if (system.stderr.isTTY) system.stderr.write(`${screen.style("dim", line)}\n`);
     },
+    forwardStderr: (line) => void system.stderr.write(`${system.stderr.isTTY ? screen.safe(line) : line}\n`),
   };
   try {
-    // Alone, it shows what there is.
+    // Without a command, show the overview of servers.
     const line = own.every((word) => word === "--json" || word === "--no-color") ? ["servers", ...own] : [...own];
-    await toProgram(context).parseAsync(line, { from: "user" });
+    await createProgram(context).parseAsync(line, { from: "user" });
     return 0;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
-    const failure = thrown instanceof CommanderError ? toUsage(thrown, own[0]) : toFailure(thrown);
-    report(context, failure);
+    const failure = thrown instanceof CommanderError ? toUsageFailure(thrown, own[0]) : toFailure(thrown);
+    printFailure(context, failure);
     return exitCodes[failure.kind];
   } finally {
     stop.end();
   }
 }
 
-/** What stands before and behind the first `--`. */
-function divide(argv: readonly string[]): [own: readonly string[], command: readonly string[]] {
+/** Splits the arguments at the first `--`: ours, and the command of a server. */
+function splitAtDashes(argv: readonly string[]): [own: readonly string[], command: readonly string[]] {
   const at = argv.indexOf("--");
   return at < 0 ? [argv, []] : [argv.slice(0, at), argv.slice(at + 1)];
 }
 
-function toProgram(context: Frame): Command {
-  const { world } = context;
+function createProgram(context: BaseContext): Command {
+  const { system } = context;
   const program = new Command("portolan")
     .description(
-      "The Model Context Protocol from the terminal: look at servers, call them, chat over them, write them.",
+      "Use Model Context Protocol servers from the terminal: inspect, call, chat with, write and serve them.",
     )
-    .version(version, "-V, --version", "show the version")
-    .helpOption("-h, --help", "show this")
+    .version(version, "-V, --version", "Show the version.")
+    .helpOption("-h, --help", "Show this help.")
     .helpCommand(false)
     .exitOverride()
     .showSuggestionAfterError()
     .configureHelp({ subcommandTerm: (command) => command.name(), minWidthToWrap: 10 })
     .configureOutput({
-      writeOut: (text) => void world.stdout.write(text),
-      // Told once, by `report`.
+      writeOut: (text) => void system.stdout.write(text),
+      // `printFailure` reports every error once.
       writeErr: () => {},
       getOutHelpWidth: () => context.screen.columns,
     });
@@ -75,25 +75,27 @@ function toProgram(context: Frame): Command {
   return program;
 }
 
-/** What help says about words in the usage of a command. */
+/** Explanations that help adds for words in the usage of a command. */
 const explanations: { readonly [word: string]: string } = {
   target:
-    "A target is a configured server (files, or files.read for its tool), an address, the file of a server (./server.ts), a recording (talk.jsonl), or a command behind --.",
+    "A target is a configured server (files, or files.read for its tool), an address, a server file (./server.ts), a recording (talk.jsonl), or a command after --.",
   "[tool] [arguments...]":
-    "Arguments are key=value, with the type that the tool asks for, key:=json, a JSON object, or - to read one from standard input. What is missing is asked for on a terminal.",
+    "Arguments are key=value with the type from the tool's schema, key:=json, a JSON object, or - to read one from standard input. On a terminal, missing arguments are asked for.",
 };
 
-function addCommand(program: Command, definition: CommandDefinition, context: Frame): void {
+function addCommand(program: Command, definition: CommandDefinition, context: BaseContext): void {
   const { name, usage, summary, flags = {}, examples = [], isHidden = false } = definition;
   const command = program
     .command(usage === undefined ? name : `${name} ${usage}`, { hidden: isHidden })
     .description(summary)
     .exitOverride()
     .configureOutput(program.configureOutput())
-    .option("--json", "output as JSON, as in a pipe")
-    .option("--no-color", "no colours");
-  for (const [flag, says] of Object.entries(flags)) addFlag(command, flag, says);
-  const notes = Object.entries(explanations).flatMap(([word, says]) => (usage?.includes(word) ? [says] : []));
+    .option("--json", "Print JSON, as in a pipe.")
+    .option("--no-color", "Print without colours.");
+  for (const [flag, description] of Object.entries(flags)) addFlag(command, flag, description);
+  const notes = Object.entries(explanations).flatMap(([word, description]) =>
+    usage?.includes(word) ? [description] : [],
+  );
   if (notes.length > 0)
     command.addHelpText("after", () => `\n${wrap(notes.join("\n"), context.screen.columns - 2).join("\n")}`);
   if (examples.length > 0)
@@ -105,7 +107,7 @@ function addCommand(program: Command, definition: CommandDefinition, context: Fr
       .flat()
       .filter((value): value is string => typeof value === "string");
     const [{ run }, { openState }] = await Promise.all([definition.load(), import("./state.ts")]);
-    const state = openState(context.world);
+    const state = openState(context.system);
     const shown = await run({ ...context, state }, args, chosen).catch((thrown: unknown) => {
       throw toFailure(thrown, state.folder);
     });
@@ -114,14 +116,16 @@ function addCommand(program: Command, definition: CommandDefinition, context: Fr
   });
 }
 
-/** A flag whose value ends with dots may be given again; each takes one word, so that it swallows no argument. */
-function addFlag(command: Command, flag: string, says: string): void {
-  if (!flag.endsWith("...>")) command.option(flag, says);
-  else command.option(flag.replace("...>", ">"), says, (value, before: string[] = []) => [...before, value]);
+/**
+ * Adds a flag. One whose value ends with dots is repeatable; each use takes one word, so that it swallows no argument.
+ */
+function addFlag(command: Command, flag: string, description: string): void {
+  if (!flag.endsWith("...>")) command.option(flag, description);
+  else command.option(flag.replace("...>", ">"), description, (value, before: string[] = []) => [...before, value]);
 }
 
-/** What is wrong with a command line, with the word that was meant, where one is near. */
-function toUsage({ message }: CommanderError, name: string | undefined): Failure {
+/** Converts a usage error of the parser to a failure, with the word that was probably meant. */
+function toUsageFailure({ message }: CommanderError, name: string | undefined): Failure {
   const [first = message, hint = ""] = message.replace(/^error: /, "").split("\n");
   const command = commands.find((it) => it.name === name);
   const isArgument = first.startsWith("unknown option") && command?.usage?.includes("[arguments...]");
@@ -130,54 +134,55 @@ function toUsage({ message }: CommanderError, name: string | undefined): Failure
   return new Failure("usage", meant ? `${first}; ${meant}` : first, { next: nextAfter(name, command) });
 }
 
-/** Who begins with a server wants to see it. */
+/** Suggests the next command. If the first word looks like a server, that is `ls`. */
 function nextAfter(name: string | undefined, command: CommandDefinition | undefined): string {
   if (command) return `portolan ${command.name} --help`;
   const isTarget = name !== undefined && /^https?:|[\\/]|\.[cm]?[jt]s$|\.jsonl$/.test(name);
   return isTarget ? `portolan ls ${quote(name)}` : "portolan --help";
 }
 
-/** A line for people, with what a server wrote in more of them behind a bar; one JSON object in a pipe. */
-function report({ world, screen, isJson }: Frame, { kind, message, next }: Failure): void {
+/** Writes a failure to standard error: lines for people, with further lines behind a bar; one JSON object in a pipe. */
+function printFailure({ system, screen, isJson }: BaseContext, { kind, message, next }: Failure): void {
   if (isJson) {
     const error = { kind, message, ...(next !== undefined && { next }) };
-    world.stderr.write(`${toVisibleJson(JSON.stringify({ error }))}\n`);
+    system.stderr.write(`${toVisibleJson(JSON.stringify({ error }))}\n`);
     return;
   }
   const [first = "", ...more] = message === kind ? [] : screen.safe(message.trim(), { lines: "keep" }).split("\n");
   const fit = (line: string, indent: string) =>
-    world.stderr.isTTY ? wrap(line, screen.columns - 4).join(`\n${indent}`) : line;
+    system.stderr.isTTY ? wrap(line, screen.columns - 4).join(`\n${indent}`) : line;
   const lines = [fit(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${first}`.trimEnd(), "    ")];
   for (const line of more) lines.push(`  ${screen.mark("bar")} ${fit(line, `  ${screen.mark("bar")} `)}`);
   if (next !== undefined) lines.push(`  ${screen.mark("next")} ${screen.safe(next)}`);
-  world.stderr.write(`${lines.join("\n")}\n`);
+  system.stderr.write(`${lines.join("\n")}\n`);
 }
 
-/** The first Ctrl-C aborts what runs; the second, and a request to end, end the program. */
-function listenForInterrupt({ stdout, stderr }: World): {
+/** Handles signals: the first Ctrl-C aborts the command; the second one, SIGTERM and SIGHUP end the program. */
+function listenForInterrupt(system: System): {
   readonly signal: AbortSignal;
-  readonly handle: Context["onInterrupt"];
+  readonly handle: CommandContext["onInterrupt"];
   end(): void;
 } {
+  const { stdout, stderr } = system;
   const controller = new AbortController();
-  const handlers: Parameters<Context["onInterrupt"]>[0][] = [];
+  const handlers: Parameters<CommandContext["onInterrupt"]>[0][] = [];
   const interrupt = () => {
     const handler = handlers.at(-1);
     const isLast = handler ? handler() === "leave" : controller.signal.aborted;
-    if (isLast) process.exit(exitCodes.interrupted);
+    if (isLast) system.exit(exitCodes.interrupted);
     if (!handler) controller.abort(interruption());
   };
-  const end = (_: string, signal: number) => process.exit(128 + signal);
+  const terminate = (signal: number) => system.exit(128 + signal);
   const closed = ({ code, message }: NodeJS.ErrnoException) => {
-    // Whoever reads only the first lines, as `head` does, has seen enough; a disk that is full has not.
-    if (code === "EPIPE" || code === "EOF" || stdout.isTTY) process.exit(0);
-    stderr.write(`${JSON.stringify({ error: { kind: "failed", message: `output: ${message}` } })}\n`);
-    process.exit(exitCodes.failed);
+    // A reader such as `head` closes the pipe when it has seen enough: no error. A full disk is one.
+    if (code === "EPIPE" || code === "EOF" || stdout.isTTY) system.exit(0);
+    stderr.write(`${JSON.stringify({ error: { kind: "failed", message: `cannot write the output: ${message}` } })}\n`);
+    system.exit(exitCodes.failed);
   };
-  // A terminal that is closed, too: servers do not outlive it.
-  process.on("SIGINT", interrupt).on("SIGTERM", end).on("SIGHUP", end);
+  // SIGHUP too: when the terminal closes, servers must not outlive it.
+  const releases = [system.onSignal(["SIGINT"], interrupt), system.onSignal(["SIGTERM", "SIGHUP"], terminate)];
   stdout.on("error", closed);
-  // Nobody hears why it failed; the exit code still tells that it did.
+  // The message is lost when standard error is closed; the exit code still reports the failure.
   stderr.on("error", () => {});
   return {
     signal: controller.signal,
@@ -188,8 +193,8 @@ function listenForInterrupt({ stdout, stderr }: World): {
       };
     },
     end() {
-      process.off("SIGINT", interrupt).off("SIGTERM", end).off("SIGHUP", end);
-      // Not `closed`: what is still on its way may find nobody.
+      for (const release of releases) release();
+      // `closed` stays registered: output that is still being written may find a closed pipe.
     },
   };
 }

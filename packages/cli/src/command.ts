@@ -1,50 +1,52 @@
-import type { Terminal } from "./ask/terminal.ts";
-import type { Screen } from "./screen.ts";
 import type { State } from "./state.ts";
-import type { World } from "./world.ts";
+import type { System } from "./system.ts";
+import type { Screen } from "./terminal/screen.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
-/** What every command can use. */
-export interface Context {
-  readonly world: World;
+/** The context of a running command: input, output, and the state of the user. */
+export interface CommandContext {
+  readonly system: System;
   readonly screen: Screen;
   readonly state: State;
-  /** The person, where there is one. */
+  /** Asks the person at the terminal. */
   readonly terminal: Terminal;
-  /** Output as JSON, because it was asked for or goes into a pipe. */
+  /** Output is JSON: with `--json`, or in a pipe. */
   readonly isJson: boolean;
-  /** Aborts at the first Ctrl-C; the second ends the program. */
+  /** Aborts at the first Ctrl-C. The second one ends the program. */
   readonly signal: AbortSignal;
-  /** What stands behind `--`: the command of a server. */
+  /** The words after `--`: the command of a server. */
   readonly command: readonly string[];
-  /** Has Ctrl-C do something else, until what it gives is called; `leave` ends the program at once. */
+  /** Handles Ctrl-C instead of the default, until the returned function is called. `leave` ends the program at once. */
   onInterrupt(handle: () => "leave" | undefined): () => void;
-  /** A line on standard output. */
+  /** Writes a line to standard output. */
   print(line: string): void;
-  /** A line for the person at the terminal, on standard error; nothing in a pipe. */
+  /** Writes a line to standard error for the person at the terminal. Does nothing in a pipe. */
   note(line: string): void;
+  /** Writes a line of a server's standard error to ours; a terminal shows its control characters escaped. */
+  readonly forwardStderr: (line: string) => void;
 }
 
-/** What a command shows: as JSON in a pipe, as text to people. */
-export interface Shown {
+/** The output of a command: `value` as JSON for programs, `text` for people. */
+export interface CommandResult {
   readonly value: unknown;
   readonly text: () => string;
 }
 
-/** Flags by their long names. */
+/** The given flags, by their long names. */
 export type Flags = { readonly [name: string]: string | boolean | readonly string[] | undefined };
 
-/** What a command does. */
+/** The code of a command. */
 export interface CommandModule {
-  run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined>;
+  run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult | undefined>;
 }
 
-/** A command as help shows it; its code is loaded when it is used. */
+/** One row of the command table. `load` imports the code only when the command runs. */
 export interface CommandDefinition {
   readonly name: string;
-  /** What follows the name: `<target> <tool> [arguments...]`. */
+  /** The usage after the name: `<target> <tool> [arguments...]`. */
   readonly usage?: string;
   readonly summary: string;
-  /** Flags as help shows them, with what they do; `--name <value...>` can be given several times. */
+  /** Flags and their descriptions, as help shows them. `--name <value...>` is repeatable. */
   readonly flags?: { readonly [flags: string]: string };
   readonly examples?: readonly string[];
   readonly isHidden?: boolean;

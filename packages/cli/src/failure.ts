@@ -1,6 +1,6 @@
 import { PortolanError, RpcError } from "portolan";
 
-/** Why a command failed, by name and exit code. */
+/** The kinds of failure and their exit codes. */
 export const exitCodes = {
   failed: 1,
   usage: 2,
@@ -10,16 +10,16 @@ export const exitCodes = {
   denied: 6,
   timeout: 7,
   protocol: 8,
-  /** As shells count it: 128 and the number of the signal. */
+  /** 128 and the number of the signal, as in shells. */
   interrupted: 130,
 } as const;
 
 export type FailureKind = keyof typeof exitCodes;
 
-/** A command that failed: what happened in one line, and what to do next. */
+/** A failed command: what happened, and what to do next. */
 export class Failure extends Error {
   readonly kind: FailureKind;
-  /** The next step: a command to type, or what to change. */
+  /** The next step: a command to run, or what to change. */
   readonly next: string | undefined;
 
   constructor(
@@ -33,7 +33,7 @@ export class Failure extends Error {
   }
 }
 
-/** Somebody has pressed Ctrl-C. */
+/** Returns the failure of a command that Ctrl-C ended. */
 export function interruption(): Failure {
   return new Failure("interrupted", "interrupted");
 }
@@ -56,49 +56,70 @@ const kinds: { readonly [code: string]: FailureKind } = {
   "capability-missing": "protocol",
 };
 
-/** What servers answer where the command line is wrong, or where somebody would have to answer; else they are to blame. */
+/** Error codes that do not mean a fault of the server: wrong arguments, or a question that has no answer here. */
 const kindsOfCodes: { readonly [code: number]: FailureKind } = {
   [-32_602]: "usage",
   [-32_002]: "usage",
   [-32_021]: "denied",
 };
 
-function ofServer(error: RpcError): Failure {
+function fromRpcError(error: RpcError): Failure {
   const { code, message } = error;
   const said = message.includes(String(code)) ? message : `${message} (${code})`;
   return new Failure(kindsOfCodes[code] ?? "protocol", said, { cause: error });
 }
 
-/** What a command that threw failed with; `home` is the folder where it keeps what it knows. */
+/** Converts a thrown value to a failure. `home` is the state folder, which gets its own advice. */
 export function toFailure(thrown: unknown, home?: string): Failure {
   if (thrown instanceof Failure) return thrown;
-  if (thrown instanceof PortolanError)
-    return new Failure(kinds[thrown.code] ?? "failed", thrown.message, { next: nextIn(thrown), cause: thrown });
-  if (thrown instanceof RpcError) return ofServer(thrown);
-  if (isOfFile(thrown)) return ofFile(thrown, home);
+  if (thrown instanceof PortolanError) {
+    const message = withoutOptionNames(thrown.message);
+    return new Failure(kinds[thrown.code] ?? "failed", message, { next: nextStepOf(thrown), cause: thrown });
+  }
+  if (thrown instanceof RpcError) return fromRpcError(thrown);
+  if (isFileError(thrown)) return fromFileError(thrown, home);
   return new Failure("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+}
+
+/** Advice for programmers at the end of a message of the library, which names options that the command does not have. */
+const libraryAdvice: readonly (readonly [advice: RegExp, instead: string])[] = [
+  [/; raise \w+(?: or \w+)*(?: if [\w ]+)?$/, ""],
+  [/\. Try again later, or raise \w+(?: or \w+)*\.$/, ". Try again later."],
+  [/; give oauth\(\) .*$/, ""],
+  [/; send them to authorizationUrl, .*$/, ""],
+  [
+    /,? and nobody is asked here: give the host .*$/,
+    ', but there is no terminal. Run it in a terminal and answer "always".',
+  ],
+  [/: give the host `.*$/, ""],
+];
+
+/** Removes advice that names options of the library, and shows durations in seconds. */
+export function withoutOptionNames(message: string): string {
+  const plain = libraryAdvice.reduce((text, [advice, instead]) => text.replace(advice, instead), message);
+  return plain.replace(/\b(\d+)000 ms\b/g, "$1 s");
 }
 
 type FileError = NodeJS.ErrnoException & { readonly path: string };
 
-/** What the system says of files, in words; a path stands before them. */
+/** File system errors in words. The path stands before them. */
 const fileWords: { readonly [code: string]: string } = {
-  ENOENT: "cannot be opened: there is no such file or folder",
-  EACCES: "may not be read or written: permission denied",
-  EPERM: "may not be read or written: permission denied",
+  ENOENT: "does not exist",
+  EACCES: "cannot be accessed: permission denied",
+  EPERM: "cannot be accessed: permission denied",
   EROFS: "cannot be written: it is on a read-only file system",
   ENOSPC: "cannot be written: the disk is full",
   EISDIR: "is a folder, expected a file",
-  ENOTDIR: "cannot be made: something on the way to it is no folder",
-  EEXIST: "cannot be made: something else is there",
+  ENOTDIR: "cannot be created: part of the path is not a folder",
+  EEXIST: "cannot be created: it already exists",
 };
 
-function isOfFile(thrown: unknown): thrown is FileError {
+function isFileError(thrown: unknown): thrown is FileError {
   if (!(thrown instanceof Error) || !("code" in thrown) || !("path" in thrown)) return false;
   return typeof thrown.path === "string" && Object.hasOwn(fileWords, String(thrown.code));
 }
 
-function ofFile(error: FileError, home: string | undefined): Failure {
+function fromFileError(error: FileError, home: string | undefined): Failure {
   const { code = "", path } = error;
   const isHome = home !== undefined && (path.startsWith(home) || home.startsWith(path));
   return new Failure(code === "ENOENT" ? "usage" : "failed", `${path} ${fileWords[code]}`, {
@@ -109,8 +130,8 @@ function ofFile(error: FileError, home: string | undefined): Failure {
 
 const deepest = 8;
 
-/** The next step that an error knows, or one of those that caused it. */
-function nextIn(thrown: Error): string | undefined {
+/** Returns the next step of an error, or of one of its causes. */
+function nextStepOf(thrown: Error): string | undefined {
   let reason: unknown = thrown;
   for (let depth = 0; depth < deepest && reason instanceof Error; depth += 1) {
     if ("next" in reason && typeof reason.next === "string") return reason.next;

@@ -14,28 +14,31 @@ test.each([
   [{ ANTHROPIC_API_KEY: "k", OPENAI_API_KEY: "k" }, "gpt-x", "gpt-x"],
   [{ ANTHROPIC_API_KEY: "k", OPENAI_API_KEY: "k" }, "claude-y", "claude-y"],
   [{ PORTOLAN_MODEL: "gpt-x", OPENAI_API_KEY: "k" }, "demo", "demo"],
-])("with %j and %s the model is %s", (env, named, id) => {
+])("with %j and %s chooses the model %s", (env, named, id) => {
   expect(chooseModel(env, named).id).toBe(id);
 });
 
 test.each([
-  [{}, "gpt-x", "no key is set"],
-  [{}, "anthropic:claude-x", "needs a key"],
-  [{ ANTHROPIC_API_KEY: "k" }, "openai:gpt-x", "needs a key"],
-])("with %j there is no %s, and the reason says so", (env, named, reason) => {
+  [{}, "gpt-x", "no API key is set"],
+  [{}, "anthropic:claude-x", "needs an API key"],
+  [{ ANTHROPIC_API_KEY: "k" }, "openai:gpt-x", "needs an API key"],
+])("with %j refuses %s and gives the reason", (env, named, reason) => {
   expect(() => chooseModel(env, named)).toThrow(reason);
 });
 
-test.each(["anthropic", "openai"] as const)("a model of %s is asked where the environment says", async (dialect) => {
-  await using provider = await startFakeProvider({ dialect, apiKey: "secret-key", turns: [{ say: "Hello." }] });
-  const name = dialect.toUpperCase();
-  const model = chooseModel({
-    [`${name}_API_KEY`]: "secret-key",
-    [`${name}_BASE_URL`]: provider.url,
-    [`${name}_MODEL`]: "some-model",
-  });
-  const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Hi" } }];
-  const { content } = await complete(model, { messages, maxTokens: 100 });
-  expect(content).toEqual([{ type: "text", text: "Hello." }]);
-  expect(provider.requests[0]?.body["model"]).toBe("some-model");
-});
+test.each(["anthropic", "openai"] as const)(
+  "sends requests of %s to the base URL in the environment",
+  async (dialect) => {
+    await using provider = await startFakeProvider({ dialect, apiKey: "secret-key", turns: [{ say: "Hello." }] });
+    const name = dialect.toUpperCase();
+    const model = chooseModel({
+      [`${name}_API_KEY`]: "secret-key",
+      [`${name}_BASE_URL`]: provider.url,
+      [`${name}_MODEL`]: "some-model",
+    });
+    const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Hi" } }];
+    const { content } = await complete(model, { messages, maxTokens: 100 });
+    expect(content).toEqual([{ type: "text", text: "Hello." }]);
+    expect(provider.requests[0]?.body["model"]).toBe("some-model");
+  },
+);

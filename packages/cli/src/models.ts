@@ -1,15 +1,15 @@
 import { anthropic, demo, type Model, openaiCompatible } from "portolan-host/models";
-import type { Context } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 import { Failure } from "./failure.ts";
-import { fetchOption } from "./proxy/via.ts";
+import { fetchOption } from "./http-proxy/choose.ts";
 
-type Environment = { readonly [name: string]: string | undefined };
+type Variables = { readonly [name: string]: string | undefined };
 
 /**
- * The model to work with: the one that is named (`demo`, `anthropic:<model>`, `openai:<model>`, or a model alone), else
- * the one whose key is in the environment, else the demo, which is no language model and says so.
+ * Returns the model to use: the named one (`demo`, `anthropic:<model>`, `openai:<model>`, or only a model), otherwise
+ * the one whose key is in the environment, otherwise the demo. The demo is no language model, and says so.
  */
-export function chooseModel(env: Environment, named: string | undefined = env["PORTOLAN_MODEL"]): Model {
+export function chooseModel(env: Variables, named: string | undefined = env["PORTOLAN_MODEL"]): Model {
   if (!named) {
     if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env);
     return hasOpenAi(env) ? ofOpenAi(env) : demo();
@@ -21,13 +21,13 @@ export function chooseModel(env: Environment, named: string | undefined = env["P
   }
   if (provider === "openai" || hasOpenAi(env)) return ofOpenAi(env, model);
   if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env, model);
-  throw new Failure("usage", `no provider for the model ${JSON.stringify(named)}: no key is set`, {
+  throw new Failure("usage", `no API key is set for the model ${JSON.stringify(named)}`, {
     next: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL, or use --model demo",
   });
 }
 
-/** The model to work with first, then the others that a server's question can be given to instead. */
-export function chooseModels(env: Environment, named?: string): [Model, ...Model[]] {
+/** Returns the model to use, followed by the alternatives that the person can choose for a sampling request. */
+export function chooseModels(env: Variables, named?: string): [Model, ...Model[]] {
   const chosen = chooseModel(env, named);
   const others = [
     ...(env["ANTHROPIC_API_KEY"] ? [ofAnthropic(env)] : []),
@@ -37,18 +37,18 @@ export function chooseModels(env: Environment, named?: string): [Model, ...Model
   return [chosen, ...others.filter(({ id }) => id !== chosen.id)];
 }
 
-/** The model that a server may want to ask, where somebody can agree to it. */
-export function modelFor({ screen, world }: Context): { model?: Model[] } {
-  return screen.isInteractive ? { model: chooseModels(world.env) } : {};
+/** Returns the models that a server may ask, if there is a person to approve it. */
+export function modelFor({ screen, system }: CommandContext): { model?: Model[] } {
+  return screen.isInteractive ? { model: chooseModels(system.env) } : {};
 }
 
-function hasOpenAi(env: Environment): boolean {
+function hasOpenAi(env: Variables): boolean {
   return Boolean(env["OPENAI_API_KEY"] || env["OPENAI_BASE_URL"]);
 }
 
-function ofAnthropic(env: Environment, model: string = env["ANTHROPIC_MODEL"] || "claude-sonnet-4-5"): Model {
+function ofAnthropic(env: Variables, model: string = env["ANTHROPIC_MODEL"] || "claude-sonnet-4-5"): Model {
   const apiKey = env["ANTHROPIC_API_KEY"];
-  if (!apiKey) throw new Failure("usage", `${model} needs a key`, { next: "set ANTHROPIC_API_KEY" });
+  if (!apiKey) throw new Failure("usage", `${model} needs an API key`, { next: "set ANTHROPIC_API_KEY" });
   const baseUrl = env["ANTHROPIC_BASE_URL"];
   return anthropic({
     model,
@@ -58,11 +58,11 @@ function ofAnthropic(env: Environment, model: string = env["ANTHROPIC_MODEL"] ||
   });
 }
 
-/** A provider of one's own, such as a local one, needs no key. */
-function ofOpenAi(env: Environment, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
+/** An OpenAI-compatible provider with its own address, such as a local one, needs no key. */
+function ofOpenAi(env: Variables, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
   const apiKey = env["OPENAI_API_KEY"];
   const baseUrl = env["OPENAI_BASE_URL"];
-  if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs a key`, { next: "set OPENAI_API_KEY" });
+  if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs an API key`, { next: "set OPENAI_API_KEY" });
   const place = baseUrl || "https://api.openai.com/v1";
   return openaiCompatible({ model, baseUrl: place, ...(apiKey && { apiKey }), ...fetchOption(env, place) });
 }

@@ -3,34 +3,34 @@ import { fileStore, type OAuth, type OAuthOptions, oauth } from "portolan/auth/c
 import type { KeyValue } from "portolan/storage";
 import { folderKeyValue } from "portolan/storage/node";
 import { type ActivityLog, openActivityFile } from "portolan-host";
-import { viaProxy } from "./proxy/via.ts";
-import type { World } from "./world.ts";
+import { viaProxy } from "./http-proxy/choose.ts";
+import type { System } from "./system.ts";
 
-/** What is kept from one command to the next, in a folder of the user's. */
+/** The state that outlives a command, in a folder of the user. */
 export interface State {
   readonly folder: string;
-  /** Grants, trust, accepted definitions, what servers offer. */
+  /** Grants, trust, accepted definitions and cached catalogs. */
   readonly kv: KeyValue;
-  /** Where credentials are. */
+  /** The file with credentials. */
   readonly credentials: string;
   activity(): Promise<ActivityLog>;
-  /** Signs in at servers, with the tokens that are kept here. */
+  /** Returns the OAuth client that uses the stored tokens. */
   auth(options?: OAuthOptions): OAuth;
 }
 
-export function openState(world: World): State {
-  const folder = folderOf(world);
+export function openState(system: System): State {
+  const folder = folderOf(system);
   const credentials = join(folder, "credentials.json");
   return {
     folder,
     credentials,
     kv: folderKeyValue(join(folder, "store")),
     activity: () => openActivityFile(join(folder, "activity.ndjson")),
-    auth: (options) => oauth({ store: fileStore(credentials), policy: { via: viaProxy(world.env) }, ...options }),
+    auth: (options) => oauth({ store: fileStore(credentials), policy: { via: viaProxy(system.env) }, ...options }),
   };
 }
 
-function folderOf({ env, home, platform }: World): string {
+function folderOf({ env, home, platform }: System): string {
   if (env["PORTOLAN_HOME"]) return env["PORTOLAN_HOME"];
   if (platform === "win32") return join(env["LOCALAPPDATA"] || join(home, "AppData", "Local"), "portolan");
   if (platform === "darwin") return join(home, "Library", "Application Support", "portolan");

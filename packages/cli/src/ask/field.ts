@@ -1,34 +1,22 @@
 import type { PrimitiveSchema } from "portolan";
 import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
-import type { Context } from "../command.ts";
-import type { Complete } from "./terminal.ts";
+import type { FieldSchema } from "../arguments/field-schema.ts";
+import type { CommandContext } from "../command.ts";
+import type { Completer } from "../terminal/terminal.ts";
 
-/** A value that is asked for, as a form or the arguments of a tool describe it. */
+/** A value to ask for, from a form or from the arguments of a tool. */
 export interface Field {
   readonly name: string;
   readonly schema: FieldSchema;
   readonly isRequired: boolean;
-  /** Typed without being shown. */
+  /** The input is not echoed. */
   readonly isSecret?: boolean;
-  readonly complete?: Complete;
-  /** What was entered before. */
+  readonly complete?: Completer;
+  /** The value entered before. */
   readonly before?: unknown;
-  /** Whether there is something to go back to. */
+  /** The person can go back to a previous field. */
   readonly hasBack?: boolean;
-}
-
-/** What is read of a field's schema; a server may have written anything. */
-export interface FieldSchema {
-  readonly type?: unknown;
-  readonly title?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly format?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly enumNames?: readonly string[];
-  readonly oneOf?: readonly { readonly const?: unknown; readonly title?: string }[];
-  readonly items?: FieldSchema & { readonly anyOf?: FieldSchema["oneOf"] };
 }
 
 interface Option {
@@ -36,8 +24,8 @@ interface Option {
   readonly label: string;
 }
 
-/** Asks until what was entered fits; undefined for an optional field that was left empty. */
-export async function askField(context: Context, field: Field): Promise<unknown> {
+/** Asks until the value is valid. Returns undefined for an optional field left empty. */
+export async function askField(context: CommandContext, field: Field): Promise<unknown> {
   const { terminal, screen } = context;
   const { name, schema, isRequired, isSecret = false, before, hasBack = false } = field;
   const options = optionsOf(schema);
@@ -50,18 +38,18 @@ export async function askField(context: Context, field: Field): Promise<unknown>
     const entered = isSecret ? text : text.trim();
     if (entered === "" && schema.default === undefined) {
       if (!isRequired) return undefined;
-      terminal.say(`  ${screen.style("red", "it is required")}`);
+      terminal.say(`  ${screen.style("red", "a value is required")}`);
       continue;
     }
     const value = entered === "" ? schema.default : toValue(entered, schema, options, isList);
     const problem = await problemOf(name, schema, value);
     if (problem === undefined) return value;
-    // What is wrong quotes what was typed.
-    terminal.say(`  ${screen.style("red", `${isSecret ? "it does not fit" : screen.safe(problem)}`)}`);
+    // The message of the problem quotes the input.
+    terminal.say(`  ${screen.style("red", `${isSecret ? "not a valid value" : screen.safe(problem)}`)}`);
   }
 }
 
-function describe({ terminal, screen }: Context, field: Field, options: readonly Option[]): void {
+function describe({ terminal, screen }: CommandContext, field: Field, options: readonly Option[]): void {
   const { name, schema, isRequired } = field;
   const notes = [isRequired ? "required" : "optional", kindOf(schema, options)];
   if (schema.default !== undefined) notes.push(`Enter for ${labelOf(schema.default, options)}`);
@@ -75,7 +63,7 @@ function describe({ terminal, screen }: Context, field: Field, options: readonly
 }
 
 function kindOf({ type, format }: FieldSchema, options: readonly Option[]): string {
-  if (options.length > 0) return type === "array" ? "several numbers, parted by commas" : "a number";
+  if (options.length > 0) return type === "array" ? "numbers or names, separated by commas" : "number or name";
   if (type === "boolean") return "y or n";
   if (type === "string") return typeof format === "string" ? format : "";
   return typeof type === "string" ? (type === "object" || type === "array" ? "JSON" : type) : "";
@@ -87,13 +75,13 @@ function labelOf(value: unknown, options: readonly Option[]): string {
   return Array.isArray(value) ? value.map(one).join(", ") : one(value);
 }
 
-/** What would have to be typed for a value. */
+/** Returns what the person would type for a value. */
 function textOf(value: unknown, options: readonly Option[]): string {
   const isPlain = options.length > 0 || typeof value !== "object";
   return isPlain ? labelOf(value, options) : JSON.stringify(value);
 }
 
-/** What there is to choose from, in each way that forms have for it. */
+/** Returns the options of a field, in each form that schemas have for them. */
 function optionsOf(schema: FieldSchema): readonly Option[] {
   const { items, enumNames } = schema;
   if (schema.type === "array") return items ? optionsOf({ ...items, type: "string", oneOf: items.anyOf ?? [] }) : [];
@@ -105,7 +93,7 @@ function optionsOf(schema: FieldSchema): readonly Option[] {
     .map((option) => ({ value: option.const, label: option.title ?? String(option.const) }));
 }
 
-function completeOptions(options: readonly Option[], isList: boolean): Complete | undefined {
+function completeOptions(options: readonly Option[], isList: boolean): Completer | undefined {
   if (options.length === 0) return undefined;
   return async (line) => {
     const part = isList ? line.slice(line.lastIndexOf(",") + 1).trimStart() : line;
@@ -130,7 +118,7 @@ function toValue(text: string, schema: FieldSchema, options: readonly Option[], 
   }
 }
 
-/** A choice by its number, or by its own words. */
+/** Finds an option by its number or its text. */
 function chosen(text: string, options: readonly Option[]): unknown {
   const byWords = options.find(({ value, label }) => label === text || String(value) === text);
   return (byWords ?? (/^\d+$/.test(text) ? options[Number(text) - 1] : undefined))?.value ?? text;
@@ -145,7 +133,7 @@ function jsonOr(text: string, mayBeText: boolean): unknown {
   }
 }
 
-/** What is wrong with a value; what a form cannot hold is left to its server. */
+/** Returns the problem of a value. Types that a form cannot hold are left to the server. */
 async function problemOf(name: string, schema: FieldSchema, value: unknown): Promise<string | undefined> {
   if (value instanceof SyntaxError) return "expected JSON";
   const isSimple =
@@ -162,7 +150,7 @@ async function problemOf(name: string, schema: FieldSchema, value: unknown): Pro
     return undefined;
   } catch (reason) {
     if (!(reason instanceof PortolanError)) throw reason;
-    // It stands below the field, by the name that people see.
+    // The message stands below the field, so it does not repeat its name.
     const problem = reason.message.replace(/^The answer does not fit the form: /, "");
     return problem.startsWith(`${name}: `) ? problem.slice(name.length + 2) : problem;
   }

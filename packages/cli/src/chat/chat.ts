@@ -1,37 +1,36 @@
 import type { Host, RunInput, RunState } from "portolan-host";
-import { Left } from "../ask/left.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
-import { Typed } from "../ask/typed.ts";
-import type { Context } from "../command.ts";
-import { failureOf, follow } from "../conversing.ts";
+import type { CommandContext } from "../command.ts";
 import { toFailure } from "../failure.ts";
-import { type Attached, completeLine, parseLine } from "./line.ts";
+import { QuestionDismissed, TypeAhead } from "../terminal/input.ts";
+import { showCommand } from "./chat-commands.ts";
+import { type AttachedResource, completeLine, parseLine } from "./line.ts";
+import { runFailure, showRun } from "./model-run.ts";
 import { pickResource } from "./pick.ts";
-import { showCommand } from "./show.ts";
 
-/** A conversation with a model, until the person leaves. */
+/** A conversation with a model. */
 export class Chat {
-  readonly #context: Context;
+  readonly #context: CommandContext;
   readonly #host: Host;
   /** The newest first. */
   readonly #history: string[] = [];
-  #attached: readonly Attached[] = [];
+  #attached: readonly AttachedResource[] = [];
   #state: RunState | undefined;
-  /** What was said once and needs not be said again. */
+  /** Notices that were already shown. */
   readonly #notices: Set<string>;
-  /** What came with a line and is behind it: several lines that were pasted, say. */
-  readonly #typed = new Typed();
+  /** Input after the current line, such as further pasted lines. */
+  readonly #typed = new TypeAhead();
 
-  constructor(context: Context, host: Host, notices: Iterable<string> = []) {
+  constructor(context: CommandContext, host: Host, notices: Iterable<string> = []) {
     this.#context = context;
     this.#host = host;
     this.#notices = new Set(notices);
   }
 
-  /** Talks with the person at the terminal; Ctrl-C at the prompt twice, and Ctrl-D, leave. */
+  /** Reads and handles lines until the person leaves: Ctrl-D, or Ctrl-C twice at the prompt. */
   async talk(): Promise<void> {
     const { onInterrupt } = this.#context;
-    // Between two questions, too, Ctrl-C ends the conversation and not the program in the middle of something.
+    // Between two questions Ctrl-C ends the conversation, not the program.
     let isOver = false;
     const release = onInterrupt(() => {
       if (isOver) return "leave";
@@ -41,20 +40,20 @@ export class Chat {
     try {
       let interrupts = 0;
       while (!isOver && interrupts < 2) {
-        const line = await this.#listen();
+        const line = await this.#readLine();
         if (line === "cancel") {
           interrupts += 1;
           continue;
         }
         interrupts = 0;
-        if (line === "leave" || (await this.hear(line.said))) return;
+        if (line === "leave" || (await this.handleLine(line.said))) return;
       }
     } finally {
       release();
     }
   }
 
-  async #listen(): Promise<{ readonly said: string } | "cancel" | "leave"> {
+  async #readLine(): Promise<{ readonly said: string } | "cancel" | "leave"> {
     const { terminal, screen, signal } = this.#context;
     const prompt = `${screen.style("bold", ">")} `;
     const complete = (line: string) => completeLine(line, this.#host, signal);
@@ -65,15 +64,15 @@ export class Chat {
       if (said.trim() !== "") this.#history.unshift(said);
       return { said };
     } catch (reason) {
-      if (!(reason instanceof Left)) throw reason;
+      if (!(reason instanceof QuestionDismissed)) throw reason;
       if (reason.how === "decline") return "leave";
-      terminal.say(screen.style("dim", "Ctrl-C once more leaves"));
+      terminal.say(screen.style("dim", "press Ctrl-C again to leave"));
       return "cancel";
     }
   }
 
-  /** Does what a line says; tells whether the conversation is over. */
-  async hear(line: string): Promise<boolean> {
+  /** Handles one line. Returns true when the conversation is over. */
+  async handleLine(line: string): Promise<boolean> {
     const { terminal, screen, isJson } = this.#context;
     if (line.trim() === "") return false;
     try {
@@ -85,7 +84,7 @@ export class Chat {
         const picked = await pickResource(this.#context, this.#host, said.query);
         if (picked) {
           this.#attached = [...this.#attached, picked];
-          terminal.say(`  ${screen.style("dim", `${screen.safe(picked.uri)} goes with what you say next`)}`);
+          terminal.say(`  ${screen.style("dim", `${screen.safe(picked.uri)} is attached to your next message`)}`);
         }
       } else if (said.kind === "prompt") {
         const { server, name, arguments: declared = [] } = said.prompt;
@@ -93,9 +92,9 @@ export class Chat {
         const args = await askMissingOfPrompt(this.#context, said.args, declared, propose);
         await this.#run({ server, prompt: name, args }, []);
       } else {
-        // What was pasted may name resources that nobody thought of.
+        // Pasted text may name resources that the person did not notice.
         for (const { server, uri } of isJson ? [] : said.attach) {
-          terminal.say(`  ${screen.style("dim", screen.safe(`${server}: ${uri} goes with it`))}`);
+          terminal.say(`  ${screen.style("dim", screen.safe(`${server}: ${uri} is attached`))}`);
         }
         await this.#run(said.text, said.attach);
       }
@@ -108,7 +107,7 @@ export class Chat {
     return false;
   }
 
-  async #run(task: RunInput, attach: readonly Attached[]): Promise<void> {
+  async #run(task: RunInput, attach: readonly AttachedResource[]): Promise<void> {
     const { signal, onInterrupt, terminal, screen } = this.#context;
     const history = this.#state;
     const run = this.#host.run(task, {
@@ -121,15 +120,15 @@ export class Chat {
     const release = onInterrupt(() => {
       if (isCancelled) return "leave";
       isCancelled = true;
-      // A question says itself that it is over, where it stands.
-      if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelled; Ctrl-C once more leaves"));
+      // An open question reports by itself that it was withdrawn.
+      if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelled; press Ctrl-C again to leave"));
       run.cancel("the user cancelled");
       return undefined;
     });
     try {
-      const done = await follow(this.#context, run, this.#notices);
+      const done = await showRun(this.#context, run, this.#notices);
       this.#state = done.state;
-      const failure = isCancelled ? undefined : failureOf(done);
+      const failure = isCancelled ? undefined : runFailure(done);
       if (failure !== undefined) throw failure;
     } finally {
       release();

@@ -41,11 +41,11 @@ test.each([
 });
 
 test.each([
-  ["/nothing", "there is no /nothing"],
+  ["/nothing", "unknown command /nothing"],
   ["/sum whales", "several servers have /sum: /notes.sum, /other.sum"],
   ["/plan Rome", 'expected to=… days=…, got "Rome"'],
   ["/plan where=Rome", 'got "where=Rome"'],
   ["/other.sum a=b", "expected no arguments"],
-])("%s is refused", (line, reason) => {
+])("refuses %s", (line, reason) => {
   expect(() => parseLine(line, catalog)).toThrow(reason);
 });

@@ -2,31 +2,31 @@ import type { Prompt } from "portolan";
 import type { CatalogView, Host, ServerFeature } from "portolan-host";
 import { Failure } from "../failure.ts";
 
-/** What was typed: a command of the chat, a prompt of a server, a search for a resource, or words for the model. */
-export type Said =
+/** A parsed line: a command of the chat, a prompt of a server, a search for a resource, or text for the model. */
+export type ParsedLine =
   | { readonly kind: "command"; readonly name: string; readonly rest: string }
   | { readonly kind: "prompt"; readonly prompt: ServerFeature<Prompt>; readonly args: { [name: string]: string } }
   | { readonly kind: "pick"; readonly query: string }
-  | { readonly kind: "words"; readonly text: string; readonly attach: readonly Attached[] };
+  | { readonly kind: "words"; readonly text: string; readonly attach: readonly AttachedResource[] };
 
-/** A resource that goes to the model because the person says so. */
-export interface Attached {
+/** A resource that the person attaches to the next message. */
+export interface AttachedResource {
   readonly server: string;
   readonly uri: string;
 }
 
-/** The commands of the chat, which win over prompts of the same name. */
+/** The commands of the chat. They win over prompts of the same name. */
 export const chatCommands: { readonly [name: string]: string } = {
-  tools: "what the model can do",
-  servers: "which servers there are, and how they are",
-  prompts: "which prompts there are: /name argument=value",
-  log: "what was done, the newest last",
-  help: "this",
-  quit: "leave; Ctrl-D does, too",
+  tools: "list the tools",
+  servers: "list the servers and their states",
+  prompts: "list the prompts; run one with /name argument=value",
+  log: "show the latest activity",
+  help: "show this help",
+  quit: "leave (or press Ctrl-D)",
 };
 
-/** Reads a line; one that names no command and no prompt is refused. */
-export function parseLine(line: string, catalog: CatalogView): Said {
+/** Parses a line. Fails if it names no known command or prompt. */
+export function parseLine(line: string, catalog: CatalogView): ParsedLine {
   const text = line.trim();
   if (/^@[^\s:]*$/.test(text)) return { kind: "pick", query: text.slice(1) };
   const [, name, rest = ""] = /^\/(\S+)\s*([\s\S]*)$/.exec(text) ?? [];
@@ -35,27 +35,27 @@ export function parseLine(line: string, catalog: CatalogView): Said {
   if (Object.hasOwn(chatCommands, name)) return { kind: "command", name, rest };
   const prompt = findPrompt(name, catalog);
   if (prompt) return { kind: "prompt", prompt, args: parsePromptArguments(rest, prompt) };
-  throw new Failure("usage", `there is no /${name}`, { next: "/help" });
+  throw new Failure("usage", `unknown command /${name}`, { next: "/help" });
 }
 
-/** A prompt by its name, or by its server's and its own where several servers have it. */
+/** Finds a prompt by its name, or as `server.name` if several servers have it. */
 export function findPrompt(name: string, { prompts }: CatalogView): ServerFeature<Prompt> | undefined {
-  // First, since a server may call its own prompt like the whole name of another's.
+  // The full name comes first: a server may give its prompt the full name of another.
   const whole = prompts.find((it) => wholeName(it) === name);
   if (whole) return whole;
   const [prompt, ...others] = prompts.filter((it) => it.name === name);
   if (prompt === undefined || others.length === 0) return prompt;
   const known = [prompt, ...others].map((it) => `/${wholeName(it)}`).join(", ");
-  throw new Failure("usage", `several servers have /${name}: ${known}`, { next: "name the server, too" });
+  throw new Failure("usage", `several servers have /${name}: ${known}`, { next: "add the name of the server" });
 }
 
 function wholeName({ server, name }: ServerFeature<Prompt>): string {
   return `${server}.${name}`;
 }
 
-function withAttachments(text: string, { resources, templates }: CatalogView): Said {
+function withAttachments(text: string, { resources, templates }: CatalogView): ParsedLine {
   const servers = new Set([...resources, ...templates].map(({ server }) => server));
-  const attach: Attached[] = [];
+  const attach: AttachedResource[] = [];
   const rest = text.replace(/(?<=^|\s)@([^\s:]+):(\S+)/g, (whole, server: string, uri: string) => {
     if (!servers.has(server)) return whole;
     attach.push({ server, uri });
@@ -64,7 +64,7 @@ function withAttachments(text: string, { resources, templates }: CatalogView): S
   return { kind: "words", text: rest, attach };
 }
 
-/** `name=value`, with quotes around what has spaces; a prompt of one argument takes the whole line, too. */
+/** Parses `name=value`, with quotes around spaces. A prompt with one argument also takes the whole line. */
 function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt): { [name: string]: string } {
   const words = rest.match(/(?:[^\s"]|"[^"]*")+/g) ?? [];
   const [only] = declared;
@@ -81,7 +81,7 @@ function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt
   );
 }
 
-/** What Tab proposes: commands and prompts, arguments and their values as the server knows them, resources. */
+/** Completes a line: commands and prompts, arguments with values from the server, resources. */
 export async function completeLine(
   line: string,
   host: Host,

@@ -1,13 +1,17 @@
 import { type Host, parseUriTemplate } from "portolan-host";
 import { askField } from "../ask/field.ts";
-import { Left } from "../ask/left.ts";
-import type { Context } from "../command.ts";
-import type { Attached } from "./line.ts";
+import type { CommandContext } from "../command.ts";
+import { QuestionDismissed } from "../terminal/input.ts";
+import type { AttachedResource } from "./line.ts";
 
 const maxShown = 20;
 
-/** Lets the person choose a resource, or a template and what it is filled with; undefined for none. */
-export function pickResource(context: Context, host: Host, query: string): Promise<Attached | undefined> {
+/** Lets the person choose a resource, or fill in a template. Returns undefined for none. */
+export function pickResource(
+  context: CommandContext,
+  host: Host,
+  query: string,
+): Promise<AttachedResource | undefined> {
   const { terminal, screen, signal } = context;
   const { resources, templates } = host.catalog;
   const found = [
@@ -20,7 +24,7 @@ export function pickResource(context: Context, host: Host, query: string): Promi
     })),
   ].filter(({ server, uri, label }) => `${server} ${uri} ${label}`.toLowerCase().includes(query.toLowerCase()));
   if (found.length === 0) {
-    terminal.say(screen.style("dim", `no resource is like ${screen.safe(query)}`));
+    terminal.say(screen.style("dim", `no resource matches ${screen.safe(query)}`));
     return Promise.resolve(undefined);
   }
   const shown = found.slice(0, maxShown);
@@ -30,7 +34,7 @@ export function pickResource(context: Context, host: Host, query: string): Promi
     );
   }
   if (found.length > maxShown)
-    terminal.say(`  ${screen.style("dim", `${found.length - maxShown} more: @word finds them`)}`);
+    terminal.say(`  ${screen.style("dim", `${found.length - maxShown} more; narrow the list with @word`)}`);
   return terminal
     .ask(signal, async () => {
       const line = await terminal.line({ prompt: "  number (Enter for none) > " });
@@ -40,13 +44,13 @@ export function pickResource(context: Context, host: Host, query: string): Promi
       return { server, uri: chosen.isTemplate ? await fill(context, host, server, uri) : uri };
     })
     .catch((reason: unknown) => {
-      if (reason instanceof Left) return undefined;
+      if (reason instanceof QuestionDismissed) return undefined;
       throw reason;
     });
 }
 
-/** A template with its variables asked for; Tab asks the server what there is. */
-async function fill(context: Context, host: Host, server: string, text: string): Promise<string> {
+/** Asks for the variables of a template. Tab shows the values that the server proposes. */
+async function fill(context: CommandContext, host: Host, server: string, text: string): Promise<string> {
   const template = parseUriTemplate(text);
   const known: { [name: string]: string } = {};
   for (const name of template.variables) {
@@ -62,7 +66,7 @@ async function fill(context: Context, host: Host, server: string, text: string):
   return template.expand(known);
 }
 
-/** Where a variable is that an address cannot do without: `{x}` or `{+x}`. */
+/** Matches a variable that the address needs: `{x}` or `{+x}`. */
 function partOfPath(name: string): RegExp {
   return new RegExp(`\\{\\+?(?:[^{}+#./;?&][^{}]*,)?${name.replace(/[^\w]/g, "\\$&")}[,:*}]`);
 }

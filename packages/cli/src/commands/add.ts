@@ -1,26 +1,27 @@
 import { join, resolve } from "node:path";
 import type { ServerEntry, ServerTarget } from "portolan-host";
 import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
-import type { Context, Flags, Shown } from "../command.ts";
+import { pairsFlag, textFlag } from "../arguments/flags.ts";
+import { trustDetails } from "../ask/consent.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { pairsFlag, textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { showSubject } from "../subject.ts";
-import { readMachine } from "../targets.ts";
+import { readConfiguration } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
 
-/** Adds a server to the file of the project, or of the user, and shows what was written. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {
+/** Adds a server to the file of the project or of the user. */
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const [name = "", url] = args;
   if (name.trim() === "" || /\p{Cc}/u.test(name)) throw new Failure("usage", "expected a name for the server");
   const from = textFlag(flags, "from");
-  const given = from === undefined ? typed(context, name, url, flags) : await imported(context, name, from);
-  const file = await fileFor(context, flags["user"] === true);
-  if (flags["force"] !== true) await refuseKnown(context, name);
+  const given =
+    from === undefined ? entryFromCommandLine(context, name, url, flags) : await entryFromFile(context, name, from);
+  const file = await fileToWrite(context, flags["user"] === true);
+  if (flags["force"] !== true) await requireNewName(context, name);
   await writeServer(file, name, given);
   const { entry, isUsed } = await findWritten(context, name, file);
-  // Who types a command means it; what another file says was written by somebody else.
+  // A typed command needs no trust; an entry from another file was written by someone else.
   const isTrusted = from === undefined && entry.problem === undefined;
   if (isTrusted) {
     await withHost(context, [entry], (host) => host.trust(name, { allow: true, for: "always" }));
@@ -34,7 +35,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     value: {
       name,
       file,
-      written: namesOnly(entry.written),
+      written: withoutValues(entry.written),
       isTrusted,
       isUsed,
       ...(entry.problem !== undefined && { problem: entry.problem }),
@@ -43,32 +44,41 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     text() {
       const lines = [
         `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `added to ${screen.safe(file)}`)}`,
-        showSubject(entry, screen),
+        trustDetails(entry, screen),
       ];
       if (entry.problem !== undefined) lines.push(`${screen.mark("warn")} ${screen.safe(entry.problem)}`);
-      if (!isUsed) lines.push(`${screen.mark("warn")} another file names ${screen.safe(name)}, too, and wins`);
+      if (!isUsed)
+        lines.push(`${screen.mark("warn")} another file also has ${screen.safe(name)}, and takes precedence`);
       return [...lines, `  ${screen.mark("next")} ${screen.safe(next)}`].join("\n");
     },
   };
 }
 
-/** What stands on the command line: an address, or a command behind `--`. */
-function typed({ command }: Context, name: string, url: string | undefined, flags: Flags): ServerEntry {
+/** Returns the entry on the command line: an address, or a command after `--`. */
+function entryFromCommandLine(
+  { command }: CommandContext,
+  name: string,
+  url: string | undefined,
+  flags: Flags,
+): ServerEntry {
   const env = pairsFlag(flags, "env");
   const headers = pairsFlag(flags, "header");
   const hasCommand = command.length > 0;
   if (hasCommand === (url !== undefined)) {
-    throw new Failure("usage", "expected an address, or a command behind --", {
+    throw new Failure("usage", "expected an address, or a command after --", {
       next: `portolan add ${quote(name)} -- <command>`,
     });
   }
   const odd = hasCommand ? headers : env;
   if (Object.keys(odd).length > 0) {
-    throw new Failure("usage", hasCommand ? "--header is for an address; use --env" : "--env is for a command");
+    throw new Failure(
+      "usage",
+      hasCommand ? "--header is for an address; use --env" : "--env is for a command; use --header",
+    );
   }
   if (url !== undefined) {
     if (!/^(https?:\/\/|\$\{)/i.test(url)) {
-      throw new Failure("usage", `expected an address of http or https, got ${JSON.stringify(url)}`);
+      throw new Failure("usage", `expected an http or https address, got ${JSON.stringify(url)}`);
     }
     return toEntry(name, { url, ...(Object.keys(headers).length > 0 && { headers }) });
   }
@@ -80,56 +90,57 @@ function toEntry(name: string, way: ServerTarget): ServerEntry {
   return { name, way, written: way, settings: {}, source: { kind: "code" } };
 }
 
-/** The entry of this name in a file of any product. */
-async function imported({ world, command }: Context, name: string, from: string): Promise<ServerEntry> {
-  if (command.length > 0) throw new Failure("usage", "expected --from or a command behind --, got both");
-  const { home, platform, env, cwd } = world;
+/** Returns the entry of this name from a file of any product. */
+async function entryFromFile({ system, command }: CommandContext, name: string, from: string): Promise<ServerEntry> {
+  if (command.length > 0) throw new Failure("usage", "expected --from or a command after --, got both");
+  const { home, platform, env, cwd } = system;
   const file = resolve(cwd, from);
   const { entries, errors } = await readConfigs(file, { home, platform, env });
   for (const error of errors) throw error;
   const found = entries.find((entry) => entry.name === name);
   if (found) return found;
   const known = entries.map((entry) => entry.name).join(", ") || "none";
-  throw new Failure("usage", `${from} has no server ${JSON.stringify(name)}; there is ${known}`);
+  throw new Failure("usage", `${from} has no server ${JSON.stringify(name)}; it has ${known}`);
 }
 
-/** Where to write: the nearest `.mcp.json` of the project, or the user's own file. */
-async function fileFor({ world }: Context, isUser: boolean): Promise<string> {
-  const { home, platform, env, cwd } = world;
-  if (isUser) return join(settingsFolder(world), "portolan", "mcp.json");
+/** Returns the file to write: the nearest `.mcp.json` of the project, or the user's own file. */
+async function fileToWrite({ system }: CommandContext, isUser: boolean): Promise<string> {
+  const { home, platform, env, cwd } = system;
+  if (isUser) return join(settingsFolder(system), "portolan", "mcp.json");
   const files: readonly ConfigFile[] = await findConfigs({ home, platform, env, cwd, products: ["claude-code"] });
   return files.find(({ scope }) => scope === "project")?.file ?? join(cwd, ".mcp.json");
 }
 
-/** Where the system keeps the settings of applications. */
-function settingsFolder({ home, platform, env }: Context["world"]): string {
+/** Returns the folder for application settings of this platform. */
+function settingsFolder({ home, platform, env }: CommandContext["system"]): string {
   if (platform === "win32") return env["APPDATA"] || join(home, "AppData", "Roaming");
   if (platform === "darwin") return join(home, "Library", "Application Support");
   return env["XDG_CONFIG_HOME"] || join(home, ".config");
 }
 
-async function refuseKnown(context: Context, name: string): Promise<void> {
-  const { entries } = await readMachine(context);
+async function requireNewName(context: CommandContext, name: string): Promise<void> {
+  const { entries } = await readConfiguration(context);
   const known = entries.find((entry) => entry.name === name);
   if (!known) return;
-  throw new Failure("usage", `${known.source.file} names ${JSON.stringify(name)} already`, {
-    next: `portolan add ${quote(name)} --force … replaces it, portolan remove ${quote(name)} removes it`,
+  throw new Failure("usage", `${known.source.file} already has a server ${JSON.stringify(name)}`, {
+    next: `replace it: portolan add ${quote(name)} --force …, or remove it: portolan remove ${quote(name)}`,
   });
 }
 
-/** The entry as it is read back. */
-async function findWritten(context: Context, name: string, file: string) {
-  const { entries, shadowed } = await readMachine(context);
+/** Reads the written entry back. */
+async function findWritten(context: CommandContext, name: string, file: string) {
+  const { entries, shadowed } = await readConfiguration(context);
   const isIt = (entry: ServerEntry) =>
     entry.name === name && entry.source.kind === "file" && entry.source.file === file;
   const used = entries.find(isIt);
   const entry = used ?? shadowed.find((pair) => isIt(pair.shadowed))?.shadowed;
-  if (!entry) throw new Failure("failed", `${file} was written, but ${JSON.stringify(name)} is not read from it`);
+  if (!entry)
+    throw new Failure("failed", `${JSON.stringify(name)} was written to ${file}, but cannot be read from there`);
   return { entry, isUsed: used !== undefined };
 }
 
-/** What was written, without values that may be secrets. */
-function namesOnly(written: ServerTarget): object {
+/** Returns what was written, without values that may be secrets. */
+function withoutValues(written: ServerTarget): object {
   if ("command" in written) {
     const { command, args = [], cwd, env = {} } = written;
     return { command, args, ...(cwd !== undefined && { cwd }), env: Object.keys(env) };

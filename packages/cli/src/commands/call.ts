@@ -2,37 +2,39 @@ import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type JsonObject, PortolanError } from "portolan";
 import type { Host } from "portolan-host";
-import { parseArguments, requireAll } from "../arguments.ts";
+import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
-import type { Context, Flags, Shown } from "../command.ts";
-import { saveContent, showResult } from "../content.ts";
-import { Failure } from "../failure.ts";
-import { rootsOf, withHost } from "../hosting.ts";
-import { recordEntry } from "../linking.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { Failure, withoutOptionNames } from "../failure.ts";
 import { modelFor } from "../models.ts";
-import { createProgress } from "../progress.ts";
-import { showLog } from "../server-log.ts";
-import { findTarget, type Target, typedFor } from "../targets.ts";
-import { createRecorder } from "./record.ts";
+import { saveContent, showResult } from "../output/content.ts";
+import { createProgress, showLog } from "../output/progress.ts";
+import { createRecorder, recordEntry } from "../record/record-link.ts";
+import { findTarget, type Target, targetArgument } from "../servers/find-server.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
 
-/** Calls a tool of a server with arguments that its schema gives types to. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {
+/** Calls a tool of a server. */
+export async function run(
+  context: CommandContext,
+  args: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
   const { screen, signal } = context;
   const [given, ...rest] = args;
-  const isBehindDashes = context.command.length > 0;
-  const found = await findTarget(context, isBehindDashes ? undefined : given);
-  const words = isBehindDashes ? [...args] : rest;
+  const hasCommand = context.command.length > 0;
+  const found = await findTarget(context, hasCommand ? undefined : given);
+  const words = hasCommand ? [...args] : rest;
   const tool = found.member ?? words.shift();
   const timeout = typeof flags["timeout"] === "string" ? secondsOf(flags["timeout"]) : undefined;
   const recorder =
     typeof flags["record"] === "string"
-      ? createRecorder(context, resolve(context.world.cwd, flags["record"]), found.entry, flags)
+      ? createRecorder(context, resolve(context.system.cwd, flags["record"]), found.entry, flags)
       : undefined;
   const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
-    const next = `portolan ls ${typedFor(found.entry, context.world)}`;
+    const next = `portolan ls ${targetArgument(found.entry, context.system)}`;
     const given = await readInput(context, words, definition.inputSchema, next);
     const input = await askMissing(context, given, definition.inputSchema);
     requireAll(definition.name, input, definition.inputSchema, next);
@@ -46,7 +48,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
         ...(timeout !== undefined && { idleMs: timeout }),
       })
       .catch((reason: unknown) => {
-        throw explainSilence(reason);
+        throw explainTimeout(reason);
       })
       .finally(async () => {
         progress.end();
@@ -73,28 +75,28 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 
-function findTool(host: Host, { entry }: Target, name: string | undefined, { screen, world }: Context) {
+function findTool(host: Host, { entry }: Target, name: string | undefined, { screen, system }: CommandContext) {
   const tools = host.catalog.tools;
   const found = tools.find((tool) => tool.name === name);
   if (found) return found.definition;
   const near = name === undefined ? [] : host.catalog.search(name, { limit: 3 }).map((tool) => tool.name);
   const known = (near.length > 0 ? near : tools.slice(0, 10).map((tool) => tool.name)).join(", ");
-  const what = name === undefined ? "which tool?" : `${entry.name} has no tool ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} there is ${screen.safe(known) || "none"}`, {
-    next: `portolan ls ${typedFor(entry, world)}`,
+  const what = name === undefined ? "no tool given;" : `${entry.name} has no tool ${JSON.stringify(name)};`;
+  throw new Failure("usage", `${what} available: ${screen.safe(known) || "none"}`, {
+    next: `portolan ls ${targetArgument(entry, system)}`,
   });
 }
 
-/** What stands on the command line; `-` reads a JSON object from standard input. */
+/** Parses the arguments. `-` reads a JSON object from standard input. */
 async function readInput(
-  { world }: Context,
+  { system }: CommandContext,
   words: readonly string[],
   schema: JsonObject,
   next: string,
 ): Promise<JsonObject> {
-  const parts = await Promise.all(words.map((word) => (word === "-" ? text(world.stdin) : word)));
+  const parts = await Promise.all(words.map((word) => (word === "-" ? text(system.stdin) : word)));
   if (words.some((word, at) => word === "-" && parts[at]?.trim() === "")) {
-    throw new Failure("usage", "- reads a JSON object from standard input, where there is nothing");
+    throw new Failure("usage", "expected a JSON object on standard input, got nothing");
   }
   return parseArguments(
     parts.map((part) => (part.trimStart().startsWith("{") ? part.trim() : part)),
@@ -103,11 +105,13 @@ async function readInput(
   );
 }
 
-/** Whoever waits longer gets an answer, perhaps. */
-function explainSilence(reason: unknown): unknown {
+/** Adds the flag for a longer timeout. */
+function explainTimeout(reason: unknown): unknown {
   if (!(reason instanceof PortolanError) || reason.code !== "timeout") return reason;
-  const [message = ""] = reason.message.split(";");
-  return new Failure("timeout", message, { next: "give it longer: --timeout <seconds>", cause: reason });
+  return new Failure("timeout", withoutOptionNames(reason.message), {
+    next: "allow more time: --timeout <seconds>",
+    cause: reason,
+  });
 }
 
 function secondsOf(given: string): number {

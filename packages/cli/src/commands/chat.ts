@@ -1,14 +1,18 @@
 import { createInterface } from "node:readline";
 import { Chat } from "../chat/chat.ts";
-import type { Context, Flags, Shown } from "../command.ts";
-import { findServers, nameOfModel, noticesOf, policyOf } from "../conversing.ts";
-import { rootsOf, withHost } from "../hosting.ts";
+import { findServers, modelLabel, modelNotices, readOnlyPolicy } from "../chat/model-run.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { chooseModels } from "../models.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
 
-/** Talks with a model that uses servers; in a pipe, each line of standard input is something said. */
-export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world, screen, terminal, signal } = context;
-  const models = chooseModels(world.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+/** Chats with a model that uses servers. In a pipe, each line of standard input is a message. */
+export async function run(
+  context: CommandContext,
+  _: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system, screen, terminal, signal } = context;
+  const models = chooseModels(system.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
   const [model] = models;
   const servers = await findServers(context, flags);
   await withHost(
@@ -18,17 +22,17 @@ export async function run(context: Context, _: readonly string[], flags: Flags):
       await host.ready({ signal });
       if (!screen.isInteractive) {
         const chat = new Chat(context, host);
-        for await (const line of createInterface({ input: world.stdin })) {
-          if (await chat.hear(line)) return;
+        for await (const line of createInterface({ input: system.stdin })) {
+          if (await chat.handleLine(line)) return;
         }
         return;
       }
       const names = host.servers.map(({ name, state }) => (state === "ready" ? name : `${name} (${state})`));
-      terminal.say(`${screen.style("bold", screen.safe(nameOfModel(model)))} with ${screen.safe(names.join(", "))}`);
-      terminal.say(screen.style("dim", "/help shows what can be typed, /quit leaves"));
-      await new Chat(context, host, noticesOf(model)).talk();
+      terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
+      terminal.say(screen.style("dim", "/help lists the commands, /quit leaves"));
+      await new Chat(context, host, modelNotices(model)).talk();
     },
-    { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
+    { model: models, policy: readOnlyPolicy(flags), ...rootsOf(context, flags) },
   );
   return undefined;
 }

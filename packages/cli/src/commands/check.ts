@@ -9,25 +9,29 @@ import {
   type Target,
 } from "portolan-check";
 import type { ServerEntry } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
+import { listFlag, secondsFlag } from "../arguments/flags.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { listFlag, secondsFlag } from "../flags.ts";
-import { requireUsable } from "../hosting.ts";
-import { proxyFor } from "../proxy/choose.ts";
-import type { Screen } from "../screen.ts";
-import { authFor } from "../signing-in.ts";
-import { findTarget, typedFor } from "../targets.ts";
-import { wrap } from "../wrap.ts";
+import { proxyFor } from "../http-proxy/choose.ts";
+import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { requireUsable } from "../servers/host.ts";
+import { authFor } from "../servers/sign-in.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/wrap.ts";
 
-/** Grades a server by what the protocol asks of it. */
-export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { screen, world, signal } = context;
+/** Grades how well a server follows the protocol. */
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { screen, system, signal } = context;
   const { entry } = await findTarget(context, given);
   await requireUsable(context, entry);
   const wanted = listFlag(flags, "revision");
   const timeoutMs = secondsFlag(flags, "timeout");
   const filter = filterOf(listFlag(flags, "only"));
-  const isDrawn = world.stderr.isTTY && !screen.isDumb;
+  const isDrawn = system.stderr.isTTY && !screen.isDumb;
   let tried = 0;
   const report = await grade(await targetOf(context, entry), {
     ...(wanted.length > 0 && { revisions: wanted.map(toRevision) }),
@@ -36,22 +40,22 @@ export async function run(context: Context, [given]: readonly string[], flags: F
     filter,
     onVerdict({ scenario }) {
       tried += 1;
-      if (isDrawn) world.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
+      if (isDrawn) system.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
     },
-  }).finally(() => isDrawn && world.stderr.write("\r\u001b[K"));
-  const shown: Shown = {
+  }).finally(() => isDrawn && system.stderr.write("\r\u001b[K"));
+  const shown: CommandResult = {
     value: report,
-    text: () => fitted(screen.safe(formatReport(report).trimEnd(), { lines: "keep" }), screen),
+    text: () => fitReport(screen.safe(formatReport(report).trimEnd(), { lines: "keep" }), screen),
   };
   if (report.isPassed) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
-  const message = report.problem ?? `${failed.size} of what must hold does not: ${[...failed].join(", ")}`;
-  throw new Failure("protocol", message, { next: `portolan doctor ${typedFor(entry, world)}` });
+  const message = report.problem ?? `${failed.size} required scenarios failed: ${[...failed].join(", ")}`;
+  throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
 }
 
-/** A report in the lines of a terminal; why something is not spoken at all is worth one. */
-function fitted(report: string, screen: Screen): string {
+/** Fits a report to the terminal. Why a revision is not supported gets one line. */
+function fitReport(report: string, screen: Screen): string {
   if (!screen.isTerminal) return report;
   const lines = report.split("\n");
   return lines
@@ -59,21 +63,21 @@ function fitted(report: string, screen: Screen): string {
     .join("\n");
 }
 
-async function targetOf(context: Context, entry: ServerEntry): Promise<Target> {
+async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Target> {
   const { way } = entry;
   if ("command" in way) {
     const { command, args = [], cwd } = way;
-    // It gets to see what it would in a host, and none of our secrets.
-    const env = childEnvironment(context.world.env, way.env);
+    // The server gets the same environment as in a host, without our secrets.
+    const env = childEnvironment(context.system.env, way.env);
     return { command, args, env, inherits: false, ...(cwd !== undefined && { cwd }) };
   }
   if (!("url" in way)) throw new Failure("usage", "expected a command or an address");
   const url = new URL(way.url);
-  const proxy = proxyFor(url, context.world.env);
+  const proxy = proxyFor(url, context.system.env);
   if (proxy) {
-    // What a proxy adds and takes away would be graded as the server's.
-    throw new Failure("usage", `check goes straight to a server, and ${proxy.variable} names a proxy to this one`, {
-      next: `NO_PROXY=${url.hostname} portolan check …, where it is reached without the proxy`,
+    // The report would blame the server for changes that a proxy makes.
+    throw new Failure("usage", `check needs a direct connection, but ${proxy.variable} sets a proxy for this server`, {
+      next: `if it can be reached directly: NO_PROXY=${url.hostname} portolan check …`,
     });
   }
   const signed = await authFor(context, entry).authorize({ server: url, method: "POST", url });
@@ -87,7 +91,7 @@ function toRevision(given: string): RevisionDate {
   throw new Failure("usage", `--revision: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
 }
 
-/** Scenarios by name, `*` for any characters. */
+/** Returns a filter for scenario names, where `*` stands for any characters. */
 function filterOf(patterns: readonly string[]): (scenario: Scenario) => boolean {
   if (patterns.length === 0) return () => true;
   const tests = patterns.map((pattern) => {
@@ -95,7 +99,7 @@ function filterOf(patterns: readonly string[]): (scenario: Scenario) => boolean 
     const test = new RegExp(`^${words.join(".*")}$`);
     if (!scenarios.some(({ id }) => test.test(id))) {
       const some = [...new Set(scenarios.map(({ id }) => `${id.split("/")[0]}/*`))].join(", ");
-      throw new Failure("usage", `--only: no scenario is called ${JSON.stringify(pattern)}; there are ${some}`);
+      throw new Failure("usage", `--only: no scenario matches ${JSON.stringify(pattern)}; known: ${some}`);
     }
     return test;
   });

@@ -1,28 +1,28 @@
-import type { CommandDefinition, Context, Shown } from "../command.ts";
-import type { Line } from "../server-words.ts";
-import { readMachine } from "../targets.ts";
-import { commands } from "./index.ts";
+import type { CommandContext, CommandDefinition, CommandResult } from "../command.ts";
+import { commands } from "../command-table.ts";
+import type { TypedLine } from "../servers/completion.ts";
+import { readConfiguration } from "../servers/find-server.ts";
 
-/** Words that mean nothing else to any shell: what a server has named must not do anything when it is typed. */
+/** Words without a special meaning in any shell: names from a server must not do anything when they are inserted. */
 const plain = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}\w.@/:=+,%-]*$/u;
 
-/** Tells a shell which words fit; where there are none, it proposes files. */
-export async function run(given: Context): Promise<Shown | undefined> {
+/** Prints completions for a shell. If there are none, the shell proposes files. */
+export async function run(given: CommandContext): Promise<CommandResult | undefined> {
   const words = [...given.command];
-  // Here the words behind the dashes are no server.
+  // The words after `--` are the typed line here, not a server.
   const context = { ...given, command: [] };
   const current = (words.pop() ?? "").replace(/^:/, "");
   const [, flag, value] = /^(--[\w-]+)=(.*)$/.exec(current) ?? [];
   const found =
     flag === undefined
-      ? await proposals(context, words, current)
-      : (await proposals(context, [...words, flag], value ?? "")).map((each) => `${flag}=${each}`);
+      ? await candidatesFor(context, words, current)
+      : (await candidatesFor(context, [...words, flag], value ?? "")).map((each) => `${flag}=${each}`);
   for (const word of new Set(found)) if (word.startsWith(current)) context.print(word);
   return undefined;
 }
 
-async function proposals(
-  context: Context,
+async function candidatesFor(
+  context: CommandContext,
   [name, ...before]: readonly string[],
   current: string,
 ): Promise<readonly string[]> {
@@ -31,7 +31,7 @@ async function proposals(
     return current.startsWith("-") ? ["--help", "--version"] : shown.map((command) => command.name);
   }
   const command = shown.find((each) => each.name === name);
-  // Behind the dashes is another program.
+  // The words after a typed `--` belong to another program.
   if (!command || before.includes("--")) return [];
   const { given, flag } = read(command, before);
   if (flag !== undefined) return (await valuesOf[flag]?.(context))?.filter((word) => plain.test(word)) ?? [];
@@ -43,21 +43,25 @@ async function proposals(
   return words.filter((word) => plain.test(word));
 }
 
-async function wordsFor(context: Context, line: Line, place: string | undefined): Promise<readonly string[]> {
+async function wordsFor(
+  context: CommandContext,
+  line: TypedLine,
+  place: string | undefined,
+): Promise<readonly string[]> {
   if (place === "shell") return ["bash", "zsh", "fish", "powershell"];
   if (place !== "target" && place !== "server") {
-    const { wordsOfServer } = await import("../server-words.ts");
-    return line.given.length === 0 ? [] : wordsOfServer(context, line);
+    const { serverCandidates } = await import("../servers/completion.ts");
+    return line.given.length === 0 ? [] : serverCandidates(context, line);
   }
   const names = await serversOf(context);
   const owner = names.find((name) => line.current.startsWith(`${name}.`));
   if (place === "server" || owner === undefined) return names;
-  const { wordsOfServer } = await import("../server-words.ts");
-  const members = await wordsOfServer(context, { ...line, given: [owner], current: "" });
+  const { serverCandidates } = await import("../servers/completion.ts");
+  const members = await serverCandidates(context, { ...line, given: [owner], current: "" });
   return [...names, ...members.map((member) => `${owner}.${member}`)];
 }
 
-/** What stands in a line before the word that is typed, and the flag that waits for a value. */
+/** Returns the typed arguments, and the flag whose value is being typed. */
 function read(command: CommandDefinition, before: readonly string[]): { given: readonly string[]; flag?: string } {
   const given: string[] = [];
   let flag: string | undefined;
@@ -69,11 +73,11 @@ function read(command: CommandDefinition, before: readonly string[]): { given: r
   return { given, ...(flag !== undefined && { flag }) };
 }
 
-/** What there is for flags whose values are known. */
-const valuesOf: { readonly [flag: string]: (context: Context) => Promise<readonly string[]> } = {
+/** The values of flags that have a fixed set. */
+const valuesOf: { readonly [flag: string]: (context: CommandContext) => Promise<readonly string[]> } = {
   "--server": serversOf,
   "--model": async () => ["demo", "anthropic:", "openai:"],
-  "--template": async () => Object.keys((await import("../scaffold/servers.ts")).templates),
+  "--template": async () => Object.keys((await import("../scaffold/templates.ts")).templates),
   "--level": async () => (await import("portolan")).logLevels,
   "--kind": async () => (await import("./log.ts")).kinds,
   "--revision": async () => (await import("portolan-check")).revisions.map(({ date }) => date),
@@ -81,8 +85,8 @@ const valuesOf: { readonly [flag: string]: (context: Context) => Promise<readonl
   "--only": async () => (await import("portolan-check")).scenarios.map(({ id }) => id),
 };
 
-async function serversOf(context: Context): Promise<readonly string[]> {
-  const { entries } = await readMachine(context);
+async function serversOf(context: CommandContext): Promise<readonly string[]> {
+  const { entries } = await readConfiguration(context);
   return entries.map(({ name }) => name);
 }
 

@@ -1,16 +1,16 @@
-import { parseArguments } from "../arguments.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import { parseArguments } from "../arguments/tool-arguments.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { findTarget } from "../targets.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
 import { findPrompt } from "./prompt.ts";
 
-/** Asks a server what it proposes for an argument of a prompt or a template. */
-export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {
+/** Asks a server to complete an argument of a prompt or template. */
+export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
-  const isBehindDashes = context.command.length > 0;
-  const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
-  const [of, argument, value = "", ...others] = isBehindDashes ? args : args.slice(1);
+  const hasCommand = context.command.length > 0;
+  const { entry } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const [of, argument, value = "", ...others] = hasCommand ? args : args.slice(1);
   if (of === undefined || argument === undefined) {
     throw new Failure("usage", "expected a prompt or a template, and the name of an argument", {
       next: "portolan complete --help",

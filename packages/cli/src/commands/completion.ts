@@ -1,12 +1,12 @@
-import type { Context, Shown } from "../command.ts";
+import type { CommandContext, CommandResult } from "../command.ts";
 import { Failure } from "../failure.ts";
 
 /**
- * What each shell loads. The words so far go to `complete-words`, the last one behind a colon: some shells lose an empty
- * word. Nothing that comes back is looked at as code.
+ * The completion scripts. Each passes the typed words to `complete-words`, the last one after a colon, because some
+ * shells drop an empty word. The output is never evaluated as code.
  */
 const scripts: { readonly [shell: string]: string } = {
-  // Bash divides words at = and :, so they are put together again, and of what is proposed only the last part is given.
+  // Bash splits words at = and :, so the script joins them, and returns only the last part of each proposal.
   bash: `# portolan completion for bash: eval "$(portolan completion bash)"
 _portolan() {
   local rest="\${COMP_LINE:0:COMP_POINT}" word="" gap at part
@@ -70,15 +70,18 @@ Register-ArgumentCompleter -Native -CommandName portolan -ScriptBlock {
 }`,
 };
 
-/** Prints what a shell needs to complete command lines of this program. */
-export async function run({ print }: Context, [shell = ""]: readonly string[]): Promise<Shown | undefined> {
+/** Prints the completion script of a shell. */
+export async function run(
+  { print }: CommandContext,
+  [shell = ""]: readonly string[],
+): Promise<CommandResult | undefined> {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined) {
     throw new Failure("usage", `expected ${Object.keys(scripts).join(", ")}, got ${JSON.stringify(shell)}`, {
       next: 'eval "$(portolan completion bash)"',
     });
   }
-  // A shell reads it, in a pipe as well.
+  // Printed as it is, also in a pipe: a shell reads it.
   print(script);
   return undefined;
 }

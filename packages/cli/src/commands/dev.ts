@@ -2,52 +2,56 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { tokenVariable } from "portolan/server/main";
-import { type Catalogue, changesBetween, countsOf, tokensOf } from "../catalogue.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { interrupted, type Listening, listen, portOf } from "../listening.ts";
-import { explainError } from "../server-file.ts";
-import { openStage, type Stage } from "../stages.ts";
-import { findTarget } from "../targets.ts";
+import { type Catalogue, changesBetween, countsOf, tokensOf } from "../output/catalogue.ts";
+import { type HttpListener, listen, parsePort, waitForInterrupt } from "../serve/listen.ts";
+import { openReloadingServer, type ReloadingServer } from "../serve/reloading-server.ts";
+import { explainError } from "../serve/server-file.ts";
+import { findTarget } from "../servers/find-server.ts";
 
-const wishedPort = 3333;
+const defaultPort = 3333;
 /** Editors write a file in several steps. */
 const settleMs = 60;
 const sources = /\.([cm]?[jt]s|json)$/;
 
-/** Runs a server file over HTTP, and again after each change; clients stay connected. */
-export async function run(context: Context, [given = ""]: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world, signal } = context;
-  const path = resolve(world.cwd, given);
-  if (!existsSync(path)) throw new Failure("usage", `there is no file ${given}`);
-  const port = typeof flags["http"] === "string" ? portOf(flags["http"]) : undefined;
+/** Serves a server file over HTTP and reloads it after each change. Clients stay connected. */
+export async function run(
+  context: CommandContext,
+  [given = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system, signal } = context;
+  const path = resolve(system.cwd, given);
+  if (!existsSync(path)) throw new Failure("usage", `file not found: ${given}`);
+  const port = typeof flags["http"] === "string" ? parsePort(flags["http"]) : undefined;
   const file = realpathSync(path);
   const { entry } = await findTarget(context, file);
-  const stage = await openStage(file, entry, context);
-  const bench = new Bench(file, context, stage);
+  const server = await openReloadingServer(file, entry, context);
+  const session = new DevSession(file, context, server);
   try {
-    await bench.open();
-    const listening = await listen((request, response) => stage.answer(request, response), port ?? wishedPort, {
-      isWish: port === undefined,
+    await session.open();
+    const listener = await listen((request, response) => server.answer(request, response), port ?? defaultPort, {
+      isPreferred: port === undefined,
     });
-    bench.introduce(listening, given);
-    await interrupted(signal);
-    await listening.close();
+    session.introduce(listener, given);
+    await waitForInterrupt(signal);
+    await listener.close();
   } finally {
-    await bench.close();
+    await session.close();
   }
   return undefined;
 }
 
-type Said =
+type DevEvent =
   | { event: "changed"; file: string; changes: string[]; tokens: number }
   | { event: "error"; file: string; message: string };
 
-/** A server file that is being worked on: watches it, loads it again, and tells what has changed. */
-class Bench {
+/** Watches a server file, reloads it, and reports what changed. */
+class DevSession {
   readonly #file: string;
-  readonly #context: Context;
-  readonly #stage: Stage;
+  readonly #context: CommandContext;
+  readonly #server: ReloadingServer;
   #catalogue: Catalogue | undefined;
   #files: ReadonlySet<string> | undefined;
   #hasFailed = false;
@@ -55,59 +59,59 @@ class Bench {
   #settling: NodeJS.Timeout | undefined;
   #loading: Promise<void> = Promise.resolve();
 
-  constructor(file: string, context: Context, stage: Stage) {
+  constructor(file: string, context: CommandContext, server: ReloadingServer) {
     this.#file = file;
     this.#context = context;
-    this.#stage = stage;
+    this.#server = server;
   }
 
-  /** Loads the file, which must be sound the first time, and watches it. */
+  /** Loads and watches the file. Fails if it cannot be loaded the first time. */
   async open(): Promise<void> {
     try {
       await this.#load();
     } catch (thrown) {
-      throw new Failure("failed", explainError(thrown, this.#file), { cause: thrown });
+      throw new Failure("failed", explainError(thrown, this.#file, this.#context.system), { cause: thrown });
     }
     await this.#watch();
   }
 
-  introduce({ url }: Listening, given: string): void {
-    const { screen, print, isJson, world } = this.#context;
+  introduce({ url }: HttpListener, given: string): void {
+    const { screen, print, isJson, system } = this.#context;
     const catalogue = this.#catalogue;
     if (!catalogue) return;
     const tokens = tokensOf(catalogue);
     const { name, version } = catalogue;
     const stdio = `portolan serve-file ${given}`;
-    const isProtected = Boolean(world.env[tokenVariable]);
+    const isProtected = Boolean(system.env[tokenVariable]);
     if (isJson) {
       print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected }));
       return;
     }
     const counts = countsOf(catalogue, screen.mark("dot"));
-    const size = screen.style("dim", `catalogue about ${tokens} tokens`);
+    const size = screen.style("dim", `about ${tokens} tokens`);
     print(`  ${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
     print(`  stdio  ${stdio}`);
     print(`  try    portolan ls ${url}`);
-    print(screen.style("dim", "  serves it again after each change; Ctrl-C ends"));
+    print(screen.style("dim", "  reloads after each change; press Ctrl-C to stop"));
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#settling);
     await this.#watcher?.close();
     await this.#loading;
-    await this.#stage.close();
+    await this.#server.close();
   }
 
   async #load(): Promise<string[]> {
-    const { catalogue, files } = await this.#stage.load();
+    const { catalogue, files } = await this.#server.load();
     const before = this.#catalogue;
     this.#catalogue = catalogue;
     this.#files = files;
     return before ? changesBetween(before, catalogue) : [];
   }
 
-  /** Resolves when nothing that happens is missed any more. */
+  /** Watches the files. Resolves when no change can be missed any more. */
   async #watch(): Promise<void> {
     const folder = dirname(this.#file);
     const watcher = watch([folder, ...this.#outside()], {
@@ -125,7 +129,7 @@ class Bench {
     await new Promise<void>((ready) => watcher.once("ready", () => ready()));
   }
 
-  /** After a mistake, any file may be the one that repairs it. */
+  /** After a failed load, a change of any source file may repair it. */
   #concerns(path: string): boolean {
     return this.#files && !this.#hasFailed ? this.#files.has(path) : sources.test(path);
   }
@@ -134,7 +138,7 @@ class Bench {
     return [...(this.#files ?? [])].filter((file) => !file.startsWith(dirname(this.#file) + sep));
   }
 
-  /** Takes what is there now; what cannot be loaded changes nothing for clients. */
+  /** Loads the file again. If that fails, clients keep the version before. */
   async #reload(path: string): Promise<void> {
     const file = relative(dirname(this.#file), path);
     try {
@@ -144,11 +148,11 @@ class Bench {
       this.#tell({ event: "changed", file, changes, tokens: this.#catalogue ? tokensOf(this.#catalogue) : 0 });
     } catch (thrown) {
       this.#hasFailed = true;
-      this.#tell({ event: "error", file, message: explainError(thrown, this.#file) });
+      this.#tell({ event: "error", file, message: explainError(thrown, this.#file, this.#context.system) });
     }
   }
 
-  #tell(said: Said): void {
+  #tell(said: DevEvent): void {
     const { screen, print, isJson } = this.#context;
     if (isJson) {
       print(JSON.stringify(said));
@@ -157,7 +161,7 @@ class Bench {
     const time = new Date().toTimeString().slice(0, 8);
     if (said.event === "error") {
       print(`  ${time} ${screen.style("red", screen.mark("bad"))} ${screen.safe(said.message)}`);
-      print(screen.style("dim", "           the version before is still served"));
+      print(screen.style("dim", "           still serving the version before"));
       return;
     }
     const changes = said.changes.map((text) => screen.safe(text)).join("; ") || "the same definitions, new code";

@@ -1,17 +1,17 @@
 import { revisions } from "portolan-check";
 import type { Host, ServerEntry, ServerStatus } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
+import { secondsFlag, textFlag } from "../arguments/flags.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { Failure } from "../failure.ts";
-import { secondsFlag, textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
-import { findTarget, readMachine } from "../targets.ts";
-import { wrap } from "../wrap.ts";
+import { findTarget, readConfiguration } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { wrap } from "../terminal/wrap.ts";
 
-/** A server that was looked at. */
-interface Patient {
+/** A server in the report. */
+interface ExaminedServer {
   readonly name: string;
   readonly state: ServerStatus["state"];
   readonly version?: string;
@@ -19,10 +19,14 @@ interface Patient {
   readonly tools?: number;
 }
 
-/** Looks at one server, or at all that are configured, and explains what is wrong with them. */
-export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
+/** Examines one server, or all configured ones, and explains what is wrong. */
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
   const isOne = given !== undefined || context.command.length > 0;
-  const machine = await readMachine(context);
+  const machine = await readConfiguration(context);
   const entries = isOne ? [(await findTarget(context, given)).entry] : machine.entries;
   const names = new Set(entries.map(({ name }) => name));
   const files = examineFiles(machine).filter(({ server }) => !isOne || names.has(server));
@@ -42,11 +46,14 @@ export async function run(context: Context, [given]: readonly string[], flags: F
       ),
     );
     const toolsOf = (name: string) => host.catalog.tools.filter(({ server }) => server === name).length;
-    return { patients: host.servers.map((status) => toPatient(status, toolsOf(status.name))), findings: told.flat() };
+    return { servers: host.servers.map((status) => toExamined(status, toolsOf(status.name))), findings: told.flat() };
   };
-  const { patients, findings } = await withHost(context, looked, look, { isQuiet: true });
+  const { servers, findings } = await withHost(context, looked, look, { isQuiet: true });
   const all = [...files, ...findings];
-  const shown: Shown = { value: { servers: patients, findings: all }, text: () => show(context, patients, all) };
+  const shown: CommandResult = {
+    value: { servers: servers, findings: all },
+    text: () => show(context, servers, all),
+  };
   const errors = all.filter(({ level }) => level === "error");
   if (errors.length === 0) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
@@ -59,7 +66,7 @@ function eraOf(given: string | undefined): string | undefined {
   throw new Failure("usage", `--era: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
 }
 
-function toPatient({ name, state, profile, startMs }: ServerStatus, tools: number): Patient {
+function toExamined({ name, state, profile, startMs }: ServerStatus, tools: number): ExaminedServer {
   if (state !== "ready") return { name, state };
   return {
     name,
@@ -73,7 +80,11 @@ function toPatient({ name, state, profile, startMs }: ServerStatus, tools: numbe
 const colours = { error: "red", warning: "yellow", note: "dim" } as const;
 const marks = { error: "bad", warning: "warn", note: "dot" } as const;
 
-function show({ screen, world }: Context, patients: readonly Patient[], findings: readonly Finding[]): string {
+function show(
+  { screen, system }: CommandContext,
+  servers: readonly ExaminedServer[],
+  findings: readonly Finding[],
+): string {
   const lines: string[] = [];
   const fit = (text: string, indent: number) => (screen.isTerminal ? wrap(text, screen.columns - indent) : [text]);
   const tell = ({ level, what, why, next }: Finding) => {
@@ -84,7 +95,7 @@ function show({ screen, world }: Context, patients: readonly Patient[], findings
     );
   };
   for (const finding of findings.filter(({ server }) => server === "")) tell(finding);
-  for (const { name, state, version, startMs, tools } of patients) {
+  for (const { name, state, version, startMs, tools } of servers) {
     const own = findings.filter(({ server }) => server === name);
     const isFine = state === "ready";
     const mark = isFine ? screen.style("green", screen.mark("ok")) : screen.style("yellow", screen.mark("warn"));
@@ -94,9 +105,9 @@ function show({ screen, world }: Context, patients: readonly Patient[], findings
     lines.push(`${mark} ${screen.style("bold", screen.safe(name))} ${screen.style("dim", about)}`);
     for (const finding of own) tell(finding);
   }
-  if (patients.length === 0 && findings.length === 0) {
+  if (servers.length === 0 && findings.length === 0) {
     lines.push(
-      `No servers are configured for ${world.cwd}.`,
+      `No servers are configured for ${system.cwd}.`,
       `  ${screen.mark("next")} portolan add <name> -- <command>`,
     );
   }

@@ -1,15 +1,15 @@
 import type { Grant } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
+import { textFlag } from "../arguments/flags.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
+import { withHost } from "../servers/host.ts";
 
-const shownId = 8;
-/** Fewer characters of an id could be a slip. */
-const leastId = 4;
+const idLength = 8;
+/** Fewer characters could be a typing mistake. */
+const minIdLength = 4;
 
-/** Shows what the user has allowed and refused for good, and forgets one of them. */
-export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown> {
+/** Lists permanent grants and refusals, or revokes one. */
+export async function run(context: CommandContext, _: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const wanted = textFlag(flags, "revoke");
   return withHost(context, [], async (host) => {
@@ -20,13 +20,13 @@ export async function run(context: Context, _: readonly string[], flags: Flags):
       return {
         value: { revoked: grant.id },
         text: () =>
-          `${screen.style("green", screen.mark("ok"))} forgotten: ${describe(grant, context).slice(1).join(" ")}`,
+          `${screen.style("green", screen.mark("ok"))} revoked: ${describe(grant, context).slice(1).join(" ")}`,
       };
     }
     return {
       value: { grants },
       text() {
-        if (grants.length === 0) return "Nothing is granted or refused for good.";
+        if (grants.length === 0) return "Nothing is permanently allowed or denied.";
         const head = ["id", "", "what", "server", "until"].map((title) => screen.style("dim", title));
         return screen.table([head, ...grants.map((grant) => describe(grant, context))], { isTitled: true });
       },
@@ -43,18 +43,18 @@ function order(a: string, b: string): number {
 }
 
 function findGrant(grants: readonly Grant[], wanted: string): Grant {
-  const found = wanted.length < leastId ? [] : grants.filter(({ id }) => id.startsWith(wanted));
+  const found = wanted.length < minIdLength ? [] : grants.filter(({ id }) => id.startsWith(wanted));
   const [grant] = found;
   if (grant && found.length === 1) return grant;
-  const what = grant ? "several grants begin with" : "no grant is called";
+  const what = grant ? "several grants begin with" : "no grant has the id";
   throw new Failure("usage", `${what} ${JSON.stringify(wanted)}`, { next: "portolan grants" });
 }
 
-function describe({ id, allow, kind, subject, server, args, expiresAt }: Grant, { screen }: Context): string[] {
-  const what = kind === "trust" ? (subject === "hints" ? "its hints" : "to be started") : `${kind} ${subject}`;
+function describe({ id, allow, kind, subject, server, args, expiresAt }: Grant, { screen }: CommandContext): string[] {
+  const what = kind === "trust" ? (subject === "hints" ? "its labels" : "start") : `${kind} ${subject}`;
   return [
-    id.slice(0, shownId),
-    allow ? screen.style("green", "allowed") : screen.style("red", "refused"),
+    id.slice(0, idLength),
+    allow ? screen.style("green", "allowed") : screen.style("red", "denied"),
     `${screen.safe(what.trim())}${args === undefined ? "" : " (certain arguments)"}`,
     screen.safe(server),
     expiresAt === undefined ? "" : new Date(expiresAt).toISOString().slice(0, 10),

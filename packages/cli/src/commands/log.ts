@@ -2,17 +2,21 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActivityEntry, ActivityKind, ActivityLog, ActivityQuery } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
+import { countFlag, listFlag, textFlag } from "../arguments/flags.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { countFlag, listFlag, textFlag } from "../flags.ts";
 
 const defaultLimit = 50;
 const followMs = 250;
-/** The entry that tells of a log which was mended when it was opened. */
-const mending = "activity-mended";
+/** The name of an entry about a repaired log. */
+const repairEntry = "activity-mended";
 
-/** Shows the activity log, one entry on a line. */
-export async function run(context: Context, _: readonly string[], flags: Flags): Promise<Shown | undefined> {
+/** Prints the activity log, one entry per line. */
+export async function run(
+  context: CommandContext,
+  _: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
   const log = await context.state.activity();
   try {
     if (flags["verify"] === true) return await verify(context, log);
@@ -22,33 +26,34 @@ export async function run(context: Context, _: readonly string[], flags: Flags):
     for await (const entry of log.query({ ...query, limit, newestFirst: true })) latest.push(entry);
     for (const entry of latest.reverse()) show(context, entry);
     if (flags["follow"] === true) await follow(context, log, query, latest.at(-1)?.seq);
-    else if (latest.length === 0 && !context.isJson) context.print("Nothing was recorded.");
+    else if (latest.length === 0 && !context.isJson) context.print("No entries.");
     return undefined;
   } finally {
     await log.close();
   }
 }
 
-async function verify({ screen }: Context, log: ActivityLog): Promise<Shown> {
+async function verify({ screen }: CommandContext, log: ActivityLog): Promise<CommandResult> {
   const verdict = await log.verify();
   if (!verdict.ok) {
     const { at, reason } = verdict;
-    throw new Failure("failed", `the log is not what was written: ${at.part}, line ${at.line}: ${reason}`);
+    throw new Failure("failed", `the log was changed: ${at.part}, line ${at.line}: ${reason}`);
   }
-  // What was torn off or spoiled is put aside, and the log goes on from what is whole: nothing else would tell of it here.
-  let mended = 0;
-  for await (const { name } of log.query({ kinds: ["error"], text: mending })) if (name === mending) mended += 1;
-  const ok = `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are as they were written; head ${verdict.head}`;
-  const times = mended === 1 ? "once" : `${mended} times`;
-  const warning = `${screen.style("yellow", screen.mark("warn"))} ${times} its end was no log, and was put aside`;
+  // A damaged end is set aside when the log is opened, and nothing else reports it here.
+  let repairs = 0;
+  for await (const { name } of log.query({ kinds: ["error"], text: repairEntry }))
+    if (name === repairEntry) repairs += 1;
+  const ok = `${screen.style("green", screen.mark("ok"))} ${verdict.entries} entries in ${verdict.blocks} blocks are unchanged; head ${verdict.head}`;
+  const times = repairs === 1 ? "once" : `${repairs} times`;
+  const warning = `${screen.style("yellow", screen.mark("warn"))} the end of the log was damaged and set aside ${times}`;
   return {
-    value: { ...verdict, mended },
-    text: () => (mended === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} portolan log --kind error`),
+    value: { ...verdict, mended: repairs },
+    text: () => (repairs === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} portolan log --kind error`),
   };
 }
 
-/** New entries as they come, until somebody interrupts. */
-async function follow(context: Context, log: ActivityLog, query: ActivityQuery, last = 0): Promise<void> {
+/** Prints new entries until Ctrl-C. */
+async function follow(context: CommandContext, log: ActivityLog, query: ActivityQuery, last = 0): Promise<void> {
   const { signal, state } = context;
   const file = join(state.folder, "activity.ndjson");
   let seen = last;
@@ -89,7 +94,7 @@ function queryOf(flags: Flags): ActivityQuery {
 
 const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time, or how long ago it was. */
+/** Parses a time, or a duration before now. */
 function timeOf(given: string): Date {
   const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(given) ?? [];
   const time = count === undefined ? Date.parse(given) : Date.now() - Number(count) * (units[unit] ?? 0);
@@ -114,19 +119,19 @@ const colours: { readonly [kind in ActivityKind]: "green" | "yellow" | "red" | "
   error: "red",
 };
 
-/** Every kind of entry. */
+/** All kinds of entries. */
 export const kinds: readonly string[] = Object.keys(colours);
 
-function show({ screen, isJson, print }: Context, entry: ActivityEntry): void {
+function show({ screen, isJson, print }: CommandContext, entry: ActivityEntry): void {
   if (isJson) {
     print(JSON.stringify(entry));
     return;
   }
-  // What programs tell entries apart by says nothing to people.
+  // Ids and digests are for programs.
   const { seq: _seq, at, kind, server = "", name, id: _id, digest: _digest, ...more } = entry;
   const about = [server, name].filter(Boolean).join(".");
   const rest = Object.keys(more).length > 0 ? JSON.stringify(more) : "";
-  // Where little of it would fit on the line, what happened has one of its own.
+  // On a narrow terminal, details get a line of their own.
   const isNarrow = screen.isTerminal && screen.columns < 72;
   const line = [
     screen.style("dim", at.slice(0, 19).replace("T", " ")),

@@ -1,24 +1,24 @@
 import { createInterface } from "node:readline";
 import { loopback, type OAuthEvent, paste } from "portolan/auth/client";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { requireUsable } from "../hosting.ts";
-import { addressOfReturn, authFor, httpTarget, placeOfReturn } from "../signing-in.ts";
+import { requireUsable } from "../servers/host.ts";
+import { authFor, findHttpServer, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
 
-/** Signs in at a server: by the browser of this machine, or by an address that is opened anywhere and pasted back. */
-export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown> {
-  const { screen, signal, world } = context;
-  const { entry, url } = await httpTarget(context, given);
-  // A file could send people, and the secret of a client, to anybody.
+/** Signs in at a server: in a browser on this machine, or at an address that is opened anywhere and pasted back. */
+export async function run(context: CommandContext, [given]: readonly string[], flags: Flags): Promise<CommandResult> {
+  const { screen, signal, system } = context;
+  const { entry, url } = await findHttpServer(context, given);
+  // A file could send people, and a client secret, to any address.
   await requireUsable(context, entry);
-  const show = (address: URL) => void world.stderr.write(`Open this address to sign in:\n${address.href}\n`);
+  const show = (address: URL) => void system.stderr.write(`Open this address to sign in:\n${address.href}\n`);
   const asker = createAsker(context);
   const events: OAuthEvent[] = [];
   const auth = authFor(context, entry, {
     redirect:
       flags["browser"] === false
-        ? paste({ ...addressOfReturn(entry), show, ask: asker.ask })
-        : loopback({ ...placeOfReturn(entry), show }),
+        ? paste({ ...redirectUriFor(entry), show, ask: asker.ask })
+        : loopback({ ...redirectFor(entry), show }),
     onEvent: (event) => events.push(event),
   });
   await auth.login(url, { signal }).finally(() => asker.close());
@@ -32,8 +32,8 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   };
 }
 
-/** Asks for lines; one reader for all of them, since lines that come together would be lost with the first. */
-function createAsker({ world, screen }: Context): {
+/** Reads pasted lines. One reader for all of them: a second one would lose lines that arrived together. */
+function createAsker({ system, screen }: CommandContext): {
   ask(question: string, signal: AbortSignal): Promise<string>;
   close(): void;
 } {
@@ -41,13 +41,13 @@ function createAsker({ world, screen }: Context): {
   let lines: AsyncIterator<string> | undefined;
   return {
     async ask(question, signal) {
-      reader ??= createInterface({ input: world.stdin });
+      reader ??= createInterface({ input: system.stdin });
       lines ??= reader[Symbol.asyncIterator]();
       signal.addEventListener("abort", () => reader?.close(), { once: true });
-      world.stderr.write(`${screen.mark("ask")} ${question}\n`);
+      system.stderr.write(`${screen.mark("ask")} ${question}\n`);
       const { done, value } = await lines.next();
       signal.throwIfAborted();
-      if (done) throw new Failure("auth", "nothing was pasted, so nobody is signed in");
+      if (done) throw new Failure("auth", "sign-in failed: nothing was pasted");
       return value;
     },
     close: () => reader?.close(),

@@ -1,10 +1,10 @@
-import type { Context, Shown } from "../command.ts";
-import { authFor, httpTarget } from "../signing-in.ts";
+import type { CommandContext, CommandResult } from "../command.ts";
+import { authFor, findHttpServer } from "../servers/sign-in.ts";
 
-/** Forgets the tokens for a server and has them revoked. */
-export async function run(context: Context, [given]: readonly string[]): Promise<Shown> {
+/** Deletes the tokens for a server, and revokes them. */
+export async function run(context: CommandContext, [given]: readonly string[]): Promise<CommandResult> {
   const { screen } = context;
-  const { entry, url } = await httpTarget(context, given);
+  const { entry, url } = await findHttpServer(context, given);
   await authFor(context, entry).logout(url);
   return {
     value: { server: url },

@@ -1,17 +1,22 @@
 import type { Host } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
-import { withHost } from "../hosting.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { modelFor } from "../models.ts";
-import type { Screen } from "../screen.ts";
-import { hintsIn, signatureOf } from "../signature.ts";
-import { findTarget } from "../targets.ts";
-import { wrap } from "../wrap.ts";
+import { hintsIn, signatureOf } from "../output/signature.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/wrap.ts";
 
-/** Shows what a server offers: signatures rather than schemas. */
-export async function run(context: Context, [given]: readonly string[], { schema = false }: Flags): Promise<Shown> {
+/** Lists what a server offers: tools as signatures, resources, prompts. */
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  { schema = false }: Flags,
+): Promise<CommandResult> {
   const { screen, signal } = context;
   const { entry } = await findTarget(context, given);
-  const look = async (host: Host): Promise<Shown> => {
+  const look = async (host: Host): Promise<CommandResult> => {
     await host.start(entry.name);
     signal.throwIfAborted();
     const { catalog } = host;
@@ -30,9 +35,12 @@ export async function run(context: Context, [given]: readonly string[], { schema
         const parts = [screen.cut(`${title.trim()}  ${screen.style("dim", `${profile?.version} ${profile?.era}`)}`)];
         if (tools.length > 0) parts.push("", screen.style("dim", "tools"));
         for (const { definition, isQuarantined } of catalog.tools) {
-          const notes = [...hintsIn(definition), ...(isQuarantined ? ["changed: portolan trust"] : [])];
+          const notes = [
+            ...hintsIn(definition),
+            ...(isQuarantined ? [`changed: portolan trust ${quote(entry.name)} --changes`] : []),
+          ];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
-          parts.push(`  ${whole(signatureOf(definition, screen), hints, screen)}`);
+          parts.push(`  ${wrapSignature(signatureOf(definition, screen), hints, screen)}`);
           const [about = ""] = String(definition.description ?? definition.title ?? "").split("\n");
           if (about) parts.push(screen.style("dim", screen.cut(`    ${screen.safe(about)}`)));
           if (schema)
@@ -55,13 +63,13 @@ export async function run(context: Context, [given]: readonly string[], { schema
       },
     };
   };
-  // Some servers offer more to those who can answer them: what a call would see is shown.
+  // Some servers offer more to clients that can answer questions, so this lists what a call would see.
   return withHost(context, [entry], look, modelFor(context));
 }
 
-/** All of a signature: who cannot see an argument cannot give it. */
-function whole(signature: string, hints: string, screen: Screen): string {
-  // An argument and its type stay together.
+/** Wraps a signature without cutting it: every argument must be visible. */
+function wrapSignature(signature: string, hints: string, screen: Screen): string {
+  // An argument and its type stay on one line.
   const lines = wrap(`${signature.replaceAll(": ", ":\u00a0")}${hints}`, screen.columns - 6).join("\n      ");
   const text = lines.replaceAll("\u00a0", " ");
   return text.endsWith(hints) ? text.slice(0, text.length - hints.length) + screen.style("dim", hints) : text;

@@ -1,18 +1,22 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { filesOf, serverFile } from "../scaffold/project.ts";
-import { templates } from "../scaffold/servers.ts";
+import { templates } from "../scaffold/templates.ts";
 import { version } from "../version.ts";
 
-/** Makes a folder with a new server, its test and how to use it. */
-export async function run({ world, screen }: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
+/** Creates a folder with a new server and its test. */
+export async function run(
+  { system, screen }: CommandContext,
+  [name = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult> {
   if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
     throw new Failure(
       "usage",
-      `expected a name of small letters, digits, dots and dashes, got ${JSON.stringify(name)}`,
+      `expected a name of lowercase letters, digits, dots and dashes, got ${JSON.stringify(name)}`,
       { next: "portolan new weather" },
     );
   }
@@ -23,9 +27,9 @@ export async function run({ world, screen }: Context, [name = ""]: readonly stri
   }
   if (flags["ts"] === true && flags["js"] === true) throw new Failure("usage", "expected --ts or --js, not both");
   const language = flags["js"] === true ? "js" : "ts";
-  const folder = resolve(world.cwd, name);
+  const folder = resolve(system.cwd, name);
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
-    throw new Failure("usage", `${name} is there already and not empty; nothing was written`, {
+    throw new Failure("usage", `the folder ${name} exists and is not empty; nothing was written`, {
       next: `portolan new ${name}-2`,
     });
   }
@@ -33,7 +37,7 @@ export async function run({ world, screen }: Context, [name = ""]: readonly stri
   for (const [path, text] of Object.entries(files)) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
-    // Not over a file that came meanwhile.
+    // Never overwrites a file.
     await writeFile(file, text, { flag: "wx" });
   }
   const attempt = template.tryIt.replace("FILE", `./${serverFile(language)}`);
@@ -42,7 +46,7 @@ export async function run({ world, screen }: Context, [name = ""]: readonly stri
     value: { folder, files: Object.keys(files), server: join(folder, serverFile(language)), next },
     text: () =>
       [
-        `${screen.style("green", screen.mark("ok"))} ${name}: a server with ${template.says}`,
+        `${screen.style("green", screen.mark("ok"))} ${name}: a server with ${template.summary}`,
         ...Object.keys(files).map((path) => screen.style("dim", `  ${path}`)),
         ...next.map((line) => `${screen.mark("next")} ${line}`),
       ].join("\n"),

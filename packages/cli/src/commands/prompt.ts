@@ -1,25 +1,25 @@
 import type { Prompt } from "portolan";
 import type { Host, ServerEntry } from "portolan-host";
-import { parseArguments } from "../arguments.ts";
+import { parseArguments } from "../arguments/tool-arguments.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
-import type { Context, Flags, Shown } from "../command.ts";
-import { showContent } from "../content.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { findTarget, typedFor } from "../targets.ts";
+import { showContent } from "../output/content.ts";
+import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
 
-/** Gets a prompt of a server with its arguments filled in. */
-export async function run(context: Context, args: readonly string[], _: Flags): Promise<Shown> {
+/** Gets a prompt of a server. */
+export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
-  const isBehindDashes = context.command.length > 0;
-  const { entry, member } = await findTarget(context, isBehindDashes ? undefined : args[0]);
-  const words = isBehindDashes ? [...args] : args.slice(1);
+  const hasCommand = context.command.length > 0;
+  const { entry, member } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const words = hasCommand ? [...args] : args.slice(1);
   const name = member ?? words.shift();
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
     const prompt = findPrompt(host, entry, name, context);
-    const next = `portolan ls ${typedFor(entry, context.world)}`;
-    // Arguments of prompts are texts, whatever they look like, and all of them are named.
+    const next = `portolan ls ${targetArgument(entry, context.system)}`;
+    // Arguments of prompts are always text, and all are declared.
     const properties = Object.fromEntries((prompt.arguments ?? []).map((it) => [it.name, { type: "string" }]));
     const given = parseArguments(words, { properties, additionalProperties: false }, next) as {
       [name: string]: string;
@@ -41,12 +41,17 @@ export async function run(context: Context, args: readonly string[], _: Flags): 
   });
 }
 
-/** The prompt of this name; the slash that lists show before it may be typed, too. */
-export function findPrompt(host: Host, entry: ServerEntry, name: string | undefined, { world }: Context): Prompt {
+/** Finds a prompt. The slash that lists show before the name is optional. */
+export function findPrompt(
+  host: Host,
+  entry: ServerEntry,
+  name: string | undefined,
+  { system }: CommandContext,
+): Prompt {
   const { prompts } = host.catalog;
   const found = prompts.find((it) => it.name === name) ?? prompts.find((it) => `/${it.name}` === name);
   if (found) return found;
   const known = prompts.map((it) => it.name).join(", ") || "none";
-  const what = name === undefined ? "which prompt?" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} there is ${known}`, { next: `portolan ls ${typedFor(entry, world)}` });
+  const what = name === undefined ? "no prompt given;" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
+  throw new Failure("usage", `${what} available: ${known}`, { next: `portolan ls ${targetArgument(entry, system)}` });
 }

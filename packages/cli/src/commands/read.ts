@@ -1,31 +1,31 @@
-import type { Context, Flags, Shown } from "../command.ts";
-import { saveContent, showResource } from "../content.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { findTarget, typedFor } from "../targets.ts";
+import { saveContent, showResource } from "../output/content.ts";
+import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
 
 /** Reads a resource of a server. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown> {
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen, signal } = context;
-  const isBehindDashes = context.command.length > 0;
-  const [given, second] = isBehindDashes ? [undefined, args[0]] : args;
+  const hasCommand = context.command.length > 0;
+  const [given, second] = hasCommand ? [undefined, args[0]] : args;
   const { entry, member } = await findTarget(context, given);
   const uri = member ?? second;
-  const typed = typedFor(entry, context.world);
+  const typed = targetArgument(entry, context.system);
   const gaps = uri?.match(/\{[^{}]*\}/g);
   if (uri !== undefined && gaps) {
     const [first = ""] = gaps.map((gap) => gap.replace(/[^\w.]/g, ""));
-    throw new Failure("usage", `${uri} is a template: write values in place of ${gaps.join(" and ")}`, {
-      next: `portolan complete ${isBehindDashes ? "" : `${typed} `}${quote(uri)} ${first}${isBehindDashes ? ` ${typed}` : ""}`,
+    throw new Failure("usage", `${uri} is a template: replace ${gaps.join(" and ")} by values`, {
+      next: `portolan complete ${hasCommand ? "" : `${typed} `}${quote(uri)} ${first}${hasCommand ? ` ${typed}` : ""}`,
     });
   }
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
     if (uri === undefined) {
       const known = host.catalog.resources.slice(0, 10).map((resource) => resource.uri);
-      const some = known.length > 0 ? `there is ${known.join(", ")}` : "it lists none";
-      throw new Failure("usage", `which resource? ${some}`, {
+      const some = known.length > 0 ? `available: ${known.join(", ")}` : "the server lists none";
+      throw new Failure("usage", `no resource given; ${some}`, {
         next: `portolan ls ${typed}`,
       });
     }

@@ -4,24 +4,27 @@ import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
-import type { CommandTarget, ConfiguredServer, ServerEntry } from "portolan-host";
-import { passOn } from "../child-words.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandTarget, ServerEntry } from "portolan-host";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { createLineSplitter } from "../lines.ts";
-import { checkEntry, recordedLink } from "../linking.ts";
-import { openRecorder, type Recorder } from "../recording.ts";
-import { findTarget } from "../targets.ts";
-import { version } from "../version.ts";
+import { createLineSplitter } from "../record/line-splitter.ts";
+import { createRecorder, recordedLink } from "../record/record-link.ts";
+import type { Recorder } from "../record/recording.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { requireStartable } from "../servers/link.ts";
 
-/** Stands between a client and a server, changes nothing, and writes down what both say. */
-export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world } = context;
+/** Forwards between a client and a server unchanged, and records both sides. */
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system } = context;
   const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given);
-  await checkEntry(context, entry);
-  const file = typeof flags["out"] === "string" ? resolve(world.cwd, flags["out"]) : freeName(entry.name, world.cwd);
+  await requireStartable(context, entry);
+  const file = typeof flags["out"] === "string" ? resolve(system.cwd, flags["out"]) : freeName(entry.name, system.cwd);
   const recorder = createRecorder(context, file, entry, flags);
-  world.stderr.write(`recording to ${file}\n`);
+  system.stderr.write(`recording to ${file}\n`);
   try {
     if ("command" in entry.way) await passBytes(entry.way, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);
@@ -31,15 +34,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   return undefined;
 }
 
-/** A recorder for a server, as the flags of a command line say, who knows the secrets of both. */
-export function createRecorder({ world }: Context, file: string, entry: ServerEntry, { raw = false }: Flags): Recorder {
-  const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true });
-  const { oauth } = entry as Partial<ConfiguredServer>;
-  recorder.learn([world.env, entry.way, entry.written, oauth]);
-  return recorder;
-}
-
-/** A name that nothing has yet: an earlier recording is not lost. */
+/** Returns a file name that is free: an earlier recording is never overwritten. */
 function freeName(name: string, folder: string): string {
   const safe = name.replace(/[^\w.-]/g, "_");
   for (let count = 1; ; count += 1) {
@@ -48,32 +43,32 @@ function freeName(name: string, folder: string): string {
   }
 }
 
-/** Who puts this before a command has given us its environment; a server that a file names gets what any host gives it. */
-function environmentOf({ way, source }: ServerEntry, { world: { env } }: Context): NodeJS.ProcessEnv {
+/** A server from a file gets the environment that any host gives; a typed command gets ours. */
+function environmentOf({ way, source }: ServerEntry, { system: { env } }: CommandContext): NodeJS.ProcessEnv {
   const own = "command" in way ? way.env : undefined;
   return source.kind === "code" ? { ...env, ...own } : childEnvironment(env, own);
 }
 
-/** A server in a child process: every byte goes on as it came. */
+/** Forwards every byte to and from a child process. */
 async function passBytes(
   { command, args = [], cwd }: CommandTarget,
   env: NodeJS.ProcessEnv,
-  context: Context,
+  context: CommandContext,
   recorder: Recorder,
 ): Promise<void> {
-  const { world, signal } = context;
-  const { stdin, stdout, stderr } = world;
+  const { system, signal } = context;
+  const { stdin, stdout, stderr } = system;
   const child = spawn(command, args, { env, ...(cwd !== undefined && { cwd }) });
-  const complained = createLineSplitter(passOn(context));
+  const complained = createLineSplitter(context.forwardStderr);
   if (stderr.isTTY) child.stderr.on("data", (chunk: Buffer) => complained.push(chunk)).on("end", complained.end);
   else child.stderr.pipe(stderr, { end: false });
   const kill = () => void child.kill();
-  process.once("exit", kill);
+  const release = system.onExit(kill);
   signal.addEventListener("abort", kill, { once: true });
   const said = createLineSplitter((line) => recorder.add("client", line));
   const answered = createLineSplitter((line) => recorder.add("server", line));
   const hear = (chunk: Buffer) => {
-    // Written down first: the answer must not come before its question.
+    // Recorded first: an answer must not come before its request.
     said.push(chunk);
     child.stdin.write(chunk);
   };
@@ -93,16 +88,16 @@ async function passBytes(
     child.on("close", end);
   }).finally(() => {
     stdin.off("data", hear).destroy();
-    process.off("exit", kill);
+    release();
   });
   answered.end();
   if (code !== 0 && code !== null) throw new Failure("unreachable", `${command} exited with code ${code}`);
 }
 
-/** A server at an address: every message goes on as it came. */
-async function passMessages(link: Link, context: Context): Promise<void> {
-  const { world, signal } = context;
-  const { stdin, stdout } = world;
+/** Forwards every message to and from a server at an address. */
+async function passMessages(link: Link, context: CommandContext): Promise<void> {
+  const { system, signal } = context;
+  const { stdin, stdout } = system;
   const asked = new Map<RequestId, (response: RpcResponse) => void>();
   const send = (message: Message) => stdout.write(`${JSON.stringify(message)}\n`);
   const lost = new Promise<never>((_, reject) => {
@@ -114,7 +109,7 @@ async function passMessages(link: Link, context: Context): Promise<void> {
           send(request);
         },
         notification: send,
-        odd: passOn(context),
+        odd: context.forwardStderr,
         lost: reject,
       })
       .catch(reject);
@@ -142,7 +137,7 @@ async function passMessages(link: Link, context: Context): Promise<void> {
       const id = message.params?.["requestId"];
       if (typeof id !== "string" && typeof id !== "number") return;
       link.cancel(id, String(message.params?.["reason"] ?? ""));
-      // It is not answered any more, and so not waited for.
+      // A cancelled request gets no answer.
       running.delete(id);
       finish();
     } else link.notify(message);
@@ -150,7 +145,7 @@ async function passMessages(link: Link, context: Context): Promise<void> {
   const reader = new LineReader({
     message: receive,
     batch: (messages) => messages.forEach(receive),
-    unreadable: ({ why }) => passOn(context)(why),
+    unreadable: ({ why }) => context.forwardStderr(why),
   });
   stdin.on("data", (chunk: Buffer) => reader.push(chunk));
   const ended = new Promise<void>((resolve) => {

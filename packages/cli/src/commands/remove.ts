@@ -1,27 +1,31 @@
 import { basename } from "node:path";
 import { trustDigest } from "portolan-host";
 import { writeServer } from "portolan-host/node";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { findNamed, readMachine } from "../targets.ts";
+import { findByName, readConfiguration } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
 
-/** Removes a server from the file that names it, and forgets what was granted to it. */
-export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
+/** Removes a server from its file, and revokes its grants. */
+export async function run(
+  context: CommandContext,
+  [name = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult> {
   const { screen } = context;
-  const entry = await findNamed(context, name);
+  const entry = await findByName(context, name);
   const { file, product, path } = entry.source;
   const isOurs = product === "portolan" || basename(file) === ".mcp.json";
   if (!isOurs && flags["force"] !== true) {
-    throw new Failure("denied", `${name} stands in ${file}, which belongs to ${product}`, {
-      next: `portolan remove ${quote(name)} --force removes it there`,
+    throw new Failure("denied", `${name} is in ${file}, which belongs to ${product}`, {
+      next: `portolan remove ${quote(name)} --force`,
     });
   }
-  // Others of this name, in other projects, keep theirs.
+  // Servers of the same name in other projects keep their grants.
   const digest = await trustDigest(entry);
   await writeServer(file, name, undefined, { product });
-  const { entries } = await readMachine(context);
+  const { entries } = await readConfiguration(context);
   const left = entries.find((other) => other.name === name);
   if (left?.source.file === file && left.source.path === path) {
     throw new Failure("failed", `${path} in ${file} cannot be removed by this command`, { next: "edit the file" });
@@ -36,7 +40,10 @@ export async function run(context: Context, [name = ""]: readonly string[], flag
     text() {
       const done = `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `removed from ${screen.safe(file)}`)}`;
       const lines = [done];
-      if (left) lines.push(`${screen.mark("warn")} ${screen.safe(left.source.file)} names one, too, which counts now`);
+      if (left)
+        lines.push(
+          `${screen.mark("warn")} ${screen.safe(left.source.file)} also has a server of this name, which is used now`,
+        );
       return lines.join("\n");
     },
   };

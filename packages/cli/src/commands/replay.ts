@@ -1,15 +1,19 @@
 import { resolve } from "node:path";
 import type { JsonObject, Message } from "portolan";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { checkEntry, linkTo } from "../linking.ts";
-import { type RecordedMessage, readRecording } from "../recording.ts";
-import { type Difference, repeat } from "../repeat.ts";
-import { findTarget } from "../targets.ts";
+import { type RecordedMessage, readRecording } from "../record/recording.ts";
+import { type Difference, rerun } from "../record/rerun.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { createLink, requireStartable } from "../servers/link.ts";
 
-/** Shows a recorded conversation, or has its client's side again with a server and compares the answers. */
-export async function run(context: Context, [file = "", target]: readonly string[], flags: Flags): Promise<Shown> {
-  const recording = readRecording(resolve(context.world.cwd, file));
+/** Shows a recording, or sends its requests again to a server and compares the answers. */
+export async function run(
+  context: CommandContext,
+  [file = "", target]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult> {
+  const recording = readRecording(resolve(context.system.cwd, file));
   if (flags["check"] === true) return check(context, recording, target);
   const { screen } = context;
   const { header, messages } = recording;
@@ -38,16 +42,16 @@ function summaryOf(message: Message): string {
 }
 
 async function check(
-  context: Context,
+  context: CommandContext,
   recording: { readonly messages: readonly RecordedMessage[] },
   target: string | undefined,
-): Promise<Shown> {
+): Promise<CommandResult> {
   const { screen, signal } = context;
   const { entry } = await findTarget(context, target);
-  await checkEntry(context, entry);
+  await requireStartable(context, entry);
   const differences: Difference[] = [];
   let count = 0;
-  for await (const compared of repeat(recording.messages, await linkTo(entry, context), signal)) {
+  for await (const compared of rerun(recording.messages, await createLink(entry, context), signal)) {
     count += 1;
     differences.push(...compared);
   }
@@ -58,14 +62,14 @@ async function check(
         : `${screen.safe(request)} ${screen.style("bold", screen.safe(path))}\n  ${screen.style("red", `- ${show(recorded, context)}`)}\n  ${screen.style("green", `+ ${show(now, context)}`)}`,
     );
     for (const row of rows) context.print(row);
-    throw new Failure("protocol", `${differences.length} of the answers' parts differ from the recording`);
+    throw new Failure("protocol", `${differences.length} differences from the recording`);
   }
   return {
     value: { answers: count, differences: [] },
-    text: () => `${screen.style("green", screen.mark("ok"))} ${count} answers are as they were recorded`,
+    text: () => `${screen.style("green", screen.mark("ok"))} ${count} answers match the recording`,
   };
 }
 
-function show(value: unknown, { screen }: Context): string {
+function show(value: unknown, { screen }: CommandContext): string {
   return value === undefined ? "nothing" : screen.cut(screen.safe(JSON.stringify(value)));
 }

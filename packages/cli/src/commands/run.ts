@@ -1,29 +1,33 @@
-import type { Context, Flags, Shown } from "../command.ts";
-import { failureOf, findServers, follow, policyOf } from "../conversing.ts";
+import { findServers, readOnlyPolicy, runFailure, showRun } from "../chat/model-run.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { rootsOf, withHost } from "../hosting.ts";
 import { chooseModels } from "../models.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
 
-/** Has a model work on one task with servers. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world, screen, signal } = context;
+/** Lets a model work on one task with servers. */
+export async function run(
+  context: CommandContext,
+  args: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system, screen, signal } = context;
   const task = args.join(" ");
-  const models = chooseModels(world.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+  const models = chooseModels(system.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
   const maxTurns = typeof flags["maxTurns"] === "string" ? countOf(flags["maxTurns"]) : undefined;
   const servers = await findServers(context, flags);
   const [model] = models;
-  // One that has something to be known of it says so itself.
+  // A model with a notice introduces itself.
   if (model.notice === undefined) context.note(screen.safe(model.id));
   return withHost(
     context,
     servers,
     async (host) => {
-      const done = await follow(context, host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) }));
-      const failure = failureOf(done);
+      const done = await showRun(context, host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) }));
+      const failure = runFailure(done);
       if (failure !== undefined) throw failure;
       return undefined;
     },
-    { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
+    { model: models, policy: readOnlyPolicy(flags), ...rootsOf(context, flags) },
   );
 }
 

@@ -1,30 +1,33 @@
 import { resolve } from "node:path";
-import type { Context, Shown } from "../command.ts";
-import { explainError, libraryOf, loadFile, serverIn } from "../server-file.ts";
+import type { CommandContext, CommandResult } from "../command.ts";
+import { explainError, importLibrary, loadServerFile, serverFrom } from "../serve/server-file.ts";
 
-/** Serves a file over standard input and output: its default export, or what it serves by itself. */
-export async function run(context: Context, [given = ""]: readonly string[]): Promise<Shown | undefined> {
-  const { world, command } = context;
-  const file = resolve(world.cwd, given);
+/** Serves a file over standard input and output: its default export, or the file serves itself. */
+export async function run(
+  context: CommandContext,
+  [given = ""]: readonly string[],
+): Promise<CommandResult | undefined> {
+  const { system, command } = context;
+  const file = resolve(system.cwd, given);
   const fail = (why: string) => {
-    world.stderr.write(`${why}\n`);
-    process.exit(1);
+    system.stderr.write(`${why}\n`);
+    system.exit(1);
   };
-  // The file may ask whether it is the program, and read its own arguments.
-  process.argv.splice(1, process.argv.length, file, ...command);
+  // The file may check whether it is the main program, and read its arguments.
+  system.replaceArguments([file, ...command]);
   try {
-    const server = await serverIn(await loadFile(file, context), given);
-    if (isRead(world.stdin)) return undefined;
+    const server = await serverFrom(await loadServerFile(file, context), given);
+    if (isRead(system.stdin)) return undefined;
     if (server) {
-      const { serveStdio } = await libraryOf<typeof import("portolan/server/stdio")>(file, "server/stdio", context);
+      const { serveStdio } = await importLibrary<typeof import("portolan/server/stdio")>(file, "server/stdio", context);
       serveStdio(server);
       return undefined;
     }
   } catch (thrown) {
-    fail(explainError(thrown, file));
+    fail(explainError(thrown, file, system));
   }
-  process.once("beforeExit", () => {
-    if (!isRead(world.stdin)) fail(`${given}: expected a server as the default export, or a file that serves itself`);
+  system.onIdle(() => {
+    if (!isRead(system.stdin)) fail(`${given}: expected a server as the default export, or a file that serves itself`);
   });
   return undefined;
 }

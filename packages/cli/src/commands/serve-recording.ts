@@ -1,19 +1,22 @@
 import { resolve } from "node:path";
 import { LineReader } from "portolan";
-import type { Context, Shown } from "../command.ts";
-import { RecordedServer } from "../recorded-server.ts";
-import { readRecording } from "../recording.ts";
+import type { CommandContext, CommandResult } from "../command.ts";
+import { RecordedServer } from "../record/recorded-server.ts";
+import { readRecording } from "../record/recording.ts";
 
-/** Serves a recording over standard input and output: what it has seen, it answers. */
-export async function run({ world }: Context, [given = ""]: readonly string[]): Promise<Shown | undefined> {
-  const { stdin, stdout } = world;
-  const server = new RecordedServer(readRecording(resolve(world.cwd, given)), (text) => stdout.write(`${text}\n`));
+/** Serves a recording over standard input and output. */
+export async function run(
+  { system }: CommandContext,
+  [given = ""]: readonly string[],
+): Promise<CommandResult | undefined> {
+  const { stdin, stdout } = system;
+  const server = new RecordedServer(readRecording(resolve(system.cwd, given)), (text) => stdout.write(`${text}\n`));
   const reader = new LineReader({
     message: (message) => server.receive(message),
     batch: (messages) => {
       for (const message of messages) server.receive(message);
     },
-    unreadable: ({ why }) => world.stderr.write(`${why}\n`),
+    unreadable: ({ why }) => system.stderr.write(`${why}\n`),
   });
   stdin.on("data", (chunk: Buffer) => reader.push(chunk));
   await new Promise<void>((end) => stdin.once("end", end).once("close", end));

@@ -1,37 +1,40 @@
 import { serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
 import { serveStdio } from "portolan/server/stdio";
-import { passOn } from "../child-words.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { checkEntry } from "../linking.ts";
-import { interrupted, portOf } from "../listening.ts";
-import { StandIn } from "../stand-in.ts";
-import { findTarget } from "../targets.ts";
-import { Upstream } from "../upstream.ts";
+import { parsePort, waitForInterrupt } from "../serve/listen.ts";
+import { ProxyServer } from "../serve/proxy-server.ts";
+import { Upstream } from "../serve/upstream.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { requireStartable } from "../servers/link.ts";
 
-/** Serves a server that speaks in one way in the other: a command over HTTP, an address over standard input and output. */
-export async function run(context: Context, [given]: readonly string[], flags: Flags): Promise<Shown | undefined> {
-  const { world, signal } = context;
+/** Serves a command over HTTP, or an address over standard input and output. */
+export async function run(
+  context: CommandContext,
+  [given]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system, signal } = context;
   const { http, stdio, revision, host } = flags;
   if (http !== undefined && stdio === true) throw new Failure("usage", "expected --http or --stdio, not both");
-  if (host !== undefined && stdio === true) throw new Failure("usage", "--host: expected --http as well");
-  const port = typeof http === "string" ? portOf(http) : 0;
-  if (typeof host === "string" && !isLoopback(host) && !world.env[tokenVariable]) {
+  if (host !== undefined && stdio === true) throw new Failure("usage", "--host needs --http");
+  const port = typeof http === "string" ? parsePort(http) : 0;
+  if (typeof host === "string" && !isLoopback(host) && !system.env[tokenVariable]) {
     throw new Failure("usage", `--host ${host}: others could use this server without a token`, {
-      next: `set ${tokenVariable} to a token that they must show, or leave --host out`,
+      next: `set ${tokenVariable} to a token that clients must send, or omit --host`,
     });
   }
   const { entry } = await findTarget(context, given);
-  await checkEntry(context, entry);
-  const standIn = new StandIn((error) => void world.stderr.write(`${toFailure(error).message}\n`));
+  await requireStartable(context, entry);
+  const proxy = new ProxyServer((error) => void system.stderr.write(`${toFailure(error).message}\n`));
   const upstream: Upstream = new Upstream(
     entry,
     context,
     {
-      onLog: (message) => standIn.log(message),
-      onConnected: (client) => standIn.follow(client, upstream),
-      onStderr: passOn(context),
+      onLog: (message) => proxy.log(message),
+      onConnected: (client) => proxy.follow(client, upstream),
+      onStderr: context.forwardStderr,
     },
     typeof revision === "string" ? revision : undefined,
   );
@@ -39,11 +42,11 @@ export async function run(context: Context, [given]: readonly string[], flags: F
     const { server } = await upstream.client();
     const overStdio = stdio === true || (http === undefined && "url" in entry.way);
     if (overStdio) {
-      const serving = serveStdio(standIn.server, { exit: false });
-      await Promise.race([serving.closed, interrupted(signal)]);
-      world.stdin.destroy();
+      const serving = serveStdio(proxy.server, { exit: false });
+      await Promise.race([serving.closed, waitForInterrupt(signal)]);
+      system.stdin.destroy();
     } else
-      await serveOverHttp(standIn, context, port, { host, about: { name: server.info?.name, speaks: server.version } });
+      await serveOverHttp(proxy, context, port, { host, about: { name: server.info?.name, speaks: server.version } });
   } finally {
     await upstream.close();
   }
@@ -55,23 +58,23 @@ function isLoopback(host: string): boolean {
 }
 
 async function serveOverHttp(
-  { server }: StandIn,
-  { world, screen, print, isJson, signal }: Context,
+  { server }: ProxyServer,
+  { system, screen, print, isJson, signal }: CommandContext,
   port: number,
   { host, about }: { readonly host: Flags[string]; readonly about: { name: string | undefined; speaks: string } },
 ): Promise<void> {
-  const protection = verifierOf(world.env[tokenVariable]);
+  const protection = verifierOf(system.env[tokenVariable]);
   const serving = serveHttp(server, { ...protection, httpSse: true });
   const { url } = await serving.listen(port, typeof host === "string" ? host : undefined);
   const isProtected = protection.verify !== undefined;
   if (isJson) print(JSON.stringify({ event: "ready", url, isProtected, ...about }));
   else {
     print(
-      `  ${screen.style("bold", screen.safe(about.name ?? "server"))} (${screen.safe(about.speaks)}) is served to every revision`,
+      `  ${screen.style("bold", screen.safe(about.name ?? "server"))} (${screen.safe(about.speaks)}) is served to clients of every revision`,
     );
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
-    print(screen.style("dim", "  Ctrl-C ends"));
+    print(screen.style("dim", "  press Ctrl-C to stop"));
   }
-  await interrupted(signal);
+  await waitForInterrupt(signal);
   await serving.close(0);
 }

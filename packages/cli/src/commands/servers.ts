@@ -1,48 +1,53 @@
 import { dirname, relative } from "node:path";
 import type { Host, ServerStatus } from "portolan-host";
-import type { Context, Flags, Shown } from "../command.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import type { Screen } from "../screen.ts";
-import { readMachine } from "../targets.ts";
-import { widthOf } from "../width.ts";
-import { wrap } from "../wrap.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { withoutOptionNames } from "../failure.ts";
+import { readConfiguration } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { widthOf, wrap } from "../terminal/wrap.ts";
 
-/** Shows every server that is configured here, and how each is doing. */
-export async function run(context: Context, _: readonly string[], { offline = false }: Flags): Promise<Shown> {
-  const { screen, world } = context;
-  const { entries, errors, notes, shadowed } = await readMachine(context);
+/** Lists all configured servers with their states. */
+export async function run(
+  context: CommandContext,
+  _: readonly string[],
+  { offline = false }: Flags,
+): Promise<CommandResult> {
+  const { screen, system } = context;
+  const { entries, errors, notes, shadowed } = await readConfiguration(context);
   const look = async (host: Host) => {
     if (!offline) await host.ready({ withinMs: 15_000, signal: context.signal });
     return host.servers.map((status) => {
       const tools = host.catalog.tools.filter(({ server }) => server === status.name).length;
-      return { ...describe(status), from: placeOf(status, world), tools };
+      return { ...describe(status), from: shortPath(status, system), tools };
     });
   };
   const rows = await withHost(context, entries, look, { isQuiet: true });
-  // Where there is nothing else to show, why not is worth a line.
+  // If no server is listed, the notes explain why.
   const problems = [...errors.map(({ message }) => message), ...(rows.length === 0 ? notes : [])];
   return {
     value: { servers: rows, problems, shadowed: shadowed.length },
     text() {
       if (rows.length === 0 && problems.length === 0) {
-        return `No servers are configured for ${world.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
+        return `No servers are configured for ${system.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
       }
       const shownProblems = problems.map(
         (problem) => `  ${screen.style("red", screen.mark("bad"))} ${wrapped(problem, screen)}`,
       );
       if (rows.length === 0) return [...shownProblems, `  ${screen.mark("next")} portolan doctor`].join("\n");
       const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
-      const names = rows.map(({ name }) => screen.cut(screen.safe(name), mostOfName));
+      const names = rows.map(({ name }) => screen.cut(screen.safe(name), maxNameWidth));
       const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.safe(next)}`));
-      // Two before the line, two between columns, and the number of tools at the end.
+      // Two columns of indentation, two between columns, and the number of tools at the end.
       const besides = screen.columns - widest(names, 6) - 13;
-      const places = rows.map(({ from }) => endOf(screen.safe(from), mostOfPlace, screen));
+      const places = rows.map(({ from }) => endOf(screen.safe(from), maxPathWidth, screen));
       const room = besides - widest(places, 4);
-      // The next step is never cut: where there is no room beside the state, it stands below.
-      const fits = (states: readonly Told[]) => states.every(([word], at) => widthOf(`${word} ${steps[at]}`) <= room);
-      const exact = rows.map((row) => inWords(row, screen));
-      const states = fits(exact) ? exact : rows.map((row) => inBrief(row, screen));
+      // The next step is never cut: without room beside the state, it moves below the table.
+      const fits = (states: readonly StateText[]) =>
+        states.every(([word], at) => widthOf(`${word} ${steps[at]}`) <= room);
+      const exact = rows.map((row) => describeState(row, screen));
+      const states = fits(exact) ? exact : rows.map((row) => shortState(row, screen));
       const isNarrow = !fits(states);
       const table = screen.table(
         [
@@ -66,11 +71,11 @@ export async function run(context: Context, _: readonly string[], { offline = fa
   };
 }
 
-/** So that one long name leaves room for the rest. */
-const mostOfName = 24;
-const mostOfPlace = 20;
+/** One long name must leave room for the rest. */
+const maxNameWidth = 24;
+const maxPathWidth = 20;
 
-/** Several lines on a terminal, where one does not hold it. */
+/** Wraps text for a terminal. */
 function wrapped(text: string, screen: Screen): string {
   const shown = screen.safe(text);
   return screen.isTerminal ? wrap(shown, screen.columns - 4).join("\n    ") : shown;
@@ -80,7 +85,7 @@ function widest(cells: readonly string[], least: number): number {
   return Math.max(least, ...cells.map(widthOf));
 }
 
-/** The end of a path, which says most, in no more columns than these on a terminal. */
+/** Cuts a path at its start: its end says more. */
 function endOf(path: string, columns: number, screen: Screen): string {
   if (!screen.isTerminal || widthOf(path) <= columns) return path;
   const letters = [...path];
@@ -88,28 +93,28 @@ function endOf(path: string, columns: number, screen: Screen): string {
   return `${screen.mark("more")}${letters.join("")}`;
 }
 
-interface Doing {
+interface ServerRow {
   readonly state: string;
   readonly detail?: string;
 }
 
-const words: { readonly [state: string]: string } = { login: "needs login", untrusted: "not trusted" };
+const words: { readonly [state: string]: string } = { login: "needs sign-in", untrusted: "not trusted" };
 
-type Told = readonly [word: string, why: string];
+type StateText = readonly [word: string, why: string];
 
-/** How it is doing, and why: which variable is missing says more than that something is. */
-function inWords(row: Doing, screen: Screen): Told {
+/** Describes a state. The missing variable says more than "misconfigured". */
+function describeState(row: ServerRow, screen: Screen): StateText {
   const { state, detail = "" } = row;
   const [missing] = state === "misconfigured" ? (/^missing \$\{[^}]+\}/.exec(detail) ?? []) : [];
-  if (missing === undefined) return inBrief(row, screen);
+  if (missing === undefined) return shortState(row, screen);
   return [screen.safe(missing), screen.safe(detail.slice(missing.length + 1))];
 }
 
-function inBrief({ state, detail = "" }: Doing, screen: Screen): Told {
-  return [words[state] ?? state, state === "login" ? "" : screen.safe(detail)];
+function shortState({ state, detail = "" }: ServerRow, screen: Screen): StateText {
+  return [words[state] ?? state, words[state] === undefined ? screen.safe(detail) : ""];
 }
 
-/** A state, and the command that leads on. */
+/** Describes a server: its state, and the next command. */
 function describe({ name, state, reason, profile, startMs }: ServerStatus) {
   const ready = profile && `${profile.info?.name ?? ""} ${profile.version} ${startMs ?? 0} ms`.trim();
   const next: { readonly [state: string]: string } = {
@@ -127,11 +132,11 @@ function describe({ name, state, reason, profile, startMs }: ServerStatus) {
 }
 
 function firstLine(text: string): string {
-  return text.split("\n", 1)[0] ?? "";
+  return withoutOptionNames(text.split("\n", 1)[0] ?? "");
 }
 
-/** The file an entry is from, as short as it can be said. */
-function placeOf({ source }: ServerStatus, { cwd, home }: { cwd: string; home: string }): string {
+/** Returns the path of the configuration file, relative or with `~`. */
+function shortPath({ source }: ServerStatus, { cwd, home }: { cwd: string; home: string }): string {
   if (source.kind !== "file") return "";
   const { file } = source;
   const near = relative(cwd, file);

@@ -6,24 +6,27 @@ import {
   type ServerEntry,
   trustDigest,
 } from "portolan-host";
-import { confirm } from "../ask/confirm.ts";
-import type { Context, Flags, Shown } from "../command.ts";
+import { confirm, trustDetails } from "../ask/consent.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { showSubject } from "../subject.ts";
-import { findNamed, withAnswers } from "../targets.ts";
+import { fillInputs, findByName } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
 
-/** Decides whether what a file names may be started, and whether changed definitions may be used. */
-export async function run(context: Context, [name = ""]: readonly string[], flags: Flags): Promise<Shown> {
-  const entry = await withAnswers(context, await findNamed(context, name));
+/** Allows a configured server to start, or accepts its changed definitions. */
+export async function run(
+  context: CommandContext,
+  [name = ""]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult> {
+  const entry = await fillInputs(context, await findByName(context, name));
   return withHost(context, [entry], (host) => {
     if (flags["revoke"] === true) return revoke(context, host, entry);
     return flags["changes"] === true ? accept(context, host, name, flags) : allow(context, host, entry, flags);
   });
 }
 
-async function allow(context: Context, host: Host, entry: ServerEntry, flags: Flags): Promise<Shown> {
+async function allow(context: CommandContext, host: Host, entry: ServerEntry, flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const { name, problem } = entry;
   const hints = flags["hints"] === true;
@@ -32,36 +35,36 @@ async function allow(context: Context, host: Host, entry: ServerEntry, flags: Fl
   const { lines } = describeForTrust(entry);
   const subject = lines.map(({ label, value }) => ({ label, value }));
   const summary = subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
-  const shown = `${screen.style("bold", screen.safe(name))}\n${showSubject(entry, screen)}`;
-  await agree(context, flags, {
+  const shown = `${screen.style("bold", screen.safe(name))}\n${trustDetails(entry, screen)}`;
+  await requireAgreement(context, flags, {
     shown,
     summary,
-    question: "Start it from now on?",
+    question: "Allow it to start from now on?",
     next: `portolan trust ${quote(name)} --yes`,
   });
   await host.trust(name, { allow: true, for: "always", trustHints: hints });
   return {
     value: { name, isTrusted: true, trustsHints: hints, subject },
     text: () => {
-      const more = hints ? ", and so are its hints about its tools" : "";
+      const more = hints ? ", and so are the labels of its tools" : "";
       return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} portolan ls ${screen.safe(quote(name))}`;
     },
   };
 }
 
-async function revoke({ screen }: Context, host: Host, entry: ServerEntry): Promise<Shown> {
+async function revoke({ screen }: CommandContext, host: Host, entry: ServerEntry): Promise<CommandResult> {
   const { name } = entry;
   const digest = await trustDigest(entry);
   const grants = host.grants.list().filter(({ kind, serverDigest }) => kind === "trust" && serverDigest === digest);
   for (const { id } of grants) await host.grants.revoke(id);
   return {
     value: { name, isTrusted: false, revoked: grants.length },
-    text: () => `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is not trusted any more`,
+    text: () => `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is no longer trusted`,
   };
 }
 
-/** Shows what is different from what was accepted, and accepts it. */
-async function accept(context: Context, host: Host, name: string, flags: Flags): Promise<Shown> {
+/** Shows changed definitions and accepts them. */
+async function accept(context: CommandContext, host: Host, name: string, flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   await host.start(name);
   const changes = host.changedDefinitions();
@@ -72,7 +75,7 @@ async function accept(context: Context, host: Host, name: string, flags: Flags):
   const shown = changes.map((change) => showChange(context, change)).join("\n\n");
   const summary = changes.map(({ name: of }) => of).join(", ");
   const next = `portolan trust ${quote(name)} --changes --yes`;
-  await agree(context, flags, { shown, summary, question: "Accept them as they are now?", next });
+  await requireAgreement(context, flags, { shown, summary, question: "Accept these changes?", next });
   for (const change of changes) await host.accept(name, change);
   return {
     value: { name, changes: value, accepted: changes.length },
@@ -80,7 +83,7 @@ async function accept(context: Context, host: Host, name: string, flags: Flags):
   };
 }
 
-function showChange({ screen }: Context, { name, diff }: ChangedDefinition): string {
+function showChange({ screen }: CommandContext, { name, diff }: ChangedDefinition): string {
   const lines = screen.safe(renderChanges(diff), { lines: "keep" }).split("\n");
   const coloured = lines.map((line) => {
     if (line.startsWith("- ")) return screen.style("red", line);
@@ -89,17 +92,22 @@ function showChange({ screen }: Context, { name, diff }: ChangedDefinition): str
   return [screen.style("bold", screen.safe(name)), ...coloured.map((line) => `  ${line}`)].join("\n");
 }
 
-interface Matter {
+interface Confirmation {
   readonly shown: string;
   readonly summary: string;
   readonly question: string;
   readonly next: string;
 }
 
-/** Resolves when the person has agreed; where nobody can, only a flag agrees. */
-async function agree(context: Context, flags: Flags, { shown, summary, question, next }: Matter): Promise<void> {
+/** Resolves when the person agrees. Without a terminal, only `--yes` agrees. */
+async function requireAgreement(
+  context: CommandContext,
+  flags: Flags,
+  { shown, summary, question, next }: Confirmation,
+): Promise<void> {
   if (flags["yes"] === true) return;
-  if (!context.screen.isInteractive) throw new Failure("denied", `nobody is here to agree to ${summary}`, { next });
-  context.world.stderr.write(`${shown}\n`);
+  if (!context.screen.isInteractive)
+    throw new Failure("denied", `needs your agreement, but there is no terminal: ${summary}`, { next });
+  context.system.stderr.write(`${shown}\n`);
   if (!(await confirm(context, question))) throw new Failure("denied", "nothing was changed");
 }

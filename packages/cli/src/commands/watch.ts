@@ -1,21 +1,21 @@
 import { type LogLevel, logLevels } from "portolan";
 import type { Host, HostEvent } from "portolan-host";
-import { type Catalogue, changesBetween } from "../catalogue.ts";
-import type { Context, Flags } from "../command.ts";
-import { Failure } from "../failure.ts";
-import { countFlag, textFlag } from "../flags.ts";
-import { withHost } from "../hosting.ts";
-import { quote } from "../quote.ts";
-import { findTarget } from "../targets.ts";
+import { countFlag, textFlag } from "../arguments/flags.ts";
+import type { CommandContext, Flags } from "../command.ts";
+import { Failure, withoutOptionNames } from "../failure.ts";
+import { type Catalogue, changesBetween } from "../output/catalogue.ts";
+import { findTarget } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { quote } from "../terminal/escape.ts";
 
 type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 
-/** Shows what a server tells, one event on a line, until somebody interrupts. */
-export async function run(context: Context, args: readonly string[], flags: Flags): Promise<undefined> {
+/** Prints events of a server, one per line, until Ctrl-C. */
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<undefined> {
   const { signal, terminal } = context;
-  const isBehindDashes = context.command.length > 0;
-  const { entry } = await findTarget(context, isBehindDashes ? undefined : args[0]);
-  const uris = isBehindDashes ? args : args.slice(1);
+  const hasCommand = context.command.length > 0;
+  const { entry } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const uris = hasCommand ? args : args.slice(1);
   const level = textFlag(flags, "level") ?? "info";
   if (!logLevels.some((known) => known === level)) {
     throw new Failure("usage", `--level: expected one of ${logLevels.join(", ")}, got ${JSON.stringify(level)}`);
@@ -27,24 +27,24 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     async (host) => {
       const events = host.events({ server: entry.name });
       await host.start(entry.name);
-      const news = new News(host, entry.name);
+      const changes = new CatalogueChanges(host, entry.name);
       for (const uri of uris) await host.follow(entry.name, uri);
       let shown = 0;
       let wasUp = true;
       let isLost = false;
       for await (const event of events) {
-        // A question on the screen is not written over.
+        // Output must not overwrite a question on the screen.
         await terminal.quiet();
-        if (show(context, event, news)) shown += 1;
+        if (show(context, event, changes)) shown += 1;
         if (shown >= limit) return;
         if (event.kind !== "server") continue;
         const { state, reason = "" } = event.status;
         if (state === "ready") {
-          // What was followed was followed on the connection that is gone.
+          // Subscriptions end with their connection.
           if (isLost) for (const uri of uris) await host.follow(entry.name, uri);
           [wasUp, isLost] = [true, false];
         } else if (state === "down") {
-          // It was tried again, and does not come back.
+          // The retry failed: the server does not come back.
           if (!wasUp) throw new Failure("unreachable", reason, { next: `portolan doctor ${quote(entry.name)}` });
           [wasUp, isLost] = [false, true];
         }
@@ -53,15 +53,15 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     { logLevel: level as LogLevel },
   );
   await watching.catch((reason) => {
-    // Ctrl-C is how this ends.
+    // Ctrl-C is the normal end.
     if (!signal.aborted) throw reason;
   });
   return undefined;
 }
 
-/** Shows an event; false for what says nothing to people or programs. */
-function show({ screen, isJson, print }: Context, event: HostEvent, news: News): boolean {
-  const said = describe(event, news);
+/** Prints an event. Returns false if there is nothing to print. */
+function show({ screen, isJson, print }: CommandContext, event: HostEvent, changes: CatalogueChanges): boolean {
+  const said = describe(event, changes);
   if (!said) return false;
   const [what, text, value] = said;
   const at = new Date().toISOString();
@@ -73,8 +73,8 @@ function show({ screen, isJson, print }: Context, event: HostEvent, news: News):
   return true;
 }
 
-/** What is different in what a server offers since somebody last asked. */
-class News {
+/** Describes changes of the catalog since the last call. */
+class CatalogueChanges {
   readonly #host: Host;
   readonly #server: string;
   readonly #known: { [kind in OfferKind]: Catalogue };
@@ -91,7 +91,7 @@ class News {
     return changesBetween(before, this.#known[kind]);
   }
 
-  /** What is offered of one kind: each changes by itself. */
+  /** Returns one kind of the catalog. Each kind changes separately. */
   #read(kind: OfferKind): Catalogue {
     const { tools, prompts, resources, templates } = this.#host.catalog;
     const own = <T extends { readonly server: string }>(of: OfferKind, items: readonly T[]) =>
@@ -107,19 +107,19 @@ class News {
   }
 }
 
-function describe(event: HostEvent, news: News): [what: string, text: string, value: object] | undefined {
+function describe(
+  event: HostEvent,
+  changes: CatalogueChanges,
+): [what: string, text: string, value: object] | undefined {
   switch (event.kind) {
     case "server": {
-      const { state, reason } = event.status;
+      const { state } = event.status;
+      const reason = event.status.reason && withoutOptionNames(event.status.reason);
       return [state, reason ?? "", { state, ...(reason !== undefined && { reason }) }];
     }
     case "catalog": {
-      const what = news.of(event.changed);
-      return [
-        "changed",
-        `${event.changed}: ${what.join("; ") || "the same as before"}`,
-        { changed: event.changed, what },
-      ];
+      const what = changes.of(event.changed);
+      return ["changed", `${event.changed}: ${what.join("; ") || "no difference"}`, { changed: event.changed, what }];
     }
     case "definition": {
       const { name, diff } = event.change;

@@ -1,23 +1,24 @@
 import type { HttpTarget, ServerEntry } from "portolan-host";
-import { quote } from "../quote.ts";
-import type { World } from "../world.ts";
-import { placeOf, type Told } from "./finding.ts";
-import { type Knocked, knock } from "./knock.ts";
-import { explainProxy, explainSpared, orProxy } from "./proxy.ts";
+import { proxyFor, proxyNamed } from "../http-proxy/choose.ts";
+import type { ProxyFailure } from "../http-proxy/failure.ts";
+import type { System } from "../system.ts";
+import { quote } from "../terminal/escape.ts";
+import { entryLocation, type FindingDetails } from "./finding.ts";
+import { type ProbeResult, probe } from "./probe.ts";
 
-/** Why a server at an address cannot be used. */
+/** Explains why a server at an address does not work. */
 export async function explainAddress(
   entry: ServerEntry,
   way: HttpTarget,
   message: string,
-  { world, hasToken }: { readonly world: World; readonly hasToken: boolean },
-): Promise<Told[]> {
-  const knocked = await knock(way, world);
-  const { failure, status = 0, type = "", challenge, body = "" } = knocked;
+  { system, hasToken }: { readonly system: System; readonly hasToken: boolean },
+): Promise<FindingDetails[]> {
+  const result = await probe(way, system);
+  const { failure, status = 0, type = "", challenge, body = "" } = result;
   const { host, hostname } = new URL(way.url);
-  if (knocked.proxy) return [explainProxy(knocked.proxy)];
-  if (failure !== undefined) return [explainFailure(way, failure, world), ...explainSpared(way, world)];
-  if (isPage(knocked)) return [page(way, status, world)];
+  if (result.proxy) return [explainProxy(result.proxy)];
+  if (failure !== undefined) return [explainFailure(way, failure, system), ...explainBypass(way, system)];
+  if (isPage(result)) return [explainPage(way, status, system)];
   const isHostRefused =
     status === 421 || (status === 403 && challenge === undefined && !hasToken && /host|origin|dns|rebind/i.test(body));
   if (isHostRefused) {
@@ -25,82 +26,95 @@ export async function explainAddress(
       {
         id: "wrong-host",
         level: "error",
-        what: `the server does not want to be called ${host}`,
-        why: `it answered ${status}${said(body)}: servers refuse names that they do not know, against rebinding`,
-        next: `use the name that it was made for, or allow ${hostname} in its settings`,
+        what: `the server refuses the host name ${host}`,
+        why: `it answered ${status}${excerpt(body)}: servers accept only host names that they know, against DNS rebinding`,
+        next: `use a host name that it accepts, or allow ${hostname} in its settings`,
       },
     ];
   }
   if (status === 401 || status === 403) return [explainToken(entry, way, { status, body, hasToken })];
   if (status === 404 || status === 405) {
-    const found = await findPath(way, world);
+    const found = await findPath(way, system);
     return [
       {
         id: "wrong-path",
         level: "error",
         what: `there is no server at the path ${new URL(way.url).pathname}`,
-        why: `it answered ${status}${said(body)}`,
-        next: found === undefined ? `correct the address, at ${placeOf(entry)}` : `use ${found}, where there is one`,
+        why: `it answered ${status}${excerpt(body)}`,
+        next:
+          found === undefined
+            ? `correct the address, at ${entryLocation(entry)}`
+            : `use ${found}, where a server answers`,
       },
     ];
   }
-  const why = status >= 500 ? `${message}; the server is to blame${orProxy(way, world)}` : message;
+  const why = status >= 500 ? `${message}; the fault is in the server${orProxy(way, system)}` : message;
   const what =
-    status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not as a server does`;
+    status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not like a server`;
   return [{ id: "odd-answer", level: "error", what, why, next: "look at the log of the server" }];
 }
 
-function said(body: string): string {
+function excerpt(body: string): string {
   const line = body.replace(/\s+/g, " ").trim().slice(0, 120);
   return line === "" ? "" : ` (${line})`;
 }
 
-function isPage({ type = "", body = "" }: Knocked): boolean {
+function isPage({ type = "", body = "" }: ProbeResult): boolean {
   return type === "text/html" || /^\s*<(!doctype|html)/i.test(body);
 }
 
 const selfSigned = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
 const unknownIssuer = ["UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"];
 
-function explainFailure(way: HttpTarget, failure: string, world: World): Told {
+function explainFailure(way: HttpTarget, failure: string, system: System): FindingDetails {
   const { host, hostname, port, protocol } = new URL(way.url);
-  const tls = (what: string, why: string, next: string): Told => ({ id: "tls", level: "error", what, why, next });
+  const tls = (what: string, why: string, next: string): FindingDetails => ({
+    id: "tls",
+    level: "error",
+    what,
+    why,
+    next,
+  });
   if ([...selfSigned, ...unknownIssuer].includes(failure)) {
     return tls(
-      "its certificate is not known here",
-      `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(way, world, " puts in its own")}`,
+      "its certificate is not trusted",
+      `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(way, system, " puts in its own")}`,
       "give Node the certificate of the authority: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem",
     );
   }
   if (failure === "CERT_HAS_EXPIRED" || failure === "CERT_NOT_YET_VALID") {
     const when = failure === "CERT_HAS_EXPIRED" ? "has expired" : "is not valid yet";
-    return tls(`its certificate ${when}`, failure, "have it renewed, and look at the clock of this machine");
+    return tls(`its certificate ${when}`, failure, "renew it, and check the clock of this machine");
   }
   if (failure === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return tls("its certificate is for another name", `${failure}: ${hostname} is not in it`, "use the name in it");
+    return tls(
+      "its certificate is for another name",
+      `${failure}: ${hostname} is not in it`,
+      "use a name in the certificate",
+    );
   }
   if (failure === "EPROTO" || failure.startsWith("ERR_SSL")) {
     return tls("it does not speak TLS", `${failure} at ${host}`, `try http://${host}`);
   }
   if (failure.startsWith("HPE_") || (failure === "ECONNRESET" && protocol === "http:")) {
-    return tls("what answers does not speak http", `${failure} at ${host}`, `try https://${host}`);
+    return tls("it does not speak HTTP", `${failure} at ${host}`, `try https://${host}`);
   }
   if (failure === "ENOTFOUND" || failure === "EAI_AGAIN") {
-    const next = "correct the name, and look whether this machine is online";
-    return { id: "unreachable", level: "error", what: `the name ${hostname} is not known`, why: failure, next };
+    const next = "correct the name, and check that this machine is online";
+    return { id: "unreachable", level: "error", what: `the host name ${hostname} is unknown`, why: failure, next };
   }
-  const what = failure === "ECONNREFUSED" ? `nobody listens at ${host}` : `${host} cannot be reached`;
-  const next = `start the server${port === "" ? "" : `, and look whether ${port} is its port`}`;
+  const what = failure === "ECONNREFUSED" ? `nothing listens at ${host}` : `${host} cannot be reached`;
+  const next = `start the server${port === "" ? "" : `, and check that its port is ${port}`}`;
   return { id: "unreachable", level: "error", what, why: failure, next };
 }
 
-function page(way: HttpTarget, status: number, world: World): Told {
+function explainPage(way: HttpTarget, status: number, system: System): FindingDetails {
   return {
     id: "web-page",
     level: "error",
     what: "a web page answers, not a server",
-    why: `it answered ${status} with HTML: a sign-in page or a website stands there${orProxy(way, world)}`,
-    next: "open the address in a browser to see who answers; then correct it, or sign in there",
+    why: `it answered ${status} with HTML: probably a sign-in page or a website${orProxy(way, system)}`,
+    next: "open the address in a browser to see what answers; then correct it, or sign in there",
   };
 }
 
@@ -110,54 +124,86 @@ interface Refusal {
   readonly hasToken: boolean;
 }
 
-function explainToken(entry: ServerEntry, { headers = {} }: HttpTarget, { status, body, hasToken }: Refusal): Told {
+function explainToken(
+  entry: ServerEntry,
+  { headers = {} }: HttpTarget,
+  { status, body, hasToken }: Refusal,
+): FindingDetails {
   const { name } = entry;
   const login = `portolan login ${entry.source.kind === "file" ? quote(name) : "<address>"}`;
   const [, written] = Object.entries(headers).find(([header]) => header.toLowerCase() === "authorization") ?? [];
-  const why = `it answered ${status}${said(body)}`;
+  const why = `it answered ${status}${excerpt(body)}`;
   if (written !== undefined) {
-    const ended = endOf(written);
+    const ended = expiryOf(written);
     const when = ended === undefined ? "is refused" : `has expired, at ${ended.toISOString()}`;
     return {
       id: ended === undefined ? "refused-token" : "expired-token",
       level: "error",
       what: `the token in its Authorization header ${when}`,
       why,
-      next: `put in another, at ${placeOf(entry)}, or take the header out and use ${login}`,
+      next: `replace it at ${entryLocation(entry)}, or remove the header and run: ${login}`,
     };
   }
   if (hasToken) {
-    const what = "the token of the last login is not taken any more";
+    const what = "the token of the last login is no longer accepted";
     return { id: "expired-token", level: "error", what, why, next: login };
   }
-  return { id: "missing-token", level: "error", what: "it wants to know who you are", why, next: login };
+  return { id: "missing-token", level: "error", what: "it requires sign-in", why, next: login };
 }
 
-/** When a token that says so has ended; undefined for one that has not, or does not say. */
-function endOf(header: string): Date | undefined {
+/** Returns the expiry of a token that is over, or undefined if it is valid or does not say. */
+function expiryOf(header: string): Date | undefined {
   const [, payload] = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/i.exec(header.trim()) ?? [];
   if (payload === undefined) return undefined;
   try {
     const { exp } = JSON.parse(Buffer.from(payload, "base64url").toString()) as { exp?: unknown };
     return typeof exp === "number" && exp * 1_000 < Date.now() ? new Date(exp * 1_000) : undefined;
   } catch {
-    // Whatever it is, it does not say when it ends.
+    // Not a JWT: its expiry is unknown.
     return undefined;
   }
 }
 
 const usualPaths = ["/mcp", "/sse", "/api/mcp", "/"];
 
-/** An address on the same machine where something answers as a server would. */
-async function findPath({ url, headers }: HttpTarget, world: World): Promise<string | undefined> {
+/** Finds another path on the same host where a server seems to answer. */
+async function findPath({ url, headers }: HttpTarget, system: System): Promise<string | undefined> {
   const given = new URL(url).pathname;
   for (const path of usualPaths) {
     if (path === given) continue;
     const tried = new URL(path, url).href;
-    const knocked = await knock({ url: tried, ...(headers && { headers }) }, world, 2_000);
-    const { status = 0, type = "" } = knocked;
+    const result = await probe({ url: tried, ...(headers && { headers }) }, system, 2_000);
+    const { status = 0, type = "" } = result;
     const isLikely = type === "application/json" || type === "text/event-stream" || status === 401;
     if (isLikely && status !== 404 && status !== 405 && status < 500) return tried;
   }
   return undefined;
+}
+
+/** Converts a proxy failure to a finding. */
+function explainProxy({ what, why, next }: ProxyFailure): FindingDetails {
+  return { id: "proxy", level: "error", what, why, next };
+}
+
+/** Warns if NO_PROXY excludes an unreachable server from the proxy. */
+function explainBypass({ url }: HttpTarget, { env }: System): FindingDetails[] {
+  const address = new URL(url);
+  const proxy = proxyNamed(address, env);
+  const list = ["no_proxy", "NO_PROXY"].find((name) => env[name]);
+  if (!proxy || proxyFor(address, env) || !list) return [];
+  return [
+    {
+      id: "proxy",
+      level: "warning",
+      what: `${list} excludes it from the proxy in ${proxy.variable}`,
+      why: "if only the proxy leads out of this network, it cannot be reached directly",
+      next: `remove ${address.hostname} from ${list}, if it should be reached through the proxy`,
+    },
+  ];
+}
+
+/** Returns the proxy that may have answered instead, as the end of a sentence. */
+export function orProxy({ url }: HttpTarget, { env }: System, does = ""): string {
+  const proxy = proxyFor(new URL(url), env);
+  return proxy ? `, or the proxy in ${proxy.variable}${does}` : "";
 }

@@ -1,16 +1,21 @@
 import type { ServerEntry } from "portolan-host";
 import { describe, expect, test } from "vitest";
-import type { World } from "../world.ts";
+import type { System } from "../system.ts";
 import { explainCommand } from "./command.ts";
 
 const way = { command: "npx", args: ["-y", "server"] };
 const entry: ServerEntry = { name: "a", way, written: way, settings: {}, source: { kind: "code" } };
 
 function explain(message: string, platform: NodeJS.Platform = "linux") {
-  return explainCommand(entry, way, message, { platform, home: "/home/nobody", env: {} } as World);
+  return explainCommand(entry, way, message, {
+    platform,
+    home: "/home/nobody",
+    execPath: "/usr/bin/node",
+    env: {},
+  } as System);
 }
 
-test("a script that Windows does not find without its ending is named with it", () => {
+test("suggests the .cmd extension for a script on Windows", () => {
   const message = 'The server "npx -y server" could not be started: there is no program npx on the PATH';
   expect(explain(message, "win32")).toMatchObject({
     id: "wrong-command",
@@ -18,19 +23,19 @@ test("a script that Windows does not find without its ending is named with it", 
   });
 });
 
-describe("a port that is taken is found in what", () => {
+describe("finds the port in use in the message of", () => {
   const ended = 'The server "npx" exited with code 1:';
   test.each([
-    ["Node says", `${ended} Error: listen EADDRINUSE: address already in use 127.0.0.1:8080`, "8080"],
-    ["Node says of all addresses", `${ended} Error: listen EADDRINUSE: address already in use :::3000`, "3000"],
+    ["Node.js", `${ended} Error: listen EADDRINUSE: address already in use 127.0.0.1:8080`, "8080"],
+    ["Node.js for all addresses", `${ended} Error: listen EADDRINUSE: address already in use :::3000`, "3000"],
     [
-      "Python says",
+      "Python",
       `${ended} OSError: [Errno 98] error while attempting to bind on address ('127.0.0.1', 8000): address already in use`,
       "8000",
     ],
-    ["Go says", `${ended} listen tcp :9090: bind: address already in use`, "9090"],
+    ["Go", `${ended} listen tcp :9090: bind: address already in use`, "9090"],
   ])("%s", (_, message, port) => {
-    expect(explain(message)).toMatchObject({ id: "port-in-use", what: `the port ${port} is taken` });
+    expect(explain(message)).toMatchObject({ id: "port-in-use", what: `the port ${port} is in use` });
     expect(explain(message, "win32").next).toContain(`findstr :${port}`);
   });
 });
@@ -38,16 +43,16 @@ describe("a port that is taken is found in what", () => {
 test.each([
   ["Error: Cannot find module 'x'", "install its packages"],
   ["ModuleNotFoundError: No module named 'mcp'", "install its packages"],
-  ["Error: BRAVE_API_KEY environment variable is required", "it seems to want a variable"],
+  ["Error: BRAVE_API_KEY environment variable is required", "it seems to need a variable"],
   ["bye", "run it by hand"],
-])("after %j the next step fits", (words, next) => {
+])("suggests a next step that fits %j", (words, next) => {
   expect(explain(`The server "npx" exited with code 1: ${words}`).next).toContain(next);
 });
 
-test("what was ended by a signal is told", () => {
+test("reports a command that a signal ended", () => {
   expect(explain('The server "npx" was ended by SIGSEGV')).toMatchObject({
     id: "command-exits",
     what: "its command was ended by SIGSEGV",
-    why: "it said nothing on standard error",
+    why: "it wrote nothing to standard error",
   });
 });

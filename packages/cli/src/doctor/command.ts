@@ -1,12 +1,17 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CommandTarget, redact, type ServerEntry } from "portolan-host";
-import { quote } from "../quote.ts";
-import type { World } from "../world.ts";
-import { placeOf, type Told } from "./finding.ts";
+import type { System } from "../system.ts";
+import { quote } from "../terminal/escape.ts";
+import { entryLocation, type FindingDetails } from "./finding.ts";
 
-/** Why a server that is started by a command does not run. */
-export function explainCommand(entry: ServerEntry, way: CommandTarget, message: string, world: World): Told {
+/** Explains why a command does not start or does not answer. */
+export function explainCommand(
+  entry: ServerEntry,
+  way: CommandTarget,
+  message: string,
+  system: System,
+): FindingDetails {
   const notStarted = /could not be started: ([\s\S]*)$/.exec(message)?.[1];
   if (notStarted !== undefined) {
     return {
@@ -14,7 +19,7 @@ export function explainCommand(entry: ServerEntry, way: CommandTarget, message: 
       level: "error",
       what: `its command ${JSON.stringify(way.command)} cannot be started`,
       why: notStarted,
-      next: suggest(entry, way, world),
+      next: suggest(entry, way, system),
     };
   }
   const [, ended = "", words = ""] = /((?:exited with code|was ended by) \S+?)(?:: ([\s\S]*))?$/.exec(message) ?? [];
@@ -23,9 +28,9 @@ export function explainCommand(entry: ServerEntry, way: CommandTarget, message: 
     return {
       id: "port-in-use",
       level: "error",
-      what: which === undefined ? "the port it listens on is taken" : `the port ${which} is taken`,
+      what: which === undefined ? "the port it listens on is in use" : `the port ${which} is in use`,
       why: `it ${ended || "ended"}: ${words || message}`,
-      next: `${whoHas(which, world)} shows who has it; end that, or give the server another port`,
+      next: `find the program that uses it (${whoHas(which, system)}) and stop it, or give the server another port`,
     };
   }
   if (ended !== "") {
@@ -33,25 +38,25 @@ export function explainCommand(entry: ServerEntry, way: CommandTarget, message: 
       id: "command-exits",
       level: "error",
       what: `its command ${ended}`,
-      why: words === "" ? "it said nothing on standard error" : `its last words: ${words}`,
+      why: words === "" ? "it wrote nothing to standard error" : `its last output: ${words}`,
       next: nextAfter(words, way),
     };
   }
   return {
     id: "command-fails",
     level: "error",
-    what: "its command runs, but cannot be spoken to",
+    what: "its command runs, but does not answer like a server",
     why: message,
     next: `run it by hand: ${typed(way)}`,
   };
 }
 
-function whoHas(port: string | undefined, { platform }: World): string {
+function whoHas(port: string | undefined, { platform }: System): string {
   if (platform === "win32") return `netstat -ano | findstr :${port ?? ""}`;
   return `lsof -i :${port ?? "<port>"}`;
 }
 
-/** As a shell takes it, and without secrets: what is told here is shown to others. */
+/** Formats the command for a shell, without secrets: people share this report. */
 function typed({ command, args = [] }: CommandTarget): string {
   return (redact([command, ...args]) as string[]).map(quote).join(" ");
 }
@@ -61,32 +66,32 @@ function nextAfter(words: string, way: CommandTarget): string {
     return "install its packages, or correct the path in its arguments";
   }
   if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
-    return "it seems to want a variable: portolan add … --env NAME=VALUE --force";
+    return "it seems to need a variable: portolan add … --env NAME=VALUE --force";
   }
-  return `run it by hand and look: ${typed(way)}`;
+  return `run it by hand to see more: ${typed(way)}`;
 }
 
-/** Programs that are scripts on Windows, which only a shell finds without their ending. */
+/** Programs that are scripts on Windows, where only a shell finds them without their extension. */
 const scripts = new Set(["npx", "npm", "pnpm", "yarn", "bunx", "tsx"]);
 
-function suggest(entry: ServerEntry, { command }: CommandTarget, world: World): string {
-  const at = placeOf(entry);
-  if (world.platform === "win32" && scripts.has(command)) return `write ${command}.cmd as the command, at ${at}`;
+function suggest(entry: ServerEntry, { command }: CommandTarget, system: System): string {
+  const at = entryLocation(entry);
+  if (system.platform === "win32" && scripts.has(command)) return `write ${command}.cmd as the command, at ${at}`;
   if (/\s/.test(command.trim()) && !existsSync(command)) {
     const [program, ...args] = command.trim().split(/\s+/);
     return `write ${JSON.stringify(program)} as the command and ${JSON.stringify(args)} as args, at ${at}`;
   }
-  const found = foldersOf(world)
+  const found = foldersOf(system)
     .map((folder) => join(folder, command))
     .find((path) => existsSync(path));
   if (found !== undefined) return `it is at ${found}, which is not on the PATH: write that as the command, at ${at}`;
   return `install ${command}, or write its full path, at ${at}`;
 }
 
-/** Where programs are that an editor, started without a shell, does not find. */
-function foldersOf({ home }: World): string[] {
+/** Returns folders with programs that an editor, started without a shell, does not find. */
+function foldersOf({ home, execPath }: System): string[] {
   const own = [".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin", ".volta/bin", "bin"].map((path) =>
     join(home, path),
   );
-  return [...own, "/usr/local/bin", "/opt/homebrew/bin", dirname(process.execPath)];
+  return [...own, "/usr/local/bin", "/opt/homebrew/bin", dirname(execPath)];
 }

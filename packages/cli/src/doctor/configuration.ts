@@ -1,25 +1,25 @@
 import { type ServerEntry, skeletonOf } from "portolan-host";
 import type { ReadConfigs } from "portolan-host/node";
-import { variableOf } from "../inputs.ts";
-import { quote } from "../quote.ts";
-import { type Finding, placeOf, type Told } from "./finding.ts";
+import { inputVariable } from "../servers/find-server.ts";
+import { quote } from "../terminal/escape.ts";
+import { entryLocation, type Finding, type FindingDetails } from "./finding.ts";
 
-/** What is wrong with files and names, before anything is started. */
+/** Examines configuration files and names, without starting anything. */
 export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs): Finding[] {
   return [
     ...errors.map(({ message }) => ({
       id: "unreadable-file",
       level: "error" as const,
       server: "",
-      what: "a file with servers cannot be read",
+      what: "a configuration file cannot be read",
       why: message,
-      next: "correct the file; its servers are not there until then",
+      next: "correct the file; until then its servers are missing",
     })),
     ...notes.map((note) => ({
       id: "not-done",
       level: "warning" as const,
       server: "",
-      what: "a file says what is not done here",
+      what: "a file has a setting that is not supported",
       why: note,
       next: "correct the file, or leave it as it is",
     })),
@@ -27,15 +27,15 @@ export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs):
       id: "name-collision",
       level: "warning" as const,
       server: used.name,
-      what: "several files name it",
-      why: `${placeOf(used)} counts, ${placeOf(hidden)} does not`,
-      next: `give one of them another name, or remove it: portolan remove ${quote(used.name)}`,
+      what: "several files define it",
+      why: `${entryLocation(used)} is used, ${entryLocation(hidden)} is not`,
+      next: `rename one of them, or remove it: portolan remove ${quote(used.name)}`,
     })),
     ...lookalikes(entries),
   ];
 }
 
-/** Names that people take for each other. */
+/** Finds names that look alike. */
 function lookalikes(entries: readonly ServerEntry[]): Finding[] {
   const first = new Map<string, string>();
   return entries.flatMap(({ name }) => {
@@ -47,15 +47,15 @@ function lookalikes(entries: readonly ServerEntry[]): Finding[] {
       id: "name-collision",
       level: "warning" as const,
       server: name,
-      what: `it looks like ${other}`,
-      why: "people and models may take one for the other",
-      next: "give one of them another name",
+      what: `its name looks like ${other}`,
+      why: "people and models may confuse them",
+      next: "rename one of them",
     };
   });
 }
 
-/** Why an entry cannot be used as it is written. */
-export function examineEntry(entry: ServerEntry): Told | undefined {
+/** Explains why an entry cannot be used. */
+export function examineEntry(entry: ServerEntry): FindingDetails | undefined {
   const { problem } = entry;
   if (problem === undefined) return undefined;
   const [, input] = /missing \$\{input:([^}]+)\}/.exec(problem) ?? [];
@@ -63,9 +63,9 @@ export function examineEntry(entry: ServerEntry): Told | undefined {
     return {
       id: "missing-variable",
       level: "error",
-      what: `it wants to know ${input} from you`,
+      what: `it needs the input ${input}`,
       why: problem,
-      next: `use it on a terminal, where you are asked, or set it: export ${variableOf(input)}=…`,
+      next: `use it in a terminal, where you are asked, or set it: export ${inputVariable(input)}=…`,
     };
   }
   const [, variable] = /missing \$\{(?:env:)?([^}:]+)/.exec(problem) ?? [];
@@ -81,8 +81,8 @@ export function examineEntry(entry: ServerEntry): Told | undefined {
   return {
     id: "unusable-entry",
     level: "error",
-    what: "its entry cannot be used as it is",
+    what: "its entry is not usable",
     why: problem,
-    next: `correct ${placeOf(entry)}`,
+    next: `correct ${entryLocation(entry)}`,
   };
 }

@@ -1,6 +1,6 @@
 import type { ServerEntry } from "portolan-host";
 
-/** Something that is wrong, or might be: what it is, why it matters, what to do. */
+/** A problem of a server or file: what it is, why it matters, what to do. */
 export interface Finding {
   readonly id: string;
   readonly level: "error" | "warning" | "note";
@@ -10,10 +10,10 @@ export interface Finding {
   readonly next: string;
 }
 
-/** A finding without the server that it is about. */
-export type Told = Omit<Finding, "server">;
+/** A finding without its server. */
+export type FindingDetails = Omit<Finding, "server">;
 
-/** Where an entry is written, to be corrected there. */
-export function placeOf({ source }: ServerEntry): string {
+/** Returns where an entry is written. */
+export function entryLocation({ source }: ServerEntry): string {
   return source.kind === "file" ? `${source.path} in ${source.file}` : "the command line";
 }

@@ -1,6 +1,6 @@
-import type { ServerTemplate } from "./servers.ts";
+import type { ServerTemplate } from "./templates.ts";
 
-/** What a new project is made of. */
+/** The settings of a new project. */
 export interface Project {
   readonly name: string;
   readonly template: ServerTemplate;
@@ -9,7 +9,7 @@ export interface Project {
   readonly version: string;
 }
 
-/** The files of a new server by their paths. */
+/** Returns the files of a new project by path. */
 export function filesOf(project: Project): { readonly [path: string]: string } {
   const { language } = project;
   const source = language === "ts" ? "src/" : "";
@@ -61,7 +61,7 @@ import server from "./server.${language}";
 await runMain({
   name: ${JSON.stringify(name)},
   version: "0.1.0",
-  about: "A server with ${template.says}.",
+  about: "A server with ${template.summary}.",
   create: () => server,
 });
 `;
@@ -95,12 +95,12 @@ function readmeOf({ name, language, template }: Project): string {
   const file = serverFile(language);
   return `# ${name}
 
-A Model Context Protocol server with ${template.says}, written with Portolan.
+A Model Context Protocol server with ${template.summary}, written with Portolan.
 
 \`\`\`sh
 npm install
 npm test
-npm run dev     # serves it over HTTP, and again after each change
+npm run dev     # serves it over HTTP, and reloads it after each change
 npx portolan ls ./${file}
 npx portolan ${template.tryIt.replace("FILE", `./${file}`)}
 \`\`\`
@@ -114,7 +114,7 @@ ${toJson(entry).trimEnd()}
 `;
 }
 
-/** Where the definition of a new server is. */
+/** Returns the path of the server definition. */
 export function serverFile(language: "ts" | "js"): string {
   return language === "ts" ? "src/server.ts" : "server.js";
 }

@@ -1,0 +1,64 @@
+/** The part of a field's JSON Schema that the command reads. Servers write it, so nothing in it is certain. */
+export interface FieldSchema {
+  readonly type?: unknown;
+  readonly title?: string;
+  readonly description?: string;
+  readonly format?: unknown;
+  readonly properties?: { readonly [name: string]: FieldSchema };
+  readonly required?: readonly string[];
+  readonly items?: FieldSchema;
+  readonly prefixItems?: readonly FieldSchema[];
+  readonly enum?: readonly unknown[];
+  readonly enumNames?: readonly string[];
+  readonly const?: unknown;
+  readonly default?: unknown;
+  readonly anyOf?: readonly FieldSchema[];
+  readonly oneOf?: readonly FieldSchema[];
+  readonly additionalProperties?: unknown;
+  readonly patternProperties?: unknown;
+  readonly $ref?: unknown;
+}
+
+const deepest = 8;
+
+/** Returns the types that a field may have. Empty if the schema names none. */
+export function typesOf({ type }: FieldSchema = {}): readonly unknown[] {
+  if (type === undefined) return [];
+  return Array.isArray(type) ? type : [type];
+}
+
+/**
+ * Resolves a field: follows `$ref` within its schema, and joins alternatives into one field with several types. Many
+ * servers write an optional number as "a number or null".
+ */
+export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): FieldSchema {
+  if (typeof field !== "object" || field === null || depth > deepest) return {};
+  if (typeof field.$ref === "string") return resolveField(resolvePointer(root, field.$ref), root, depth + 1);
+  if (field.const !== undefined) return { type: typeof field.const, enum: [field.const] };
+  const options = field.anyOf ?? field.oneOf;
+  if (field.type !== undefined || !Array.isArray(options)) return field;
+  const each = options.map((option) => resolveField(option, root, depth + 1));
+  // If one alternative accepts anything, so does the field.
+  if (each.some((option) => typesOf(option).length === 0)) return {};
+  const real = each.filter((option) => !typesOf(option).includes("null"));
+  const items = real.find((option) => option.items)?.items;
+  const choices = real.every((option) => option.enum) ? real.flatMap((option) => option.enum ?? []) : [];
+  const [only] = real;
+  return {
+    ...(real.length === 1 && only),
+    type: [...new Set(each.flatMap(typesOf))],
+    ...(items && { items }),
+    ...(choices.length > 0 && { enum: choices }),
+  };
+}
+
+/** Returns the schema at a pointer such as `#/$defs/Size`. */
+function resolvePointer(root: FieldSchema, pointer: string): FieldSchema {
+  let at: unknown = pointer.startsWith("#") ? root : undefined;
+  for (const name of pointer.split("/").slice(1)) {
+    const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
+    const isThere = typeof at === "object" && at !== null && Object.hasOwn(at, key);
+    at = isThere ? (at as { [key: string]: unknown })[key] : undefined;
+  }
+  return (at ?? {}) as FieldSchema;
+}

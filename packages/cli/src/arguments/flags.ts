@@ -1,0 +1,43 @@
+import type { Flags } from "../command.ts";
+import { Failure } from "../failure.ts";
+
+/** Returns the text of a flag, or undefined if it is absent. */
+export function textFlag(flags: Flags, name: string): string | undefined {
+  const value = flags[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Returns all values of a repeatable flag. */
+export function listFlag(flags: Flags, name: string): readonly string[] {
+  const value = flags[name];
+  return typeof value === "object" ? value : [];
+}
+
+/** Returns a flag that is a whole number above zero. */
+export function countFlag(flags: Flags, name: string): number | undefined {
+  const given = textFlag(flags, name);
+  if (given === undefined) return undefined;
+  if (/^[1-9]\d{0,8}$/.test(given)) return Number(given);
+  throw new Failure("usage", `--${name}: expected a whole number above zero, got ${JSON.stringify(given)}`);
+}
+
+/** Returns a flag given in seconds, in milliseconds. */
+export function secondsFlag(flags: Flags, name: string): number | undefined {
+  const given = textFlag(flags, name);
+  if (given === undefined) return undefined;
+  const seconds = Number(given);
+  if (seconds > 0 && Number.isFinite(seconds)) return seconds * 1_000;
+  throw new Failure("usage", `--${name}: expected a number of seconds, got ${JSON.stringify(given)}`);
+}
+
+/** Returns NAME=VALUE flags as an object. */
+export function pairsFlag(flags: Flags, name: string): { readonly [name: string]: string } {
+  return Object.fromEntries(
+    listFlag(flags, name).map((pair) => {
+      const [, key, value] = /^([^=]+)=([\s\S]*)$/.exec(pair) ?? [];
+      // The message does not quote the pair: it may be a secret.
+      if (key === undefined || value === undefined) throw new Failure("usage", `--${name}: expected NAME=VALUE`);
+      return [key, value];
+    }),
+  );
+}

@@ -1,0 +1,155 @@
+import type { ElicitResult } from "portolan";
+import { openBrowser } from "portolan/auth/client";
+import {
+  type ApprovalQuestion,
+  type ApprovalVerdict,
+  type Caution,
+  describeForTrust,
+  type RootsQuestion,
+  type RootsVerdict,
+  type ServerEntry,
+  type TrustQuestion,
+  type TrustVerdict,
+  type UrlQuestion,
+} from "portolan-host";
+import type { CommandContext } from "../command.ts";
+import { QuestionDismissed } from "../terminal/input.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { widthOf } from "../terminal/wrap.ts";
+
+const showDefinition = Symbol("show the definition");
+/** The reason when no rule of the policy applies, which tells the person nothing. */
+const isUninformative = /^(?:No rule says otherwise\.)?$/;
+
+/** Asks whether the model may call a tool or read a resource. Shows the exact arguments and all warnings. */
+export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {
+  const { screen, terminal } = context;
+  const { server, action, reason, cautions, findings, resembles } = question;
+  if (action.kind === "tool") {
+    terminal.heading("The model wants to call ", server, screen.style("bold", screen.safe(`.${action.tool}`)));
+    const { title, description = title } = action.definition;
+    if (description !== undefined) terminal.quote(description, 3);
+    terminal.say(`  ${screen.style("dim", "with these arguments")}`);
+    // Long arguments must not push the question off the screen.
+    terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), "; press v to see them");
+  } else {
+    terminal.heading("The model wants to read a resource of ", server, ":");
+    terminal.quote(action.uri);
+  }
+  if (!isUninformative.test(reason)) terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
+  for (const caution of cautions) terminal.warn(cautionText(caution));
+  for (const { why, excerpt } of findings) terminal.warn(`${why}: ${excerpt}`);
+  if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
+  for (;;) {
+    const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
+      { key: "y", label: "once", value: { allow: true } },
+      { key: "s", label: "this session", value: { allow: true, for: "session" } },
+      { key: "a", label: "always", value: { allow: true, for: "always" } },
+      { key: "n", label: "no", value: { allow: false } },
+      { key: "N", label: "never", value: { allow: false, for: "always" } },
+      ...(action.kind === "tool" ? [{ key: "v", label: "view its definition", value: showDefinition } as const] : []),
+    ]);
+    if (verdict !== showDefinition) return verdict;
+    if (action.kind !== "tool") continue;
+    terminal.bar(screen.json(action.definition));
+    terminal.say(`  ${screen.style("dim", "with these arguments")}`);
+    terminal.bar(screen.json(action.args));
+  }
+}
+
+function cautionText({ kind, from }: Caution): string {
+  const who = from.join(", ");
+  return kind === "untrusted-content"
+    ? `Caution: text from ${who} may have caused this call`
+    : `Caution: data from ${who} may be sent with this call`;
+}
+
+/** Asks whether a configured server may be started. Shows everything that its file says. */
+export async function askTrust(context: CommandContext, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
+  const { screen, terminal } = context;
+  terminal.heading("Start the server ", server, "? It is new, or has changed since you trusted it:");
+  for (const { label, value } of subject.lines) {
+    // A value that does not fit gets lines of its own behind the bar, so that it cannot imitate another label.
+    const line = `${label}: ${screen.safe(value)}`;
+    if (widthOf(line) <= terminal.columns - 5) terminal.bar(line);
+    else {
+      terminal.bar(`${label}:`);
+      terminal.bar(screen.safe(value));
+    }
+  }
+  return terminal.choose<TrustVerdict>([
+    { key: "y", label: "yes, once", value: { allow: true, for: "session" } },
+    { key: "a", label: "always", value: { allow: true, for: "always" } },
+    {
+      key: "b",
+      label: "always, and trust its read-only labels",
+      value: { allow: true, for: "always", trustHints: true },
+    },
+    { key: "n", label: "no", value: { allow: false } },
+  ]);
+}
+
+/** Asks whether to open an address. Shows all of it, and its host. */
+export async function askOpenUrl(
+  context: CommandContext,
+  { server, params, address }: UrlQuestion,
+): Promise<ElicitResult> {
+  const { screen, terminal } = context;
+  terminal.heading("", server, " wants you to open an address:");
+  terminal.quote(params.message);
+  terminal.say(`  ${screen.style("dim", "the address")}`);
+  terminal.quote(address.href);
+  terminal.say(`  ${screen.style("dim", "leads to")} ${screen.style("bold", screen.safe(address.host))}`);
+  for (const warning of address.warnings) terminal.warn(warning);
+  const chosen = await terminal.choose<"open" | "accept" | "decline">([
+    { key: "y", label: "open it", value: "open" },
+    { key: "m", label: "I open it myself", value: "accept" },
+    { key: "n", label: "no", value: "decline" },
+  ]);
+  if (chosen !== "open") return { action: chosen };
+  try {
+    await openBrowser(new URL(address.href));
+  } catch (reason) {
+    // The person can still open it: the address is on the screen.
+    const why = reason instanceof Error ? reason.message : String(reason);
+    terminal.warn(`no browser could be opened (${why}); open the address yourself`);
+  }
+  return { action: "accept" };
+}
+
+/** Asks whether a server may know the folders. */
+export async function askRoots(context: CommandContext, { server, roots }: RootsQuestion): Promise<RootsVerdict> {
+  const { terminal } = context;
+  terminal.heading("", server, " wants to know which folders you work in:");
+  for (const { uri } of roots) terminal.quote(uri);
+  return terminal.choose<RootsVerdict>([
+    { key: "y", label: "this session", value: { allow: true, for: "session" } },
+    { key: "a", label: "always", value: { allow: true, for: "always" } },
+    { key: "n", label: "no", value: { allow: false, for: "session" } },
+    { key: "N", label: "never", value: { allow: false, for: "always" } },
+  ]);
+}
+
+/** Asks a yes-or-no question. Dismissing it means no. */
+export function confirm({ screen, terminal, signal }: CommandContext, question: string): Promise<boolean> {
+  const answered = terminal.ask(signal, async () => {
+    terminal.say(`${screen.style("yellow", screen.mark("ask"))} ${question}`);
+    return terminal.choose([
+      { key: "y", label: "yes", value: true },
+      { key: "n", label: "no", value: false },
+    ]);
+  });
+  return answered.catch((reason: unknown) => {
+    if (reason instanceof QuestionDismissed) return false;
+    throw reason;
+  });
+}
+
+/** Formats what trusting a server would start, complete and unabridged. */
+export function trustDetails(entry: ServerEntry, screen: Screen): string {
+  const { lines } = describeForTrust(entry);
+  const width = Math.max(0, ...lines.map(({ label }) => label.length));
+  return lines
+    .map(({ label, value }) => `  ${screen.style("dim", label.padEnd(width))}  ${screen.safe(value)}`)
+    .join("\n");
+}

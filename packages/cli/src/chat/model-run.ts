@@ -1,0 +1,105 @@
+import type { Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
+import type { Model } from "portolan-host/models";
+import type { CommandContext, Flags } from "../command.ts";
+import { Failure, interruption, withoutOptionNames } from "../failure.ts";
+import { createProgress } from "../output/progress.ts";
+import { findTarget, readConfiguration } from "../servers/find-server.ts";
+
+/** Returns the servers for a model: those of `--server`, a command after `--`, or all configured ones. */
+export async function findServers(context: CommandContext, { server }: Flags): Promise<readonly ServerEntry[]> {
+  const names = Array.isArray(server) ? server : [];
+  const entries: ServerEntry[] = [];
+  for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name)).entry);
+  if (context.command.length > 0) entries.push((await findTarget(context, undefined)).entry);
+  return entries.length > 0 ? entries : (await readConfiguration(context)).entries;
+}
+
+/** Returns the rule of `--yes-read-only`. */
+export function readOnlyPolicy({ yesReadOnly }: Flags): { readOnly: true; then: "allow" }[] {
+  return yesReadOnly === true ? [{ readOnly: true, then: "allow" }] : [];
+}
+
+/** Returns the name of a model with its notice. */
+export function modelLabel({ id, notice }: Model): string {
+  return notice === undefined ? id : `${id} (${notice})`;
+}
+
+/** Returns the notice of a model in the words of a run. */
+export function modelNotices({ id, notice }: Model): string[] {
+  return notice === undefined ? [] : [`${id}: ${notice}`];
+}
+
+/**
+ * Shows a run: the text of the model on standard output, its tool calls on standard error. Notices in `known` are not
+ * repeated.
+ */
+export async function showRun(context: CommandContext, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
+  const progress = createProgress(context);
+  for await (const event of run) {
+    if (event.type === "notice") {
+      if (known.has(event.text)) continue;
+      known.add(event.text);
+    }
+    // Output must not overwrite a question on the screen.
+    await context.terminal.quiet();
+    if (event.type !== "tool" || event.stage !== "progress") progress.end();
+    if (context.isJson) print(context, event);
+    else show(context, event, progress);
+  }
+  return run.result;
+}
+
+function show(context: CommandContext, event: RunEvent, progress: ReturnType<typeof createProgress>): void {
+  const { screen, terminal } = context;
+  switch (event.type) {
+    case "text":
+      terminal.stream(screen.safe(event.delta, { lines: "keep" }));
+      break;
+    case "notice":
+      terminal.say(screen.style("dim", `${screen.mark("dot")} ${screen.safe(event.text)}`));
+      break;
+    case "tool":
+      if (event.stage === "progress") progress.show(event.progress);
+      else if (event.stage === "call") {
+        const what = `${event.server}.${event.tool} ${JSON.stringify(event.args)}`;
+        terminal.say(screen.cut(`${screen.style("cyan", screen.mark("tool"))} ${screen.safe(what)}`));
+      } else {
+        const { isError, content } = event.result;
+        const [first] = content.flatMap((block) => (block.type === "text" ? String(block.text).split("\n") : []));
+        const mark = isError ? screen.style("red", screen.mark("bad")) : screen.style("green", screen.mark("ok"));
+        const said = screen.safe(withoutOptionNames(first ?? `${content.length} blocks`));
+        terminal.say(screen.cut(`  ${mark} ${screen.style("dim", said)}`));
+      }
+      break;
+    case "done":
+      terminal.endStream();
+  }
+}
+
+/** Prints an event as a line of JSON, without members that only this process can use. */
+function print({ print: printLine }: CommandContext, event: RunEvent): void {
+  if (event.type === "approval" || event.type === "question") {
+    const { signal: _, ...question } = event.question;
+    printLine(JSON.stringify({ ...event, question }));
+  } else if (event.type === "done") {
+    const { state: _, error, ...done } = event;
+    printLine(JSON.stringify({ ...done, ...(error && { error: error.message }) }));
+  } else printLine(JSON.stringify(event));
+}
+
+const endReasons: { readonly [reason: string]: string } = {
+  "max-turns": "the model reached its limit of turns",
+  "max-calls": "the model reached its limit of tool calls",
+  "max-tokens": "the model reached its limit of tokens",
+  context: "the conversation is too long for the model",
+  refusal: "the model refused",
+};
+
+/** Returns why a run failed, or undefined if it succeeded. */
+export function runFailure({ reason, error }: RunDone): unknown {
+  if (reason === "done") return undefined;
+  if (reason === "failed" && error) return error;
+  if (reason === "cancelled") return interruption();
+  const next = reason === "max-turns" ? "raise the limit: --max-turns <count>" : undefined;
+  return new Failure("failed", endReasons[reason] ?? reason, { next });
+}

@@ -1,0 +1,111 @@
+import { createMemoryPair, type Prompt, type Resource, type ResourceTemplate, type Tool } from "portolan";
+import { type Client, connect } from "portolan/client";
+import type { Servable } from "portolan/server";
+import { diffDefinitions } from "portolan-host";
+import { estimateTokens } from "portolan-host/models";
+
+/** Everything that a server offers, with its name and version. */
+export interface Catalogue {
+  readonly name: string;
+  readonly version: string;
+  readonly tools: readonly Tool[];
+  readonly resources: readonly Resource[];
+  readonly templates: readonly ResourceTemplate[];
+  readonly prompts: readonly Prompt[];
+}
+
+/**
+ * Lists everything that a server in this process offers. `serveChannel` comes from the server's copy of the library.
+ */
+export async function catalogueOf(
+  server: Servable,
+  { serveChannel }: Pick<typeof import("portolan/server"), "serveChannel">,
+): Promise<Catalogue> {
+  const [near, far] = createMemoryPair();
+  const serving = serveChannel(server, far);
+  const client = await connect(near);
+  try {
+    return await listAll(client);
+  } finally {
+    await client.close();
+    await serving.close();
+  }
+}
+
+/** Lists everything that a connected server offers. */
+export async function listAll(client: Client): Promise<Catalogue> {
+  const { capabilities, info } = client.server;
+  const [tools, resources, templates, prompts] = await Promise.all([
+    capabilities.tools ? client.listTools() : [],
+    capabilities.resources ? client.listResources() : [],
+    capabilities.resources ? client.listTemplates() : [],
+    capabilities.prompts ? client.listPrompts() : [],
+  ]);
+  return { name: info?.name ?? "server", version: info?.version ?? "", tools, resources, templates, prompts };
+}
+
+/** Estimates the tokens that the tools cost a model. */
+export function tokensOf({ tools }: Catalogue): number {
+  return estimateTokens(tools.map(({ name, description = "", inputSchema }) => ({ name, description, inputSchema })));
+}
+
+/** Counts each kind: `2 tools · 1 prompt`. */
+export function countsOf({ tools, resources, templates, prompts }: Catalogue, between: string): string {
+  const counts: [number, string][] = [
+    [tools.length, "tool"],
+    [resources.length, "resource"],
+    [templates.length, "template"],
+    [prompts.length, "prompt"],
+  ];
+  const said = counts
+    .filter(([count]) => count > 0)
+    .map(([count, kind]) => `${count} ${kind}${count === 1 ? "" : "s"}`);
+  return said.length > 0 ? said.join(` ${between} `) : "nothing yet";
+}
+
+/** Describes the changes, one line each: `forecast: input +days`, `+ tool search`, `- prompt plan`. */
+export function changesBetween(before: Catalogue, after: Catalogue): string[] {
+  return [
+    ...changesOf("tool", before.tools, after.tools, ({ name }) => name),
+    ...changesOf("resource", before.resources, after.resources, ({ uri }) => uri),
+    ...changesOf("template", before.templates, after.templates, ({ uriTemplate }) => uriTemplate),
+    ...changesOf("prompt", before.prompts, after.prompts, ({ name }) => name),
+  ];
+}
+
+function changesOf<T>(kind: string, before: readonly T[], after: readonly T[], keyOf: (item: T) => string): string[] {
+  const known = new Map(before.map((item) => [keyOf(item), item]));
+  const now = new Set(after.map(keyOf));
+  const gone = [...known.keys()].filter((key) => !now.has(key)).map((key) => `- ${kind} ${key}`);
+  const rest = after.flatMap((item) => {
+    const key = keyOf(item);
+    const old = known.get(key);
+    if (old === undefined) return [`+ ${kind} ${key}`];
+    const changes = describe(old, item);
+    return changes.length > 0 ? [`${key}: ${changes.join(", ")}`] : [];
+  });
+  return [...gone, ...rest];
+}
+
+const schemaNames: { readonly [member: string]: string } = { inputSchema: "input", outputSchema: "output" };
+
+/** Describes the change of one definition: schema fields by name, everything else by its member. */
+function describe(before: unknown, after: unknown): string[] {
+  const told = new Set<string>();
+  for (const change of diffDefinitions(before, after)) {
+    const [member = "", part, field, deeper] = change.path.split(".");
+    const schema = schemaNames[member];
+    if (schema === undefined) told.add(member);
+    else if (part !== "properties" || field === undefined) told.add(part === undefined ? schema : `${schema} ${part}`);
+    else if (deeper !== undefined) told.add(`${schema} ~${field}`);
+    else if (change.before === undefined) told.add(`${schema} +${field}`);
+    else told.add(`${schema} ${change.after === undefined ? "-" : "~"}${field}`);
+  }
+  // A new field says enough; that it is required is not another change.
+  for (const schema of Object.values(schemaNames)) {
+    if ([...told].some((text) => text.startsWith(`${schema} +`) || text.startsWith(`${schema} -`))) {
+      told.delete(`${schema} required`);
+    }
+  }
+  return [...told];
+}

@@ -1,0 +1,102 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { CallToolResult, ContentBlock, ResourceContents } from "portolan";
+import type { Screen } from "../terminal/screen.ts";
+
+/** Binary content of a result: shown as its size, saved on request. */
+interface Attachment {
+  readonly bytes: Buffer;
+  readonly type: string;
+}
+
+/** Formats the result of a call: its content, or its structured content if there is no other. */
+export function showResult({ content, structuredContent }: CallToolResult, screen: Screen): string {
+  if (content.length > 0) return showContent(content, screen);
+  return structuredContent === undefined ? screen.style("dim", "(no content)") : screen.json(structuredContent);
+}
+
+/** Formats content: text as it is, other blocks as their kind and size. */
+export function showContent(blocks: readonly ContentBlock[], screen: Screen): string {
+  return blocks.map((block) => showBlock(block, screen)).join("\n");
+}
+
+function showBlock(block: ContentBlock, screen: Screen): string {
+  switch (block.type) {
+    case "text":
+      return screen.safe(block.text, { lines: "keep" });
+    case "image":
+    case "audio":
+      return screen.style(
+        "dim",
+        `[${block.type} ${screen.safe(block.mimeType)}, ${sizeOf(block.data)}; save it with --save <folder>]`,
+      );
+    case "resource_link":
+      return `${screen.mark("next")} ${screen.safe(block.uri)} ${screen.style("dim", screen.safe(block.description ?? block.name))}`;
+    case "resource":
+      return showResource(block.resource ?? {}, screen);
+    default:
+      return screen.style("dim", `[${screen.safe((block as { type: string }).type)}]`);
+  }
+}
+
+/** Formats the contents of a resource. */
+export function showResource(resource: ResourceContents, screen: Screen): string {
+  if ("text" in resource) return screen.safe(resource.text, { lines: "keep" });
+  return screen.style(
+    "dim",
+    `[${screen.safe(resource.mimeType ?? "bytes")}, ${sizeOf(resource.blob)}; save it with --save <folder>]`,
+  );
+}
+
+/** Saves binary content into a folder, under our own names. Returns the paths. */
+export async function saveContent(blocks: readonly ContentBlock[], folder: string): Promise<string[]> {
+  const attachments = blocks.flatMap(attachmentOf);
+  if (attachments.length > 0) await mkdir(folder, { recursive: true });
+  const paths: string[] = [];
+  for (const attachment of attachments) paths.push(await saveUnderFreeName(attachment, folder, paths.length + 1));
+  return paths;
+}
+
+/** Writes under the first free number. Never overwrites: a server must not decide which file is lost. */
+async function saveUnderFreeName({ bytes, type }: Attachment, folder: string, first: number): Promise<string> {
+  for (let number = first; ; number += 1) {
+    const path = join(folder, `${number}.${extensionOf(type)}`);
+    try {
+      await writeFile(path, bytes, { flag: "wx" });
+      return path;
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
+    }
+  }
+}
+
+function attachmentOf(block: ContentBlock): Attachment[] {
+  if (block.type === "image" || block.type === "audio") {
+    return [{ bytes: Buffer.from(block.data, "base64"), type: block.mimeType }];
+  }
+  if (block.type !== "resource") return [];
+  const { resource } = block;
+  const type = resource.mimeType ?? ("text" in resource ? "text/plain" : "application/octet-stream");
+  return [{ bytes: "text" in resource ? Buffer.from(resource.text) : Buffer.from(resource.blob, "base64"), type }];
+}
+
+const extensions: { readonly [type: string]: string } = {
+  "text/plain": "txt",
+  "text/markdown": "md",
+  "image/jpeg": "jpg",
+  "image/svg+xml": "svg",
+  "audio/mpeg": "mp3",
+  "application/octet-stream": "bin",
+};
+
+/** Returns an extension of letters and digits only, whatever the server calls the type. */
+function extensionOf(type: string): string {
+  const plain = type.split(";")[0]?.trim().toLowerCase() ?? "";
+  return extensions[plain] ?? /^[a-z]+\/([a-z\d]{1,8})$/.exec(plain)?.[1] ?? "bin";
+}
+
+function sizeOf(base64: unknown): string {
+  const bytes = Buffer.byteLength(String(base64), "base64");
+  if (bytes < 1024) return `${bytes} B`;
+  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 ** 2).toFixed(1)} MB`;
+}

@@ -1,0 +1,188 @@
+import { existsSync, statSync } from "node:fs";
+import { basename, extname, relative, resolve } from "node:path";
+import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
+import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
+import type { CommandContext } from "../command.ts";
+import { Failure } from "../failure.ts";
+import type { System } from "../system.ts";
+import { quote } from "../terminal/escape.ts";
+import { nameOfCommand } from "./command-name.ts";
+
+const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
+const recordings = new Set([".jsonl", ".ndjson"]);
+
+type Input = NonNullable<ReadOptions["input"]>;
+
+/**
+ * Reads every configuration file of this machine for the current folder. `ask` supplies inputs that a file leaves open;
+ * by default they stay open.
+ */
+export function readConfiguration(
+  { system }: CommandContext,
+  ask: Input = async () => undefined,
+): Promise<ReadConfigs> {
+  const { home, cwd, platform, env } = system;
+  const input: Input = async (request, entry) => presetInput(request, system) ?? ask(request, entry);
+  return findConfigs({ home, cwd, platform, env }).then((files) => readConfigs(files, { home, platform, env, input }));
+}
+
+/** Asks the person for the inputs that the file of a server leaves open. */
+export async function fillInputs(context: CommandContext, entry: ConfiguredServer): Promise<ConfiguredServer> {
+  const { raw, name, source, problem } = entry;
+  const isOpen = problem !== undefined && raw.inputs.some((it) => presetInput(it, context.system) === undefined);
+  if (!isOpen || !context.screen.isInteractive) return entry;
+  const { askInput } = await import("../ask/missing.ts");
+  // Two files may use one id for different inputs, so the answer is only for this server.
+  const { entries } = await readConfiguration(context, async (request, asking) =>
+    asking.name === name && asking.source.file === source.file ? askInput(context, name, request) : undefined,
+  );
+  return entries.find((it) => it.name === name) ?? entry;
+}
+
+/** The server that a command line names, and the tool in `files.read`. */
+export interface Target {
+  readonly entry: ServerEntry;
+  /** The text after the name of the server. */
+  readonly member?: string;
+}
+
+/**
+ * Finds the server that a command line names: a command after `--`, an address, a server file, a recording, or a
+ * configured server. `files.read` also names a tool.
+ */
+export async function findTarget(context: CommandContext, given: string | undefined): Promise<Target> {
+  const { command } = context;
+  if (command.length > 0) {
+    const [program = "", ...args] = command;
+    return {
+      entry: toEntry(nameOfCommand(command), { command: program, args, cwd: context.system.cwd }),
+      ...member(given),
+    };
+  }
+  if (given === undefined) {
+    throw new Failure("usage", "no server given; expected a name, an address, a file, or a command after --", {
+      next: "portolan servers",
+    });
+  }
+  if (/^https?:\/\//i.test(given)) return { entry: toEntry(nameOfUrl(given), { url: given }) };
+  const file = fileOf(context, given);
+  if (file) return file;
+  return findConfigured(context, given);
+}
+
+function member(given: string | undefined): { member?: string } {
+  return given === undefined ? {} : { member: given };
+}
+
+/** Returns a target for a server file or a recording. This program serves both in a child process. */
+function fileOf({ system }: CommandContext, given: string): Target | undefined {
+  const extension = extname(given);
+  const isProgram = programs.has(extension);
+  if (!isProgram && !recordings.has(extension)) return undefined;
+  const file = resolve(system.cwd, given);
+  if (!existsSync(file) || !statSync(file).isFile()) {
+    if (!/[\\/]/.test(given)) return undefined;
+    throw new Failure("usage", `file not found: ${given}`);
+  }
+  const args = [system.self, isProgram ? "serve-file" : "serve-recording", file];
+  return { entry: toEntry(basename(given, extension), { command: system.execPath, args, cwd: system.cwd }) };
+}
+
+/** Finds the configured server with exactly this name. */
+export async function findByName(context: CommandContext, name: string): Promise<ConfiguredServer> {
+  const machine = await readConfiguration(context);
+  return machine.entries.find((entry) => entry.name === name) ?? failUnknown(name, machine);
+}
+
+async function findConfigured(context: CommandContext, given: string): Promise<Target> {
+  const machine = await readConfiguration(context);
+  const { entries } = machine;
+  const exact = entries.find(({ name }) => name === given);
+  if (exact) return { entry: await fillInputs(context, exact) };
+  // The longest name wins: names may contain dots.
+  const owner = entries
+    .filter(({ name }) => given.startsWith(`${name}.`))
+    .sort((a, b) => b.name.length - a.name.length)
+    .at(0);
+  if (owner) return { entry: await fillInputs(context, owner), member: given.slice(owner.name.length + 1) };
+  return failUnknown(given, machine);
+}
+
+function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): never {
+  const known = entries.map(({ name }) => name);
+  const [near] = nearest(given.split(".")[0] ?? given, known);
+  const others = near === undefined ? known.length > 0 && `configured: ${known.join(", ")}` : `did you mean ${near}?`;
+  // The server may be in a file that could not be read.
+  const why = [...errors.map(({ message }) => message), ...(known.length === 0 ? notes : [])];
+  const unread = why.length > 0 && `could not read: ${why.join("; ")}`;
+  throw new Failure(
+    "usage",
+    [`no server is named ${JSON.stringify(given)}`, others, unread].filter(Boolean).join("; "),
+    {
+      next: unread ? "portolan doctor" : known.length > 0 ? "portolan servers" : "portolan add <name> -- <command>",
+    },
+  );
+}
+
+/** Returns the words that name this server on a command line. Every suggested command must work as shown. */
+export function targetArgument({ name, way, source }: ServerEntry, { self, cwd }: System): string {
+  if (source.kind !== "code" || !way) return quote(name);
+  if ("url" in way) return quote(way.url);
+  if ("open" in way) return quote(name);
+  const { command, args = [] } = way;
+  const [program, , file = ""] = args;
+  if (program !== self) return `-- ${[command, ...args].map(quote).join(" ")}`;
+  const near = relative(cwd, file);
+  return quote(near.startsWith("..") ? file : `./${near}`);
+}
+
+/** Returns an entry for a server on the command line. It needs no trust: the person typed it. */
+function toEntry(name: string, way: ServerTarget): ServerEntry {
+  return { name, way, written: way, settings: {}, source: { kind: "code" } };
+}
+
+function nameOfUrl(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : "server";
+}
+
+/** Returns the names within a small edit distance of what was typed, the nearest first. */
+export function nearest(typed: string, names: readonly string[]): string[] {
+  // One or two letters are too short to compare.
+  const maxDistance = typed.length === 3 ? 1 : Math.floor(typed.length / 3);
+  return names
+    .map((name) => ({ name, distance: editDistance(typed.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ distance }) => distance <= maxDistance)
+    .sort((a, b) => a.distance - b.distance)
+    .map(({ name }) => name);
+}
+
+/** Returns how many letters to add, remove, change or swap to turn one word into the other. */
+function editDistance(from: string, to: string): number {
+  // Names of very different length are not similar.
+  if (Math.abs(from.length - to.length) > from.length) return Number.POSITIVE_INFINITY;
+  let before: number[] = [];
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const isSame = from[i - 1] === to[j - 1];
+      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      const ways = [(row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (isSame ? 0 : 1)];
+      if (isSwapped) ways.push((before[j - 2] ?? 0) + 1);
+      next.push(Math.min(...ways));
+    }
+    before = row;
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
+
+/** Returns the environment variable that answers an input such as `${input:api-key}`. */
+export function inputVariable(id: string): string {
+  return `PORTOLAN_INPUT_${id.toUpperCase().replace(/[^A-Z\d]+/g, "_")}`;
+}
+
+/** Returns the answer to an input without asking: the variable, or the default in the file. */
+export function presetInput({ id, default: proposed }: ConfigInput, { env }: System): string | undefined {
+  return env[inputVariable(id)] ?? proposed;
+}

@@ -1,0 +1,151 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { RpcError } from "portolan";
+import {
+  createHost,
+  type Host,
+  type HostAnswers,
+  type HostOptions,
+  type RootDefinition,
+  type ServerEntry,
+} from "portolan-host";
+import { createAnswers } from "../ask/answers.ts";
+import type { CommandContext, Flags } from "../command.ts";
+import { Failure, toFailure, withoutOptionNames } from "../failure.ts";
+import { viaProxy } from "../http-proxy/choose.ts";
+import { quote } from "../terminal/escape.ts";
+import { info } from "../version.ts";
+import { targetArgument } from "./find-server.ts";
+import { authFor } from "./sign-in.ts";
+
+/** The options of `withHost`. */
+export interface WithHostOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
+  /** Ask no questions and open no browser, even if there is a person. */
+  readonly isQuiet?: boolean;
+}
+
+/** Runs `work` with a host over these servers, then closes the host. */
+export async function withHost<T>(
+  context: CommandContext,
+  servers: readonly ServerEntry[],
+  work: (host: Host) => Promise<T>,
+  { isQuiet = false, ...options }: WithHostOptions = {},
+): Promise<T> {
+  const { state, screen, signal, system } = context;
+  const activity = await state.activity();
+  const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
+  const host = await createHost({
+    info,
+    auth: (entry) => authFor(context, entry, { interactive: screen.isInteractive && !isQuiet }),
+    via: viaProxy(system.env),
+    ...options,
+    answers,
+    servers,
+    activity,
+    storage: { kv: state.kv },
+  });
+  // Waiting for a server holds no handle, so this timer keeps the process alive until the work ends.
+  const alive = setInterval(() => {}, 2 ** 30);
+  try {
+    return await untilInterrupted(work(host), signal);
+  } catch (reason) {
+    throw explain(reason, host, (name) => argumentFor(context, servers, name));
+  } finally {
+    await host.close();
+    await activity.close();
+    clearInterval(alive);
+  }
+}
+
+/** Fails if a server has a configuration problem or is not trusted. */
+export async function requireUsable(context: CommandContext, entry: ServerEntry): Promise<void> {
+  const { name, problem } = entry;
+  if (problem !== undefined)
+    throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
+  const state = await withHost(context, [entry], async (host) => host.servers[0]?.state, { isQuiet: true });
+  if (state === "untrusted") throw untrusted(name);
+}
+
+function untrusted(name: string, cause?: unknown): Failure {
+  const next = `portolan trust ${quote(name)}`;
+  return new Failure("denied", `${name} is not trusted yet, so it was not started`, { next, cause });
+}
+
+/** Returns the folders of `--root`, which servers see if the person agrees. */
+export function rootsOf({ system }: CommandContext, { root }: Flags): { roots?: RootDefinition[] } {
+  if (!Array.isArray(root)) return {};
+  const folders = root.map((folder: string) => {
+    const path = resolve(system.cwd, folder);
+    // The host would silently leave out a folder that does not exist.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+      throw new Failure("usage", `--root: folder not found: ${folder}`);
+    }
+    return { uri: pathToFileURL(path).href };
+  });
+  return { roots: folders };
+}
+
+/** Rejects at Ctrl-C, even if the work cannot be cancelled. */
+function untilInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const interrupt = () => reject(signal.reason);
+    if (signal.aborted) interrupt();
+    signal.addEventListener("abort", interrupt, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", interrupt));
+  });
+}
+
+/** Returns the words that name one of these servers on a command line. */
+function argumentFor({ system }: CommandContext, servers: readonly ServerEntry[], name: string): string {
+  const entry = servers.find((server) => server.name === name);
+  return entry ? targetArgument(entry, system) : quote(name);
+}
+
+/** Converts an error to a failure with the next step that fits the state of the server. */
+function explain(reason: unknown, host: Host, typed: (name: string) => string): unknown {
+  if (reason instanceof Failure || !(reason instanceof Error)) return reason;
+  for (const { name, state, reason: why } of host.servers) {
+    if (state === "login") {
+      return new Failure("auth", `${name} requires sign-in${why ? `: ${withoutOptionNames(why)}` : ""}`, {
+        next: `portolan login ${typed(name)}`,
+        cause: reason,
+      });
+    }
+    if (state === "untrusted") return untrusted(name, reason);
+    if (state === "misconfigured")
+      return new Failure("usage", `${name}: ${why}`, { next: `portolan doctor ${quote(name)}`, cause: reason });
+  }
+  const { kind, message, next: known } = toFailure(reason);
+  const [server] = host.servers;
+  if (!server || host.servers.length > 1) return reason;
+  if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
+    const next = known ?? `portolan doctor ${typed(server.name)}`;
+    return (
+      childFailure(message) ?? new Failure(kind, withTypedName(message, typed(server.name)), { next, cause: reason })
+    );
+  }
+  if (kind === "timeout") {
+    const text = message.replace(/^connect: the server has not answered in/, `${server.name} did not answer within`);
+    return new Failure(kind, text, { next: known ?? `portolan doctor ${typed(server.name)}`, cause: reason });
+  }
+  if (!(reason instanceof RpcError)) return reason;
+  const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
+  return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
+}
+
+/** Replaces the name of our own child process by what the person typed. */
+function withTypedName(message: string, typed: string): string {
+  return message.replace(/The server "[^"]* serve-(?:file|recording) [^"]*"/, typed);
+}
+
+/** Returns the failure that our own child process reported for a recording. */
+function childFailure(message: string): Failure | undefined {
+  const [, said] = / serve-recording .* exited with code \d+: (\{"error":.*\})$/.exec(message) ?? [];
+  try {
+    const { error } = JSON.parse(said ?? "") as { error: { message: string; next?: string } };
+    return new Failure("usage", error.message, { next: error.next });
+  } catch {
+    return undefined;
+  }
+}

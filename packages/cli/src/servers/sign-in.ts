@@ -1,0 +1,72 @@
+import { randomInt } from "node:crypto";
+import { type LoopbackOptions, loopback, type OAuth, type OAuthOptions } from "portolan/auth/client";
+import type { ConfiguredOAuth, ConfiguredServer, ServerEntry } from "portolan-host";
+import type { CommandContext } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { quote } from "../terminal/escape.ts";
+import { findTarget } from "./find-server.ts";
+
+/** Returns the OAuth client for a server, with the client id of its entry. With `interactive` it may open a browser. */
+export function authFor(
+  { state }: CommandContext,
+  entry: ServerEntry,
+  { interactive = false, ...options }: OAuthOptions & { readonly interactive?: boolean } = {},
+): OAuth {
+  const { clientId, clientSecret, scopes } = oauthOf(entry);
+  return state.auth({
+    ...(clientId !== undefined && { client: { clientId, ...(clientSecret !== undefined && { clientSecret }) } }),
+    ...(scopes && { scopes }),
+    ...(interactive && { redirect: loopback(redirectFor(entry)) }),
+    ...options,
+  });
+}
+
+/** The redirect addresses that these products register for their clients. */
+const registeredRedirects: { readonly [product: string]: LoopbackOptions } = {
+  vscode: { host: "127.0.0.1", port: 33_418, path: "/" },
+  gemini: { host: "localhost", port: 7_777, path: "/oauth/callback" },
+  opencode: { host: "127.0.0.1", port: 19_876, path: "/mcp/oauth/callback" },
+};
+
+/**
+ * Returns where the browser comes back to. A client id that was registered for another product only accepts the
+ * redirect address of that product, mostly `http://localhost:<port>/callback`.
+ */
+export function redirectFor(entry: ServerEntry): LoopbackOptions {
+  const { clientId, callbackPort, redirectUri = "" } = oauthOf(entry);
+  const [, host, port, path = "/"] = /^http:\/\/(localhost|127\.0\.0\.1):(\d{1,5})(\/[^?#]*)?$/.exec(redirectUri) ?? [];
+  if (host === "localhost" || host === "127.0.0.1") return { host, port: Number(port), path };
+  if (clientId === undefined && callbackPort === undefined) return {};
+  const product = entry.source.kind === "file" ? registeredRedirects[entry.source.product] : undefined;
+  return {
+    host: "localhost",
+    path: "/callback",
+    ...product,
+    ...(callbackPort !== undefined && { port: callbackPort }),
+  };
+}
+
+/** Returns the redirect address for pasting. No port listens at it. */
+export function redirectUriFor(entry: ServerEntry): { redirectUri?: string } {
+  const { host, path, port = randomInt(49_152, 65_536) } = redirectFor(entry);
+  return host === undefined ? {} : { redirectUri: `http://${host}:${port}${path}` };
+}
+
+function oauthOf(entry: ServerEntry): ConfiguredOAuth {
+  return (entry as Partial<ConfiguredServer>).oauth ?? {};
+}
+
+/** Finds a server with an address. Servers that are started by a command have no sign-in. */
+export async function findHttpServer(
+  context: CommandContext,
+  given: string | undefined,
+): Promise<{ readonly entry: ServerEntry; readonly url: string }> {
+  const { entry } = await findTarget(context, given);
+  const { name, way, problem } = entry;
+  if (problem !== undefined)
+    throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
+  if ("url" in way) return { entry, url: way.url };
+  throw new Failure("usage", `${name} is started by a command, so it has no sign-in`, {
+    next: "set its credentials as variables: portolan add … --env NAME=VALUE --force",
+  });
+}

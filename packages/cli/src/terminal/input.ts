@@ -1,0 +1,28 @@
+import type { StringDecoder } from "node:string_decoder";
+
+/** Thrown when the person leaves a question without an answer: Ctrl-C cancels, Ctrl-D declines. */
+export class QuestionDismissed extends Error {
+  readonly how: "cancel" | "decline";
+
+  constructor(how: "cancel" | "decline") {
+    super(how === "cancel" ? "cancelled" : "declined");
+    this.how = how;
+  }
+}
+
+/** Thrown when the person goes back to the field before. */
+export class PreviousField extends Error {}
+
+/** Input that was typed for one reader of lines and is not read yet. */
+export class TypeAhead {
+  ahead = "";
+  /** True after a carriage return: a line feed that follows belongs to it. */
+  hasReturned = false;
+  /** Keeps the first half of a character whose bytes arrive in two chunks. */
+  decoder: StringDecoder | undefined;
+
+  drop(): void {
+    this.ahead = "";
+    this.hasReturned = false;
+  }
+}

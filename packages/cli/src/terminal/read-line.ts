@@ -1,0 +1,170 @@
+import { createInterface, type Interface } from "node:readline";
+import { Writable } from "node:stream";
+import type { System } from "../system.ts";
+import { PreviousField, QuestionDismissed, TypeAhead } from "./input.ts";
+import { LineKeys } from "./line-keys.ts";
+import type { Screen } from "./screen.ts";
+import type { Completer, LineOptions } from "./terminal.ts";
+import { widthOf } from "./wrap.ts";
+
+const pasteOn = "\u001b[?2004h";
+/** Ends bracketed paste, and shows the cursor again. */
+const restore = "\u001b[?2004l\u001b[?25h";
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
+const sequences = /\u001b\[[?\d;]*[A-Za-z]/g;
+
+interface ReadLineContext {
+  readonly system: System;
+  readonly screen: Screen;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Reads a line. Pasted lines stay together if the terminal supports bracketed paste. */
+export async function readLine({ system, screen, signal }: ReadLineContext, options: LineOptions): Promise<string> {
+  const { prompt = "  > ", initial = "", isSecret = false, complete, history = [], typed = new TypeAhead() } = options;
+  const { stdin, stderr } = system;
+  const pastes = new Pastes(system, screen);
+  let leave: (reason: unknown) => void = () => {};
+  const keys = Object.assign(
+    new LineKeys(typed, {
+      pasted: (text) => pastes.insert(lines, text),
+      interrupted: () => leave(new QuestionDismissed("cancel")),
+      back: options.hasBack ? () => leave(new PreviousField("back")) : undefined,
+    }),
+    { setRawMode: (isRaw: boolean) => stdin.setRawMode(isRaw) },
+  );
+  let isOpen = true;
+  const lines: Interface = createInterface({
+    input: keys,
+    output: isSecret ? mute() : screen.isDumb ? plain(stderr) : stderr,
+    terminal: true,
+    prompt: isSecret ? "" : prompt,
+    history: isSecret ? [] : history.filter((line) => pastes.fits(line)),
+    historySize: isSecret ? 0 : 200,
+    ...(complete && { completer: completerOf(complete, screen, () => isOpen) }),
+  });
+  const receive = (bytes: Buffer) => keys.receive(bytes);
+  const end = () => keys.push(null);
+  stdin.on("data", receive).once("end", end).resume();
+  const release = screen.isDumb ? () => {} : system.onExit(() => restoreTerminal(system));
+  if (!screen.isDumb) stderr.write(pasteOn);
+  // Only now: until raw mode is on, the terminal itself echoes keys.
+  if (isSecret) stderr.write(prompt);
+  try {
+    const line = await new Promise<string>((resolve, reject) => {
+      leave = reject;
+      const withdrawn = () => reject(signal?.reason);
+      if (signal?.aborted) return withdrawn();
+      signal?.addEventListener("abort", withdrawn, { once: true });
+      lines
+        .on("line", resolve)
+        .on("SIGINT", () => reject(new QuestionDismissed("cancel")))
+        .on("close", () => {
+          signal?.removeEventListener("abort", withdrawn);
+          reject(new QuestionDismissed("decline"));
+        });
+      lines.prompt();
+      if (initial !== "") lines.write(initial);
+    });
+    if (isSecret) stderr.write("\n");
+    return pastes.unfold(screen.isDumb ? erase(line) : line);
+  } catch (reason) {
+    typed.drop();
+    stderr.write("\n");
+    throw reason;
+  } finally {
+    isOpen = false;
+    lines.close();
+    stdin.off("data", receive).off("end", end).pause();
+    release();
+    if (!screen.isDumb) stderr.write(restore);
+  }
+}
+
+/** Restores the terminal, however the program ends. */
+function restoreTerminal({ stdin, stderr }: System): void {
+  stdin.setRawMode(false);
+  stderr.write(restore);
+}
+
+function completerOf(complete: Completer, screen: Screen, isOpen: () => boolean) {
+  return (line: string, done: (error: null, result: [string[], string]) => void): void => {
+    // If completion fails, the person types on.
+    const none: readonly [readonly string[], string] = [[], line];
+    complete(line)
+      .catch(() => none)
+      .then(([proposals, part]) => {
+        // Readline writes proposals unescaped, so only harmless ones are passed on.
+        if (isOpen()) done(null, [proposals.filter((proposal) => screen.safe(proposal) === proposal), part]);
+      });
+  };
+}
+
+/** Text pasted into one line: shown as it is if there is room, otherwise as its size. */
+class Pastes {
+  readonly #system: System;
+  readonly #screen: Screen;
+  readonly #folded = new Map<string, string>();
+
+  constructor(system: System, screen: Screen) {
+    this.#system = system;
+    this.#screen = screen;
+  }
+
+  /**
+   * True if the text takes at most half of the screen. Readline cannot redraw a line that is longer than the screen.
+   */
+  fits(text: string): boolean {
+    const { columns = this.#screen.columns, rows = 24 } = this.#system.stderr;
+    const taken = text.split("\n").map((line) => Math.floor(widthOf(line) / columns) + 1);
+    return taken.reduce((sum, count) => sum + count, 0) <= rows / 2;
+  }
+
+  insert(lines: Interface, text: string): void {
+    const { line, cursor } = lines;
+    const shown = this.fits(line + text) ? text : this.#fold(text);
+    Object.assign(lines, {
+      line: `${line.slice(0, cursor)}${shown}${line.slice(cursor)}`,
+      cursor: cursor + shown.length,
+    });
+    lines.prompt(true);
+  }
+
+  #fold(text: string): string {
+    const count = text.split("\n").length;
+    const size = count > 1 ? `${count} lines` : `${text.length} characters`;
+    const sign = `[pasted ${this.#folded.size + 1}: ${size}]`;
+    this.#folded.set(sign, text);
+    return sign;
+  }
+
+  unfold(line: string): string {
+    return [...this.#folded].reduce((whole, [sign, text]) => whole.replace(sign, () => text), line);
+  }
+}
+
+/** Returns a stream that shows nothing. */
+function mute(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
+
+/** Returns a stream for terminals without escape sequences. */
+function plain(stderr: NodeJS.WriteStream): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (chunk, _encoding, done) => {
+      stderr.write(String(chunk).replace(sequences, ""));
+      done();
+    },
+  });
+}
+
+/** Applies erase keys to a line, for terminals that do not do it. */
+function erase(line: string): string {
+  const kept: string[] = [];
+  for (const character of line) {
+    if (character === "\u007f" || character === "\b") kept.pop();
+    else kept.push(character);
+  }
+  return kept.join("");
+}

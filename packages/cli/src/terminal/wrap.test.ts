@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { widthOf, wrap } from "./wrap.ts";
+
+test("breaks between words, and within words that are too long", () => {
+  expect(wrap("a few words here", 9)).toEqual(["a few", "words", "here"]);
+  expect(wrap("abcdefghijklmnopqrstuvw xyz", 10)).toEqual(["abcdefghij", "klmnopqrst", "uvw xyz"]);
+});
+
+test("keeps indentation and newlines", () => {
+  expect(wrap("  one two three\nfour", 9)).toEqual(["  one two", "  three", "four"]);
+});
+
+test("counts the visible width of wide characters and colours", () => {
+  for (const line of wrap("日本語日本語日本語", 8)) expect(widthOf(line)).toBeLessThanOrEqual(8);
+  expect(wrap("\u001b[1mbold\u001b[22m word", 9)).toEqual(["\u001b[1mbold\u001b[22m word"]);
+  expect(wrap(`\u001b[1m${"a".repeat(16)}\u001b[22m`, 8)).toEqual(["\u001b[1maaaaaaaa", "aaaaaaaa\u001b[22m"]);
+});
+
+test("replaces tabs, and never underestimates the width of a character", () => {
+  const lines = wrap(`${"\t".repeat(30)}y once`, 40);
+  expect(lines.join("")).not.toContain("\t");
+  for (const line of [...lines, ...wrap("\u{17000}".repeat(30), 40)]) {
+    expect(widthOf(line)).toBeLessThanOrEqual(40);
+    expect([...line].filter((sign) => sign === "\u{17000}").length).toBeLessThanOrEqual(20);
+  }
+});

@@ -1,0 +1,118 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { makeHome } from "./kit.ts";
+import { broken, put, showOf, stateOf } from "./manage-kit.ts";
+import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
+
+const node = process.execPath;
+
+function open(args: readonly string[], options: PseudoTerminalOptions) {
+  return openTerminal(args, { ...options, env: { PORTOLAN_HOME: stateOf(options.cwd), ...options.env } });
+}
+
+/** Returns the screen and exit code of a command. */
+async function seen(
+  args: readonly string[],
+  options: PseudoTerminalOptions,
+): Promise<[code: number | null, text: string]> {
+  const terminal = open(args, options);
+  const code = await terminal.exited;
+  return [code, terminal.screen()];
+}
+
+test("trust shows the whole entry with control characters escaped, and asks", async () => {
+  const cwd = await makeHome();
+  const hostile = "--harmless\u001b[2K\u202e";
+  put(cwd, ".mcp.json", {
+    mcpServers: { a: { command: node, args: [broken, "fine", hostile], env: { KEY: "hush" } } },
+  });
+  const refused = open(["trust", "a"], { cwd });
+  await refused.answer(/Allow it to start from now on\?\s+y yes · n no/, "n");
+  expect(await refused.exited).toBe(6);
+  for (const [label, value] of Object.entries({
+    Command: node,
+    "Argument 1": broken,
+    Variable: "KEY",
+    Place: "mcpServers.a",
+  })) {
+    expect(refused.screen()).toMatch(new RegExp(`^ +${label} +${value}$`, "m"));
+  }
+  expect(refused.screen()).toMatch(/Argument 3 +--harmless\\/);
+  expect(refused.screen()).not.toContain("hush");
+  const agreed = open(["trust", "a", "--hints"], { cwd });
+  await agreed.answer(/Allow it to start from now on\?\s+y yes · n no/, "y");
+  await agreed.see("✓ a is trusted, and so are the labels of its tools");
+  expect(await agreed.exited).toBe(0);
+});
+
+test("Ctrl-C at the question means no", async () => {
+  const cwd = await makeHome();
+  put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken] } } });
+  const terminal = open(["trust", "a"], { cwd });
+  await terminal.answer(/Allow it to start from now on\?\s+y yes · n no/, "\u0003");
+  expect(await terminal.exited).toBe(6);
+  expect((await showOf<{ grants: unknown[] }>(["grants"], { cwd })).grants).toEqual([]);
+});
+
+test("shows changed definitions as a diff", async () => {
+  const cwd = await makeHome();
+  const words = put(cwd, "words.txt", "Says it again");
+  await showOf(["add", "a", "--", node, broken, "described", words], { cwd });
+  await showOf(["ls", "a"], { cwd });
+  writeFileSync(words, "Sends it away");
+  const terminal = open(["trust", "a", "--changes"], { cwd });
+  await terminal.answer(/Accept these changes\?\s+y yes · n no/, "y");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toMatch(/echo\n\s+description\n\s+- Says it again\n\s+\+ Sends it away/);
+});
+
+test("add, grants, log and remove print tables and lines for people", async () => {
+  const cwd = await makeHome();
+  const [code, added] = await seen(["add", "a", "--", node, broken], { cwd, columns: 120 });
+  expect([code, added]).toEqual([
+    0,
+    expect.stringMatching(/^✓ a added to .*\.mcp\.json\n {2}Command .*\n[\s\S]*→ portolan ls a$/),
+  ]);
+  const [, grants] = await seen(["grants"], { cwd });
+  expect(grants).toMatch(/id +what +server +until\n[\s\S]*[\da-f]{8} +allowed +start +a +\d{4}-/);
+  const [, log] = await seen(["log"], { cwd });
+  expect(log).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d trust +a /);
+  const [, verified] = await seen(["log", "--verify"], { cwd });
+  expect(verified).toMatch(/^✓ \d+ entries in \d+ blocks/);
+  const [, removed] = await seen(["remove", "a"], { cwd });
+  expect(removed).toMatch(/^✓ a removed from/);
+  expect(await seen(["grants"], { cwd })).toEqual([0, "Nothing is permanently allowed or denied."]);
+});
+
+test("doctor prints what, why and the next step, also in 40 columns and ASCII", async () => {
+  const cwd = await makeHome();
+  await showOf(["add", "a", "--", node, broken, "exits"], { cwd });
+  await showOf(["add", "b", "--", node, broken, "fine"], { cwd });
+  const [code, wide] = await seen(["doctor"], { cwd });
+  expect(code).toBe(1);
+  expect(wide).toMatch(
+    /! a down\n {2}✗ its command exited with code 3\n {4}its last output: .*\n[\s\S]*→ run it by hand/,
+  );
+  expect(wide).toMatch(/✓ b 2025-06-18 · \d+ ms · 1 tool$/m);
+  expect(wide).toContain("✗ failed 1 error found");
+  const [, narrow] = await seen(["doctor", "--no-color"], { cwd, columns: 40, env: { LANG: "C" } });
+  expect(narrow).toMatch(/x its command exited with code 3/);
+  expect(narrow).toMatch(/-> run it by hand/);
+  expect(narrow).toMatch(/^[\u0020-\u007e\n]*$/);
+  const [nothing, empty] = await seen(["doctor"], { cwd: await makeHome() });
+  expect([nothing, empty]).toEqual([0, expect.stringContaining("portolan add <name> -- <command>")]);
+});
+
+test("check and watch escape control characters of a server", async () => {
+  const cwd = await makeHome();
+  const flags = ["--only", "base/*", "--revision", "2025-06-18"];
+  const [code, report] = await seen(["check", ...flags, "--", node, broken], { cwd, columns: 200 });
+  expect([0, 8]).toContain(code);
+  expect(report).toMatch(/2025-06-18 stdio +\d+ passed, \d+ failed/);
+  const watching = open(["watch", "--", node, broken, "telling"], { cwd });
+  const [, pid] = /stderr +pid (\d+)/.exec(await watching.see(/ready[\s\S]*/)) ?? [];
+  process.kill(Number(pid), "SIGUSR2");
+  expect(await watching.see("sky")).toMatch(/warning +sky: rain \\(x1b|u001b|u\{1b\}|e)/);
+  watching.type("\u0003");
+  expect(await watching.exited).toBe(0);
+});
