@@ -67,7 +67,7 @@ describe("files that ARCHITECTURE.md names", () => {
 });
 
 function findByName(name: string): boolean {
-  return ["packages/portolan/src", "packages/host/src"].some((folder) =>
+  return ["packages/portolan/src", "packages/host/src", "packages/cli/src"].some((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).some(
       (file) => file === name || file.endsWith(`/${name}`),
     ),
