@@ -1,4 +1,3 @@
-import { RpcError, ToolError } from "portolan/server";
 import type { Bounds, Database, Statement } from "./database.ts";
 import type { DatabaseLimits } from "./options.ts";
 
@@ -24,14 +23,4 @@ export function toStatement({ sql, parameters }: StatementArguments): Statement 
 /** The bounds of a result with at most so many rows. */
 export function toBounds({ maxBytes, maxValueLength, maxBlobBytes }: DatabaseLimits, maxRows: number): Bounds {
   return { maxRows, maxBytes, maxValueLength, maxBlobBytes };
-}
-
-/** Prompts and resources have no result for errors: the client is told in its own way. */
-export async function orRefuse<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (reason) {
-    if (reason instanceof ToolError) throw new RpcError(-32602, reason.message, { cause: reason });
-    throw reason;
-  }
 }

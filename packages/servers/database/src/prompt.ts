@@ -1,8 +1,9 @@
 import type { Server } from "portolan/server";
+import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { needTable, type Table } from "./catalog.ts";
 import { completeColumn, completeTable } from "./completion.ts";
 import { type Example, examplesFor } from "./examples.ts";
-import { type Kit, orRefuse } from "./kit.ts";
+import type { Kit } from "./kit.ts";
 import { showTable } from "./show.ts";
 
 /** How many tables a prompt shows where none is named. */
@@ -19,7 +20,7 @@ export function addPrompt<T>(server: Server<undefined, T>, kit: Kit): Server<und
       column: { description: "A column it is about", complete: completeColumn(kit) },
     },
     async get({ question, table, column }, ctx) {
-      const tables = await orRefuse(tablesFor(kit, table, ctx.signal));
+      const tables = await toolErrorsAsInvalidParams(tablesFor(kit, table, ctx.signal));
       const { dialect, about } = kit.database;
       const examples = examplesFor(tables, dialect, knownColumn(tables, column));
       const begin = [

@@ -1,31 +1,6 @@
 import type { JsonSchema } from "portolan/server";
+import { array, boolean, count, object, string } from "portolan-server-kit";
 import type { DatabaseLimits } from "./options.ts";
-
-/** An object schema in which everything is required but what is named. */
-export function object(properties: { [name: string]: JsonSchema }, optional: readonly string[] = []): JsonSchema {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: "object", properties, required, additionalProperties: false };
-}
-
-/** A list. */
-export function list(items: JsonSchema, description: string): JsonSchema {
-  return { type: "array", items, description };
-}
-
-/** A text. */
-export function text(description: string, more: JsonSchema = {}): JsonSchema {
-  return { type: "string", description, ...more };
-}
-
-/** A number of something. */
-export function count(description: string, more: JsonSchema = {}): JsonSchema {
-  return { type: "integer", minimum: 0, description, ...more };
-}
-
-/** A yes or no. */
-export function flag(description: string): JsonSchema {
-  return { type: "boolean", description };
-}
 
 const value: JsonSchema = { type: ["string", "number", "boolean", "null"] };
 
@@ -40,7 +15,7 @@ export const parameters: JsonSchema = {
 
 /** A statement. */
 export function sql(description: string, { maxSqlLength }: DatabaseLimits): JsonSchema {
-  return text(description, { minLength: 1, maxLength: maxSqlLength });
+  return string(description, { minLength: 1, maxLength: maxSqlLength });
 }
 
 /** How many rows are wanted. */
@@ -53,22 +28,14 @@ export const usualRows = 100;
 
 /** What all results with rows have. */
 export const rows: { readonly [name: string]: JsonSchema } = {
-  columns: list(
-    object({ name: text("Its name"), type: text("Its type; empty for an expression without one") }),
+  columns: array(
+    object({ name: string("Its name"), type: string("Its type; empty for an expression without one") }),
     "The columns",
   ),
-  rows: list(
+  rows: array(
     { type: "array" },
     "The rows, with a value for each column. Large integers, decimals, dates and JSON are exact texts; bytes are { bytes, base64 }, or { bytes } where they are many",
   ),
-  isCut: flag("There were more rows than are shown"),
-  note: text("What was left out, and how to see it"),
+  isCut: boolean("There were more rows than are shown"),
+  note: string("What was left out, and how to see it"),
 };
-
-/** What a tool says of itself to a host. */
-export const annotations = {
-  /** Changes nothing. */
-  reads: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  /** May lose something. */
-  loses: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
-} as const;

@@ -1,7 +1,8 @@
 import type { SamplingMessage, Tool, ToolResultContent, ToolUseContent } from "portolan";
 import { type Server, ToolError } from "portolan/server";
+import { annotations, integer, object } from "portolan-server-kit";
 import { need } from "./questions.ts";
-import { looks, object, reachesOut, text, whole } from "./schemas.ts";
+import { reachesOut, text } from "./schemas.ts";
 
 const add: Tool = {
   name: "add",
@@ -12,7 +13,7 @@ const add: Tool = {
     required: ["a", "b"],
   },
 };
-const said = object({ text: text("What the model said"), model: text("Which model it was") }, ["text", "model"]);
+const said = object({ text: text("What the model said"), model: text("Which model it was") });
 
 /** Tools that ask the client's model, or the client itself. */
 export function withModels(server: Server): Server {
@@ -20,7 +21,7 @@ export function withModels(server: Server): Server {
     .tool("sample", {
       title: "Ask the model",
       description: "Passes a question on to the client's model",
-      input: object({ prompt: text("The question") }, ["prompt"]),
+      input: object({ prompt: text("The question") }),
       output: said,
       annotations: reachesOut,
       async run({ prompt }: { prompt: string }, ctx) {
@@ -47,7 +48,7 @@ export function withModels(server: Server): Server {
     .tool("sample-tools", {
       title: "Let the model use tools",
       description: "Lets the client's model add numbers with a tool of this server; clients since 2025-11-25",
-      input: object({ a: whole("A number"), b: whole("Another") }, ["a", "b"]),
+      input: object({ a: integer("A number"), b: integer("Another") }),
       output: said,
       annotations: reachesOut,
       async run({ a, b }: { a: number; b: number }, ctx) {
@@ -74,11 +75,9 @@ export function withModels(server: Server): Server {
     .tool("roots", {
       title: "Roots",
       description: "Tells which folders the client works on",
-      input: object(),
-      output: object({ roots: { type: "array", items: { type: "object" }, description: "Each with uri and name" } }, [
-        "roots",
-      ]),
-      annotations: looks,
+      input: object({}),
+      output: object({ roots: { type: "array", items: { type: "object" }, description: "Each with uri and name" } }),
+      annotations: annotations.reads,
       async run(_, ctx) {
         need(ctx, "roots");
         // They are advice, not permission.

@@ -1,9 +1,10 @@
 import type { PromptMessage } from "portolan";
 import { form, type Server } from "portolan/server";
+import { object } from "portolan-server-kit";
 import { blocks, icons } from "./samples.ts";
-import { object, text } from "./schemas.ts";
+import { text } from "./schemas.ts";
 
-const topic = form<{ topic: string }>(object({ topic: text("What it is about", { minLength: 1 }) }, ["topic"]));
+const topic = form<{ topic: string }>(object({ topic: text("What it is about", { minLength: 1 }) }));
 
 /** Prompts: plain, with arguments, with all kinds of content, and one that asks. */
 export function withPrompts(server: Server): Server {

@@ -1,21 +1,20 @@
 import { type AskableCapability, type Context, form, inputRequired, type Server, ToolError } from "portolan/server";
+import { annotations, integer, object } from "portolan-server-kit";
 import { choices, fields } from "./fields.ts";
-import { looks, object, text, whole } from "./schemas.ts";
+import { text } from "./schemas.ts";
 
 // Forms are compiled where the program starts. The parameter says what an answer that fits is.
 const everyField = form(fields);
 const someOf = form(choices);
-const guess = form<{ number: number }>(
-  object({ number: whole("From 1 to 10", { minimum: 1, maximum: 10 }) }, ["number"]),
-);
-const person = form<{ name: string }>(object({ name: text("A name", { minLength: 1 }) }, ["name"]));
+const guess = form<{ number: number }>(object({ number: integer("From 1 to 10", { minimum: 1, maximum: 10 }) }));
+const person = form<{ name: string }>(object({ name: text("A name", { minLength: 1 }) }));
 
 const answers = object(
   {
     action: { enum: ["accept", "decline", "cancel"], description: "What the user did" },
     content: { type: "object", description: "What the user filled in" },
   },
-  ["action"],
+  ["content"],
 );
 
 /** Tools that ask the user. Each is written once, for clients that are sent questions and for those that call again. */
@@ -24,9 +23,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-yes", {
       title: "Ask for a yes",
       description: "Asks the user one question, and refuses clients that cannot be asked",
-      input: object(),
-      output: object({ yes: { type: "boolean", description: "Whether it was a yes" } }, ["yes"]),
-      annotations: looks,
+      input: object({}),
+      output: object({ yes: { type: "boolean", description: "Whether it was a yes" } }),
+      annotations: annotations.reads,
       // Checked before the tool runs: -32021 on 2026-07-28, -32602 before.
       needs: { elicitation: { form: {} } },
       // A no, a closed form: everything but a yes is false.
@@ -35,9 +34,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-form", {
       title: "Ask with a form",
       description: "Asks the user to fill in a form with a field of every type, choices of several aside",
-      input: object(),
+      input: object({}),
       output: answers,
-      annotations: looks,
+      annotations: annotations.reads,
       async run(_, ctx) {
         // Other tools may go on without an answer; this one says what is missing.
         need(ctx, "elicitation.form");
@@ -48,9 +47,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-choices", {
       title: "Ask for several choices",
       description: "Asks the user to choose some of several things; clients since 2025-11-25",
-      input: object(),
+      input: object({}),
       output: answers,
-      annotations: looks,
+      annotations: annotations.reads,
       async run(_, ctx) {
         need(ctx, "elicitation.form");
         // On 2025-06-18 there is no such field, and the question is refused with -32602.
@@ -60,9 +59,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-page", {
       title: "Send to a page",
       description: "Sends the user to a page, as for a payment or a sign-in; clients since 2025-11-25",
-      input: object(),
+      input: object({}),
       output: answers,
-      annotations: looks,
+      annotations: annotations.reads,
       async run(_, ctx) {
         need(ctx, "elicitation.url");
         // The address must be the same in each round; one with a random part would come from `ctx.once`.
@@ -74,11 +73,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-steps", {
       title: "Ask step by step",
       description: "Asks for a name, then a question that depends on it, and does something once",
-      input: object(),
-      output: object({ name: text("The name"), sure: { type: "boolean", description: "Whether it is right" } }, [
-        ...["name", "sure"],
-      ]),
-      annotations: looks,
+      input: object({}),
+      output: object({ name: text("The name"), sure: { type: "boolean", description: "Whether it is right" } }),
+      annotations: annotations.reads,
       async run(_, ctx) {
         need(ctx, "elicitation.form");
         // Stateless clients call again with each answer and this runs anew: effects before a question go into `once`.
@@ -92,9 +89,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-together", {
       title: "Ask together",
       description: "Asks two questions in one round, because neither depends on the other",
-      input: object(),
-      output: object({ yes: whole("How many were a yes") }, ["yes"]),
-      annotations: looks,
+      input: object({}),
+      output: object({ yes: integer("How many were a yes") }),
+      annotations: annotations.reads,
       async run(_, ctx) {
         need(ctx, "elicitation.form");
         const said = await Promise.all([ctx.confirm("tea", "Tea?"), ctx.confirm("cake", "Cake?")]);
@@ -104,9 +101,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-until", {
       title: "Ask in a loop",
       description: "Lets the user guess a number, five times at most; it is 7",
-      input: object(),
-      output: object({ guesses: whole("How many it took") }, ["guesses"]),
-      annotations: looks,
+      input: object({}),
+      output: object({ guesses: integer("How many it took") }),
+      annotations: annotations.reads,
       async run(_, ctx) {
         need(ctx, "elicitation.form");
         for (let round = 1; round <= 5; round += 1) {
@@ -122,9 +119,9 @@ export function withQuestions(server: Server): Server {
       title: "Ask and stay",
       description:
         "Asks while it holds something that cannot travel, so that it waits in memory instead of running again",
-      input: object(),
-      output: object({ pages: text("The pages that were read") }, ["pages"]),
-      annotations: looks,
+      input: object({}),
+      output: object({ pages: text("The pages that were read") }),
+      annotations: annotations.reads,
       asks: "park",
       async run(_, ctx) {
         need(ctx, "elicitation.form");
@@ -140,9 +137,9 @@ export function withQuestions(server: Server): Server {
     .tool("ask-explicit", {
       title: "List the questions",
       description: "Asks in the protocol's own form: returns questions and a state, and runs again with both",
-      input: object(),
-      output: object({ name: text("The name"), rounds: whole("How often it was asked") }, ["name", "rounds"]),
-      annotations: looks,
+      input: object({}),
+      output: object({ name: text("The name"), rounds: integer("How often it was asked") }),
+      annotations: annotations.reads,
       run(_, ctx) {
         need(ctx, "elicitation.form");
         const rounds = Number(ctx.state() ?? 0);

@@ -1,7 +1,8 @@
 import { RpcError } from "portolan";
 import { type Server, ToolError } from "portolan/server";
+import { annotations, integer, object } from "portolan-server-kit";
 import { blocks, icons } from "./samples.ts";
-import { looks, object, text, whole } from "./schemas.ts";
+import { text } from "./schemas.ts";
 
 const kinds = [...Object.keys(blocks), "all"];
 const failures = ["tool", "result", "protocol", "hidden", "output", "url"] as const;
@@ -17,18 +18,18 @@ export function withResults(server: Server): Server {
         icons,
         // `_meta` of the definition; keys of your own have a prefix that is yours.
         meta: { "com.example/since": "0.1.0" },
-        input: object({ text: text("What to give back") }, ["text"]),
-        output: object({ text: text("What was given") }, ["text"]),
-        annotations: looks,
+        input: object({ text: text("What to give back") }),
+        output: object({ text: text("What was given") }),
+        annotations: annotations.reads,
         // A value beside an output schema becomes structured content, and its JSON the text for older clients.
         run: ({ text }: { text: string }) => ({ text }),
       })
       .tool("content", {
         title: "Content",
         description: "Gives a block of content of a kind, or one of each",
-        input: object({ kind: { enum: kinds, description: "Which block" } }, ["kind"]),
-        output: object({ blocks: whole("How many blocks were meant to come") }, ["blocks"]),
-        annotations: looks,
+        input: object({ kind: { enum: kinds, description: "Which block" } }),
+        output: object({ blocks: integer("How many blocks were meant to come") }),
+        annotations: annotations.reads,
         run({ kind }: { kind: string }) {
           const content = Object.keys(blocks)
             .filter((name) => kind === "all" || kind === name)
@@ -40,31 +41,28 @@ export function withResults(server: Server): Server {
       .tool("measure", {
         title: "Structured output",
         description: "Gives an object with an object and a list in it",
-        input: object(),
-        output: object(
-          {
-            place: object({ name: text("Its name"), height: { type: "number", description: "In metres" } }, ["name"]),
-            celsius: { type: "array", items: { type: "number" }, description: "Measured each hour" },
-          },
-          ["place", "celsius"],
-        ),
-        annotations: looks,
+        input: object({}),
+        output: object({
+          place: object({ name: text("Its name"), height: { type: "number", description: "In metres" } }, ["height"]),
+          celsius: { type: "array", items: { type: "number" }, description: "Measured each hour" },
+        }),
+        annotations: annotations.reads,
         run: () => ({ place: { name: "Oslo", height: 23.5 }, celsius: [4, 6, 5] }),
       })
       .tool("list", {
         title: "Structured list",
         description: "Gives a list: 2026-07-28 allows any JSON, older clients get it in an object as `result`",
-        input: object({ count: whole("How many numbers", { minimum: 0, maximum: 100 }) }, ["count"]),
+        input: object({ count: integer("How many numbers", { minimum: 0, maximum: 100 }) }),
         output: { type: "array", items: { type: "integer" }, description: "The numbers from 1" },
-        annotations: looks,
+        annotations: annotations.reads,
         run: ({ count }: { count: number }) => Array.from({ length: count }, (_, index) => index + 1),
       })
       .tool("fail", {
         title: "Fail",
         description: "Fails in one of the ways a tool can",
-        input: object({ kind: { enum: failures, description: "Which way" } }, ["kind"]),
-        output: object({ never: { type: "boolean", description: "Never given" } }, ["never"]),
-        annotations: looks,
+        input: object({ kind: { enum: failures, description: "Which way" } }),
+        output: object({ never: { type: "boolean", description: "Never given" } }),
+        annotations: annotations.reads,
         run({ kind }: { kind: (typeof failures)[number] }) {
           switch (kind) {
             case "tool":
@@ -99,14 +97,14 @@ export function withResults(server: Server): Server {
           {
             // Strings, whole numbers and booleans may be repeated: `Mcp-Param-Region: eu`. Nothing secret should be.
             region: text("Where to", { "x-mcp-header": "Region" }),
-            shard: whole("Which part", { "x-mcp-header": "Shard" }),
+            shard: integer("Which part", { "x-mcp-header": "Shard" }),
             urgent: { type: "boolean", description: "Whether it is", "x-mcp-header": "Urgent" },
             note: text("This one is not repeated"),
           },
-          ["region"],
+          ["shard", "urgent", "note"],
         ),
-        output: object({ route: text("Where it went") }, ["route"]),
-        annotations: looks,
+        output: object({ route: text("Where it went") }),
+        annotations: annotations.reads,
         // A header that differs from the body is refused before the tool runs.
         run: ({ region, shard = 0, urgent = false }: { region: string; shard?: number; urgent?: boolean }) => ({
           route: `${region}/${shard}${urgent ? "!" : ""}`,
@@ -115,7 +113,7 @@ export function withResults(server: Server): Server {
       .tool("request", {
         title: "Request metadata",
         description: "Tells what the server knows of the request: who asks, in which revision, with which `_meta`",
-        input: object(),
+        input: object({}),
         output: object(
           {
             protocolVersion: text("The revision that is spoken"),
@@ -124,9 +122,9 @@ export function withResults(server: Server): Server {
             principal: text("Whom the transport says it is"),
             meta: { type: "object", description: "The `_meta` of the request" },
           },
-          ["protocolVersion", "capabilities", "principal"],
+          ["client", "meta"],
         ),
-        annotations: looks,
+        annotations: annotations.reads,
         run(_, { protocolVersion, client, capabilities, principal, meta }) {
           const known = { protocolVersion, capabilities, principal: principal.key };
           return { ...known, ...(client && { client }), ...(meta && { meta }) };

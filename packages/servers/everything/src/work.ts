@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { LogLevel } from "portolan";
 import type { Server } from "portolan/server";
-import { destroys, looks, marks, object, sets, text, whole } from "./schemas.ts";
+import { annotations, integer, object } from "portolan-server-kit";
+import { text } from "./schemas.ts";
 import type { World } from "./world.ts";
 
 const levels: LogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -15,13 +16,13 @@ export function withWork(server: Server, world: World): Server {
       description: "Counts, and tells how far it is",
       input: object(
         {
-          to: whole("How far to count", { minimum: 1, maximum: 100 }),
-          stepMs: whole("How long each step takes; 0 unless given", { minimum: 0, maximum: 1_000 }),
+          to: integer("How far to count", { minimum: 1, maximum: 100 }),
+          stepMs: integer("How long each step takes; 0 unless given", { minimum: 0, maximum: 1_000 }),
         },
-        ["to"],
+        ["stepMs"],
       ),
-      output: object({ counted: whole("How far it came") }, ["counted"]),
-      annotations: looks,
+      output: object({ counted: integer("How far it came") }),
+      annotations: annotations.reads,
       async run({ to, stepMs = 0 }: { to: number; stepMs?: number }, ctx) {
         for (let step = 1; step <= to; step += 1) {
           // Sent if the client asked for it; the message since 2025-03-26. Values must grow.
@@ -35,9 +36,9 @@ export function withWork(server: Server, world: World): Server {
     .tool("wait", {
       title: "Cancellation",
       description: "Waits until it is cancelled, or for a minute; everything://waits tells what became of it",
-      input: object(),
-      output: object({ waited: { type: "boolean", description: "Whether a minute went by" } }, ["waited"]),
-      annotations: marks,
+      input: object({}),
+      output: object({ waited: { type: "boolean", description: "Whether a minute went by" } }),
+      annotations: annotations.adds,
       async run(_, ctx) {
         world.waiting += 1;
         world.tellWatchers();
@@ -56,9 +57,9 @@ export function withWork(server: Server, world: World): Server {
     .tool("hang-up", {
       title: "Hang up",
       description: "Ends the connection and not the call: HTTP clients of 2025-11-25 come back for the result",
-      input: object(),
-      output: object({ done: { type: "boolean", description: "That it went on" } }, ["done"]),
-      annotations: looks,
+      input: object({}),
+      output: object({ done: { type: "boolean", description: "That it went on" } }),
+      annotations: annotations.reads,
       async run(_, ctx) {
         // Does nothing where clients would not come back.
         ctx.hangUp();
@@ -69,9 +70,9 @@ export function withWork(server: Server, world: World): Server {
     .tool("log", {
       title: "Logging",
       description: "Sends a log message of each level; the client gets those it wants",
-      input: object({ logger: text("The name of the logger; everything unless given") }),
-      output: object({ sent: whole("How many messages were offered") }, ["sent"]),
-      annotations: looks,
+      input: object({ logger: text("The name of the logger; everything unless given") }, ["logger"]),
+      output: object({ sent: integer("How many messages were offered") }),
+      annotations: annotations.reads,
       run({ logger = "everything" }: { logger?: string }, ctx) {
         // Stateful clients set a level once; on 2026-07-28 each request names one, or gets none.
         for (const level of levels) ctx.log(level, { says: `This is ${level}` }, logger);
@@ -81,9 +82,9 @@ export function withWork(server: Server, world: World): Server {
     .tool("write-note", {
       title: "Change a resource",
       description: "Sets everything://note; those who follow it are told",
-      input: object({ note: text("The new text") }, ["note"]),
-      output: object({ note: text("The text now") }, ["note"]),
-      annotations: sets,
+      input: object({ note: text("The new text") }),
+      output: object({ note: text("The text now") }),
+      annotations: annotations.sets,
       run({ note }: { note: string }) {
         world.write(note);
         return { note };
@@ -92,9 +93,9 @@ export function withWork(server: Server, world: World): Server {
     .tool("change-lists", {
       title: "Change the lists",
       description: "Sets how many extra tools, prompts and resources there are, for all clients; they are told",
-      input: object({ extras: whole("How many", { minimum: 0, maximum: maxExtras }) }, ["extras"]),
-      output: object({ extras: whole("How many there are now") }, ["extras"]),
-      annotations: sets,
+      input: object({ extras: integer("How many", { minimum: 0, maximum: maxExtras }) }),
+      output: object({ extras: integer("How many there are now") }),
+      annotations: annotations.sets,
       run({ extras }: { extras: number }) {
         setExtras(world, extras);
         return { extras };
@@ -103,10 +104,10 @@ export function withWork(server: Server, world: World): Server {
     .tool("reset", {
       title: "Reset",
       description: "Throws away what the other tools have changed",
-      input: object(),
-      output: object({ note: text("The text of the note now") }, ["note"]),
+      input: object({}),
+      output: object({ note: text("The text of the note now") }),
       // The one tool here that destroys something: hosts may ask the user before they call it.
-      annotations: destroys,
+      annotations: annotations.overwrites,
       run() {
         setExtras(world, 0);
         world.write("first note");
@@ -136,8 +137,8 @@ function addExtra(server: Server, number: number): Server {
   const description = "Is there because change-lists was called";
   return server
     .tool(`extra-${number}`, {
-      ...{ title: `Extra ${number}`, description, input: object(), annotations: looks },
-      output: object({ number: whole("Which one it is") }, ["number"]),
+      ...{ title: `Extra ${number}`, description, input: object({}), annotations: annotations.reads },
+      output: object({ number: integer("Which one it is") }),
       run: () => ({ number }),
     })
     .prompt(`extra-${number}`, { title: `Extra ${number}`, description, get: () => `Extra ${number}` })

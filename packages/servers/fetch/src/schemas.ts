@@ -1,4 +1,5 @@
 import type { JsonSchema } from "portolan/server";
+import { count, string } from "portolan-server-kit";
 
 export function fetchInput(maxLength: number, defaultLength: number): JsonSchema {
   const most = Math.min(defaultLength, maxLength);
@@ -23,16 +24,13 @@ export function fetchInput(maxLength: number, defaultLength: number): JsonSchema
   };
 }
 
-const text = (description: string): JsonSchema => ({ type: "string", description });
-const count = (description: string): JsonSchema => ({ type: "integer", minimum: 0, description });
-
 export const fetchOutput: JsonSchema = {
   type: "object",
   properties: {
-    url: text("Who gave the page, after all redirects"),
-    contentType: text("Such as text/html"),
-    title: text("The title of a page"),
-    text: text("This part; empty for an image"),
+    url: string("Who gave the page, after all redirects"),
+    contentType: string("Such as text/html"),
+    title: string("The title of a page"),
+    text: string("This part; empty for an image"),
     from: count("The character it begins with"),
     total: count("How many characters there are in all"),
     next: count("Give it as `from` to go on; absent at the end"),
@@ -41,7 +39,7 @@ export const fetchOutput: JsonSchema = {
       description: "The main links of the page, with its first part",
       items: {
         type: "object",
-        properties: { url: text("Where it leads"), text: text("What it says") },
+        properties: { url: string("Where it leads"), text: string("What it says") },
         required: ["url", "text"],
       },
     },

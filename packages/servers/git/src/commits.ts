@@ -1,6 +1,7 @@
 import type { JsonSchema } from "portolan/server";
+import { array, object, string } from "portolan-server-kit";
 import type { Repository } from "./repository.ts";
-import { commit, list, object, text } from "./schema.ts";
+import { commit } from "./schema.ts";
 
 /** A commit, as tools and resources tell it. */
 export interface Commit {
@@ -17,12 +18,12 @@ export interface Commit {
 /** A commit as a schema. */
 export const commitSchema: JsonSchema = object({
   commit,
-  parents: list(commit, "None for the first commit, several for a merge"),
-  author: object({ name: text("As committed"), email: text("As committed"), date: text("ISO 8601") }),
-  committed: text("When it was committed, ISO 8601"),
-  subject: text("The first line of the message"),
-  body: text("The rest of the message"),
-  refs: list({ type: "string" }, "Branches and tags that point to it"),
+  parents: array(commit, "None for the first commit, several for a merge"),
+  author: object({ name: string("As committed"), email: string("As committed"), date: string("ISO 8601") }),
+  committed: string("When it was committed, ISO 8601"),
+  subject: string("The first line of the message"),
+  body: string("The rest of the message"),
+  refs: array({ type: "string" }, "Branches and tags that point to it"),
 });
 
 const fields = ["%H", "%P", "%an", "%ae", "%aI", "%cI", "%s", "%b", "%D"];

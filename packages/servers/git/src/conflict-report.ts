@@ -1,7 +1,8 @@
 import type { JsonSchema } from "portolan/server";
+import { array, count, object, string } from "portolan-server-kit";
 import { kindOf, mergeLines, type Piece, type Sides, unmergedFiles } from "./conflicts.ts";
 import type { Repository } from "./repository.ts";
-import { count, isCut, list, object, path, text } from "./schema.ts";
+import { isCut, path } from "./schema.ts";
 
 /** A place in a file where both sides changed the same lines. */
 export interface Hunk {
@@ -26,17 +27,17 @@ export interface Conflicts {
 
 /** The members of a result that tells conflicts. */
 export const conflictsSchema: { [name: string]: JsonSchema } = {
-  conflicts: list(
+  conflicts: array(
     object(
       {
         path,
-        kind: text("Such as both modified, or deleted by them"),
-        hunks: list(
+        kind: string("Such as both modified, or deleted by them"),
+        hunks: array(
           object({
             line: count("Where it begins in our file"),
-            ours: text("What the current branch has there"),
-            base: text("What both began with"),
-            theirs: text("What the other branch has there"),
+            ours: string("What the current branch has there"),
+            base: string("What both began with"),
+            theirs: string("What the other branch has there"),
           }),
           "Absent for what has no lines or is long: binary files, links, files that one side deleted",
         ),

@@ -1,6 +1,7 @@
 import type { JsonSchema } from "portolan/server";
+import { count, object, string } from "portolan-server-kit";
 import type { Repository } from "./repository.ts";
-import { count, object, path, text } from "./schema.ts";
+import { path } from "./schema.ts";
 
 /** What lies in a folder of a commit. */
 export interface TreeEntry {
@@ -15,9 +16,9 @@ export interface TreeEntry {
 export const treeEntrySchema: JsonSchema = object(
   {
     path: { ...path, description: "The name in its folder" },
-    type: text("What it is", { enum: ["blob", "tree", "commit"] }),
-    mode: text("Such as 100644; 120000 is a link, 160000 a submodule"),
-    hash: text("The hash of the object"),
+    type: string("What it is", { enum: ["blob", "tree", "commit"] }),
+    mode: string("Such as 100644; 120000 is a link, 160000 a submodule"),
+    hash: string("The hash of the object"),
     size: count("Of a file, in bytes"),
   },
   ["size"],

@@ -1,6 +1,7 @@
 import type { JsonSchema } from "portolan/server";
+import { boolean, count, object, string } from "portolan-server-kit";
 import type { GitRun, Repository } from "./repository.ts";
-import { count, flag, object, path, text } from "./schema.ts";
+import { path } from "./schema.ts";
 
 /** A file that differs. */
 export interface ChangedFile {
@@ -16,13 +17,13 @@ export interface ChangedFile {
 export const changedFileSchema: JsonSchema = object(
   {
     path,
-    from: text("The path it had before, if it was renamed or copied"),
-    change: text("What happened to it", {
+    from: string("The path it had before, if it was renamed or copied"),
+    change: string("What happened to it", {
       enum: ["added", "copied", "deleted", "modified", "renamed", "type changed", "conflict", "unknown"],
     }),
     added: count("Lines"),
     removed: count("Lines"),
-    isBinary: flag("Its lines cannot be counted"),
+    isBinary: boolean("Its lines cannot be counted"),
   },
   ["from", "added", "removed"],
 );

@@ -1,4 +1,5 @@
-import { RpcError, type Server, ToolError } from "portolan/server";
+import { type Server, ToolError } from "portolan/server";
+import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import type { Git } from "./git.ts";
 import { diffFlags, readPatch } from "./patch.ts";
 
@@ -12,7 +13,7 @@ export function addPrompt<T>(server: Server<undefined, T>, git: Git): Server<und
       style: { description: "Such as: conventional commits, at most 50 characters" },
     },
     async get({ repository: name, style }, ctx) {
-      const { patch, isCut, recent } = await stagedIn(git, name, ctx.signal);
+      const { patch, isCut, recent } = await toolErrorsAsInvalidParams(stagedIn(git, name, ctx.signal));
       const ask = [
         "Write the message of the commit that the staged changes below are for.",
         "A first line of at most 72 characters in the imperative; then, if it needs saying, an empty line and the reason.",
@@ -30,19 +31,12 @@ export function addPrompt<T>(server: Server<undefined, T>, git: Git): Server<und
 }
 
 async function stagedIn(git: Git, name: string | undefined, signal: AbortSignal) {
-  try {
-    const repository = await git.open(name, signal);
-    await repository.expectWorkTree();
-    const staged = await readPatch(repository, ["diff", "--cached", "--patch", "--stat", ...diffFlags, "--"]);
-    if (staged.patch === "") throw new ToolError("Nothing is staged; stage files first");
-    const head = await repository.head();
-    const recent =
-      head === undefined
-        ? ""
-        : await repository.text(["log", "-5", "--format=- %s", "--no-show-signature", head, "--"]);
-    return { ...staged, recent: recent.trimEnd() };
-  } catch (reason) {
-    if (reason instanceof ToolError) throw new RpcError(-32602, reason.message, { cause: reason });
-    throw reason;
-  }
+  const repository = await git.open(name, signal);
+  await repository.expectWorkTree();
+  const staged = await readPatch(repository, ["diff", "--cached", "--patch", "--stat", ...diffFlags, "--"]);
+  if (staged.patch === "") throw new ToolError("Nothing is staged; stage files first");
+  const head = await repository.head();
+  const recent =
+    head === undefined ? "" : await repository.text(["log", "-5", "--format=- %s", "--no-show-signature", head, "--"]);
+  return { ...staged, recent: recent.trimEnd() };
 }

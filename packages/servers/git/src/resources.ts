@@ -3,12 +3,12 @@ import {
   type Context,
   type ReadReturn,
   type RequestContext,
-  RpcError,
   type Server,
   type TemplateDefinition,
   type TemplateValues,
   ToolError,
 } from "portolan/server";
+import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { commitFormat, parseCommits, readCommit, titleOf } from "./commits.ts";
 import { completeFolder, completePath, completeRef } from "./completion.ts";
 import type { Git } from "./git.ts";
@@ -70,14 +70,14 @@ function reader(
   variable: string,
   read: (repository: Repository, commit: string, values: TemplateValues, uri: string) => Promise<ReadReturn>,
 ): Read {
-  return (values: TemplateValues, ctx: Context, uri: string) =>
-    inWords(async () => {
-      const named = String(values[variable]);
-      const repository = await git.open(String(values["repo"]), ctx.signal);
-      const commit = await repository.commit(named);
-      const found = await read(repository, commit, values, uri);
-      return found !== undefined && named === commit ? cached(uri, found) : found;
-    });
+  const readAt = async (values: TemplateValues, ctx: Context, uri: string) => {
+    const named = String(values[variable]);
+    const repository = await git.open(String(values["repo"]), ctx.signal);
+    const commit = await repository.commit(named);
+    const found = await read(repository, commit, values, uri);
+    return found !== undefined && named === commit ? cached(uri, found) : found;
+  };
+  return (values, ctx, uri) => toolErrorsAsInvalidParams(readAt(values, ctx, uri));
 }
 
 function cached(uri: string, found: Exclude<ReadReturn, undefined>): ReadReturn {
@@ -86,18 +86,6 @@ function cached(uri: string, found: Exclude<ReadReturn, undefined>): ReadReturn 
     ? found
     : { contents: [found], ...forever };
 }
-
-/** What a tool would tell the model is told to the client. */
-async function inWords<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (reason) {
-    if (reason instanceof ToolError) throw new RpcError(invalidParams, reason.message, { cause: reason });
-    throw reason;
-  }
-}
-
-const invalidParams = -32602;
 
 async function readFolder(
   repository: Repository,

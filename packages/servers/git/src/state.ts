@@ -1,9 +1,10 @@
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonSchema } from "portolan/server";
+import { array, boolean, count, object, string } from "portolan-server-kit";
 import { changeOf } from "./patch.ts";
 import type { Repository } from "./repository.ts";
-import { commit, count, flag, isCut, list, object, path, text } from "./schema.ts";
+import { commit, isCut, path } from "./schema.ts";
 
 /** A file that is not as it was committed. */
 export interface StatusEntry {
@@ -29,24 +30,24 @@ export interface State {
 }
 
 const entry = object(
-  { path, from: text("The path it had before, if it was renamed"), change: text("Such as modified") },
+  { path, from: string("The path it had before, if it was renamed"), change: string("Such as modified") },
   ["from"],
 );
 
 /** The state as a schema. */
 export const stateSchema: JsonSchema = object(
   {
-    branch: text("The current branch; absent where a commit is checked out"),
+    branch: string("The current branch; absent where a commit is checked out"),
     commit,
-    upstream: text("The branch it follows"),
+    upstream: string("The branch it follows"),
     ahead: count("Commits that the upstream has not"),
     behind: count("Commits that only the upstream has"),
-    operation: text("What was begun and has not ended: merge, rebase, cherry-pick, revert or bisect"),
-    isClean: flag("Nothing is staged, changed, conflicting or untracked"),
-    staged: list(entry, "What the next commit would contain"),
-    unstaged: list(entry, "Changed, and not staged"),
-    conflicts: list(object({ path, kind: text("Such as both modified") }), "To be settled with resolve"),
-    untracked: list(path, "New, and not staged; a folder ends with a slash"),
+    operation: string("What was begun and has not ended: merge, rebase, cherry-pick, revert or bisect"),
+    isClean: boolean("Nothing is staged, changed, conflicting or untracked"),
+    staged: array(entry, "What the next commit would contain"),
+    unstaged: array(entry, "Changed, and not staged"),
+    conflicts: array(object({ path, kind: string("Such as both modified") }), "To be settled with resolve"),
+    untracked: array(path, "New, and not staged; a folder ends with a slash"),
     isCut,
   },
   ["branch", "commit", "upstream", "ahead", "behind", "operation"],

@@ -1,4 +1,5 @@
 import { type Context, type FullResult, ToolError } from "portolan/server";
+import { textResult } from "portolan-server-kit";
 import type { Graph, Operation } from "./graph.ts";
 import { Full } from "./log-file.ts";
 import type { Limits } from "./options.ts";
@@ -38,16 +39,13 @@ export function createKit(parts: Pick<Kit, "store" | "limits" | "namespace" | "s
         .catch((reason: unknown) => {
           throw explain(reason);
         });
-      return { content: [{ type: "text", text: says }], structuredContent: result };
+      return textResult(says, result);
     },
     answer(result, says) {
       const damaged = store.state().damage.length;
-      if (damaged === 0) return { content: [{ type: "text", text: says }], structuredContent: result };
+      if (damaged === 0) return textResult(says, result);
       const warning = `The memory's file is damaged in ${damaged} places, so that something may be missing: tell the user`;
-      return {
-        content: [{ type: "text", text: `${says}\n${warning}` }],
-        structuredContent: { ...result, damaged },
-      };
+      return textResult(`${says}\n${warning}`, { ...result, damaged });
     },
   };
 }

@@ -1,11 +1,11 @@
 import { type Server, ToolError } from "portolan/server";
+import { annotations, count, object, string } from "portolan-server-kit";
 import type { Entity, Graph, Relation } from "./graph.ts";
 import { exportLines } from "./interchange.ts";
 import type { Kit } from "./kit.ts";
-import { damageOut, entitiesOut, moreRelationsOut, object, relationsOut, text, whole } from "./schemas.ts";
+import { damageOut, entitiesOut, moreRelationsOut, relationsOut } from "./schemas.ts";
 import { search } from "./search.ts";
 
-const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 /** How many observations a list shows of one entity. */
 const briefObservations = 50;
 
@@ -24,7 +24,7 @@ interface ShownEntity {
 export function addReadTools(server: Server, kit: Kit): Server {
   const { limits, schemas, store } = kit;
   const { namespace, name, listOf } = schemas;
-  const limit = { ...whole(`How many entities; at most ${limits.maxPage}`), minimum: 1, maximum: limits.maxPage };
+  const limit = { ...count(`How many entities; at most ${limits.maxPage}`), minimum: 1, maximum: limits.maxPage };
   const page = { entities: entitiesOut, relations: relationsOut, moreRelations: moreRelationsOut, damaged: damageOut };
   const graphOf = ({ namespace: wanted = kit.namespace }: In) => store.read(wanted);
   return server
@@ -38,12 +38,12 @@ export function addReadTools(server: Server, kit: Kit): Server {
       output: object(
         {
           ...page,
-          total: whole("How many entities there are"),
-          next: text("Give it as `after` to go on; absent at the end"),
+          total: count("How many entities there are"),
+          next: string("Give it as `after` to go on; absent at the end"),
         },
         ["next", "moreRelations", "damaged"],
       ),
-      annotations,
+      annotations: annotations.reads,
       run({ after, limit: most = limits.maxPage, ...args }: In & { after?: string; limit?: number }) {
         const graph = graphOf(args);
         const from = after === undefined ? 0 : firstAfter(graph.names, after);
@@ -62,19 +62,22 @@ export function addReadTools(server: Server, kit: Kit): Server {
       description: "Finds entities by words, or beginnings of words, in names, types and observations; the best first",
       input: object(
         {
-          query: text("Words; those that fit all come before those that fit some", { minLength: 1, maxLength: 1_000 }),
-          entityType: text("Only entities of this type", { minLength: 1, maxLength: limits.maxNameLength }),
-          from: whole("How many of the best to skip: `next` of the page before"),
+          query: string("Words; those that fit all come before those that fit some", {
+            minLength: 1,
+            maxLength: 1_000,
+          }),
+          entityType: string("Only entities of this type", { minLength: 1, maxLength: limits.maxNameLength }),
+          from: count("How many of the best to skip: `next` of the page before"),
           limit: { ...limit, description: "How many; 20 unless given" },
           namespace,
         },
         ["entityType", "from", "limit", "namespace"],
       ),
       output: object(
-        { ...page, total: whole("How many fit"), next: whole("Give it as `from` to go on; absent at the end") },
+        { ...page, total: count("How many fit"), next: count("Give it as `from` to go on; absent at the end") },
         ["next", "moreRelations", "damaged"],
       ),
-      annotations,
+      annotations: annotations.reads,
       run(args: In & { query: string; entityType?: string; from?: number; limit?: number }) {
         const { query, entityType, from = 0, limit: most = Math.min(20, limits.maxPage) } = args;
         const graph = graphOf(args);
@@ -92,7 +95,7 @@ export function addReadTools(server: Server, kit: Kit): Server {
       input: object(
         {
           names: listOf(name, "Their names"),
-          observationsFrom: whole("How many observations of each to skip, where some were left out before"),
+          observationsFrom: count("How many observations of each to skip, where some were left out before"),
           namespace,
         },
         ["observationsFrom", "namespace"],
@@ -101,7 +104,7 @@ export function addReadTools(server: Server, kit: Kit): Server {
         { ...page, missing: { type: "array", items: { type: "string" }, description: "Names that nothing has" } },
         ["moreRelations", "damaged"],
       ),
-      annotations,
+      annotations: annotations.reads,
       run({ names, observationsFrom = 0, ...args }: In & { names: string[]; observationsFrom?: number }) {
         const graph = graphOf(args);
         const wanted = [...new Set(names)];
@@ -119,20 +122,20 @@ export function addReadTools(server: Server, kit: Kit): Server {
     .tool("export_graph", {
       title: "Export",
       description: "A namespace as JSON Lines, in the format of the official memory server, in pages",
-      input: object({ from: whole("How many lines to skip: `next` of the page before"), namespace }, [
+      input: object({ from: count("How many lines to skip: `next` of the page before"), namespace }, [
         "from",
         "namespace",
       ]),
       output: object(
         {
-          lines: text("JSON Lines"),
-          total: whole("How many lines there are"),
-          next: whole("Give it as `from` to go on; absent at the end"),
+          lines: string("JSON Lines"),
+          total: count("How many lines there are"),
+          next: count("Give it as `from` to go on; absent at the end"),
           damaged: damageOut,
         },
         ["next", "damaged"],
       ),
-      annotations,
+      annotations: annotations.reads,
       run({ from = 0, ...args }: In & { from?: number }) {
         const graph = graphOf(args);
         const total = graph.entities.size + graph.relations.size;
@@ -150,22 +153,22 @@ export function addReadTools(server: Server, kit: Kit): Server {
             type: "array",
             description: "Those that have something in them",
             items: object({
-              name: text("Its name"),
-              entities: whole("How many entities"),
-              relations: whole("How many relations"),
+              name: string("Its name"),
+              entities: count("How many entities"),
+              relations: count("How many relations"),
             }),
           },
-          bytes: whole("The size of the file"),
+          bytes: count("The size of the file"),
           damage: {
             type: "array",
             description: "Where the file is not as it was written",
-            items: object({ line: whole("Which line"), byte: whole("Where it begins"), why: text("What is wrong") }),
+            items: object({ line: count("Which line"), byte: count("Where it begins"), why: string("What is wrong") }),
           },
           damaged: damageOut,
         },
         ["damaged"],
       ),
-      annotations,
+      annotations: annotations.reads,
       run() {
         const namespaces = [...store.namespaces()].map(([one, graph]) => {
           return { name: one, entities: graph.entities.size, relations: graph.relations.size };

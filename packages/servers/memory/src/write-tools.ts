@@ -1,11 +1,9 @@
 import { type Server, ToolError } from "portolan/server";
+import { annotations, count, object, string } from "portolan-server-kit";
 import type { Entity, Graph, Operation, Relation } from "./graph.ts";
 import { merge, type PlainEntity, readExport, toPlain } from "./interchange.ts";
 import type { Kit } from "./kit.ts";
-import { entitiesOut, object, relationsOut, text, texts, whole } from "./schemas.ts";
-
-const adding = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-const removing = { ...adding, destructiveHint: true };
+import { entitiesOut, relationsOut, texts } from "./schemas.ts";
 
 interface In {
   readonly namespace?: string;
@@ -22,7 +20,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
         "Creates entities with their observations. Where one of that name exists, its type stays and new observations are added to it",
       input: object({ entities: listOf(entity, "The entities"), namespace }, ["namespace"]),
       output: object({ entities: entitiesOut, existing: texts("The names of those that were there already") }),
-      annotations: adding,
+      annotations: annotations.sets,
       run: (
         { entities, ...args }: In & { entities: (Omit<PlainEntity, "observations"> & Partial<PlainEntity>)[] },
         ctx,
@@ -48,7 +46,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
               {
                 name,
                 newName: { ...name, description: "The new name; it must be free" },
-                entityType: text("The new type", { minLength: 1, maxLength: limits.maxNameLength }),
+                entityType: string("The new type", { minLength: 1, maxLength: limits.maxNameLength }),
               },
               ["newName", "entityType"],
             ),
@@ -59,7 +57,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
         ["namespace"],
       ),
       output: object({ entities: entitiesOut }),
-      annotations: removing,
+      annotations: annotations.overwrites,
       run: ({ entities, ...args }: In & { entities: { name: string; newName?: string; entityType?: string }[] }, ctx) =>
         kit.change(args, ctx, (graph) => {
           const updated = entities.map((one) => update(graph, one));
@@ -74,8 +72,8 @@ export function addWriteTools(server: Server, kit: Kit): Server {
       title: "Relate entities",
       description: "Creates relations between entities that exist; what is there already stays as it is",
       input: object({ relations: listOf(relation, "The relations"), namespace }, ["namespace"]),
-      output: object({ relations: relationsOut, existing: whole("How many were there already") }),
-      annotations: adding,
+      output: object({ relations: relationsOut, existing: count("How many were there already") }),
+      annotations: annotations.sets,
       run: ({ relations, ...args }: In & { relations: Relation[] }, ctx) =>
         kit.change(args, ctx, (graph) => {
           for (const { from, to } of relations) for (const end of [from, to]) need(graph, end);
@@ -95,7 +93,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
         ["namespace"],
       ),
       output: object({ results: listOut("addedObservations", "What was new") }),
-      annotations: adding,
+      annotations: annotations.sets,
       run: ({ observations, ...args }: In & { observations: { entityName: string; contents: string[] }[] }, ctx) =>
         kit.change(args, ctx, (graph) => {
           const results = observations.map(({ entityName, contents }) => {
@@ -114,7 +112,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
       description: "Forgets entities, with their observations and relations",
       input: object({ entityNames: listOf(name, "Their names"), namespace }, ["namespace"]),
       output: object({ deleted: texts("Those that were forgotten"), missing: texts("Those that were not there") }),
-      annotations: removing,
+      annotations: annotations.overwrites,
       run: ({ entityNames, ...args }: In & { entityNames: string[] }, ctx) =>
         kit.change(args, ctx, (graph) => {
           const names = [...new Set(entityNames)];
@@ -133,7 +131,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
         ["namespace"],
       ),
       output: object({ results: listOut("deletedObservations", "What was forgotten") }),
-      annotations: removing,
+      annotations: annotations.overwrites,
       run: ({ deletions, ...args }: In & { deletions: { entityName: string; observations: string[] }[] }, ctx) =>
         kit.change(args, ctx, (graph) => {
           const results = deletions.map(({ entityName, observations }) => {
@@ -152,7 +150,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
       description: "Forgets relations; the entities stay",
       input: object({ relations: listOf(relation, "The relations"), namespace }, ["namespace"]),
       output: object({ deleted: relationsOut }),
-      annotations: removing,
+      annotations: annotations.overwrites,
       run: ({ relations, ...args }: In & { relations: Relation[] }, ctx) =>
         kit.change(args, ctx, (graph) => {
           const deleted = relations.filter((one) => graph.has(one));
@@ -164,13 +162,13 @@ export function addWriteTools(server: Server, kit: Kit): Server {
       title: "Import",
       description:
         "Adds what export_graph has written, or the lines of the official memory server's file: JSON Lines, given as text. What is there stays",
-      input: object({ lines: text("JSON Lines", { maxLength: limits.maxImportLength }), namespace }, ["namespace"]),
+      input: object({ lines: string("JSON Lines", { maxLength: limits.maxImportLength }), namespace }, ["namespace"]),
       output: object({
-        entities: whole("How many entities are new"),
-        observations: whole("How many observations are new"),
-        relations: whole("How many relations are new"),
+        entities: count("How many entities are new"),
+        observations: count("How many observations are new"),
+        relations: count("How many relations are new"),
       }),
-      annotations: adding,
+      annotations: annotations.sets,
       run: ({ lines, ...args }: In & { lines: string }, ctx) => {
         const { entities, relations } = readExport(lines);
         return kit.change(args, ctx, (graph) => {
@@ -184,7 +182,7 @@ export function addWriteTools(server: Server, kit: Kit): Server {
 }
 
 function listOut(member: string, description: string) {
-  const items = object({ entityName: text("The entity"), [member]: texts(description) });
+  const items = object({ entityName: string("The entity"), [member]: texts(description) });
   return { type: "array", items, description: "By entity, in the order asked for" };
 }
 

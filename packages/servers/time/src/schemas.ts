@@ -1,8 +1,7 @@
 import type { JsonSchema } from "portolan/server";
+import { string } from "portolan-server-kit";
 
-const text = (description: string, more: JsonSchema = {}): JsonSchema => ({ type: "string", description, ...more });
-
-export const zone: JsonSchema = text("IANA name such as Europe/Berlin, in any case; the tool zones finds them", {
+export const zone: JsonSchema = string("IANA name such as Europe/Berlin, in any case; the tool zones finds them", {
   minLength: 1,
   maxLength: 64,
 });
@@ -11,13 +10,13 @@ const moment: JsonSchema = {
   type: "object",
   description: "One moment as the clocks of a zone show it",
   properties: {
-    zone: text("IANA name"),
-    time: text("ISO 8601 with the offset"),
-    weekday: text("In English"),
-    offset: text("What is added to UTC, such as +05:30"),
-    name: text("What the time is called, such as Central European Summer Time"),
+    zone: string("IANA name"),
+    time: string("ISO 8601 with the offset"),
+    weekday: string("In English"),
+    offset: string("What is added to UTC, such as +05:30"),
+    name: string("What the time is called, such as Central European Summer Time"),
     summerTime: { type: "boolean", description: "Whether summer time is kept; absent where that is not known" },
-    utc: text("The same moment in UTC"),
+    utc: string("The same moment in UTC"),
   },
   required: ["zone", "time", "weekday", "offset", "utc"],
 };
@@ -26,9 +25,9 @@ const change: JsonSchema = {
   type: "object",
   description: "When the clocks are next changed; absent if they are not within a year",
   properties: {
-    utc: text("When, in UTC"),
-    before: text("What the clocks would have shown"),
-    after: text("What they show"),
+    utc: string("When, in UTC"),
+    before: string("What the clocks would have shown"),
+    after: string("What they show"),
   },
   required: ["utc", "before", "after"],
 };
@@ -53,14 +52,14 @@ export const convertOutput: JsonSchema = {
       description:
         "How often the clocks of the zone show the time: twice where they are set back, never where they are set forward",
     },
-    note: text("What to tell the user where the time is shown twice or never"),
+    note: string("What to tell the user where the time is shown twice or never"),
     readings: {
       type: "array",
       description: "What the time means, the usual meaning first; two where it is shown twice or never",
       items: {
         type: "object",
         properties: {
-          means: text("Which of the meanings this is"),
+          means: string("Which of the meanings this is"),
           from: moment,
           to: { type: "array", items: moment, description: "The same moment in the other zones" },
         },

@@ -1,4 +1,5 @@
 import { createServer, type JsonSchema, type Server, ToolError } from "portolan/server";
+import { annotations, textResult } from "portolan-server-kit";
 import { type Change, type Moment, momentOf, nextChange } from "./moment.ts";
 import { completeZone, findZone } from "./names.ts";
 import { type Reading, readTime, readWall } from "./reading.ts";
@@ -14,8 +15,6 @@ export interface TimeOptions {
   /** Tells the time, in milliseconds; the machine's clock unless given. */
   readonly now?: () => number;
 }
-
-const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
 /** A server that knows the time in every zone. */
 export function createTime(options: TimeOptions = {}): Server {
@@ -37,11 +36,11 @@ export function createTime(options: TimeOptions = {}): Server {
         additionalProperties: false,
       },
       output: schemas.nowOutput,
-      annotations,
+      annotations: annotations.reads,
       run({ zones = [home] }: { zones?: string[] }) {
         const at = now();
         const times = zones.map((name) => withChange(needZone(name), at));
-        return { content: [{ type: "text", text: times.map(describe).join("\n") }], structuredContent: { times } };
+        return textResult(times.map(describe).join("\n"), { times });
       },
     })
     .tool("convert", {
@@ -63,7 +62,7 @@ export function createTime(options: TimeOptions = {}): Server {
         additionalProperties: false,
       },
       output: schemas.convertOutput,
-      annotations,
+      annotations: annotations.reads,
       run({ time, from = home, to }: { time: string; from?: string; to: string[] }) {
         const zone = needZone(from);
         const targets = to.map(needZone);
@@ -80,10 +79,7 @@ export function createTime(options: TimeOptions = {}): Server {
           ...reading.to.map(describe),
         ]);
         const text = [...(note === undefined ? [] : [note]), ...lines].join("\n");
-        return {
-          content: [{ type: "text", text }],
-          structuredContent: { shown, ...(note !== undefined && { note }), readings },
-        };
+        return textResult(text, { shown, ...(note !== undefined && { note }), readings });
       },
     })
     .tool("zones", {
@@ -111,7 +107,7 @@ export function createTime(options: TimeOptions = {}): Server {
         additionalProperties: false,
       },
       output: schemas.zonesOutput,
-      annotations,
+      annotations: annotations.reads,
       run({ at: when, from = 0, limit = Math.min(20, maxZones), ...wanted }: ZonesInput) {
         const at = when === undefined ? now() : (readIn("UTC", when, now()).moments[0]?.at ?? now());
         const found = searchZones(wanted, at);
@@ -121,10 +117,11 @@ export function createTime(options: TimeOptions = {}): Server {
         const zones = found.slice(from, from + limit).map((zone) => momentOf(zone, at));
         const next = from + zones.length < found.length ? from + zones.length : undefined;
         const more = next === undefined ? [] : [`${found.length - next} more: call again with from ${next}`];
-        return {
-          content: [{ type: "text", text: [...zones.map(describe), ...more].join("\n") || "No more zones" }],
-          structuredContent: { zones, total: found.length, ...(next !== undefined && { next }) },
-        };
+        return textResult([...zones.map(describe), ...more].join("\n") || "No more zones", {
+          zones,
+          total: found.length,
+          ...(next !== undefined && { next }),
+        });
       },
     })
     .template("time://{+zone}", {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Context, type FullResult, ToolError } from "portolan/server";
+import { textResult } from "portolan-server-kit";
 import { describe, type Flight } from "./flights.ts";
 import { type Booking, fullLedger, type Ledger } from "./ledger.ts";
 import { faultOf, type Passenger, passengerForm } from "./passenger.ts";
@@ -66,7 +67,7 @@ async function bookInTwoCalls(
     const code = desk.ledger.quote(ctx.principal.key, flight);
     const structuredContent = { status: "needs-confirmation", flight, confirmation: code } as const;
     const todo = `Nothing is booked yet. Ask the user to confirm ${describe(flight)}, and for name, e-mail, date of birth and seat; then call book again with passenger and confirmation ${code}.`;
-    return { content: [{ type: "text", text: todo }], structuredContent };
+    return textResult(todo, structuredContent);
   }
   if (passenger === undefined) throw new ToolError("passenger: expected who flies; ask the user, then call book again");
   const fault = faultOf(passenger, flight.date);
@@ -99,5 +100,5 @@ async function pay(desk: Desk, key: string, flight: Flight, passenger: Passenger
   const { code } = booking;
   const text = `Booked as ${code} for ${passenger.name}: ${describe(flight)}`;
   const structuredContent = { status: "booked", flight, booking: code, passenger: passenger.name } as const;
-  return { content: [{ type: "text", text }], structuredContent };
+  return textResult(text, structuredContent);
 }

@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { type PromptMessage, RpcError } from "portolan";
 import { createServer, type Server, ToolError } from "portolan/server";
+import { annotations, object, textResult } from "portolan-server-kit";
 import { type BookInput, book } from "./book.ts";
 import { calendarOf } from "./calendar.ts";
 import { choose } from "./choose.ts";
@@ -29,8 +30,6 @@ export interface TravelOptions {
 
 const calendarUri = "travel://calendar";
 const daysAhead = 365;
-const reads = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-const books = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };
 
 interface Journey {
   readonly from: string;
@@ -78,24 +77,24 @@ export function createTravel(options: TravelOptions = {}): Server {
     .tool("forecast", {
       title: "Weather forecast",
       description: "The weather in a city on a day, and what people there advise",
-      input: schemas.object({ city: schemas.city("The city"), date: schemas.date("The day") }, ["city", "date"]),
+      input: object({ city: schemas.city("The city"), date: schemas.date("The day") }),
       output: schemas.weather,
-      annotations: reads,
+      annotations: annotations.reads,
       run({ city, date }: { city: string; date: string }) {
         const weather = weatherOf(needCity("city", city), needDate(date));
         const text = `${weather.city}, ${date}: ${weather.sky}, ${weather.celsius} °C. ${weather.advice}`;
-        return { content: [{ type: "text", text }], structuredContent: weather };
+        return textResult(text, weather);
       },
     })
     .tool("search-flights", {
       title: "Search flights",
       description: "The flights between two cities on a day, the cheapest first",
-      input: schemas.object(
+      input: object(
         { ...journey, maxPrice: { type: "number", minimum: 0, description: "The most to pay, in euros" } },
-        ["from", "to", "date"],
+        ["maxPrice"],
       ),
       output: schemas.flights,
-      annotations: reads,
+      annotations: annotations.reads,
       run({ maxPrice = Number.POSITIVE_INFINITY, ...wanted }: Journey & { maxPrice?: number }) {
         const all = needFlights(wanted);
         const flights = all.filter(({ price }) => price <= maxPrice);
@@ -104,32 +103,29 @@ export function createTravel(options: TravelOptions = {}): Server {
             `No flight for ${maxPrice} euros; the cheapest costs ${all[0].price}: raise maxPrice or try another day`,
           );
         }
-        return { content: [{ type: "text", text: flights.map(describe).join("\n") }], structuredContent: { flights } };
+        return textResult(flights.map(describe).join("\n"), { flights });
       },
     })
     .tool("choose-flight", {
       title: "Choose a flight",
       description:
         "Lets the user's model choose the flight that suits a wish; takes the cheapest where it cannot be asked",
-      input: schemas.object(
-        { ...journey, wish: { type: "string", minLength: 1, maxLength: 500, description: "What matters, in words" } },
-        ["from", "to", "date", "wish"],
-      ),
+      input: object({
+        ...journey,
+        wish: { type: "string", minLength: 1, maxLength: 500, description: "What matters, in words" },
+      }),
       output: schemas.choice,
-      annotations: reads,
+      annotations: annotations.reads,
       async run({ wish, ...wanted }: Journey & { wish: string }, ctx) {
         const choice = await choose(needFlights(wanted), wish, ctx);
-        return {
-          content: [{ type: "text", text: `${describe(choice.flight)}\n${choice.why}` }],
-          structuredContent: choice,
-        };
+        return textResult(`${describe(choice.flight)}\n${choice.why}`, choice);
       },
     })
     .tool("book", {
       title: "Book a flight",
       description:
         "Books a flight after the user has confirmed it and said who flies, in a form if the client has forms. Otherwise the first call books nothing and returns a confirmation code for the second",
-      input: schemas.object(
+      input: object(
         {
           flight: schemas.flightId,
           date: schemas.date("The day it leaves"),
@@ -143,10 +139,10 @@ export function createTravel(options: TravelOptions = {}): Server {
             description: "The code of the first call, after the user's yes",
           },
         },
-        ["flight", "date"],
+        ["passenger", "confirmation"],
       ),
       output: schemas.booked,
-      annotations: books,
+      annotations: annotations.adds,
       run(input: BookInput, ctx) {
         const flight = findFlight(input.flight, needDate(input.date));
         if (!flight)

@@ -1,8 +1,9 @@
 import type { ToolDefinition } from "portolan/server";
+import { annotations, count, object, textResult } from "portolan-server-kit";
 import { mayRun } from "../ask.ts";
 import type { Cell, Column } from "../database.ts";
 import { type Kit, type StatementArguments, toBounds, toStatement } from "../kit.ts";
-import { annotations, count, object, parameters, rows, sql, usualRows } from "../schema.ts";
+import { parameters, rows, sql, usualRows } from "../schema.ts";
 import { noteOn, showRows } from "../show.ts";
 
 interface ExecuteResult {
@@ -27,7 +28,7 @@ export function executeTool({
       "parameters",
     ]),
     output: object({ changes: count("How many rows were changed, added or removed"), ...rows }, ["note"]),
-    annotations: annotations.loses,
+    annotations: annotations.destroys,
     async run(args, ctx) {
       const statement = toStatement(args);
       if (!(await mayRun(ctx, asks, database.about, statement)))
@@ -37,13 +38,10 @@ export function executeTool({
       if (result.isSchemaChanged) schemaChanged();
       const note = noteOn(result, wanted, wanted);
       const said = [`Done; ${result.changes} rows changed`, showRows(result), ...(note === undefined ? [] : [note])];
-      return {
-        content: [{ type: "text", text: said.filter((line) => line !== "").join("\n") }],
-        structuredContent: {
-          ...{ changes: result.changes, columns: result.columns, rows: result.rows, isCut: result.cutBy !== undefined },
-          ...(note !== undefined && { note }),
-        },
-      };
+      return textResult(said.filter((line) => line !== "").join("\n"), {
+        ...{ changes: result.changes, columns: result.columns, rows: result.rows, isCut: result.cutBy !== undefined },
+        ...(note !== undefined && { note }),
+      });
     },
   };
 }

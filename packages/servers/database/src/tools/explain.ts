@@ -1,6 +1,7 @@
 import type { ToolDefinition } from "portolan/server";
+import { annotations, object, string, textResult } from "portolan-server-kit";
 import { type Kit, type StatementArguments, toBounds, toStatement } from "../kit.ts";
-import { annotations, object, parameters, sql, text } from "../schema.ts";
+import { parameters, sql } from "../schema.ts";
 
 /** Shows the plan of a statement. */
 export function explainTool({
@@ -11,11 +12,11 @@ export function explainTool({
     title: "Explain",
     description: `How ${database.about} would run a statement: scans, indexes, order. Nothing is run`,
     input: object({ sql: sql("One statement, without EXPLAIN before it", limits), parameters }, ["parameters"]),
-    output: object({ plan: text("The plan, a step in each line") }),
+    output: object({ plan: string("The plan, a step in each line") }),
     annotations: annotations.reads,
     async run(statement, ctx) {
       const plan = await database.explain(toStatement(statement), toBounds(limits, limits.maxRows), ctx.signal);
-      return { content: [{ type: "text", text: plan }], structuredContent: { plan } };
+      return textResult(plan, { plan });
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { ToolDefinition } from "portolan/server";
+import { annotations, object, textResult } from "portolan-server-kit";
 import type { Cell, Column } from "../database.ts";
 import { type Kit, type StatementArguments, toBounds, toStatement } from "../kit.ts";
-import { annotations, limit, object, parameters, rows, sql, usualRows } from "../schema.ts";
+import { limit, parameters, rows, sql, usualRows } from "../schema.ts";
 import { noteOn, showRows } from "../show.ts";
 
 interface QueryResult {
@@ -34,13 +35,10 @@ export function queryTool({
       const result = await database.read(toStatement(statement), toBounds(limits, wanted), ctx.signal);
       const note = noteOn(result, wanted, limits.maxRows);
       const said = [`${result.rows.length} rows`, showRows(result), ...(note === undefined ? [] : [note])];
-      return {
-        content: [{ type: "text", text: said.filter((line) => line !== "").join("\n") }],
-        structuredContent: {
-          ...{ columns: result.columns, rows: result.rows, isCut: result.cutBy !== undefined },
-          ...(note !== undefined && { note }),
-        },
-      };
+      return textResult(said.filter((line) => line !== "").join("\n"), {
+        ...{ columns: result.columns, rows: result.rows, isCut: result.cutBy !== undefined },
+        ...(note !== undefined && { note }),
+      });
     },
   };
 }

@@ -1,14 +1,14 @@
 import type { ToolDefinition } from "portolan/server";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { needTable, type Table } from "../catalog.ts";
 import type { Kit } from "../kit.ts";
-import { annotations, count, flag, list, object, text } from "../schema.ts";
 import { showTable } from "../show.ts";
 
 const usualTables = 100;
-const name = text("As statements call it; with its schema where that is needed");
-const kind = text("table, view and so on");
+const name = string("As statements call it; with its schema where that is needed");
+const kind = string("table, view and so on");
 const rows = count("About how many rows, where the database knows");
-const comment = text("What the database says of it");
+const comment = string("What the database says of it");
 
 interface Listed {
   name: string;
@@ -31,7 +31,7 @@ export function tablesTool({
     description: `The tables and views of ${database.about}`,
     input: object(
       {
-        search: text("Only those whose name has this in it", { minLength: 1, maxLength: 200 }),
+        search: string("Only those whose name has this in it", { minLength: 1, maxLength: 200 }),
         from: count("How many to skip: `next` of the page before", { maximum: 1_000_000 }),
         limit: count(`How many; ${Math.min(usualTables, limits.maxTables)} unless given`, {
           ...{ minimum: 1, maximum: limits.maxTables },
@@ -41,7 +41,7 @@ export function tablesTool({
     ),
     output: object(
       {
-        tables: list(object({ name, kind, rows, comment }, ["rows", "comment"]), "The tables"),
+        tables: array(object({ name, kind, rows, comment }, ["rows", "comment"]), "The tables"),
         next: count("Give it as `from` to go on; absent at the end"),
       },
       ["next"],
@@ -57,10 +57,7 @@ export function tablesTool({
       );
       const more = next === undefined ? [] : [`There are more: call again with from ${next}`];
       const said = [...lines, ...more].join("\n") || "No tables";
-      return {
-        content: [{ type: "text", text: said }],
-        structuredContent: { tables, ...(next !== undefined && { next }) },
-      };
+      return textResult(said, { tables, ...(next !== undefined && { next }) });
     },
   };
 }
@@ -75,48 +72,48 @@ function toListed({ name: called, kind: is, rows: about, comment: says }: Table)
 
 /** Describes a table. */
 export function describeTool({ database }: Kit): ToolDefinition<{ table: string }, Table, undefined> {
-  const names = (description: string) => list({ type: "string" }, description);
+  const names = (description: string) => array({ type: "string" }, description);
   return {
     title: "Describe a table",
     description: "The columns, keys and indexes of a table or view",
-    input: object({ table: text("Its name, as the tool tables gives it", { minLength: 1, maxLength: 300 }) }),
+    input: object({ table: string("Its name, as the tool tables gives it", { minLength: 1, maxLength: 300 }) }),
     output: object(
       {
         ...{ name, kind, rows, comment },
-        columns: list(
+        columns: array(
           object(
             {
-              name: text("Its name"),
-              type: text("Its type"),
-              nullable: flag("Whether it may be NULL"),
-              default: text("The expression of its default"),
-              generated: flag("Whether the database computes it"),
+              name: string("Its name"),
+              type: string("Its type"),
+              nullable: boolean("Whether it may be NULL"),
+              default: string("The expression of its default"),
+              generated: boolean("Whether the database computes it"),
               values: names("What it may be"),
-              comment: text("What the database says of it"),
+              comment: string("What the database says of it"),
             },
             ["default", "generated", "values", "comment"],
           ),
           "The columns in their order",
         ),
         primaryKey: names("The columns of the primary key"),
-        foreignKeys: list(
+        foreignKeys: array(
           object({
             columns: names("Columns of this table"),
-            table: text("The table they refer to"),
+            table: string("The table they refer to"),
             references: names("Its columns; empty for its primary key"),
           }),
           "What refers to other tables",
         ),
-        indexes: list(
+        indexes: array(
           object({
-            name: text("Its name"),
-            unique: flag("Whether values differ"),
+            name: string("Its name"),
+            unique: boolean("Whether values differ"),
             columns: names("Columns or expressions"),
           }),
           "The indexes",
         ),
         checks: names("Conditions that rows fulfil"),
-        definition: text("The statement it was made with, or the query of a view"),
+        definition: string("The statement it was made with, or the query of a view"),
       },
       ["rows", "comment", "definition"],
     ),
@@ -124,7 +121,7 @@ export function describeTool({ database }: Kit): ToolDefinition<{ table: string 
     async run({ table: wanted }, ctx) {
       const table = await needTable((filter) => database.tables(filter, ctx.signal), wanted);
       const definition = table.kind.includes("view") && table.definition !== undefined ? `\n${table.definition}` : "";
-      return { content: [{ type: "text", text: `${showTable(table)}${definition}` }], structuredContent: table };
+      return textResult(`${showTable(table)}${definition}`, table);
     },
   };
 }

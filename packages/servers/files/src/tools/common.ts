@@ -4,26 +4,10 @@ import type { Desk } from "../desk.ts";
 /** Makes a tool for a desk. */
 export type MakeTool<I, O> = (desk: Desk) => ToolDefinition<I, O, undefined>;
 
-/** Nothing is changed. */
-export const readsOnly = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-} as const;
-
 /** Asks the user, where this server asks and the client can; true where nobody is asked. */
 export async function isAgreed(desk: Desk, ctx: Context, message: string): Promise<boolean> {
   if (!desk.settings.ask || !ctx.mayAsk("elicitation.form")) return true;
   return ctx.confirm("agree", message);
-}
-
-/** A result with its text. */
-export function says<O>(
-  text: string,
-  structuredContent: O,
-): { content: [{ type: "text"; text: string }]; structuredContent: O } {
-  return { content: [{ type: "text", text }], structuredContent };
 }
 
 /** A name in a line of text: one with a line break or the like is quoted. */

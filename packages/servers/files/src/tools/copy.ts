@@ -1,10 +1,11 @@
 import type { FileHandle } from "node:fs/promises";
 import { type Context, ToolError } from "portolan/server";
+import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import { fullPath } from "../jail/jail.ts";
 import { alreadyThere, put, statOf } from "../put.ts";
-import { count, flag, object, pathSchema, text } from "../schema.ts";
-import { inBytes, isAgreed, type MakeTool, says } from "./common.ts";
+import { pathSchema } from "../schema.ts";
+import { inBytes, isAgreed, type MakeTool } from "./common.ts";
 
 interface Input {
   from: string;
@@ -25,17 +26,16 @@ export const copyTool: MakeTool<Input, Output> = (desk) => ({
   title: "Copy a file",
   description:
     "Copies one file, of any kind of content. to is the path of the copy; folders it needs are made. A file there is replaced only with overwrite: true.",
-  input: object(
-    { from: pathSchema, to: pathSchema, overwrite: flag("Replace the file at to if it exists") },
-    { optional: ["overwrite"] },
-  ),
+  input: object({ from: pathSchema, to: pathSchema, overwrite: boolean("Replace the file at to if it exists") }, [
+    "overwrite",
+  ]),
   output: object({
-    from: text("What was copied"),
-    to: text("The copy"),
+    from: string("What was copied"),
+    to: string("The copy"),
     bytes: count("Its size"),
-    replaced: flag("A file was replaced"),
+    replaced: boolean("A file was replaced"),
   }),
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  annotations: annotations.overwrites,
   run({ from, to, overwrite = false }, ctx) {
     return withReasons(`${from} to ${to}`, async () => {
       const jail = await desk.jailFor(ctx);
@@ -57,7 +57,7 @@ export const copyTool: MakeTool<Input, Output> = (desk) => ({
               pump(handle, draft, stats.size, copyBytes, ctx),
             );
             const output = { from: source.path, to: place.path, bytes, replaced: old !== undefined };
-            return says(`Copied ${source.path} to ${place.path} (${inBytes(bytes)})`, output);
+            return textResult(`Copied ${source.path} to ${place.path} (${inBytes(bytes)})`, output);
           }),
         );
       } finally {

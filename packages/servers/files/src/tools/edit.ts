@@ -1,12 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { ToolError } from "portolan/server";
+import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import { put } from "../put.ts";
-import { count, flag, object, pathSchema, text } from "../schema.ts";
+import { pathSchema } from "../schema.ts";
 import { unifiedDiff } from "../text/diff.ts";
 import { readBytes } from "../text/range.ts";
 import { type Replacement, replaceIn } from "../text/replace.ts";
-import { inBytes, type MakeTool, says } from "./common.ts";
+import { inBytes, type MakeTool } from "./common.ts";
 
 interface Input {
   path: string;
@@ -37,25 +38,25 @@ export const editTool: MakeTool<Input, Output> = (desk) => ({
         maxItems: maxEdits,
         items: object(
           {
-            old: { ...text("What is there now, with its white space"), minLength: 1 },
-            new: text("What is to be there instead"),
-            all: flag("Replace it wherever it is"),
+            old: { ...string("What is there now, with its white space"), minLength: 1 },
+            new: string("What is to be there instead"),
+            all: boolean("Replace it wherever it is"),
           },
-          { optional: ["all"] },
+          ["all"],
         ),
         description: "What to replace, in order",
       },
-      dryRun: flag("Only show what would change"),
+      dryRun: boolean("Only show what would change"),
     },
-    { optional: ["dryRun"] },
+    ["dryRun"],
   ),
   output: object({
-    path: text("The file"),
+    path: string("The file"),
     replaced: count("How many places changed"),
-    written: flag("The file was changed"),
-    diff: text("What changed, as a unified diff"),
+    written: boolean("The file was changed"),
+    diff: string("What changed, as a unified diff"),
   }),
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  annotations: annotations.destroys,
   run({ path, edits, dryRun = false }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -81,7 +82,7 @@ export const editTool: MakeTool<Input, Output> = (desk) => ({
         }
         const diff = shortened(unifiedDiff(place.path, before, after));
         const what = after === before ? "Nothing changes" : dryRun ? "Would change" : "Changed";
-        return says(`${what} in ${place.path}\n${diff}`.trimEnd(), { path: place.path, replaced, written, diff });
+        return textResult(`${what} in ${place.path}\n${diff}`.trimEnd(), { path: place.path, replaced, written, diff });
       });
     });
   },

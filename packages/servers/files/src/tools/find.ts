@@ -1,8 +1,9 @@
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import { compileGlob } from "../glob.ts";
-import { count, flag, kindSchema, list, object, pathSchema, text } from "../schema.ts";
+import { kindSchema, pathSchema } from "../schema.ts";
 import type { Kind } from "../walk.ts";
-import { inLine, type MakeTool, readsOnly, says } from "./common.ts";
+import { inLine, type MakeTool } from "./common.ts";
 import { visitBelow } from "./starts.ts";
 
 interface Input {
@@ -29,24 +30,24 @@ export const findTool: MakeTool<Input, Output> = (desk) => ({
   input: object(
     {
       pattern: {
-        ...text("* and ? in a name, ** for any folders, [a-z], {a,b}. Without a slash: the name, at any depth"),
+        ...string("* and ? in a name, ** for any folders, [a-z], {a,b}. Without a slash: the name, at any depth"),
         minLength: 1,
         maxLength: 500,
       },
       path: pathSchema,
       kind: { enum: ["file", "folder"], description: "Only these" },
-      ignoreCase: flag("Capitals do not matter"),
-      limit: count(`How many, ${usual} unless given`, 1, desk.settings.limits.results),
-      all: flag("Also look into folders that are usually passed by, such as node_modules"),
+      ignoreCase: boolean("Capitals do not matter"),
+      limit: count(`How many, ${usual} unless given`, { minimum: 1, maximum: desk.settings.limits.results }),
+      all: boolean("Also look into folders that are usually passed by, such as node_modules"),
     },
-    { optional: ["path", "kind", "ignoreCase", "limit", "all"] },
+    ["path", "kind", "ignoreCase", "limit", "all"],
   ),
   output: object({
-    entries: list(object({ path: text("What to pass to other tools"), kind: kindSchema }), "What was found"),
+    entries: array(object({ path: string("What to pass to other tools"), kind: kindSchema }), "What was found"),
     walked: count("How many entries were looked at"),
-    isCut: flag("There may be more: raise limit, or begin further down with path"),
+    isCut: boolean("There may be more: raise limit, or begin further down with path"),
   }),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run({ pattern, path = ".", kind, ignoreCase = false, limit = usual, all = false }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -63,7 +64,7 @@ export const findTool: MakeTool<Input, Output> = (desk) => ({
       const rows = entries.map((entry) => `${inLine(entry.path)}${entry.kind === "folder" ? "/" : ""}`);
       const none = `Nothing fits ${pattern}; try ignoreCase, or a wider pattern such as *word*`;
       const text = [...(rows.length === 0 ? [none] : rows), ...(isCut ? ["… cut; there may be more"] : [])];
-      return says(text.join("\n"), { entries, walked: end.walked, isCut });
+      return textResult(text.join("\n"), { entries, walked: end.walked, isCut });
     });
   },
 });

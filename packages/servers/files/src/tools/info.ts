@@ -2,13 +2,14 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import { notThere } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
 import { typeOfName } from "../mime.ts";
-import { count, flag, kindSchema, list, object, pathSchema, text } from "../schema.ts";
+import { kindSchema, pathSchema } from "../schema.ts";
 import { type Kind, kindOf } from "../walk.ts";
-import { inBytes, type MakeTool, readsOnly, says } from "./common.ts";
+import { inBytes, type MakeTool } from "./common.ts";
 
 interface Input {
   path?: string;
@@ -31,26 +32,24 @@ interface Output {
 export const infoTool: MakeTool<Input, Output> = (desk) => ({
   title: "Tell about a file",
   description: "Size, times, kind and permissions of a file or folder. Without a path: which folders are served.",
-  input: object({ path: pathSchema }, { optional: ["path"] }),
+  input: object({ path: pathSchema }, ["path"]),
   output: object(
     {
-      path: text("What to pass to other tools"),
+      path: string("What to pass to other tools"),
       kind: kindSchema,
-      uri: text("Its address as a resource"),
+      uri: string("Its address as a resource"),
       size: count("Bytes"),
-      mimeType: text("What its name suggests"),
-      modified: text("ISO 8601"),
-      created: text("ISO 8601"),
-      permissions: text("Octal, such as 644"),
-      target: text("Where a link leads, if that is served"),
-      folders: list(text("A real path"), "The folders that are served"),
-      readOnly: flag("Nothing can be written here"),
+      mimeType: string("What its name suggests"),
+      modified: string("ISO 8601"),
+      created: string("ISO 8601"),
+      permissions: string("Octal, such as 644"),
+      target: string("Where a link leads, if that is served"),
+      folders: array(string("A real path"), "The folders that are served"),
+      readOnly: boolean("Nothing can be written here"),
     },
-    {
-      optional: ["uri", "size", "mimeType", "modified", "created", "permissions", "target", "folders", "readOnly"],
-    },
+    ["uri", "size", "mimeType", "modified", "created", "permissions", "target", "folders", "readOnly"],
   ),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run({ path = "." }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -98,5 +97,5 @@ function answer(about: Output) {
     ...(target === undefined ? [] : [`leads to ${target}`]),
     ...(folders === undefined ? [] : [`serving ${folders.join(", ") || "nothing"}${readOnly ? ", read only" : ""}`]),
   ];
-  return says(parts.join(", "), about);
+  return textResult(parts.join(", "), about);
 }

@@ -1,9 +1,10 @@
 import { lstat } from "node:fs/promises";
+import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import type { Folder } from "../jail/folder.ts";
-import { count, kindSchema, list, object, pathSchema, text } from "../schema.ts";
+import { kindSchema, pathSchema } from "../schema.ts";
 import { type Entry, type Kind, kindOf, pageOf } from "../walk.ts";
-import { inBytes, inLine, type MakeTool, readsOnly, says } from "./common.ts";
+import { inBytes, inLine, type MakeTool } from "./common.ts";
 
 interface Input {
   path?: string;
@@ -35,33 +36,33 @@ export const listTool: MakeTool<Input, Output> = (desk) => ({
   input: object(
     {
       path: pathSchema,
-      after: text("Begin behind this name: next of the page before"),
-      limit: count(`How many entries, ${usual} unless given`, 1, desk.settings.limits.results),
+      after: string("Begin behind this name: next of the page before"),
+      limit: count(`How many entries, ${usual} unless given`, { minimum: 1, maximum: desk.settings.limits.results }),
     },
-    { optional: ["path", "after", "limit"] },
+    ["path", "after", "limit"],
   ),
   output: object(
     {
-      path: text("The folder"),
-      entries: list(
+      path: string("The folder"),
+      entries: array(
         object(
           {
-            name: text("Its name"),
-            path: text("What to pass to other tools"),
+            name: string("Its name"),
+            path: string("What to pass to other tools"),
             kind: kindSchema,
             size: count("Bytes of a file"),
-            modified: text("When it last changed, ISO 8601"),
+            modified: string("When it last changed, ISO 8601"),
           },
-          { optional: ["size", "modified"] },
+          ["size", "modified"],
         ),
         "One page",
       ),
       total: count("How many the folder has"),
-      next: text("There is more: pass this as after"),
+      next: string("There is more: pass this as after"),
     },
-    { optional: ["next"] },
+    ["next"],
   ),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run({ path = ".", after, limit = usual }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -103,5 +104,5 @@ function answer(output: Output) {
     return size === undefined ? `${inLine(name)} (${kind})` : `${inLine(name)} (${inBytes(size)})`;
   });
   const more = next === undefined ? [] : [`… ${total} in all; more with after: ${JSON.stringify(next)}`];
-  return says([...(rows.length === 0 ? ["(empty)"] : rows), ...more].join("\n"), output);
+  return textResult([...(rows.length === 0 ? ["(empty)"] : rows), ...more].join("\n"), output);
 }

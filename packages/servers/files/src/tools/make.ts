@@ -1,9 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { ToolError } from "portolan/server";
+import { annotations, boolean, object, string, textResult } from "portolan-server-kit";
 import { codeOf, withReasons } from "../failures.ts";
 import { statOf } from "../put.ts";
-import { flag, object, pathSchema, text } from "../schema.ts";
-import { type MakeTool, says } from "./common.ts";
+import { pathSchema } from "../schema.ts";
+import type { MakeTool } from "./common.ts";
 
 interface Input {
   path: string;
@@ -18,8 +19,8 @@ export const makeTool: MakeTool<Input, Output> = (desk) => ({
   title: "Make a folder",
   description: "Makes a folder and those above it; one that is there already stays as it is.",
   input: object({ path: pathSchema }),
-  output: object({ path: text("The folder"), made: flag("It was not there before") }),
-  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  output: object({ path: string("The folder"), made: boolean("It was not there before") }),
+  annotations: annotations.sets,
   run({ path }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -35,7 +36,7 @@ export const makeTool: MakeTool<Input, Output> = (desk) => ({
         if (!made && !(await statOf(folder, name))?.isDirectory()) {
           throw new ToolError(`${place.path} is there already and no folder; choose another name`);
         }
-        return says(made ? `Made ${place.path}` : `${place.path} is there already`, { path: place.path, made });
+        return textResult(made ? `Made ${place.path}` : `${place.path} is there already`, { path: place.path, made });
       });
     });
   },

@@ -1,10 +1,11 @@
 import { rename } from "node:fs/promises";
 import { ToolError } from "portolan/server";
+import { annotations, boolean, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import { notThere } from "../jail/jail.ts";
 import { alreadyThere, moveToFree, statOf } from "../put.ts";
-import { flag, object, pathSchema, text } from "../schema.ts";
-import { inBytes, isAgreed, type MakeTool, says } from "./common.ts";
+import { pathSchema } from "../schema.ts";
+import { inBytes, isAgreed, type MakeTool } from "./common.ts";
 
 interface Input {
   from: string;
@@ -22,12 +23,11 @@ export const moveTool: MakeTool<Input, Output> = (desk) => ({
   title: "Move or rename",
   description:
     "Moves or renames a file or folder. to is the new path itself, not a folder to put it into; folders it needs are made. A file there is replaced only with overwrite: true.",
-  input: object(
-    { from: pathSchema, to: pathSchema, overwrite: flag("Replace the file at to if it exists") },
-    { optional: ["overwrite"] },
-  ),
-  output: object({ from: text("Where it was"), to: text("Where it is"), replaced: flag("A file was replaced") }),
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  input: object({ from: pathSchema, to: pathSchema, overwrite: boolean("Replace the file at to if it exists") }, [
+    "overwrite",
+  ]),
+  output: object({ from: string("Where it was"), to: string("Where it is"), replaced: boolean("A file was replaced") }),
+  annotations: annotations.destroys,
   run({ from, to, overwrite = false }, ctx) {
     return withReasons(`${from} to ${to}`, async () => {
       const jail = await desk.jailFor(ctx);
@@ -50,7 +50,7 @@ export const moveTool: MakeTool<Input, Output> = (desk) => ({
           if (there) await rename(source.at(name), folder.at(newName));
           else await moveToFree(source, name, folder, newName, place.path);
           const output = { from: old.path, to: place.path, replaced: there !== undefined };
-          return says(`Moved ${old.path} to ${place.path}`, output);
+          return textResult(`Moved ${old.path} to ${place.path}`, output);
         });
       });
     });

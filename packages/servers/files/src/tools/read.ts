@@ -1,15 +1,16 @@
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
+import { annotations, count, object, string } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import type { OpenFile } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
 import { typeOfName } from "../mime.ts";
 import type { Limits } from "../options.ts";
-import { count, object, pathSchema, text } from "../schema.ts";
+import { pathSchema } from "../schema.ts";
 import { decode, type Encoding, encodingOf, sampleBytes, withoutRest } from "../text/encoding.ts";
 import { linesOf } from "../text/lines.ts";
 import { createReader, type Range, readBytes, readFromLine, readFromOffset, readLastLines } from "../text/range.ts";
-import { inBytes, type MakeTool, readsOnly } from "./common.ts";
+import { inBytes, type MakeTool } from "./common.ts";
 
 interface Input {
   path: string;
@@ -43,30 +44,30 @@ export const readTool: MakeTool<Input, Output> = (desk) => ({
     {
       path: pathSchema,
       from: { type: "integer", description: "First line, from 1; -20 gives the last 20 lines" },
-      lines: count(`How many lines, ${usualLines} unless given`, 1),
+      lines: count(`How many lines, ${usualLines} unless given`, { minimum: 1 }),
       offset: count("Begin at this byte instead of a line"),
-      bytes: count("At most so many bytes", 1, desk.settings.limits.blobBytes),
+      bytes: count("At most so many bytes", { minimum: 1, maximum: desk.settings.limits.blobBytes }),
       as: { enum: ["text", "bytes"], description: "What it is, if not as it looks" },
     },
-    { optional: ["from", "lines", "offset", "bytes", "as"] },
+    ["from", "lines", "offset", "bytes", "as"],
   ),
   output: object(
     {
-      path: text("The file"),
-      mimeType: text("What it is"),
+      path: string("The file"),
+      mimeType: string("What it is"),
       size: count("Bytes of the whole file"),
       offset: count("Where this part begins, in bytes"),
-      text: text("The text; bytes are in the content instead"),
-      encoding: text("How the text is kept in the file"),
-      from: count("The number of the first line, where it is known", 1),
+      text: string("The text; bytes are in the content instead"),
+      encoding: string("How the text is kept in the file"),
+      from: count("The number of the first line, where it is known", { minimum: 1 }),
       lines: count("How many lines are here"),
       bytes: count("How many bytes are here"),
       nextFrom: count("The file goes on with this line"),
       nextOffset: count("The file goes on at this byte: pass it as offset"),
     },
-    { optional: ["text", "encoding", "from", "lines", "bytes", "nextFrom", "nextOffset"] },
+    ["text", "encoding", "from", "lines", "bytes", "nextFrom", "nextOffset"],
   ),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run(input, ctx) {
     const { path, from, offset } = input;
     return withReasons(path, async () => {

@@ -1,13 +1,14 @@
 import { rmdir, unlink } from "node:fs/promises";
 import { type Context, ToolError } from "portolan/server";
+import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
 import type { Desk } from "../desk.ts";
 import { withReasons } from "../failures.ts";
 import type { Folder } from "../jail/folder.ts";
 import { type Jail, notThere } from "../jail/jail.ts";
 import { statOf } from "../put.ts";
-import { count, flag, object, pathSchema, text } from "../schema.ts";
+import { pathSchema } from "../schema.ts";
 import { entriesOf } from "../walk.ts";
-import { inBytes, isAgreed, type MakeTool, says } from "./common.ts";
+import { inBytes, isAgreed, type MakeTool } from "./common.ts";
 
 interface Input {
   path: string;
@@ -23,9 +24,9 @@ export const removeTool: MakeTool<Input, Output> = (desk) => ({
   title: "Remove a file or folder",
   description:
     "Removes a file, a link or an empty folder for good. A folder with everything in it only with recursive: true, and only if the user agrees.",
-  input: object({ path: pathSchema, recursive: flag("With everything in it") }, { optional: ["recursive"] }),
-  output: object({ path: text("What was removed"), removed: count("How many files and folders are gone") }),
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: object({ path: pathSchema, recursive: boolean("With everything in it") }, ["recursive"]),
+  output: object({ path: string("What was removed"), removed: count("How many files and folders are gone") }),
+  annotations: annotations.overwrites,
   run({ path, recursive = false }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -113,7 +114,7 @@ async function within(parent: Folder, name: string, use: (folder: Folder) => Pro
 }
 
 function gone(path: string, removed: number) {
-  return says(`Removed ${path}${removed > 1 ? ` and ${removed - 1} in it` : ""}`, { path, removed });
+  return textResult(`Removed ${path}${removed > 1 ? ` and ${removed - 1} in it` : ""}`, { path, removed });
 }
 
 function kept(ctx: Context, path: string) {

@@ -1,14 +1,15 @@
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { ToolError } from "portolan/server";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { codeOf, withReasons } from "../failures.ts";
 import { compileGlob } from "../glob.ts";
 import { Changed } from "../jail/folder.ts";
 import { IsFolder, openRegular } from "../jail/jail.ts";
-import { count, flag, list, object, pathSchema, text } from "../schema.ts";
+import { pathSchema } from "../schema.ts";
 import { createMatcher } from "../text/matcher.ts";
 import { type Match, scan } from "../text/scan.ts";
-import { inLine, type MakeTool, readsOnly, says } from "./common.ts";
+import { inLine, type MakeTool } from "./common.ts";
 import { visitBelow } from "./starts.ts";
 
 interface Input {
@@ -45,40 +46,40 @@ export const searchTool: MakeTool<Input, Output> = (desk) => ({
     "Searches the lines of all text files below a folder, or of one file, for a text or a regular expression. Tells path, line number and line. Files that are no text are passed by.",
   input: object(
     {
-      pattern: { ...text("What to look for, within one line"), minLength: 1, maxLength: 1_000 },
-      regex: flag("The pattern is a regular expression of JavaScript"),
-      ignoreCase: flag("Capitals do not matter"),
+      pattern: { ...string("What to look for, within one line"), minLength: 1, maxLength: 1_000 },
+      regex: boolean("The pattern is a regular expression of JavaScript"),
+      ignoreCase: boolean("Capitals do not matter"),
       path: pathSchema,
-      name: { ...text("Only files whose name fits, such as *.ts or src/**/*.md"), maxLength: 500 },
-      context: count("Lines to show before and after", 0, maxContext),
-      limit: count(`How many matches, ${usual} unless given`, 1, desk.settings.limits.results),
-      all: flag("Also look into folders that are usually passed by, such as node_modules"),
+      name: { ...string("Only files whose name fits, such as *.ts or src/**/*.md"), maxLength: 500 },
+      context: count("Lines to show before and after", { maximum: maxContext }),
+      limit: count(`How many matches, ${usual} unless given`, { minimum: 1, maximum: desk.settings.limits.results }),
+      all: boolean("Also look into folders that are usually passed by, such as node_modules"),
     },
-    { optional: ["regex", "ignoreCase", "path", "name", "context", "limit", "all"] },
+    ["regex", "ignoreCase", "path", "name", "context", "limit", "all"],
   ),
   output: object(
     {
-      matches: list(
+      matches: array(
         object(
           {
-            path: text("The file"),
-            line: count("From 1", 1),
-            text: text("The line; a long one is cut"),
-            before: list(text("A line"), "Lines before it"),
-            after: list(text("A line"), "Lines after it"),
+            path: string("The file"),
+            line: count("From 1", { minimum: 1 }),
+            text: string("The line; a long one is cut"),
+            before: array(string("A line"), "Lines before it"),
+            after: array(string("A line"), "Lines after it"),
           },
-          { optional: ["before", "after"] },
+          ["before", "after"],
         ),
         "In the order of paths and lines",
       ),
       files: count("How many files were searched"),
       skipped: count("How many were no text or could not be read"),
-      isCut: flag("There may be more"),
-      why: text("Why it was cut, and what to do"),
+      isCut: boolean("There may be more"),
+      why: string("Why it was cut, and what to do"),
     },
-    { optional: ["why"] },
+    ["why"],
   ),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run({ pattern, regex = false, ignoreCase = false, path = ".", name, context = 0, limit = usual, all = false }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -171,5 +172,5 @@ function answer(output: Output) {
   const separator = matches.some(({ before }) => before !== undefined) ? "\n--\n" : "\n";
   const none = `No match in ${files} files; try ignoreCase, or a shorter pattern`;
   const body = blocks.length === 0 ? none : blocks.join(separator);
-  return says(why === undefined ? body : `${body}\n… ${why}`, output);
+  return textResult(why === undefined ? body : `${body}\n… ${why}`, output);
 }

@@ -1,7 +1,8 @@
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
-import { count, flag, kindSchema, list, object, pathSchema, text } from "../schema.ts";
+import { kindSchema, pathSchema } from "../schema.ts";
 import type { Kind } from "../walk.ts";
-import { inLine, type MakeTool, readsOnly, says } from "./common.ts";
+import { inLine, type MakeTool } from "./common.ts";
 import { visitBelow } from "./starts.ts";
 
 interface Input {
@@ -26,18 +27,24 @@ export const treeTool: MakeTool<Input, Output> = (desk) => ({
   input: object(
     {
       path: pathSchema,
-      depth: count(`How many levels, ${usualDepth} unless given`, 1, desk.settings.limits.depth),
-      limit: count(`How many entries, ${usualLimit} unless given`, 1, desk.settings.limits.results),
-      all: flag("Also look into folders that are usually passed by, such as node_modules"),
+      depth: count(`How many levels, ${usualDepth} unless given`, { minimum: 1, maximum: desk.settings.limits.depth }),
+      limit: count(`How many entries, ${usualLimit} unless given`, {
+        minimum: 1,
+        maximum: desk.settings.limits.results,
+      }),
+      all: boolean("Also look into folders that are usually passed by, such as node_modules"),
     },
-    { optional: ["path", "depth", "limit", "all"] },
+    ["path", "depth", "limit", "all"],
   ),
   output: object({
-    path: text("The folder"),
-    entries: list(object({ path: text("What to pass to other tools"), kind: kindSchema }), "Parents before children"),
-    isCut: flag("There is more than was told: raise limit, or begin further down"),
+    path: string("The folder"),
+    entries: array(
+      object({ path: string("What to pass to other tools"), kind: kindSchema }),
+      "Parents before children",
+    ),
+    isCut: boolean("There is more than was told: raise limit, or begin further down"),
   }),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run({ path = ".", depth = usualDepth, limit = usualLimit, all = false }, ctx) {
     return withReasons(path, async () => {
       const jail = await desk.jailFor(ctx);
@@ -59,7 +66,7 @@ export const treeTool: MakeTool<Input, Output> = (desk) => ({
       });
       const isCut = isFull || end.isCut;
       const text = [...(rows.length === 0 ? ["(empty)"] : rows), ...(isCut ? ["… cut; raise limit or go deeper"] : [])];
-      return says(text.join("\n"), { path, entries, isCut });
+      return textResult(text.join("\n"), { path, entries, isCut });
     });
   },
 });

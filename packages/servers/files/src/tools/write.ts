@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { ToolError } from "portolan/server";
+import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { withReasons } from "../failures.ts";
 import { fullPath } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
 import { alreadyThere, put, statOf } from "../put.ts";
-import { count, flag, object, pathSchema, text } from "../schema.ts";
-import { inBytes, isAgreed, type MakeTool, says } from "./common.ts";
+import { pathSchema } from "../schema.ts";
+import { inBytes, isAgreed, type MakeTool } from "./common.ts";
 
 interface Input {
   path: string;
@@ -28,19 +29,19 @@ export const writeTool: MakeTool<Input, Output> = (desk) => ({
   input: object(
     {
       path: pathSchema,
-      text: text("The text of the file"),
-      base64: { ...text("The bytes of the file, instead of text"), contentEncoding: "base64" },
-      overwrite: flag("Replace the file if it exists"),
+      text: string("The text of the file"),
+      base64: { ...string("The bytes of the file, instead of text"), contentEncoding: "base64" },
+      overwrite: boolean("Replace the file if it exists"),
     },
-    { optional: ["text", "base64", "overwrite"] },
+    ["text", "base64", "overwrite"],
   ),
   output: object({
-    path: text("The file"),
-    uri: text("Its address as a resource"),
+    path: string("The file"),
+    uri: string("Its address as a resource"),
     bytes: count("How many were written"),
-    replaced: flag("There was a file before"),
+    replaced: boolean("There was a file before"),
   }),
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  annotations: annotations.overwrites,
   run(input, ctx) {
     const { path, overwrite = false } = input;
     return withReasons(path, async () => {
@@ -61,7 +62,7 @@ export const writeTool: MakeTool<Input, Output> = (desk) => ({
           await put(folder, name, place.path, old, (handle) => handle.writeFile(bytes));
           const uri = uriOf(join(folder.real, name));
           const output = { path: place.path, uri, bytes: bytes.length, replaced: old !== undefined };
-          return says(`${old ? "Replaced" : "Wrote"} ${place.path} (${inBytes(bytes.length)})`, output);
+          return textResult(`${old ? "Replaced" : "Wrote"} ${place.path} (${inBytes(bytes.length)})`, output);
         }),
       );
     });

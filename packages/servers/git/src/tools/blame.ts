@@ -1,7 +1,8 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
 import { short } from "../commits.ts";
 import type { Git } from "../git.ts";
-import { annotations, commit, count, input, isCut, list, object, path, revision, text } from "../schema.ts";
+import { commit, input, isCut, path, revision } from "../schema.ts";
 
 interface BlameArguments {
   repository?: string;
@@ -44,14 +45,14 @@ export function blameTool(git: Git): ToolDefinition<BlameArguments, Blame, undef
       ["path"],
     ),
     output: object({
-      sections: list(
+      sections: array(
         object({
           commit,
-          author: text("Their name"),
-          date: text("When it was written, ISO 8601"),
-          subject: text("The first line of the commit's message"),
+          author: string("Their name"),
+          date: string("When it was written, ISO 8601"),
+          subject: string("The first line of the commit's message"),
           from: count("The number of the first line"),
-          lines: list({ type: "string" }, "Lines that follow each other"),
+          lines: array({ type: "string" }, "Lines that follow each other"),
         }),
         "Lines of the same commit together",
       ),
@@ -73,10 +74,7 @@ export function blameTool(git: Git): ToolDefinition<BlameArguments, Blame, undef
       const all = parseBlame(said);
       const sections = all.map((section) => upTo(section, last)).filter(({ lines }) => lines.length > 0);
       const isCut = all.some((section) => section.from + section.lines.length - 1 > last);
-      return {
-        content: [{ type: "text", text: sections.map(describe).join("\n") + (isCut ? "\n… and more lines" : "") }],
-        structuredContent: { sections, isCut },
-      };
+      return textResult(sections.map(describe).join("\n") + (isCut ? "\n… and more lines" : ""), { sections, isCut });
     },
   };
 }

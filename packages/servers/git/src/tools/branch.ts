@@ -1,13 +1,14 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, boolean, object, string, textResult } from "portolan-server-kit";
 import { mayLose } from "../ask.ts";
 import { short } from "../commits.ts";
 import type { Git } from "../git.ts";
 import { isRefName, quote } from "../names.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, commit, flag, input, object, revision, text } from "../schema.ts";
+import { commit, input, revision } from "../schema.ts";
 
-const name = text("The name of a branch, such as fix/typo", { minLength: 1, maxLength: 200 });
-const output = object({ branch: name, commit, isCurrent: flag("It is checked out now") });
+const name = string("The name of a branch, such as fix/typo", { minLength: 1, maxLength: 200 });
+const output = object({ branch: name, commit, isCurrent: boolean("It is checked out now") });
 
 interface Branch {
   branch: string;
@@ -27,7 +28,7 @@ export function createBranchTool(
       {
         name,
         from: { ...revision, description: `Where it begins, HEAD unless said otherwise. ${revision["description"]}` },
-        switch: flag("Also switch to it"),
+        switch: boolean("Also switch to it"),
       },
       ["name"],
     ),
@@ -76,10 +77,10 @@ export function deleteBranchTool(
     output: object({
       branch: name,
       commit,
-      isCurrent: flag("Never true"),
-      wasMerged: flag("Its commits are in the current branch"),
+      isCurrent: boolean("Never true"),
+      wasMerged: boolean("Its commits are in the current branch"),
     }),
-    annotations: annotations.loses,
+    annotations: annotations.destroys,
     async run({ repository, name }, ctx) {
       const looked = await git.open(repository, ctx.signal);
       const hash = await existing(looked, name);
@@ -102,7 +103,7 @@ export function deleteBranchTool(
 
 function told<T extends Branch>(branch: T, what: string) {
   const text = `${what}: ${branch.branch} at ${short(branch.commit)}`;
-  return { content: [{ type: "text" as const, text }], structuredContent: branch };
+  return textResult(text, branch);
 }
 
 async function switchTo(repository: Repository, name: string): Promise<void> {

@@ -1,8 +1,9 @@
 import type { ToolDefinition } from "portolan/server";
+import { annotations, array, boolean, object, string, textResult } from "portolan-server-kit";
 import { short } from "../commits.ts";
 import type { Git } from "../git.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, commit, flag, input, isCut, list, object, text } from "../schema.ts";
+import { commit, input, isCut } from "../schema.ts";
 
 interface Ref {
   name: string;
@@ -18,10 +19,10 @@ interface Branch extends Ref {
 }
 
 const common = {
-  name: text("As other tools take it"),
+  name: string("As other tools take it"),
   commit,
-  date: text("When it was committed, ISO 8601"),
-  subject: text("The first line of its message"),
+  date: string("When it was committed, ISO 8601"),
+  subject: string("The first line of its message"),
 };
 
 /** Lists branches. */
@@ -31,17 +32,17 @@ export function branchesTool(
   const branch = object(
     {
       ...common,
-      isCurrent: flag("It is checked out"),
-      isRemote: flag("It is a remote's branch, as it was last fetched"),
-      upstream: text("The branch it follows"),
+      isCurrent: boolean("It is checked out"),
+      isRemote: boolean("It is a remote's branch, as it was last fetched"),
+      upstream: string("The branch it follows"),
     },
     ["upstream"],
   );
   return {
     title: "Branches",
     description: "The branches, those with the newest commits first",
-    input: input(git, { remote: flag("Also those of remotes, as they were last fetched") }),
-    output: object({ branches: list(branch, "Newest first"), isCut }),
+    input: input(git, { remote: boolean("Also those of remotes, as they were last fetched") }),
+    output: object({ branches: array(branch, "Newest first"), isCut }),
     annotations: annotations.reads,
     async run({ repository: name, remote = false }, ctx) {
       const repository = await git.open(name, ctx.signal);
@@ -54,10 +55,7 @@ export function branchesTool(
         ...(upstream !== "" && { upstream }),
       }));
       const lines = branches.map((branch) => `${branch.isCurrent ? "* " : "  "}${lineOf(branch)}`);
-      return {
-        content: [{ type: "text", text: lines.join("\n") || "No branches yet" }],
-        structuredContent: { branches, isCut },
-      };
+      return textResult(lines.join("\n") || "No branches yet", { branches, isCut });
     },
   };
 }
@@ -70,15 +68,12 @@ export function tagsTool(
     title: "Tags",
     description: "The tags, newest first",
     input: input(git, {}),
-    output: object({ tags: list(object(common), "Newest first"), isCut }),
+    output: object({ tags: array(object(common), "Newest first"), isCut }),
     annotations: annotations.reads,
     async run({ repository }, ctx) {
       const { refs, isCut } = await readRefs(await git.open(repository, ctx.signal), ["refs/tags/"]);
       const tags = refs.map(({ name, commit, date, subject }) => ({ name, commit, date, subject }));
-      return {
-        content: [{ type: "text", text: tags.map(lineOf).join("\n") || "No tags" }],
-        structuredContent: { tags, isCut },
-      };
+      return textResult(tags.map(lineOf).join("\n") || "No tags", { tags, isCut });
     },
   };
 }

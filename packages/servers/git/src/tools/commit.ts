@@ -1,9 +1,10 @@
 import { type FullResult, type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, array, boolean, object, string, textResult } from "portolan-server-kit";
 import { type Commit, commitSchema, readCommit, titleOf } from "../commits.ts";
 import type { Git } from "../git.ts";
 import { type ChangedFile, changedFileSchema, lineOf } from "../patch.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, flag, input, list, object, text } from "../schema.ts";
+import { input } from "../schema.ts";
 import { operationOf, readState } from "../state.ts";
 import { showChange } from "./show.ts";
 
@@ -15,15 +16,15 @@ export interface Committed {
 }
 
 /** The argument for a message. */
-export const message: { [keyword: string]: unknown } = text("A short first line, an empty one, then details", {
+export const message: { [keyword: string]: unknown } = string("A short first line, an empty one, then details", {
   minLength: 1,
   maxLength: 64_000,
 });
 /** What is told of a commit that was made. */
 export const committedSchema: { [keyword: string]: unknown } = object({
   commit: commitSchema,
-  files: list(changedFileSchema, "What it changed"),
-  isCut: flag("It changed more than is listed"),
+  files: array(changedFileSchema, "What it changed"),
+  isCut: boolean("It changed more than is listed"),
 });
 
 /** Commits what is staged. */
@@ -64,8 +65,5 @@ export async function commitStaged(
   await repository.read(["commit", ...flags, ...source], { env, ...(message !== undefined && { input: message }) });
   const commit = await readCommit(repository, await repository.commit("HEAD"));
   const { files = [], isCut } = await showChange(repository, commit, true);
-  return {
-    content: [{ type: "text", text: [titleOf(commit), ...files.map(lineOf)].join("\n") }],
-    structuredContent: { commit, files, isCut },
-  };
+  return textResult([titleOf(commit), ...files.map(lineOf)].join("\n"), { commit, files, isCut });
 }

@@ -1,9 +1,10 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import type { Git } from "../git.ts";
 import { withOwnIndex } from "../own-index.ts";
 import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, count, flag, input, isCut, list, object, path, revision, text } from "../schema.ts";
+import { input, isCut, path, revision } from "../schema.ts";
 
 interface DiffArguments {
   repository?: string;
@@ -29,18 +30,18 @@ export function diffTool(git: Git): ToolDefinition<DiffArguments, Diff, undefine
     description:
       "What differs: the work tree from what is staged (no arguments), what is staged from the last commit (staged), the work tree from a commit (from), or a commit from another (from and to)",
     input: input(git, {
-      staged: flag("Compare what is staged, instead of the work tree"),
+      staged: boolean("Compare what is staged, instead of the work tree"),
       from: { ...revision, description: `The older side. ${revision["description"]}` },
       to: { ...revision, description: `The newer side. ${revision["description"]}` },
-      since_fork: flag("Compare `to` with the commit at which it left `from`: what a branch has added"),
+      since_fork: boolean("Compare `to` with the commit at which it left `from`: what a branch has added"),
       paths: { type: "array", items: path, maxItems: 100, description: "Only these files and folders" },
-      stat: flag("Only which files, and how many lines"),
+      stat: boolean("Only which files, and how many lines"),
       context: count("Unchanged lines around each change, 3 unless said otherwise", { maximum: 100 }),
     }),
     output: object(
       {
-        files: list(changedFileSchema, "Every file that differs"),
-        patch: text("A unified diff; absent if only stat was asked"),
+        files: array(changedFileSchema, "Every file that differs"),
+        patch: string("A unified diff; absent if only stat was asked"),
         isCut,
       },
       ["patch"],
@@ -55,7 +56,7 @@ export function diffTool(git: Git): ToolDefinition<DiffArguments, Diff, undefine
       const diff = isOfWorkTree
         ? await withOwnIndex(repository, (env) => compare(repository, what, env))
         : await compare(repository, what);
-      return { content: [{ type: "text", text: describe(diff) }], structuredContent: diff };
+      return textResult(describe(diff), diff);
     },
   };
 }

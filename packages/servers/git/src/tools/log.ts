@@ -1,8 +1,9 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
 import { type Commit, commitFormat, commitSchema, parseCommits, titleOf } from "../commits.ts";
 import type { Git } from "../git.ts";
 import { quote } from "../names.ts";
-import { annotations, count, input, list, object, path, revision, text } from "../schema.ts";
+import { input, path, revision } from "../schema.ts";
 
 interface LogArguments {
   repository?: string;
@@ -22,7 +23,7 @@ interface Log {
 }
 
 const defaultLimit = 20;
-const date = text("A date such as 2026-01-31 or 2026-01-31T12:00:00Z, or as 2 weeks ago", {
+const date = string("A date such as 2026-01-31 or 2026-01-31T12:00:00Z, or as 2 weeks ago", {
   pattern: "^[A-Za-z0-9][A-Za-z0-9 :.+/-]*$",
   maxLength: 64,
 });
@@ -37,17 +38,17 @@ export function logTool(git: Git): ToolDefinition<LogArguments, Log, undefined> 
     input: input(git, {
       ref: { ...revision, description: `${revision["description"]}; HEAD unless said otherwise` },
       path: { ...path, description: "Only commits that touched this file or folder" },
-      author: text("Only commits whose author's name or address contains this", words),
+      author: string("Only commits whose author's name or address contains this", words),
       since: { ...date, description: `Only commits after this. ${date["description"]}` },
       until: { ...date, description: `Only commits before this. ${date["description"]}` },
-      grep: text("Only commits whose message contains this", words),
+      grep: string("Only commits whose message contains this", words),
       limit: count(`How many, ${defaultLimit} unless said otherwise`, { minimum: 1, maximum: maxCommits }),
-      cursor: text("Goes on where an earlier page ended; leave ref as it was", { maxLength: 100 }),
+      cursor: string("Goes on where an earlier page ended; leave ref as it was", { maxLength: 100 }),
     }),
     output: object(
       {
-        commits: list(commitSchema, "Newest first"),
-        cursor: text("There may be more: give it to log with the same arguments"),
+        commits: array(commitSchema, "Newest first"),
+        cursor: string("There may be more: give it to log with the same arguments"),
       },
       ["cursor"],
     ),
@@ -75,10 +76,7 @@ export function logTool(git: Git): ToolDefinition<LogArguments, Log, undefined> 
         ...commits.map(titleOf),
         ...(more.cursor === undefined ? [] : [`More with cursor ${more.cursor}`]),
       ];
-      return {
-        content: [{ type: "text", text: lines.join("\n") || "No commits match" }],
-        structuredContent: { commits, ...more },
-      };
+      return textResult(lines.join("\n") || "No commits match", { commits, ...more });
     },
   };
 }

@@ -1,11 +1,12 @@
 import { type Context, type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, object, string, textResult } from "portolan-server-kit";
 import { mayLose } from "../ask.ts";
 import { short } from "../commits.ts";
 import { type Conflicts, conflictsSchema, describeConflicts, reportConflicts } from "../conflict-report.ts";
 import type { Git } from "../git.ts";
 import { quote } from "../names.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, commit, input, object, path, revision, text } from "../schema.ts";
+import { commit, input, path, revision } from "../schema.ts";
 import { operationOf } from "../state.ts";
 import { type Committed, commitStaged, committedSchema, message } from "./commit.ts";
 
@@ -34,7 +35,7 @@ export function mergeTool(git: Git): ToolDefinition<MergeArguments, Merged, unde
       {
         ref: revision,
         message: { ...message, description: "The message of the merge commit, if one is made" },
-        fast_forward: text(
+        fast_forward: string(
           "Whether the branch may simply move on where it has no commits of its own; allowed unless said",
           {
             enum: Object.keys(fastForward),
@@ -45,7 +46,7 @@ export function mergeTool(git: Git): ToolDefinition<MergeArguments, Merged, unde
     ),
     output: object(
       {
-        outcome: text("What happened", { enum: ["up to date", "fast-forward", "merged", "conflicts"] }),
+        outcome: string("What happened", { enum: ["up to date", "fast-forward", "merged", "conflicts"] }),
         commit,
         ...conflictsSchema,
       },
@@ -55,7 +56,7 @@ export function mergeTool(git: Git): ToolDefinition<MergeArguments, Merged, unde
     run: ({ repository, ref, message, fast_forward = "allowed" }, ctx) =>
       git.move(repository, ctx.signal, async (repository) => {
         const merged = await merge(repository, ref, message ?? `Merge ${ref}`, fastForward[fast_forward]);
-        return { content: [{ type: "text", text: describe(merged, ref) }], structuredContent: merged };
+        return textResult(describe(merged, ref), merged);
       }),
   };
 }
@@ -99,10 +100,7 @@ export function conflictsTool(git: Git): ToolDefinition<{ repository?: string; p
       const repository = await git.open(name, ctx.signal);
       const found = await reportConflicts(repository, path === undefined ? undefined : repository.path(path));
       if (path !== undefined && found.conflicts.length === 0) throw new ToolError(`${quote(path)} is not in conflict`);
-      return {
-        content: [{ type: "text", text: describeConflicts(found) || "No conflicts" }],
-        structuredContent: found,
-      };
+      return textResult(describeConflicts(found) || "No conflicts", found);
     },
   };
 }
@@ -142,7 +140,7 @@ export function abortMergeTool(
     description: "Goes back to before the merge, after the user has said yes; what was resolved is lost",
     input: input(git, {}),
     output: object({ commit }),
-    annotations: annotations.loses,
+    annotations: annotations.destroys,
     async run({ repository: name }, ctx: Context) {
       const looked = await git.open(name, ctx.signal);
       await expectMerge(looked);
@@ -152,7 +150,7 @@ export function abortMergeTool(
         await expectMerge(repository);
         await repository.read(["merge", "--abort"]);
         const commit = await repository.commit("HEAD");
-        return { content: [{ type: "text", text: `Back at ${short(commit)}` }], structuredContent: { commit } };
+        return textResult(`Back at ${short(commit)}`, { commit });
       });
     },
   };

@@ -1,10 +1,11 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, array, object, string, textResult } from "portolan-server-kit";
 import { mergeLines, type Piece, type Side, type Sides, unmergedFiles } from "../conflicts.ts";
 import { refuseFiltered } from "../filters.ts";
 import type { Git } from "../git.ts";
 import { quote } from "../names.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, input, list, object, path, text } from "../schema.ts";
+import { input, path } from "../schema.ts";
 
 type Choice = "ours" | "theirs" | "base" | "both";
 
@@ -24,8 +25,8 @@ interface Resolved {
 const hunk = {
   type: "object",
   properties: {
-    take: text("Which side; both is ours and then theirs", { enum: ["ours", "theirs", "base", "both"] }),
-    text: text("What stands there instead, with its line ends"),
+    take: string("Which side; both is ours and then theirs", { enum: ["ours", "theirs", "base", "both"] }),
+    text: string("What stands there instead, with its line ends"),
   },
   additionalProperties: false,
 };
@@ -39,11 +40,11 @@ export function resolveTool(git: Git): ToolDefinition<ResolveArguments, Resolved
       git,
       {
         path,
-        take: text(
+        take: string(
           "ours or theirs: the file of that side, or none if that side deleted it; text: the whole file, given in text; hunks: a choice for each hunk; file: as it stands in the work tree now; nothing: delete it",
           { enum: ["ours", "theirs", "text", "hunks", "file", "nothing"] },
         ),
-        text: text("With take text: the whole file", { maxLength: 4_000_000 }),
+        text: string("With take text: the whole file", { maxLength: 4_000_000 }),
         hunks: {
           type: "array",
           items: hunk,
@@ -53,9 +54,9 @@ export function resolveTool(git: Git): ToolDefinition<ResolveArguments, Resolved
       },
       ["path", "take"],
     ),
-    output: object({ path, left: list(path, "The files still in conflict; none: merge_continue") }),
+    output: object({ path, left: array(path, "The files still in conflict; none: merge_continue") }),
     // What stood in the work tree is gone, perhaps with edits of the user.
-    annotations: annotations.loses,
+    annotations: annotations.destroys,
     run: (args, ctx) =>
       git.change(args.repository, ctx.signal, async (repository) => {
         await repository.expectWorkTree();
@@ -65,10 +66,7 @@ export function resolveTool(git: Git): ToolDefinition<ResolveArguments, Resolved
         await settle(repository, file, sides, args);
         const left = [...(await unmergedFiles(repository)).keys()].slice(0, repository.limits.maxEntries);
         const next = left.length === 0 ? "No conflicts left: merge_continue" : `Left: ${left.join(", ")}`;
-        return {
-          content: [{ type: "text", text: `Settled ${file}. ${next}` }],
-          structuredContent: { path: file, left },
-        };
+        return textResult(`Settled ${file}. ${next}`, { path: file, left });
       }),
   };
 }

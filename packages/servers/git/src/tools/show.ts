@@ -1,12 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, array, boolean, object, string, textResult } from "portolan-server-kit";
 import { type Commit, commitSchema, readCommit, titleOf } from "../commits.ts";
 import type { Git } from "../git.ts";
 import { quote } from "../names.ts";
 import { readBlob, readTree, type TreeEntry, treeEntrySchema, typeAt } from "../objects.ts";
 import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, flag, input, isCut, list, object, path, revision, text } from "../schema.ts";
+import { input, isCut, path, revision } from "../schema.ts";
 
 interface ShowArguments {
   repository?: string;
@@ -35,17 +36,17 @@ export function showTool(git: Git): ToolDefinition<ShowArguments, Shown, undefin
       {
         ref: revision,
         path: { ...path, description: "A file or folder as of this commit; . is the whole tree" },
-        stat: flag("Without a path: only which files were changed, and how many lines"),
+        stat: boolean("Without a path: only which files were changed, and how many lines"),
       },
       ["ref"],
     ),
     output: object(
       {
         commit: commitSchema,
-        files: list(changedFileSchema, "Without a path: what the commit changed"),
-        patch: text("Without a path: the change as a unified diff"),
-        text: text("With the path of a file: what is in it"),
-        entries: list(treeEntrySchema, "With the path of a folder: what is in it"),
+        files: array(changedFileSchema, "Without a path: what the commit changed"),
+        patch: string("Without a path: the change as a unified diff"),
+        text: string("With the path of a file: what is in it"),
+        entries: array(treeEntrySchema, "With the path of a folder: what is in it"),
         isCut,
       },
       ["files", "patch", "text", "entries"],
@@ -58,7 +59,7 @@ export function showTool(git: Git): ToolDefinition<ShowArguments, Shown, undefin
         args.path === undefined
           ? await showChange(repository, commit, args.stat === true)
           : await showPath(repository, commit, repository.path(args.path));
-      return { content: [{ type: "text", text: describe(shown) }], structuredContent: shown };
+      return textResult(describe(shown), shown);
     },
   };
 }

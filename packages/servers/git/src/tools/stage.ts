@@ -1,10 +1,11 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
+import { annotations, array, boolean, object, textResult } from "portolan-server-kit";
 import { unmergedFiles } from "../conflicts.ts";
 import { joined, refuseFiltered } from "../filters.ts";
 import type { Git } from "../git.ts";
 import { quote } from "../names.ts";
 import type { Repository } from "../repository.ts";
-import { annotations, flag, input, list, object, path } from "../schema.ts";
+import { input, path } from "../schema.ts";
 
 interface PathsArguments {
   repository?: string;
@@ -12,7 +13,7 @@ interface PathsArguments {
 }
 
 const maxStaged = 20_000;
-const allDone = flag("It was done for more than are listed");
+const allDone = boolean("It was done for more than are listed");
 const paths = {
   type: "array",
   items: path,
@@ -30,8 +31,8 @@ export function stageTool(
     description: "Puts files as they are now into the next commit: changed, new and deleted ones, but not ignored ones",
     input: input(git, { paths }, ["paths"]),
     output: object({
-      staged: list(path, "What was staged; empty if nothing had changed"),
-      skipped: list(path, "Repositories inside this one, which are left alone"),
+      staged: array(path, "What was staged; empty if nothing had changed"),
+      skipped: array(path, "Repositories inside this one, which are left alone"),
       isCut: allDone,
     }),
     annotations: annotations.sets,
@@ -44,10 +45,7 @@ export function stageTool(
         }
         const staged = files.slice(0, repository.limits.maxEntries);
         const text = files.length === 0 ? "Nothing had changed there" : `Staged ${files.length}:\n${staged.join("\n")}`;
-        return {
-          content: [{ type: "text", text }],
-          structuredContent: { staged, skipped, isCut: files.length > staged.length },
-        };
+        return textResult(text, { staged, skipped, isCut: files.length > staged.length });
       }),
   };
 }
@@ -60,7 +58,7 @@ export function unstageTool(
     title: "Unstage",
     description: "Takes files out of the next commit; the files themselves stay as they are",
     input: input(git, { paths }, ["paths"]),
-    output: object({ unstaged: list(path, "What is no longer staged"), isCut: allDone }),
+    output: object({ unstaged: array(path, "What is no longer staged"), isCut: allDone }),
     annotations: annotations.sets,
     run: ({ repository, paths }, ctx) =>
       git.change(repository, ctx.signal, async (repository) => {
@@ -74,10 +72,7 @@ export function unstageTool(
         const all = [...before].filter((file) => !after.has(file));
         const unstaged = all.slice(0, repository.limits.maxEntries);
         const text = unstaged.length === 0 ? "Nothing was staged there" : `Unstaged:\n${unstaged.join("\n")}`;
-        return {
-          content: [{ type: "text", text }],
-          structuredContent: { unstaged, isCut: all.length > unstaged.length },
-        };
+        return textResult(text, { unstaged, isCut: all.length > unstaged.length });
       }),
   };
 }

@@ -1,7 +1,8 @@
 import type { ToolDefinition } from "portolan/server";
+import { annotations, textResult } from "portolan-server-kit";
 import { short } from "../commits.ts";
 import type { Git } from "../git.ts";
-import { annotations, input } from "../schema.ts";
+import { input } from "../schema.ts";
 import { readState, type State, type StatusEntry, stateSchema } from "../state.ts";
 
 /** Tells the state of the work tree. */
@@ -15,7 +16,7 @@ export function statusTool(git: Git): ToolDefinition<{ repository?: string }, St
     annotations: annotations.reads,
     async run({ repository }, ctx) {
       const state = await readState(await git.open(repository, ctx.signal));
-      return { content: [{ type: "text", text: describe(state) }], structuredContent: state };
+      return textResult(describe(state), state);
     },
   };
 }

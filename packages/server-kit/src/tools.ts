@@ -1,0 +1,30 @@
+import { type FullResult, RpcError, ToolError } from "portolan/server";
+
+/** Hints for hosts about the effect of a tool. */
+export const annotations = {
+  /** Changes nothing. */
+  reads: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  /** Adds something that can be taken back; every call adds again. */
+  adds: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  /** Adds or sets something; a second call changes nothing more. */
+  sets: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  /** Can lose data; every call changes something again. */
+  destroys: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  /** Can lose data; a second call changes nothing more. */
+  overwrites: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+} as const;
+
+/** Returns a tool result with a text for models and data for programs. */
+export function textResult<T>(text: string, structuredContent: T): FullResult<T> {
+  return { content: [{ type: "text", text }], structuredContent };
+}
+
+/** Turns a ToolError into an RpcError: prompts and resources have no result for errors. */
+export async function toolErrorsAsInvalidParams<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (reason) {
+    if (reason instanceof ToolError) throw new RpcError(-32602, reason.message, { cause: reason });
+    throw reason;
+  }
+}
