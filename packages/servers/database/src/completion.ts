@@ -1,5 +1,5 @@
 import type { Completer } from "portolan/server";
-import type { Kit } from "./kit.ts";
+import type { Kit } from "./server.ts";
 
 const maxSuggestions = 100;
 

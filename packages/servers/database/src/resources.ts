@@ -1,7 +1,7 @@
 import type { Server } from "portolan/server";
 import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { completeTable } from "./completion.ts";
-import type { Kit } from "./kit.ts";
+import type { Kit } from "./server.ts";
 import { showTable } from "./show.ts";
 
 /** Where the whole schema is. */

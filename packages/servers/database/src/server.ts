@@ -1,13 +1,10 @@
 import { createServer, type Server } from "portolan/server";
 import { readAddress } from "./address.ts";
 import type { Database } from "./database.ts";
-import type { Kit } from "./kit.ts";
-import { type DatabaseOptions, toLimits } from "./options.ts";
+import { type DatabaseLimits, type DatabaseOptions, toLimits } from "./options.ts";
 import { addPrompt } from "./prompt.ts";
 import { addResources, schemaUri } from "./resources.ts";
-import { executeTool } from "./tools/execute.ts";
-import { explainTool } from "./tools/explain.ts";
-import { queryTool } from "./tools/query.ts";
+import { executeTool, explainTool, queryTool } from "./tools/statements.ts";
 import { describeTool, tablesTool } from "./tools/tables.ts";
 
 /** The version that the server says it has. */
@@ -51,4 +48,13 @@ export async function createDatabase(options: DatabaseOptions & { readonly datab
   const complete = addPrompt(addResources(reading, kit), kit);
   const server: Server = write ? complete.tool("execute", executeTool(kit)) : complete;
   return server;
+}
+
+/** What the features of the server share. */
+export interface Kit {
+  readonly database: Database;
+  readonly limits: DatabaseLimits;
+  readonly asks: boolean;
+  /** Tells clients that there are other tables now. */
+  readonly schemaChanged: () => void;
 }

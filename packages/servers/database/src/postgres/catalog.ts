@@ -1,4 +1,5 @@
 import type { TableFilter } from "../catalog.ts";
+import type { Raw } from "../collector.ts";
 import type { Statement } from "../database.ts";
 
 const nameOf = (table: string, schema: string) =>
@@ -49,4 +50,51 @@ export function catalogOf(filter: TableFilter, schemas: readonly string[] | unde
       AND ($3::text IS NULL OR strpos(lower(n.nspname || '.' || c.relname), lower($3)) > 0)
     ORDER BY NOT pg_table_is_visible(c.oid), n.nspname, c.relname LIMIT $4::int OFFSET $5::int`;
   return { sql, parameters: [schemas === undefined ? null : JSON.stringify(schemas), name, search, limit, from] };
+}
+
+/** The types that come up most; the others are looked up. */
+export const knownTypes: { readonly [oid: number]: string } = {
+  16: "boolean",
+  17: "bytea",
+  18: '"char"',
+  19: "name",
+  20: "bigint",
+  21: "smallint",
+  23: "integer",
+  25: "text",
+  26: "oid",
+  114: "json",
+  700: "real",
+  701: "double precision",
+  1042: "character",
+  1043: "character varying",
+  1082: "date",
+  1083: "time without time zone",
+  1114: "timestamp without time zone",
+  1184: "timestamp with time zone",
+  1186: "interval",
+  1700: "numeric",
+  2950: "uuid",
+  3802: "jsonb",
+};
+
+/** A value out of the text that the server sends. What JSON cannot hold exactly stays the text. */
+export function toRaw(text: string | null, oid: number): Raw {
+  if (text === null) return null;
+  switch (oid) {
+    case 16:
+      return text === "t";
+    case 17:
+      return Buffer.from(text.slice(2), "hex");
+    case 20:
+      return BigInt(text);
+    case 21:
+    case 23:
+    case 26:
+    case 700:
+    case 701:
+      return Number(text);
+    default:
+      return text;
+  }
 }

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from "portolan/server";
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { needTable, type Table } from "../catalog.ts";
-import type { Kit } from "../kit.ts";
+import type { Kit } from "../server.ts";
 import { showTable } from "../show.ts";
 
 const usualTables = 100;
