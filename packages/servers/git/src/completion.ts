@@ -1,7 +1,7 @@
 import type { Completer, RequestContext } from "portolan/server";
-import type { Git } from "./git.ts";
-import { readTree, typeAt } from "./objects.ts";
-import type { Repository } from "./repository.ts";
+import { readTree, typeAt } from "./objects/trees.ts";
+import type { Git } from "./repository/repositories.ts";
+import type { Repository } from "./repository/repository.ts";
 
 type Known = { [name: string]: string };
 

@@ -1,7 +1,7 @@
 import { type Server, ToolError } from "portolan/server";
 import { toolErrorsAsInvalidParams } from "portolan-server-kit";
-import type { Git } from "./git.ts";
-import { diffFlags, readPatch } from "./patch.ts";
+import { diffFlags, readPatch } from "./objects/patch.ts";
+import type { Git } from "./repository/repositories.ts";
 
 /** A prompt that has the model write the message of the next commit. */
 export function addPrompt<T>(server: Server<undefined, T>, git: Git): Server<undefined, T> {

@@ -9,11 +9,11 @@ import {
   ToolError,
 } from "portolan/server";
 import { toolErrorsAsInvalidParams } from "portolan-server-kit";
-import { commitFormat, parseCommits, readCommit, titleOf } from "./commits.ts";
 import { completeFolder, completePath, completeRef } from "./completion.ts";
-import type { Git } from "./git.ts";
-import { readBlob, readTree, typeAt } from "./objects.ts";
-import type { Repository } from "./repository.ts";
+import { commitFormat, parseCommits, readCommit, titleOf } from "./objects/commits.ts";
+import { readBlob, readTree, typeAt } from "./objects/trees.ts";
+import type { Git } from "./repository/repositories.ts";
+import type { Repository } from "./repository/repository.ts";
 import { describe, showChange } from "./tools/show.ts";
 
 type Read = TemplateDefinition<undefined>["read"];

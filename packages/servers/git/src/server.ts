@@ -1,22 +1,19 @@
 import { realpath } from "node:fs/promises";
 import { basename } from "node:path";
 import { createServer, type Server } from "portolan/server";
-import { Git } from "./git.ts";
-import { locate } from "./jail.ts";
 import { defaultLimits, type GitOptions } from "./options.ts";
-import { findProgram } from "./program.ts";
 import { addPrompt } from "./prompt.ts";
+import { locate } from "./repository/jail.ts";
+import { Git } from "./repository/repositories.ts";
+import { findProgram } from "./repository/run.ts";
 import { addResources } from "./resources.ts";
 import { blameTool } from "./tools/blame.ts";
-import { createBranchTool, deleteBranchTool, switchBranchTool } from "./tools/branch.ts";
-import { branchesTool, tagsTool } from "./tools/branches.ts";
-import { commitTool } from "./tools/commit.ts";
+import { branchesTool, createBranchTool, deleteBranchTool, switchBranchTool, tagsTool } from "./tools/branches.ts";
+import { commitTool, stageTool, unstageTool } from "./tools/commit.ts";
 import { diffTool } from "./tools/diff.ts";
 import { logTool } from "./tools/log.ts";
-import { abortMergeTool, conflictsTool, continueMergeTool, mergeTool } from "./tools/merge.ts";
-import { resolveTool } from "./tools/resolve.ts";
+import { abortMergeTool, conflictsTool, continueMergeTool, mergeTool, resolveTool } from "./tools/merge.ts";
 import { showTool } from "./tools/show.ts";
-import { stageTool, unstageTool } from "./tools/stage.ts";
 import { statusTool } from "./tools/status.ts";
 
 /** The version that the server says it has. */

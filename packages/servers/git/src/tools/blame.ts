@@ -1,8 +1,8 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
 import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
-import { short } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { commit, input, isCut, path, revision } from "../schema.ts";
+import { short } from "../objects/commits.ts";
+import type { Git } from "../repository/repositories.ts";
+import { commit, input, isCut, path, revision } from "../tool-parts.ts";
 
 interface BlameArguments {
   repository?: string;

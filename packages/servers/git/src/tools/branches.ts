@@ -1,9 +1,10 @@
-import type { ToolDefinition } from "portolan/server";
+import { type ToolDefinition, ToolError } from "portolan/server";
 import { annotations, array, boolean, object, string, textResult } from "portolan-server-kit";
-import { short } from "../commits.ts";
-import type { Git } from "../git.ts";
-import type { Repository } from "../repository.ts";
-import { commit, input, isCut } from "../schema.ts";
+import { short } from "../objects/commits.ts";
+import { isRefName, quote } from "../repository/names.ts";
+import type { Git } from "../repository/repositories.ts";
+import type { Repository } from "../repository/repository.ts";
+import { commit, input, isCut, mayLose, revision } from "../tool-parts.ts";
 
 interface Ref {
   name: string;
@@ -12,7 +13,7 @@ interface Ref {
   subject: string;
 }
 
-interface Branch extends Ref {
+interface ListedBranch extends Ref {
   isCurrent: boolean;
   isRemote: boolean;
   upstream?: string;
@@ -28,7 +29,7 @@ const common = {
 /** Lists branches. */
 export function branchesTool(
   git: Git,
-): ToolDefinition<{ repository?: string; remote?: boolean }, { branches: Branch[]; isCut: boolean }, undefined> {
+): ToolDefinition<{ repository?: string; remote?: boolean }, { branches: ListedBranch[]; isCut: boolean }, undefined> {
   const branch = object(
     {
       ...common,
@@ -105,4 +106,125 @@ async function readRefs(repository: Repository, folders: readonly string[]) {
     return { ref, name, commit: peeled || hash, date, isCurrent: head === "*", upstream, subject };
   });
   return { refs, isCut: lines.length > refs.length };
+}
+
+const name = string("The name of a branch, such as fix/typo", { minLength: 1, maxLength: 200 });
+const output = object({ branch: name, commit, isCurrent: boolean("It is checked out now") });
+
+interface BranchState {
+  branch: string;
+  commit: string;
+  isCurrent: boolean;
+}
+
+/** Makes a branch. */
+export function createBranchTool(
+  git: Git,
+): ToolDefinition<{ repository?: string; name: string; from?: string; switch?: boolean }, BranchState, undefined> {
+  return {
+    title: "Create a branch",
+    description: "Makes a new branch at a commit, and switches to it if asked to",
+    input: input(
+      git,
+      {
+        name,
+        from: { ...revision, description: `Where it begins, HEAD unless said otherwise. ${revision["description"]}` },
+        switch: boolean("Also switch to it"),
+      },
+      ["name"],
+    ),
+    output,
+    annotations: annotations.adds,
+    run: ({ repository, name, from = "HEAD", switch: isWanted = false }, ctx) =>
+      git.move(repository, ctx.signal, async (repository) => {
+        await checkBranchName(repository, name);
+        const start = await repository.commit(from);
+        if ((await hashOf(repository, name)) !== undefined) {
+          throw new ToolError(`There is a branch ${quote(name)} already; branch_switch checks it out`);
+        }
+        await repository.read(["branch", "--no-track", name, start]);
+        if (isWanted) await switchTo(repository, name);
+        return told({ branch: name, commit: start, isCurrent: isWanted }, isWanted ? "Made and checked out" : "Made");
+      }),
+  };
+}
+
+/** Checks a branch out. */
+export function switchBranchTool(
+  git: Git,
+): ToolDefinition<{ repository?: string; name: string }, BranchState, undefined> {
+  return {
+    title: "Switch to a branch",
+    description: "Checks a branch out. Changes in the work tree are kept; where they are in the way, nothing is done",
+    input: input(git, { name }, ["name"]),
+    output,
+    annotations: annotations.sets,
+    run: ({ repository, name }, ctx) =>
+      git.move(repository, ctx.signal, async (repository) => {
+        const hash = await existing(repository, name);
+        await switchTo(repository, name);
+        return told({ branch: name, commit: hash, isCurrent: true }, "Checked out");
+      }),
+  };
+}
+
+/** Deletes a branch after a yes. */
+export function deleteBranchTool(
+  git: Git,
+  asks: boolean,
+): ToolDefinition<{ repository?: string; name: string }, BranchState & { wasMerged: boolean }, undefined> {
+  return {
+    title: "Delete a branch",
+    description: "Deletes a branch after the user has said yes. The commit it pointed to is told, to bring it back",
+    input: input(git, { name }, ["name"]),
+    output: object({
+      branch: name,
+      commit,
+      isCurrent: boolean("Never true"),
+      wasMerged: boolean("Its commits are in the current branch"),
+    }),
+    annotations: annotations.destroys,
+    async run({ repository, name }, ctx) {
+      const looked = await git.open(repository, ctx.signal);
+      const hash = await existing(looked, name);
+      if ((await looked.branch()) === name) {
+        throw new ToolError(`${quote(name)} is checked out; switch to another branch before deleting it`);
+      }
+      const wasMerged = (await looked.run(["merge-base", "--is-ancestor", hash, "HEAD"])).code === 0;
+      const warning = wasMerged ? "" : " It has commits that the current branch has not.";
+      const question = `Delete the branch ${name} (${short(hash)}) of ${looked.name}?${warning}`;
+      if (!(await mayLose(ctx, asks, question))) return ctx.cancelled(`${name} was not deleted.`);
+      return git.change(repository, ctx.signal, async (repository) => {
+        // The yes was for this commit and no other.
+        if ((await existing(repository, name)) !== hash) throw new ToolError(`${quote(name)} has moved; try again`);
+        await repository.read(["branch", "--quiet", "-D", "--", name]);
+        return told({ branch: name, commit: hash, isCurrent: false, wasMerged }, "Deleted");
+      });
+    },
+  };
+}
+
+function told<T extends BranchState>(branch: T, what: string) {
+  const text = `${what}: ${branch.branch} at ${short(branch.commit)}`;
+  return textResult(text, branch);
+}
+
+async function switchTo(repository: Repository, name: string): Promise<void> {
+  await repository.expectWorkTree();
+  await repository.read(["switch", "--quiet", "--no-guess", "--no-recurse-submodules", name]);
+}
+
+async function checkBranchName(repository: Repository, name: string): Promise<void> {
+  const isFine = isRefName(name) && (await repository.run(["check-ref-format", "--branch", name])).code === 0;
+  if (!isFine) throw new ToolError(`${quote(name)} cannot be the name of a branch; take letters, digits, - and /`);
+}
+
+function hashOf(repository: Repository, name: string): Promise<string | undefined> {
+  return repository.find(`refs/heads/${name}^{commit}`);
+}
+
+async function existing(repository: Repository, name: string): Promise<string> {
+  const hash = isRefName(name) ? await hashOf(repository, name) : undefined;
+  if (hash === undefined) throw new ToolError(`There is no branch ${quote(name)}; branches lists what there is`);
+  return hash;
 }

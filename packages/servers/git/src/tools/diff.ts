@@ -1,10 +1,10 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
-import type { Git } from "../git.ts";
-import { withOwnIndex } from "../own-index.ts";
-import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
-import type { Repository } from "../repository.ts";
-import { input, isCut, path, revision } from "../schema.ts";
+import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../objects/patch.ts";
+import { withOwnIndex } from "../objects/staging-area.ts";
+import type { Git } from "../repository/repositories.ts";
+import type { Repository } from "../repository/repository.ts";
+import { input, isCut, path, revision } from "../tool-parts.ts";
 
 interface DiffArguments {
   repository?: string;

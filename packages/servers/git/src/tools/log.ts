@@ -1,9 +1,9 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
 import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
-import { type Commit, commitFormat, commitSchema, parseCommits, titleOf } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { quote } from "../names.ts";
-import { input, path, revision } from "../schema.ts";
+import { type Commit, commitFormat, commitSchema, parseCommits, titleOf } from "../objects/commits.ts";
+import { quote } from "../repository/names.ts";
+import type { Git } from "../repository/repositories.ts";
+import { input, path, revision } from "../tool-parts.ts";
 
 interface LogArguments {
   repository?: string;

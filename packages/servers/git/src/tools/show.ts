@@ -1,13 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { type ToolDefinition, ToolError } from "portolan/server";
 import { annotations, array, boolean, object, string, textResult } from "portolan-server-kit";
-import { type Commit, commitSchema, readCommit, titleOf } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { quote } from "../names.ts";
-import { readBlob, readTree, type TreeEntry, treeEntrySchema, typeAt } from "../objects.ts";
-import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
-import type { Repository } from "../repository.ts";
-import { input, isCut, path, revision } from "../schema.ts";
+import { type Commit, commitSchema, readCommit, titleOf } from "../objects/commits.ts";
+import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../objects/patch.ts";
+import { readBlob, readTree, type TreeEntry, treeEntrySchema, typeAt } from "../objects/trees.ts";
+import { quote } from "../repository/names.ts";
+import type { Git } from "../repository/repositories.ts";
+import type { Repository } from "../repository/repository.ts";
+import { input, isCut, path, revision } from "../tool-parts.ts";
 
 interface ShowArguments {
   repository?: string;

@@ -1,9 +1,9 @@
 import type { ToolDefinition } from "portolan/server";
 import { annotations, textResult } from "portolan-server-kit";
-import { short } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { input } from "../schema.ts";
-import { readState, type State, type StatusEntry, stateSchema } from "../state.ts";
+import { short } from "../objects/commits.ts";
+import { readState, type State, type StatusEntry, stateSchema } from "../objects/status.ts";
+import type { Git } from "../repository/repositories.ts";
+import { input } from "../tool-parts.ts";
 
 /** Tells the state of the work tree. */
 export function statusTool(git: Git): ToolDefinition<{ repository?: string }, State, undefined> {

@@ -1,6 +1,6 @@
-import type { JsonSchema } from "portolan/server";
+import { type Context, type JsonSchema, ToolError } from "portolan/server";
 import { boolean, string } from "portolan-server-kit";
-import type { Git } from "./git.ts";
+import type { Git } from "./repository/repositories.ts";
 
 /** The arguments of a tool: those named, and which repository is meant if there are several. */
 export function input(
@@ -28,3 +28,15 @@ export const revision: JsonSchema = string("A branch, tag or commit hash, perhap
 });
 /** Whether there was more. */
 export const isCut: JsonSchema = boolean("There was more than the limits allow; ask for less to see the rest");
+
+/**
+ * Asks the user before something is lost. Where the client cannot ask, it is refused and the model is told what to do
+ * instead; an operator who wants no questions says so at the start.
+ */
+export async function mayLose(ctx: Context, asks: boolean, question: string): Promise<boolean> {
+  if (!asks) return true;
+  if (ctx.mayAsk("elicitation.form")) return ctx.confirm("sure", question);
+  throw new ToolError(
+    "This client cannot ask the user, and nothing is lost without a yes; ask the user to do it, or to start the server with --no-questions",
+  );
+}

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "portolan/server";
 import { array, object, string } from "portolan-server-kit";
-import type { Repository } from "./repository.ts";
-import { commit } from "./schema.ts";
+import type { Repository } from "../repository/repository.ts";
+import { commit } from "../tool-parts.ts";
 
 /** A commit, as tools and resources tell it. */
 export interface Commit {

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "portolan/server";
 import { count, object, string } from "portolan-server-kit";
-import type { Repository } from "./repository.ts";
-import { path } from "./schema.ts";
+import type { Repository } from "../repository/repository.ts";
+import { path } from "../tool-parts.ts";
 
 /** What lies in a folder of a commit. */
 export interface TreeEntry {

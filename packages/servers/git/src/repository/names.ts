@@ -1,6 +1,6 @@
 import { isAbsolute, relative, sep } from "node:path";
 import { ToolError } from "portolan/server";
-import { isInside } from "./inside.ts";
+import { isInside } from "./jail.ts";
 
 const maxNameLength = 1_000;
 const maxPathLength = 4_096;

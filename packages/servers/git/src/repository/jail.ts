@@ -1,8 +1,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ToolError } from "portolan/server";
-import { isInsideAny } from "./inside.ts";
 
 /** Where the parts of a repository are; all of them are real paths inside the allowed folders. */
 export interface Place {
@@ -109,4 +108,15 @@ async function checkLinksBelow(folder: string, roots: readonly string[]): Promis
   for (const entry of entries) {
     if (entry.isDirectory() && !leftOut.has(entry.name)) await checkLinksBelow(join(folder, entry.name), roots);
   }
+}
+
+/** Whether a real path is this folder or lies below it: compared by names, never by the beginning of the text. */
+export function isInside(folder: string, path: string): boolean {
+  const rest = relative(folder, path);
+  return rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest);
+}
+
+/** Whether a real path lies in one of these folders. */
+export function isInsideAny(folders: readonly string[], path: string): boolean {
+  return folders.some((folder) => isInside(folder, path));
 }

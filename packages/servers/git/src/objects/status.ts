@@ -2,9 +2,9 @@ import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonSchema } from "portolan/server";
 import { array, boolean, count, object, string } from "portolan-server-kit";
+import type { Repository } from "../repository/repository.ts";
+import { commit, isCut, path } from "../tool-parts.ts";
 import { changeOf } from "./patch.ts";
-import type { Repository } from "./repository.ts";
-import { commit, isCut, path } from "./schema.ts";
 
 /** A file that is not as it was committed. */
 export interface StatusEntry {

@@ -1,7 +1,7 @@
 import { devNull } from "node:os";
 import { dirname } from "node:path";
 import type { Place } from "./jail.ts";
-import type { Program } from "./program.ts";
+import type { Program } from "./run.ts";
 
 type Environment = { readonly [name: string]: string };
 /** A setting of git that beats every file. */

@@ -1,13 +1,11 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ToolError } from "portolan/server";
+import type { GitLimits, Identity } from "../options.ts";
 import { answersTo, hardened, personal, type Setting } from "./hardening.ts";
-import { isInsideAny } from "./inside.ts";
-import { type Depth, locate, type Place } from "./jail.ts";
+import { type Depth, isInsideAny, locate, type Place } from "./jail.ts";
 import { checkPath, checkRevision, isPlainPath, quote } from "./names.ts";
-import type { GitLimits, Identity } from "./options.ts";
-import type { Program } from "./program.ts";
-import { type Ran, type RunOptions, run } from "./run.ts";
+import { type Program, type Ran, type RunOptions, run } from "./run.ts";
 
 /** What all repositories of a server share. */
 export interface Shared {

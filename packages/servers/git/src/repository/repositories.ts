@@ -1,6 +1,6 @@
 import { ToolError } from "portolan/server";
+import type { GitLimits } from "../options.ts";
 import { quote } from "./names.ts";
-import type { GitLimits } from "./options.ts";
 import { Repository, type Shared } from "./repository.ts";
 
 /** The repositories of a server, by the names that tools know them by. */

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "portolan/server";
 import { boolean, count, object, string } from "portolan-server-kit";
-import type { GitRun, Repository } from "./repository.ts";
-import { path } from "./schema.ts";
+import type { GitRun, Repository } from "../repository/repository.ts";
+import { path } from "../tool-parts.ts";
 
 /** A file that differs. */
 export interface ChangedFile {
