@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { type CommandLine, runMain, UsageError } from "portolan/server/main";
-import { createFiles, info } from "./files.ts";
 import type { FilesOptions, Limits } from "./options.ts";
+import { createFiles, info } from "./server.ts";
 
 const uses = ["narrow", "provide", "ignore"] as const;
 

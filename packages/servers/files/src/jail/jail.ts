@@ -1,11 +1,10 @@
 import { constants as flags, fstatSync, lstatSync, type Stats } from "node:fs";
-import { type FileHandle, lstat, mkdir, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { type FileHandle, lstat, mkdir, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, normalize, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ToolError } from "portolan/server";
 import { bestHolding, Changed, type Folder, type Holding, openByPath, openFolder } from "./folder.ts";
 import { nameProblem, pathProblem } from "./names.ts";
-import { deepest, leadsOutside, withName } from "./resolve.ts";
 import { isSpecial, type Root, segmentsBelow } from "./roots.ts";
 
 /** Where a path leads: real as far as it exists, and inside a root. */
@@ -257,4 +256,49 @@ function pathOfUri(uri: string): string {
 
 export function notThere(path: string): ToolError {
   return new ToolError(`There is no ${path}; list or find shows what there is`);
+}
+
+/** The real path of what exists of a path, and the names after it. */
+export async function deepest(path: string, lexical: string): Promise<{ real: string; missing: string[] }> {
+  const missing: string[] = [];
+  for (let current = resolve(lexical); ; current = dirname(current)) {
+    try {
+      return { real: await realpath(current), missing };
+    } catch (reason) {
+      const { code } = reason as NodeJS.ErrnoException;
+      if (code === "ENOTDIR") throw new ToolError(`${path}: a part of the path is a file, not a folder`);
+      if (code === "ELOOP") throw leadsOutside(path);
+      if (code !== "ENOENT" || current === dirname(current)) throw reason;
+    }
+    // A link to nothing is there, although what it names is not: what is made behind it could be anywhere.
+    if (await isThere(current)) throw leadsOutside(path);
+    missing.unshift(basename(current));
+  }
+}
+
+/** The same for an entry of what was found, which is not followed if it is a link. */
+export async function withName(
+  path: string,
+  { real, missing }: { real: string; missing: string[] },
+  name: string,
+): Promise<{ real: string; missing: string[] }> {
+  if (missing.length > 0) return { real, missing: [...missing, name] };
+  const entry = join(real, name);
+  if (!(await lstat(real)).isDirectory()) throw new ToolError(`${path}: a part of the path is a file, not a folder`);
+  return (await isThere(entry)) ? { real: entry, missing: [] } : { real, missing: [name] };
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (reason) {
+    const { code } = reason as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return false;
+    throw reason;
+  }
+}
+
+export function leadsOutside(path: string): ToolError {
+  return new ToolError(`${path} is reached by a link that leads outside what is served, or to nothing`);
 }

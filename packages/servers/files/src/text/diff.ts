@@ -1,4 +1,4 @@
-import { linesOf, withoutEnding } from "./lines.ts";
+import { linesOf, withoutEnding } from "./encoding.ts";
 
 /** Lines `from` up to `to` of one text in the place of those of another. */
 interface Change {

@@ -1,13 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { ToolError } from "portolan/server";
 import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { withReasons } from "../failures.ts";
-import { put } from "../put.ts";
-import { pathSchema } from "../schema.ts";
+import { put } from "../disk/atomic-write.ts";
+import { withReasons } from "../disk/system-errors.ts";
 import { unifiedDiff } from "../text/diff.ts";
 import { readBytes } from "../text/range.ts";
 import { type Replacement, replaceIn } from "../text/replace.ts";
-import { inBytes, type MakeTool } from "./common.ts";
+import { inBytes, type MakeTool, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path: string;

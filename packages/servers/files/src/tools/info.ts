@@ -3,13 +3,12 @@ import { lstat } from "node:fs/promises";
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { withReasons } from "../failures.ts";
+import { typeOfName } from "../disk/mime.ts";
+import { withReasons } from "../disk/system-errors.ts";
+import { type Kind, kindOf } from "../disk/walk.ts";
 import { notThere } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
-import { typeOfName } from "../mime.ts";
-import { kindSchema, pathSchema } from "../schema.ts";
-import { type Kind, kindOf } from "../walk.ts";
-import { inBytes, type MakeTool } from "./common.ts";
+import { inBytes, kindSchema, type MakeTool, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path?: string;

@@ -1,10 +1,9 @@
 import { lstat } from "node:fs/promises";
 import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
-import { withReasons } from "../failures.ts";
+import { withReasons } from "../disk/system-errors.ts";
+import { type Entry, type Kind, kindOf, pageOf } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
-import { kindSchema, pathSchema } from "../schema.ts";
-import { type Entry, type Kind, kindOf, pageOf } from "../walk.ts";
-import { inBytes, inLine, type MakeTool } from "./common.ts";
+import { inBytes, inLine, kindSchema, type MakeTool, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path?: string;

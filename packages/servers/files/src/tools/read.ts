@@ -1,16 +1,14 @@
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
 import { annotations, count, object, string } from "portolan-server-kit";
-import { withReasons } from "../failures.ts";
+import { typeOfName } from "../disk/mime.ts";
+import { withReasons } from "../disk/system-errors.ts";
 import type { OpenFile } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
-import { typeOfName } from "../mime.ts";
 import type { Limits } from "../options.ts";
-import { pathSchema } from "../schema.ts";
-import { decode, type Encoding, encodingOf, sampleBytes, withoutRest } from "../text/encoding.ts";
-import { linesOf } from "../text/lines.ts";
+import { decode, type Encoding, encodingOf, linesOf, sampleBytes, withoutRest } from "../text/encoding.ts";
 import { createReader, type Range, readBytes, readFromLine, readFromOffset, readLastLines } from "../text/range.ts";
-import { inBytes, type MakeTool } from "./common.ts";
+import { inBytes, type MakeTool, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path: string;

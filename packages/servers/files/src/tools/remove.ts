@@ -1,14 +1,13 @@
 import { rmdir, unlink } from "node:fs/promises";
 import { type Context, ToolError } from "portolan/server";
 import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
-import type { Desk } from "../desk.ts";
-import { withReasons } from "../failures.ts";
+import { statOf } from "../disk/atomic-write.ts";
+import { withReasons } from "../disk/system-errors.ts";
+import { entriesOf } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
 import { type Jail, notThere } from "../jail/jail.ts";
-import { statOf } from "../put.ts";
-import { pathSchema } from "../schema.ts";
-import { entriesOf } from "../walk.ts";
-import { inBytes, isAgreed, type MakeTool } from "./common.ts";
+import type { Desk } from "../workspace.ts";
+import { inBytes, isAgreed, type MakeTool, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path: string;

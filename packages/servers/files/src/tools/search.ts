@@ -2,15 +2,13 @@ import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { ToolError } from "portolan/server";
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { codeOf, withReasons } from "../failures.ts";
-import { compileGlob } from "../glob.ts";
+import { compileGlob } from "../disk/glob.ts";
+import { codeOf, withReasons } from "../disk/system-errors.ts";
 import { Changed } from "../jail/folder.ts";
 import { IsFolder, openRegular } from "../jail/jail.ts";
-import { pathSchema } from "../schema.ts";
-import { createMatcher } from "../text/matcher.ts";
-import { type Match, scan } from "../text/scan.ts";
-import { inLine, type MakeTool } from "./common.ts";
-import { visitBelow } from "./starts.ts";
+import { createMatcher, type Match, scan } from "../text/scan.ts";
+import { inLine, type MakeTool, pathSchema } from "./tool-parts.ts";
+import { visitBelow } from "./visit.ts";
 
 interface Input {
   pattern: string;

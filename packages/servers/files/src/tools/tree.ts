@@ -1,9 +1,8 @@
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { withReasons } from "../failures.ts";
-import { kindSchema, pathSchema } from "../schema.ts";
-import type { Kind } from "../walk.ts";
-import { inLine, type MakeTool } from "./common.ts";
-import { visitBelow } from "./starts.ts";
+import { withReasons } from "../disk/system-errors.ts";
+import type { Kind } from "../disk/walk.ts";
+import { inLine, kindSchema, type MakeTool, pathSchema } from "./tool-parts.ts";
+import { visitBelow } from "./visit.ts";
 
 interface Input {
   path?: string;

@@ -1,28 +1,28 @@
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ToolError } from "portolan/server";
 import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { withReasons } from "../failures.ts";
+import { alreadyThere, put, statOf } from "../disk/atomic-write.ts";
+import { codeOf, withReasons } from "../disk/system-errors.ts";
 import { fullPath } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
-import { alreadyThere, put, statOf } from "../put.ts";
-import { pathSchema } from "../schema.ts";
-import { inBytes, isAgreed, type MakeTool } from "./common.ts";
+import { inBytes, isAgreed, type MakeTool, pathSchema } from "./tool-parts.ts";
 
-interface Input {
+interface WriteInput {
   path: string;
   text?: string;
   base64?: string;
   overwrite?: boolean;
 }
 
-interface Output {
+interface WriteOutput {
   path: string;
   uri: string;
   bytes: number;
   replaced: boolean;
 }
 
-export const writeTool: MakeTool<Input, Output> = (desk) => ({
+export const writeTool: MakeTool<WriteInput, WriteOutput> = (desk) => ({
   title: "Write a file",
   description:
     "Writes a whole file, with the folders it needs. A file that exists is replaced only with overwrite: true; to change a part of it use edit.",
@@ -69,7 +69,7 @@ export const writeTool: MakeTool<Input, Output> = (desk) => ({
   },
 });
 
-function bytesOf({ path, text, base64 }: Input): Buffer {
+function bytesOf({ path, text, base64 }: WriteInput): Buffer {
   if (text !== undefined && base64 === undefined) return Buffer.from(text);
   if (base64 === undefined || text !== undefined) throw new ToolError(`${path}: give text or base64`);
   const bytes = Buffer.from(base64, "base64");
@@ -78,3 +78,39 @@ function bytesOf({ path, text, base64 }: Input): Buffer {
   if (!isSame) throw new ToolError(`${path}: base64: expected base64 with + and /, without other characters`);
   return bytes;
 }
+
+interface MakeInput {
+  path: string;
+}
+
+interface MakeOutput {
+  path: string;
+  made: boolean;
+}
+
+export const makeTool: MakeTool<MakeInput, MakeOutput> = (desk) => ({
+  title: "Make a folder",
+  description: "Makes a folder and those above it; one that is there already stays as it is.",
+  input: object({ path: pathSchema }),
+  output: object({ path: string("The folder"), made: boolean("It was not there before") }),
+  annotations: annotations.sets,
+  run({ path }, ctx) {
+    return withReasons(path, async () => {
+      const jail = await desk.jailFor(ctx);
+      return jail.atEntry(path, { make: true }, async (folder, name, place) => {
+        await folder.check();
+        const made = await mkdir(folder.at(name)).then(
+          () => true,
+          (reason) => {
+            if (codeOf(reason) === "EEXIST") return false;
+            throw reason;
+          },
+        );
+        if (!made && !(await statOf(folder, name))?.isDirectory()) {
+          throw new ToolError(`${place.path} is there already and no folder; choose another name`);
+        }
+        return textResult(made ? `Made ${place.path}` : `${place.path} is there already`, { path: place.path, made });
+      });
+    });
+  },
+});

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Turns } from "./turns.ts";
+import { Turns } from "./workspace.ts";
 
 test("work on one thing waits for the work before it, even if that failed; other things do not wait", async () => {
   const turns = new Turns();

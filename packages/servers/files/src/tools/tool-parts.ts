@@ -1,5 +1,6 @@
-import type { Context, ToolDefinition } from "portolan/server";
-import type { Desk } from "../desk.ts";
+import type { Context, JsonSchema, ToolDefinition } from "portolan/server";
+import { string } from "portolan-server-kit";
+import type { Desk } from "../workspace.ts";
 
 /** Makes a tool for a desk. */
 export type MakeTool<I, O> = (desk: Desk) => ToolDefinition<I, O, undefined>;
@@ -26,3 +27,13 @@ export function inBytes(size: number): string {
   }
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
+
+export const pathSchema: JsonSchema = string(
+  "Path relative to the served folder (with several folders, it begins with the name of one), or absolute inside it",
+);
+
+/** What kinds of entries there are. */
+export const kindSchema: JsonSchema = {
+  enum: ["file", "folder", "link", "other"],
+  description: "link: points elsewhere; other: a pipe, socket or device, which cannot be used",
+};

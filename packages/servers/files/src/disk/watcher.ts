@@ -1,9 +1,9 @@
 import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import type { FSWatcher } from "chokidar";
-import type { Desk } from "./desk.ts";
-import type { Jail } from "./jail/jail.ts";
-import { type Root, segmentsBelow } from "./jail/roots.ts";
+import type { Jail } from "../jail/jail.ts";
+import { type Root, segmentsBelow } from "../jail/roots.ts";
+import type { Desk } from "../workspace.ts";
 
 /** What happened to a file or folder. */
 export interface FileChange {

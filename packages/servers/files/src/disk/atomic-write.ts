@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { constants as flags, type Stats } from "node:fs";
 import { type FileHandle, link, lstat, rename, unlink } from "node:fs/promises";
 import { ToolError } from "portolan/server";
-import { codeOf } from "./failures.ts";
-import { Changed, type Folder } from "./jail/folder.ts";
-import { draftPrefix } from "./jail/names.ts";
+import { Changed, type Folder } from "../jail/folder.ts";
+import { draftPrefix } from "../jail/names.ts";
+import { codeOf } from "./system-errors.ts";
 
 /** Codes by which file systems say that they have no hard links. */
 const noLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);

@@ -1,20 +1,18 @@
 import { createServer, type Server } from "portolan/server";
-import { Desk } from "./desk.ts";
 import { openRoots } from "./jail/roots.ts";
 import { type FilesOptions, toSettings } from "./options.ts";
 import { withResources } from "./resources.ts";
-import { copyTool } from "./tools/copy.ts";
 import { editTool } from "./tools/edit.ts";
 import { findTool } from "./tools/find.ts";
 import { infoTool } from "./tools/info.ts";
 import { listTool } from "./tools/list.ts";
-import { makeTool } from "./tools/make.ts";
-import { moveTool } from "./tools/move.ts";
+import { copyTool, moveTool } from "./tools/move.ts";
 import { readTool } from "./tools/read.ts";
 import { removeTool } from "./tools/remove.ts";
 import { searchTool } from "./tools/search.ts";
 import { treeTool } from "./tools/tree.ts";
-import { writeTool } from "./tools/write.ts";
+import { makeTool, writeTool } from "./tools/write.ts";
+import { Desk } from "./workspace.ts";
 
 /** What this server calls itself. */
 export const info = { name: "portolan-files", version: "0.1.0", title: "Files" } as const;

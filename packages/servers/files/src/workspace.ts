@@ -2,7 +2,6 @@ import type { Context, RequestContext } from "portolan/server";
 import { Jail } from "./jail/jail.ts";
 import { clientFolders, joined, narrowed, type Root } from "./jail/roots.ts";
 import type { Settings } from "./options.ts";
-import { Turns } from "./turns.ts";
 
 /** What all tools and resources work with. */
 export class Desk {
@@ -51,5 +50,23 @@ export class Desk {
   /** Whether searching and listing pass this folder by. */
   isIgnored(name: string): boolean {
     return this.settings.ignore.has(name);
+  }
+}
+
+/** Lets one piece of work after the other touch the same thing. */
+export class Turns {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** Runs `work` after all earlier work on the same key has ended, however it ended. */
+  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const settled = mine.catch(() => {});
+    this.#last.set(key, settled);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
+    }
   }
 }

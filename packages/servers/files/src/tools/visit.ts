@@ -1,8 +1,8 @@
 import type { Context } from "portolan/server";
-import type { Desk } from "../desk.ts";
+import { type Found, type WalkEnd, walk } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
 import type { Jail } from "../jail/jail.ts";
-import { type Found, type WalkEnd, walk } from "../walk.ts";
+import type { Desk } from "../workspace.ts";
 
 /** Something found on a walk, with the name it has in answers. */
 export interface Visited extends Found {

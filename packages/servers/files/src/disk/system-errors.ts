@@ -1,5 +1,5 @@
 import { ToolError } from "portolan/server";
-import { Changed } from "./jail/folder.ts";
+import { Changed } from "../jail/folder.ts";
 
 const meanings: { [code: string]: string } = {
   ENOENT: "it is not there, or was removed meanwhile; list shows what there is",

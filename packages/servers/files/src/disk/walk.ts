@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
-import { codeOf } from "./failures.ts";
-import { Changed, type Folder } from "./jail/folder.ts";
+import { Changed, type Folder } from "../jail/folder.ts";
+import { codeOf } from "./system-errors.ts";
 
 export type Kind = "file" | "folder" | "link" | "other";
 
