@@ -1,6 +1,6 @@
 import type { Server } from "portolan/server";
 import { icons, png } from "./samples.ts";
-import type { World } from "./world.ts";
+import type { SharedState } from "./state.ts";
 
 const readme = "# Everything\n\nA resource with a fixed address.";
 const capitals: { readonly [country: string]: readonly string[] } = {
@@ -11,7 +11,7 @@ const capitals: { readonly [country: string]: readonly string[] } = {
 const squares = 60;
 
 /** Resources: text, bytes, several at once, those that ask, templates, and those that can be followed. */
-export function withResources(server: Server, world: World): Server {
+export function withResources(server: Server, state: SharedState): Server {
   return server
     .resource("everything://readme", {
       name: "readme",
@@ -65,7 +65,7 @@ export function withResources(server: Server, world: World): Server {
       mimeType: "text/plain",
       // May be followed; the server says itself when it has changed, by `publish`.
       subscribe: true,
-      read: () => world.note,
+      read: () => state.note,
     })
     .resource("everything://waits", {
       name: "waits",
@@ -73,12 +73,12 @@ export function withResources(server: Server, world: World): Server {
       description: "How many calls of the tool wait run, and were cancelled; and how often roots have changed",
       mimeType: "application/json",
       read: () =>
-        JSON.stringify({ waiting: world.waiting, cancelled: world.cancelled, rootChanges: world.rootChanges }),
+        JSON.stringify({ waiting: state.waiting, cancelled: state.cancelled, rootChanges: state.rootChanges }),
       // Called for the first who follows; what it returns is called after the last has left.
       watch(_uri, changed) {
         const hear = () => changed();
-        world.watchers.add(hear);
-        return () => world.watchers.delete(hear);
+        state.watchers.add(hear);
+        return () => state.watchers.delete(hear);
       },
     })
     .template("everything://squares/{number}", {

@@ -5,8 +5,8 @@ import { withQuestions } from "./questions.ts";
 import { withResources } from "./resources.ts";
 import { withResults } from "./results.ts";
 import { icons } from "./samples.ts";
+import { SharedState } from "./state.ts";
 import { withWork } from "./work.ts";
-import { World } from "./world.ts";
 
 /** What the server is told. */
 export interface EverythingOptions extends Pick<ServerOptions<undefined>, "onError" | "secrets" | "questionTtlMs"> {
@@ -17,7 +17,7 @@ export interface EverythingOptions extends Pick<ServerOptions<undefined>, "onErr
 /** A server with every feature: read this file from the top, then the ones it is made of. */
 export function createEverything(options: EverythingOptions = {}): LiveServer {
   const { pageSize = 40, ...rest } = options;
-  const world = new World();
+  const state = new SharedState();
   const base = createServer(
     {
       name: "portolan-everything",
@@ -64,13 +64,13 @@ export function createEverything(options: EverythingOptions = {}): LiveServer {
     })
     // Heard from stateful clients; stateless ones are asked for their roots when they matter.
     .notification("notifications/roots/list_changed", () => {
-      world.rootChanges += 1;
-      world.tellWatchers();
+      state.rootChanges += 1;
+      state.tellWatchers();
     });
   // Each part takes the definition and gives a longer one back; a definition itself never changes.
-  const full = withPrompts(withResources(withModels(withQuestions(withWork(withResults(base), world))), world));
+  const full = withPrompts(withResources(withModels(withQuestions(withWork(withResults(base), state))), state));
   // `live` makes a server whose definition can be replaced while it is served: see change-lists.
   const served = live(full);
-  world.serveBy(served);
+  state.serveBy(served);
   return served;
 }

@@ -3,13 +3,13 @@ import type { LogLevel } from "portolan";
 import type { Server } from "portolan/server";
 import { annotations, integer, object } from "portolan-server-kit";
 import { text } from "./schemas.ts";
-import type { World } from "./world.ts";
+import type { SharedState } from "./state.ts";
 
 const levels: LogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 const maxExtras = 5;
 
 /** Tools that take time, tell about it, and change what others see. */
-export function withWork(server: Server, world: World): Server {
+export function withWork(server: Server, state: SharedState): Server {
   return server
     .tool("count", {
       title: "Progress",
@@ -40,17 +40,17 @@ export function withWork(server: Server, world: World): Server {
       output: object({ waited: { type: "boolean", description: "Whether a minute went by" } }),
       annotations: annotations.adds,
       async run(_, ctx) {
-        world.waiting += 1;
-        world.tellWatchers();
+        state.waiting += 1;
+        state.tellWatchers();
         try {
           ctx.progress(1, 2, "waiting");
           await pause(60_000, undefined, { signal: ctx.signal });
           return { waited: true };
         } finally {
           // Aborts when the client cancels, goes away, or (2026-07-28 over HTTP) closes the answer's stream.
-          if (ctx.signal.aborted) world.cancelled += 1;
-          world.waiting -= 1;
-          world.tellWatchers();
+          if (ctx.signal.aborted) state.cancelled += 1;
+          state.waiting -= 1;
+          state.tellWatchers();
         }
       },
     })
@@ -86,7 +86,7 @@ export function withWork(server: Server, world: World): Server {
       output: object({ note: text("The text now") }),
       annotations: annotations.sets,
       run({ note }: { note: string }) {
-        world.write(note);
+        state.write(note);
         return { note };
       },
     })
@@ -97,7 +97,7 @@ export function withWork(server: Server, world: World): Server {
       output: object({ extras: integer("How many there are now") }),
       annotations: annotations.sets,
       run({ extras }: { extras: number }) {
-        setExtras(world, extras);
+        setExtras(state, extras);
         return { extras };
       },
     })
@@ -109,18 +109,18 @@ export function withWork(server: Server, world: World): Server {
       // The one tool here that destroys something: hosts may ask the user before they call it.
       annotations: annotations.overwrites,
       run() {
-        setExtras(world, 0);
-        world.write("first note");
-        return { note: world.note };
+        setExtras(state, 0);
+        state.write("first note");
+        return { note: state.note };
       },
     });
 }
 
 /** A definition never changes: the live server is given another one. */
-function setExtras(world: World, extras: number): void {
-  const before = world.extras;
-  world.extras = extras;
-  world.redefine((current) => {
+function setExtras(state: SharedState, extras: number): void {
+  const before = state.extras;
+  state.extras = extras;
+  state.redefine((current) => {
     let next = current;
     for (let number = before; number > extras; number -= 1) {
       next = next

@@ -1,6 +1,5 @@
 import type { SafeFetch } from "portolan/net";
 import { ToolError } from "portolan/server";
-import { decodeText, looksBinary } from "./charset.ts";
 import type { Converted } from "./convert.ts";
 import type { Settings } from "./options.ts";
 import type { Convert } from "./worker.ts";
@@ -74,4 +73,92 @@ function sniff(bytes: Uint8Array): string {
   if (looksBinary(bytes)) return "application/octet-stream";
   const head = new TextDecoder("latin1").decode(bytes.subarray(0, 1_000));
   return /^\s*(<!doctype html|<html|<head|<body)/i.test(head) ? "text/html" : "text/plain";
+}
+
+/** Pages of which somebody may want to see more. */
+export interface PageCache {
+  get(url: string): Page | undefined;
+  set(url: string, page: Page): void;
+}
+
+/** Keeps a few pages for a while, those used last. */
+export function createCache({ cachePages, cacheLength, cacheMs }: Settings, now: () => number = Date.now): PageCache {
+  const pages = new Map<string, { readonly page: Page; readonly until: number }>();
+  let length = 0;
+  const remove = (url: string) => {
+    length -= sizeOf(pages.get(url)?.page);
+    pages.delete(url);
+  };
+  return {
+    get(url) {
+      const found = pages.get(url);
+      if (!found) return undefined;
+      if (found.until <= now()) {
+        remove(url);
+        return undefined;
+      }
+      pages.delete(url);
+      pages.set(url, found);
+      return found.page;
+    },
+    set(url, page) {
+      remove(url);
+      if (sizeOf(page) > cacheLength) return;
+      pages.set(url, { page, until: now() + cacheMs });
+      length += sizeOf(page);
+      for (const oldest of pages.keys()) {
+        if (pages.size <= cachePages && length <= cacheLength) break;
+        remove(oldest);
+      }
+    },
+  };
+}
+
+/** What is made of a page is hardly longer than itself, and may come later: it is counted from the start. */
+function sizeOf(page: Page | undefined): number {
+  if (!page) return 0;
+  return page.source.length * (page.isHtml ? 3 : 1) + (page.image?.length ?? 0);
+}
+
+/** How many bytes are looked at for what a document says of itself. */
+const headBytes = 4_096;
+
+/** Decodes a document: by its mark, by what was said of it, by what it says of itself, or by what fits. */
+export function decodeText(bytes: Uint8Array, declared: string | undefined): string {
+  const head = new TextDecoder("latin1").decode(bytes.subarray(0, headBytes));
+  const candidates = [markOf(bytes), declared, declaredIn(head), "utf-8"];
+  for (const label of candidates) {
+    const text = label === undefined ? undefined : tryDecode(bytes, label);
+    if (text !== undefined) return text;
+  }
+  // Every sequence of bytes is a text in it.
+  return new TextDecoder("windows-1252").decode(bytes);
+}
+
+/** Whether these bytes are no text in any usual encoding. */
+export function looksBinary(bytes: Uint8Array): boolean {
+  return markOf(bytes) === undefined && bytes.subarray(0, headBytes).includes(0);
+}
+
+function markOf([first, second, third]: Uint8Array): string | undefined {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  return first === 0xff && second === 0xfe ? "utf-16le" : undefined;
+}
+
+function declaredIn(head: string): string | undefined {
+  const found =
+    /<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(head) ??
+    /^<\?xml[^>]{0,100}encoding=["']([\w.-]{1,40})/i.exec(head);
+  // A document that could be read this far is not in UTF-16, whatever it says.
+  return found?.[1]?.toLowerCase().startsWith("utf-16") ? "utf-8" : found?.[1];
+}
+
+/** Undefined where the label is unknown, or wrong. */
+function tryDecode(bytes: Uint8Array, label: string): string | undefined {
+  try {
+    return new TextDecoder(label, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

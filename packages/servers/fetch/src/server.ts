@@ -1,10 +1,9 @@
 import { createSafeFetch, type FetchPolicy, type SafeFetch } from "portolan/net";
-import { createServer, type FullResult, type Server, ToolError } from "portolan/server";
-import { createCache } from "./cache.ts";
+import { createServer, type FullResult, type JsonSchema, type Server, ToolError } from "portolan/server";
+import { count, string } from "portolan-server-kit";
 import { type FetchOptions, type Settings, toSettings } from "./options.ts";
-import { type Format, fetchPage, type Page, showPage } from "./page.ts";
+import { createCache, type Format, fetchPage, type Page, showPage } from "./page.ts";
 import { createRobots } from "./robots.ts";
-import { fetchInput, fetchOutput } from "./schemas.ts";
 import { createConverter } from "./worker.ts";
 
 interface Wanted {
@@ -233,3 +232,49 @@ async function orRefuse<T>(work: Promise<T>): Promise<T> {
     throw new RpcError(1001, reason.message);
   }
 }
+
+export function fetchInput(maxLength: number, defaultLength: number): JsonSchema {
+  const most = Math.min(defaultLength, maxLength);
+  return {
+    type: "object",
+    properties: {
+      url: { type: "string", minLength: 1, maxLength: 4_000, description: "The address: https://example.com/page" },
+      from: { type: "integer", minimum: 0, description: "The character to begin with: `next` of the part before" },
+      length: {
+        type: "integer",
+        minimum: 1,
+        maximum: maxLength,
+        description: `How many characters; ${most} unless given`,
+      },
+      format: {
+        enum: ["markdown", "text", "raw"],
+        description: "How a page is shown; raw is its source. markdown unless given",
+      },
+    },
+    required: ["url"],
+    additionalProperties: false,
+  };
+}
+
+export const fetchOutput: JsonSchema = {
+  type: "object",
+  properties: {
+    url: string("Who gave the page, after all redirects"),
+    contentType: string("Such as text/html"),
+    title: string("The title of a page"),
+    text: string("This part; empty for an image"),
+    from: count("The character it begins with"),
+    total: count("How many characters there are in all"),
+    next: count("Give it as `from` to go on; absent at the end"),
+    links: {
+      type: "array",
+      description: "The main links of the page, with its first part",
+      items: {
+        type: "object",
+        properties: { url: string("Where it leads"), text: string("What it says") },
+        required: ["url", "text"],
+      },
+    },
+  },
+  required: ["url", "contentType", "text", "from", "total", "links"],
+};

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { runMain, UsageError } from "portolan/server/main";
-import { merge, readExport } from "./interchange.ts";
 import { defaultFile } from "./options.ts";
-import { namespacePattern } from "./schemas.ts";
 import { createMemory } from "./server.ts";
-import { openStore } from "./store.ts";
+import { merge, readExport } from "./store/interchange.ts";
+import { openStore } from "./store/store.ts";
+import { namespacePattern } from "./tools/tool-parts.ts";
 
 const variable = "PORTOLAN_MEMORY_FILE";
 

@@ -1,11 +1,10 @@
 import { createServer, type Server } from "portolan/server";
-import { toPlain } from "./interchange.ts";
-import { createKit } from "./kit.ts";
 import { defaultLimits, type Limits, type MemoryOptions } from "./options.ts";
-import { addReadTools } from "./read-tools.ts";
-import { createSchemas, namespacePattern } from "./schemas.ts";
-import { type MemoryStore, openStore } from "./store.ts";
-import { addWriteTools } from "./write-tools.ts";
+import { toPlain } from "./store/interchange.ts";
+import { type MemoryStore, openStore } from "./store/store.ts";
+import { addReadTools } from "./tools/read.ts";
+import { createKit, createSchemas, namespacePattern } from "./tools/tool-parts.ts";
+import { addWriteTools } from "./tools/write.ts";
 
 /** How many entities are listed as resources. */
 const maxListed = 1_000;

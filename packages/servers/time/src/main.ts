@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runMain, UsageError } from "portolan/server/main";
-import { findZone } from "./names.ts";
 import { createTime } from "./server.ts";
+import { findZone } from "./zones.ts";
 
 await runMain({
   name: "portolan-time",

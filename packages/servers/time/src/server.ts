@@ -1,10 +1,9 @@
 import { createServer, type JsonSchema, type Server, ToolError } from "portolan/server";
 import { annotations, textResult } from "portolan-server-kit";
 import { type Change, type Moment, momentOf, nextChange } from "./moment.ts";
-import { completeZone, findZone } from "./names.ts";
 import { type Reading, readTime, readWall } from "./reading.ts";
 import * as schemas from "./schemas.ts";
-import { needZone, quote, searchZones, type Wanted } from "./search.ts";
+import { completeZone, findZone, needZone, quote, searchZones, type Wanted } from "./zones.ts";
 
 /** What a time server is told. */
 export interface TimeOptions {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { ToolError } from "portolan/server";
+import type { Passenger } from "./book.ts";
 import type { Flight } from "./flights.ts";
-import type { Passenger } from "./passenger.ts";
 
 /** A flight that was paid for. */
 export interface Booking {

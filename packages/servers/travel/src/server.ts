@@ -2,14 +2,11 @@ import { setTimeout } from "node:timers/promises";
 import { type PromptMessage, RpcError } from "portolan";
 import { createServer, type Server, ToolError } from "portolan/server";
 import { annotations, object, textResult } from "portolan-server-kit";
-import { type BookInput, book } from "./book.ts";
-import { calendarOf } from "./calendar.ts";
-import { choose } from "./choose.ts";
+import { type BookInput, book, passengerSchema } from "./book.ts";
+import { addDays, calendarOf, dayOf, daysFrom, isDay } from "./calendar.ts";
 import { type City, cityNames, findCity, weatherOf } from "./cities.ts";
-import { addDays, dayOf, daysFrom, isDay } from "./days.ts";
-import { describe, type Flight, findFlight, flightsBetween } from "./flights.ts";
+import { choose, describe, type Flight, findFlight, flightsBetween } from "./flights.ts";
 import { Ledger } from "./ledger.ts";
-import { passengerSchema } from "./passenger.ts";
 import * as schemas from "./schemas.ts";
 
 /** What a travel server is told. */

@@ -1,4 +1,4 @@
-import type { Entity, Graph } from "./graph.ts";
+import type { Entity, Graph } from "../store/graph.ts";
 
 /** The words of an entity, ready to be searched: each begins after a space. */
 interface Searchable {

@@ -1,7 +1,7 @@
 import type { LiveServer, Server } from "portolan/server";
 
 /** What the tools of this server change. It starts the same each time, and is shared by all clients of a process. */
-export class World {
+export class SharedState {
   /** The text of `everything://note`, which can be followed. */
   note = "first note";
   /** How many calls of `wait` run, and how many were cancelled: `everything://waits`. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeText, looksBinary } from "./charset.ts";
+import { decodeText, looksBinary } from "./page.ts";
 
 const latin = (text: string) => Buffer.from(text, "latin1");
 

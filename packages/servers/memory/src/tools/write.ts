@@ -1,9 +1,8 @@
 import { type Server, ToolError } from "portolan/server";
 import { annotations, count, object, string } from "portolan-server-kit";
-import type { Entity, Graph, Operation, Relation } from "./graph.ts";
-import { merge, type PlainEntity, readExport, toPlain } from "./interchange.ts";
-import type { Kit } from "./kit.ts";
-import { entitiesOut, relationsOut, texts } from "./schemas.ts";
+import type { Entity, Graph, Operation, Relation } from "../store/graph.ts";
+import { merge, type PlainEntity, readExport, toPlain } from "../store/interchange.ts";
+import { entitiesOut, type Kit, relationsOut, texts } from "./tool-parts.ts";
 
 interface In {
   readonly namespace?: string;

@@ -1,10 +1,10 @@
 import { unwatchFile, watch, watchFile } from "node:fs";
 import { basename, dirname } from "node:path";
 import { holdFileLock } from "portolan/storage/node";
+import { type StoreOptions, toStoreOptions } from "../options.ts";
 import type { Graph } from "./graph.ts";
 import type { Entry } from "./line.ts";
 import { LogFile } from "./log-file.ts";
-import { type StoreOptions, toStoreOptions } from "./options.ts";
 import { type Changes, compare, type Damage, Replica, rewrite } from "./replica.ts";
 
 /** A change that somebody wants: looks at the graph as it is now, and says what to do and what to answer. */

@@ -1,10 +1,9 @@
 import { type Server, ToolError } from "portolan/server";
 import { annotations, count, object, string } from "portolan-server-kit";
-import type { Entity, Graph, Relation } from "./graph.ts";
-import { exportLines } from "./interchange.ts";
-import type { Kit } from "./kit.ts";
-import { damageOut, entitiesOut, moreRelationsOut, relationsOut } from "./schemas.ts";
+import type { Entity, Graph, Relation } from "../store/graph.ts";
+import { exportLines } from "../store/interchange.ts";
 import { search } from "./search.ts";
+import { damageOut, entitiesOut, type Kit, moreRelationsOut, relationsOut } from "./tool-parts.ts";
 
 /** How many observations a list shows of one entity. */
 const briefObservations = 50;
