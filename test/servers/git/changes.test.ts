@@ -156,7 +156,7 @@ describe("branches", () => {
       const client = await connectTo(work.root, { revision });
       expect(await refusal(client, "branch_delete", { name: "other" })).toContain("--no-questions");
       expect(work.git("branch", "--list", "other")).not.toBe("");
-      const unasked = await connectTo(work.root, { revision, asks: false });
+      const unasked = await connectTo(work.root, { revision, ask: false });
       await call(unasked, "branch_delete", { name: "other" });
       expect(work.git("branch", "--list", "other")).toBe("");
     },

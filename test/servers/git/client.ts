@@ -11,11 +11,11 @@ export async function connectTo(
   repositories: string | readonly string[],
   options: Omit<GitOptions, "repositories"> & Parameters<typeof connectInMemory>[1] = {},
 ) {
-  const { readOnly, asks, identity, limits, ...connection } = options;
+  const { readOnly, ask, identity, limits, ...connection } = options;
   const server = await createGit({
     repositories: [repositories].flat(),
     ...(readOnly !== undefined && { readOnly }),
-    ...(asks !== undefined && { asks }),
+    ...(ask !== undefined && { ask }),
     ...(identity !== undefined && { identity }),
     ...(limits !== undefined && { limits }),
   });

@@ -227,7 +227,7 @@ describe("what is given to a tool", () => {
     work.git("switch", "--quiet", "main");
     const out = join(makeFolder(), "out");
     const ref = pattern.replace("OUT", out);
-    const client = await connectTo(work.root, { asks: false });
+    const client = await connectTo(work.root, { ask: false });
     const before = work.git("for-each-ref");
     for (const [tool, args] of [
       ["log", { ref }],
@@ -324,7 +324,7 @@ describe("an index that names what is not inside", () => {
       const other = makeOther(work);
       const forged = path === "absolute" ? join(other.root, "secret.txt") : path;
       forge(work, forged);
-      const client = await connectTo(work.root, { asks: false });
+      const client = await connectTo(work.root, { ask: false });
       // What git itself would tell.
       expect(work.git("diff")).toContain(forged);
       for (const [tool, args] of [

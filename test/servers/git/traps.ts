@@ -24,7 +24,7 @@ export function makeTrap(): Trap {
 
 /** Everything the server does, on a repository that can be merged with conflicts. */
 export async function useEverything(work: Work): Promise<void> {
-  const client = await connectTo(work.root, { asks: false });
+  const client = await connectTo(work.root, { ask: false });
   // Touched, so that git has to look into the file.
   work.write("b.txt", "changed\n");
   await client.callTool("status");

@@ -36,7 +36,7 @@ await runMain({
     return createGit({
       repositories: line.arguments,
       readOnly: line.isSet("read-only"),
-      asks: !line.isSet("no-questions"),
+      ask: !line.isSet("no-questions"),
       limits,
     });
   },

@@ -5,7 +5,7 @@ export interface GitOptions {
   /** Offers no tool that changes anything. */
   readonly readOnly?: boolean;
   /** Whether the user is asked before something is lost; true unless said otherwise. */
-  readonly asks?: boolean;
+  readonly ask?: boolean;
   /** Who commits where the configuration of a repository names nobody; the user's own unless said otherwise. */
   readonly identity?: Identity;
   readonly limits?: Partial<GitLimits>;

@@ -21,7 +21,7 @@ export const version = "0.1.0";
 
 /** A server for these repositories and nothing else; rejects if there are none, or if one is no repository. */
 export async function createGit(options: GitOptions): Promise<Server> {
-  const { readOnly = false, asks = true } = options;
+  const { readOnly = false, ask = true } = options;
   const roots = await findRoots(options.repositories);
   const all = [...roots.values()];
   const program = await findProgram(process.env["PATH"] ?? "", all);
@@ -30,7 +30,7 @@ export async function createGit(options: GitOptions): Promise<Server> {
   const shared = { program, roots: all, limits: { ...defaultLimits, ...options.limits }, identity: options.identity };
   const git = new Git(shared, roots, () => server.publish("resources/list_changed", {}));
   const reading = addPrompt(addResources(addReading(begin(git, readOnly), git), git), git);
-  const server = readOnly ? reading : addWriting(reading, git, asks);
+  const server = readOnly ? reading : addWriting(reading, git, ask);
   return server;
 }
 
@@ -55,18 +55,18 @@ function addReading(server: Server, git: Git): Server {
     .tool("conflicts", conflictsTool(git));
 }
 
-function addWriting(server: Server, git: Git, asks: boolean): Server {
+function addWriting(server: Server, git: Git, ask: boolean): Server {
   return server
     .tool("stage", stageTool(git))
     .tool("unstage", unstageTool(git))
     .tool("commit", commitTool(git))
     .tool("branch_create", createBranchTool(git))
     .tool("branch_switch", switchBranchTool(git))
-    .tool("branch_delete", deleteBranchTool(git, asks))
+    .tool("branch_delete", deleteBranchTool(git, ask))
     .tool("merge", mergeTool(git))
     .tool("resolve", resolveTool(git))
     .tool("merge_continue", continueMergeTool(git))
-    .tool("merge_abort", abortMergeTool(git, asks));
+    .tool("merge_abort", abortMergeTool(git, ask));
 }
 
 /** The real paths of the folders by short names that differ. */

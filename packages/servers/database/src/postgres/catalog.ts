@@ -32,7 +32,7 @@ const details = `
     FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c'),
   CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid, true) END`;
 
-/** The statement that reads the tables which the role may read, in these schemas. */
+/** Returns the statement that lists the tables that the role may read in these schemas. */
 export function catalogOf(filter: TableFilter, schemas: readonly string[] | undefined): Statement {
   const { name = null, search = null, from = 0, limit } = filter;
   const sql = `
@@ -52,7 +52,7 @@ export function catalogOf(filter: TableFilter, schemas: readonly string[] | unde
   return { sql, parameters: [schemas === undefined ? null : JSON.stringify(schemas), name, search, limit, from] };
 }
 
-/** The types that come up most; the others are looked up. */
+/** Names of common types by OID; others are looked up in the database. */
 export const knownTypes: { readonly [oid: number]: string } = {
   16: "boolean",
   17: "bytea",
@@ -78,7 +78,7 @@ export const knownTypes: { readonly [oid: number]: string } = {
   3802: "jsonb",
 };
 
-/** A value out of the text that the server sends. What JSON cannot hold exactly stays the text. */
+/** Converts the text that the server sends; values that JSON cannot represent exactly stay strings. */
 export function toRaw(text: string | null, oid: number): Raw {
   if (text === null) return null;
   switch (oid) {

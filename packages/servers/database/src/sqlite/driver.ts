@@ -6,16 +6,16 @@ import type { Bounds, Change, Database, Rows, Statement } from "../database.ts";
 import type { DatabaseLimits } from "../options.ts";
 import { Pool } from "../pool.ts";
 import { showPlan } from "../show.ts";
-import type { Order } from "./engine.ts";
+import type { EngineRequest } from "./engine.ts";
 import { EngineProcess } from "./process.ts";
 
 const idleMs = 60_000;
-/** How long to wait for the locks of other programs. */
+/** How long to wait for locks of other programs. */
 const busyMs = 5_000;
-/** Bytes of the longest value that a statement may make. */
+/** Longest value that a statement may produce, in bytes. */
 const maxLength = 64 * 1024 * 1024;
 
-/** A file with a database. Each connection is a process, because SQLite stops for nothing else. */
+/** An SQLite file. Each connection is a process, because only killing the process stops a statement. */
 export class SqliteDatabase implements Database {
   readonly dialect = "sqlite";
   readonly about: string;
@@ -39,12 +39,12 @@ export class SqliteDatabase implements Database {
   }
 
   async read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows> {
-    return this.#order(this.#readers, { kind: "run", statement, bounds }, signal);
+    return this.#send(this.#readers, { kind: "run", statement, bounds }, signal);
   }
 
   async write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change> {
     try {
-      return await this.#order(this.#writer, { kind: "run", statement, bounds }, signal);
+      return await this.#send(this.#writer, { kind: "run", statement, bounds }, signal);
     } catch (reason) {
       await this.#recover();
       throw reason;
@@ -52,7 +52,7 @@ export class SqliteDatabase implements Database {
   }
 
   async explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string> {
-    const { rows, cutBy } = await this.#order(this.#readers, { kind: "explain", statement, bounds }, signal);
+    const { rows, cutBy } = await this.#send(this.#readers, { kind: "explain", statement, bounds }, signal);
     const depths = new Map<unknown, number>([[0, -1]]);
     const lines = rows.map(([id, parent, , detail]) => {
       const depth = (depths.get(parent) ?? -1) + 1;
@@ -76,13 +76,13 @@ export class SqliteDatabase implements Database {
     await Promise.all([this.#readers.close(), this.#writer.close()]);
   }
 
-  /** A writer that was ended leaves a journal, which only the next one may take back; until then nobody can read. */
+  /** Opens a writer after a failed change: a killed one leaves a journal that blocks all readers until a writer rolls it back. */
   async #recover(): Promise<void> {
-    // Whatever keeps it from opening the file is told to the next statement.
+    // A failure to open the file is reported by the next statement.
     await this.#writer.use(new AbortController().signal, async () => {}).catch(() => {});
   }
 
-  /** A view whose tables are gone cannot be described, and must not keep the others from it. */
+  /** Describes tables one by one, so that a broken view does not hide the others. */
   async #oneByOne(
     filter: TableFilter,
     read: (statement: Statement, bounds: Bounds) => Promise<Rows>,
@@ -101,8 +101,8 @@ export class SqliteDatabase implements Database {
     return tables;
   }
 
-  #order(pool: Pool<EngineProcess>, order: Order, signal: AbortSignal): Promise<Change> {
-    return pool.use(signal, (engine) => engine.run(order, this.#timeoutMs, signal));
+  #send(pool: Pool<EngineProcess>, request: EngineRequest, signal: AbortSignal): Promise<Change> {
+    return pool.use(signal, (engine) => engine.run(request, this.#timeoutMs, signal));
   }
 }
 
@@ -122,7 +122,7 @@ const details = `
   '[]',
   (SELECT s.sql FROM sqlite_schema s WHERE s.name = l.name AND s.type IN ('table', 'view'))`;
 
-/** The statement that reads the tables of a file. */
+/** Returns the statement that lists the tables of a file. */
 export function catalogOf(filter: TableFilter): Statement {
   const { name = null, search = null, from = 0, limit } = filter;
   const sql = `

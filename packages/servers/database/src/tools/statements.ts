@@ -2,7 +2,7 @@ import { type Context, type JsonSchema, type ToolDefinition, ToolError } from "p
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import type { Bounds, Cell, Column, Statement } from "../database.ts";
 import type { DatabaseLimits } from "../options.ts";
-import type { Kit } from "../server.ts";
+import type { ServerDependencies } from "../server.ts";
 import { noteOn, showRows } from "../show.ts";
 
 interface QueryResult {
@@ -12,15 +12,15 @@ interface QueryResult {
   note?: string;
 }
 
-/** Runs a query. */
+/** The tool `query`: runs a statement that reads. */
 export function queryTool({
   database,
   limits,
-}: Kit): ToolDefinition<StatementArguments & { limit?: number }, QueryResult, undefined> {
-  const places = database.dialect === "sqlite" ? "?, ?1 or :name" : "$1 or :name";
+}: ServerDependencies): ToolDefinition<StatementArguments & { limit?: number }, QueryResult, undefined> {
+  const placeholders = database.dialect === "sqlite" ? "?, ?1 or :name" : "$1 or :name";
   return {
     title: "Query",
-    description: `Runs one query on ${database.about}, which cannot change anything. Write ${places} in the place of values and give them as parameters`,
+    description: `Runs one query on ${database.about}. A query cannot change anything. Write ${placeholders} instead of values and pass the values as parameters`,
     input: object(
       {
         sql: sql("One SELECT, VALUES or WITH statement", limits),
@@ -31,7 +31,7 @@ export function queryTool({
     ),
     output: object({ ...rows }, ["note"]),
     annotations: annotations.reads,
-    async run({ limit: wanted = Math.min(usualRows, limits.maxRows), ...statement }, ctx) {
+    async run({ limit: wanted = Math.min(defaultRows, limits.maxRows), ...statement }, ctx) {
       const result = await database.read(toStatement(statement), toBounds(limits, wanted), ctx.signal);
       const note = noteOn(result, wanted, limits.maxRows);
       const said = [`${result.rows.length} rows`, showRows(result), ...(note === undefined ? [] : [note])];
@@ -43,16 +43,16 @@ export function queryTool({
   };
 }
 
-/** Shows the plan of a statement. */
+/** The tool `explain`: shows the plan of a statement. */
 export function explainTool({
   database,
   limits,
-}: Kit): ToolDefinition<StatementArguments, { plan: string }, undefined> {
+}: ServerDependencies): ToolDefinition<StatementArguments, { plan: string }, undefined> {
   return {
     title: "Explain",
-    description: `How ${database.about} would run a statement: scans, indexes, order. Nothing is run`,
+    description: `Shows how ${database.about} would run a statement: scans, indexes, order. The statement is not run`,
     input: object({ sql: sql("One statement, without EXPLAIN before it", limits), parameters }, ["parameters"]),
-    output: object({ plan: string("The plan, a step in each line") }),
+    output: object({ plan: string("The plan, one step per line") }),
     annotations: annotations.reads,
     async run(statement, ctx) {
       const plan = await database.explain(toStatement(statement), toBounds(limits, limits.maxRows), ctx.signal);
@@ -69,16 +69,16 @@ interface ExecuteResult {
   note?: string;
 }
 
-/** Runs a statement that changes something, after a yes. */
+/** The tool `execute`: runs a statement that changes something, after the user agrees. */
 export function executeTool({
   database,
   limits,
-  asks,
+  ask,
   schemaChanged,
-}: Kit): ToolDefinition<StatementArguments, ExecuteResult, undefined> {
+}: ServerDependencies): ToolDefinition<StatementArguments, ExecuteResult, undefined> {
   return {
     title: "Change the database",
-    description: `Runs one statement that changes ${database.about}, as a transaction of its own${asks ? ", after the user has said yes" : ""}`,
+    description: `Runs one statement that changes ${database.about}, in its own transaction${ask ? ", after the user agrees" : ""}`,
     input: object({ sql: sql("One statement such as INSERT, UPDATE, DELETE or CREATE TABLE", limits), parameters }, [
       "parameters",
     ]),
@@ -86,9 +86,9 @@ export function executeTool({
     annotations: annotations.destroys,
     async run(args, ctx) {
       const statement = toStatement(args);
-      if (!(await mayRun(ctx, asks, database.about, statement)))
-        return ctx.cancelled("The user said no; nothing was changed.");
-      const wanted = Math.min(usualRows, limits.maxRows);
+      if (!(await mayRun(ctx, ask, database.about, statement)))
+        return ctx.cancelled("The user declined; nothing was changed.");
+      const wanted = Math.min(defaultRows, limits.maxRows);
       const result = await ctx.once("run", async () => database.write(statement, toBounds(limits, wanted), ctx.signal));
       if (result.isSchemaChanged) schemaChanged();
       const note = noteOn(result, wanted, wanted);
@@ -101,15 +101,15 @@ export function executeTool({
   };
 }
 
-/** What a user can be expected to read before saying yes. */
+/** Longest statement that a user can be expected to read before agreeing, in characters. */
 const maxShown = 8_000;
 
-/** Asks the user before a statement changes something; where the client cannot ask, it is refused. */
-export async function mayRun(ctx: Context, asks: boolean, about: string, statement: Statement): Promise<boolean> {
-  if (!asks) return true;
+/** Asks the user before a statement changes something; throws a ToolError if the client cannot ask. */
+export async function mayRun(ctx: Context, ask: boolean, about: string, statement: Statement): Promise<boolean> {
+  if (!ask) return true;
   if (!ctx.mayAsk("elicitation.form")) {
     throw new ToolError(
-      "This client cannot ask the user, and nothing is changed without a yes; ask the user to run the statement, or to start the server with --yes",
+      "This client cannot ask the user, and changes need the user's consent; ask the user to run the statement, or to start the server with --yes",
     );
   }
   const { sql, parameters } = statement;
@@ -117,56 +117,56 @@ export async function mayRun(ctx: Context, asks: boolean, about: string, stateme
   const shown = visible(`${sql.trim()}${values}`);
   if (shown.length > maxShown) {
     throw new ToolError(
-      `The statement is too long for the user to read before saying yes; split it into parts of less than ${maxShown} characters`,
+      `The statement is too long for the user to review; split it into parts of less than ${maxShown} characters`,
     );
   }
   return ctx.confirm("run", `Run this statement on ${about}?\n\n${shown}`);
 }
 
-/** Characters that hide or reorder what stands beside them are written out. */
+/** Escapes characters that hide or reorder the text around them. */
 function visible(text: string): string {
   return text.replace(/[^\P{C}\n\t]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
 }
 
 const value: JsonSchema = { type: ["string", "number", "boolean", "null"] };
 
-/** The values of a statement. */
+/** Schema of the values for a statement. */
 export const parameters: JsonSchema = {
   anyOf: [
     { type: "array", items: value, maxItems: 1_000 },
     { type: "object", additionalProperties: value, maxProperties: 1_000 },
   ],
-  description: "Values for the places of the statement: a list by position, or an object by name",
+  description: "Values for the placeholders of the statement: an array by position, or an object by name",
 };
 
-/** A statement. */
+/** Schema of a statement. */
 export function sql(description: string, { maxSqlLength }: DatabaseLimits): JsonSchema {
   return string(description, { minLength: 1, maxLength: maxSqlLength });
 }
 
-/** How many rows are wanted. */
+/** Schema of the row limit. */
 export function limit({ maxRows }: DatabaseLimits): JsonSchema {
-  return count(`How many rows at most; ${Math.min(usualRows, maxRows)} unless given`, { minimum: 1, maximum: maxRows });
+  return count(`Maximum number of rows. Default: ${Math.min(defaultRows, maxRows)}`, { minimum: 1, maximum: maxRows });
 }
 
-/** The rows of a result unless said otherwise. */
-export const usualRows = 100;
+/** Row limit of a result. */
+export const defaultRows = 100;
 
-/** What all results with rows have. */
+/** Properties of every result with rows. */
 export const rows: { readonly [name: string]: JsonSchema } = {
   columns: array(
-    object({ name: string("Its name"), type: string("Its type; empty for an expression without one") }),
+    object({ name: string("Column name"), type: string("Column type; empty for an expression without one") }),
     "The columns",
   ),
   rows: array(
     { type: "array" },
-    "The rows, with a value for each column. Large integers, decimals, dates and JSON are exact texts; bytes are { bytes, base64 }, or { bytes } where they are many",
+    "The rows, with one value per column. Large integers, decimals, dates and JSON are exact strings; blobs are { bytes, base64 }, large ones { bytes }",
   ),
-  isCut: boolean("There were more rows than are shown"),
-  note: string("What was left out, and how to see it"),
+  isCut: boolean("True if there were more rows"),
+  note: string("What is missing, and how to see it"),
 };
 
-/** The arguments that are a statement. */
+/** Tool arguments that form a statement. */
 export interface StatementArguments {
   readonly sql: string;
   readonly parameters?: Statement["parameters"];
@@ -176,7 +176,7 @@ export function toStatement({ sql, parameters }: StatementArguments): Statement 
   return { sql, ...(parameters !== undefined && { parameters }) };
 }
 
-/** The bounds of a result with at most so many rows. */
+/** Returns the bounds of a result with at most `maxRows` rows. */
 export function toBounds({ maxBytes, maxValueLength, maxBlobBytes }: DatabaseLimits, maxRows: number): Bounds {
   return { maxRows, maxBytes, maxValueLength, maxBlobBytes };
 }

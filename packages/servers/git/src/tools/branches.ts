@@ -171,7 +171,7 @@ export function switchBranchTool(
 /** Deletes a branch after a yes. */
 export function deleteBranchTool(
   git: Git,
-  asks: boolean,
+  ask: boolean,
 ): ToolDefinition<{ repository?: string; name: string }, BranchState & { wasMerged: boolean }, undefined> {
   return {
     title: "Delete a branch",
@@ -193,7 +193,7 @@ export function deleteBranchTool(
       const wasMerged = (await looked.run(["merge-base", "--is-ancestor", hash, "HEAD"])).code === 0;
       const warning = wasMerged ? "" : " It has commits that the current branch has not.";
       const question = `Delete the branch ${name} (${short(hash)}) of ${looked.name}?${warning}`;
-      if (!(await mayLose(ctx, asks, question))) return ctx.cancelled(`${name} was not deleted.`);
+      if (!(await mayLose(ctx, ask, question))) return ctx.cancelled(`${name} was not deleted.`);
       return git.change(repository, ctx.signal, async (repository) => {
         // The yes was for this commit and no other.
         if ((await existing(repository, name)) !== hash) throw new ToolError(`${quote(name)} has moved; try again`);

@@ -143,7 +143,7 @@ export function continueMergeTool(
 /** Goes back to before a merge, after a yes. */
 export function abortMergeTool(
   git: Git,
-  asks: boolean,
+  ask: boolean,
 ): ToolDefinition<{ repository?: string }, { commit: string }, undefined> {
   return {
     title: "Give a merge up",
@@ -155,7 +155,7 @@ export function abortMergeTool(
       const looked = await git.open(name, ctx.signal);
       await expectMerge(looked);
       const question = `Give up the merge in ${looked.name}? What was resolved so far is lost.`;
-      if (!(await mayLose(ctx, asks, question))) return ctx.cancelled("The merge goes on.");
+      if (!(await mayLose(ctx, ask, question))) return ctx.cancelled("The merge goes on.");
       return git.move(name, ctx.signal, async (repository) => {
         await expectMerge(repository);
         await repository.read(["merge", "--abort"]);

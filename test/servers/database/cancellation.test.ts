@@ -11,7 +11,7 @@ import { call, failureOf } from "../kit/tools.ts";
 import { freshFile, look, openServer } from "./kit.ts";
 import { type Postgres, startPostgres } from "./postgres.ts";
 
-/** Processes that have this word on their command line, by the kernel's account. */
+/** Processes with this word on their command line, read from /proc. */
 function processesWith(word: string): number[] {
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
@@ -25,19 +25,19 @@ function processesWith(word: string): number[] {
   });
 }
 
-/** Whether a process has used the processor for a while: it does more than start. */
+/** Returns true once a process has used enough CPU time to be past its start. */
 function isWorking(pid: number): boolean {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return Number(fields[11]) > 40;
 }
 
-/** Long enough for a machine that has other things to do. */
+/** Long enough for a busy machine. */
 const soon = { timeout: 20_000 };
 
 describe("SQLite", () => {
   const endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c";
 
-  test.each(revisions)("a cancelled query is gone, and its process with it, on %s", async (revision) => {
+  test.each(revisions)("stops a cancelled query and its process, on %s", async (revision) => {
     const file = freshFile();
     const client = await openServer(file, { limits: { timeoutMs: 60_000 } }, { revision });
     const leave = new AbortController();
@@ -52,21 +52,21 @@ describe("SQLite", () => {
     });
   });
 
-  test("a query that takes too long is ended, and the model is told", async () => {
+  test("stops a query after the timeout and tells the model", async () => {
     const file = freshFile();
     const client = await openServer(file, { limits: { timeoutMs: 300 } });
-    expect(await failureOf(client, "query", { sql: endless })).toContain("took longer than 0.3 s and was ended");
+    expect(await failureOf(client, "query", { sql: endless })).toContain("took longer than 0.3 s and was stopped");
     await expect.poll(() => processesWith(file), soon).toEqual([]);
   });
 
-  test("a change that is cancelled in the middle leaves everything as it was", async () => {
+  test("a change that is cancelled halfway changes nothing", async () => {
     const file = freshFile("CREATE TABLE big (a, b); INSERT INTO big VALUES (1, 'first'), (2, 'second')");
-    const client = await openServer(file, { write: true, asks: false, limits: { timeoutMs: 60_000 } });
+    const client = await openServer(file, { write: true, ask: false, limits: { timeoutMs: 60_000 } });
     const sql = `INSERT INTO big ${endless.replace("max(x)", "x, hex(randomblob(500))")}`;
     const leave = new AbortController();
     const calling = client.callTool("execute", { sql }, { signal: leave.signal });
     const ended = expect(calling).rejects.toThrow();
-    // More than the cache holds: rows that nobody may keep are in the file.
+    // More than the cache holds, so that uncommitted rows are in the file.
     await expect.poll(() => statSync(file).size, soon).toBeGreaterThan(5_000_000);
     leave.abort();
     await ended;
@@ -77,19 +77,19 @@ describe("SQLite", () => {
     expect((await call(client, "execute", { sql: "DELETE FROM big" })).changes).toBe(2);
   });
 
-  test("the processes end with the server, even if it is killed in the middle of a query", async () => {
+  test("the SQLite processes end with the server, even if it is killed during a query", async () => {
     const file = freshFile();
     const child = spawn(process.execPath, [scriptOf("database"), file], { stdio: ["pipe", "pipe", "inherit"] });
     onTestFinished(() => void child.kill("SIGKILL"));
     await handshake(child);
     send(child, { id: 2, method: "tools/call", params: { name: "query", arguments: { sql: endless } } });
-    // The server's own command line says nothing of the file.
+    // The server's own command line does not contain the file.
     await expect.poll(() => processesWith(file).filter(isWorking), soon).toHaveLength(1);
     child.kill("SIGKILL");
     await expect.poll(() => processesWith(file), soon).toEqual([]);
   });
 
-  test("a server whose client is gone leaves no process behind", async () => {
+  test("leaves no process behind when the client disconnects", async () => {
     const file = freshFile();
     const client = await connect({ command: process.execPath, args: [scriptOf("database"), file] });
     await call(client, "query", { sql: "SELECT 1" });
@@ -116,7 +116,7 @@ describe("PostgreSQL", () => {
 
   afterAll(() => postgres.stop());
 
-  /** The statements that the server itself says it is working on for us. */
+  /** Our statements that the database server reports as running. */
   const working = async () =>
     (
       await postgres.sql(
@@ -127,7 +127,7 @@ describe("PostgreSQL", () => {
   const busy =
     "SELECT count(*) FROM generate_series(1, 10000) a, generate_series(1, 10000) b, generate_series(1, 10000) c";
 
-  test.each(revisions)("a cancelled query is gone on the server, on %s", async (revision) => {
+  test.each(revisions)("stops a cancelled query on the database server, on %s", async (revision) => {
     const client = await openServer(url, { limits: { timeoutMs: 60_000 } }, { revision });
     const before = postgres.log().length;
     const leave = new AbortController();
@@ -137,7 +137,7 @@ describe("PostgreSQL", () => {
     leave.abort();
     await ended;
     await expect.poll(working, soon).toBe(0);
-    // Not only because the line was cut, which the server would notice later.
+    // By a cancel request, not only because the connection was closed, which the server would notice later.
     expect(postgres.log().slice(before)).toContain("canceling statement due to user request");
     expect(await client.callTool("query", { sql: "SELECT 1" })).toMatchObject({
       content: [{ text: expect.stringContaining("| 1 |") }],
@@ -147,7 +147,7 @@ describe("PostgreSQL", () => {
   test.each([
     ["a socket in the file system", () => postgres.socketUrl("work", "clerk")],
     ["TLS", () => `${postgres.url("work", "sealed")}?sslmode=verify-full&sslrootcert=${postgres.certificate}`],
-  ])("a query is cancelled over %s, too", async (_, toUrl) => {
+  ])("cancels a query over %s", async (_, toUrl) => {
     const client = await openServer(toUrl(), { limits: { timeoutMs: 60_000 } });
     const before = postgres.log().length;
     const leave = new AbortController();
@@ -160,21 +160,21 @@ describe("PostgreSQL", () => {
     expect(postgres.log().slice(before)).toContain("canceling statement due to user request");
   });
 
-  test("a server that cannot prove who it is gets no password", async () => {
+  test("sends no password to a server without a valid certificate", async () => {
     const sealed = postgres.url("work", "sealed");
     await expect(openDatabase({ url: `${sealed}?sslmode=verify-full` })).rejects.toThrow(/SELF_SIGNED|certificate/i);
     await expect(openDatabase({ url: sealed })).rejects.toThrow("pg_hba.conf rejects connection");
   });
 
-  test("a query that takes too long is ended, also if it has turned its time-out off", async () => {
+  test("stops a query after the timeout, even if it has turned statement_timeout off", async () => {
     const client = await openServer(url, { limits: { timeoutMs: 300 } });
     const before = postgres.log().length;
-    const said = "took longer than 0.3 s and was ended";
+    const said = "took longer than 0.3 s and was stopped";
     expect(await failureOf(client, "query", { sql: "SELECT pg_sleep(1000)" })).toContain(said);
     const unbound = "SELECT set_config('statement_timeout', '0', false), pg_sleep(1000)";
     expect(await failureOf(client, "query", { sql: unbound })).toContain(said);
     await expect.poll(working, soon).toBe(0);
-    // The server has done it by itself, both times.
+    // The database server did it, both times.
     expect(
       postgres
         .log()
@@ -183,7 +183,7 @@ describe("PostgreSQL", () => {
     ).toHaveLength(2);
   });
 
-  test("a server that stops in the middle of a query is given up", async () => {
+  test("gives up on a database server that stops during a query", async () => {
     const client = await openServer(url, { limits: { timeoutMs: 2_000, connections: 1 } });
     const [[pid]] = (await call(client, "query", { sql: "SELECT pg_backend_pid()" })).rows;
     const calling = failureOf(client, "query", { sql: "SELECT pg_sleep(1000)" });
@@ -194,7 +194,7 @@ describe("PostgreSQL", () => {
     expect((await call(client, "query", { sql: "SELECT 1" })).rows).toEqual([[1]]);
   });
 
-  test("a server that has stopped to answer holds up nobody for ever: the line is cut", async () => {
+  test("closes the connection to a database server that no longer answers", async () => {
     const client = await openServer(url, { limits: { timeoutMs: 500, connections: 1 } });
     const [[pid]] = (await call(client, "query", { sql: "SELECT pg_backend_pid()" })).rows;
     process.kill(pid, "SIGSTOP");
@@ -206,8 +206,8 @@ describe("PostgreSQL", () => {
     expect((await call(client, "query", { sql: "SELECT pg_backend_pid()" })).rows).not.toEqual([[pid]]);
   });
 
-  test("a change that is cancelled in the middle leaves everything as it was", async () => {
-    const client = await openServer(url, { write: true, asks: false, limits: { timeoutMs: 60_000 } });
+  test("a change that is cancelled halfway changes nothing", async () => {
+    const client = await openServer(url, { write: true, ask: false, limits: { timeoutMs: 60_000 } });
     const leave = new AbortController();
     const sql = "DELETE FROM t WHERE a < 500 OR pg_sleep(1000) IS NULL";
     const calling = client.callTool("execute", { sql }, { signal: leave.signal });
@@ -219,7 +219,7 @@ describe("PostgreSQL", () => {
     expect(await postgres.sql("SELECT count(*)::int FROM t", "work")).toEqual([[1000]]);
   });
 
-  test("a long query holds up nobody", async () => {
+  test("a long query does not block others", async () => {
     const client = await openServer(url, { limits: { timeoutMs: 60_000 } });
     const leave = new AbortController();
     const long = client.callTool("query", { sql: busy }, { signal: leave.signal });
@@ -234,7 +234,7 @@ describe("PostgreSQL", () => {
     await expect.poll(working, soon).toBe(0);
   });
 
-  test("the server ends the work of a client that was killed", async () => {
+  test("the database server stops the query of a killed client", async () => {
     const child = spawn(process.execPath, [scriptOf("database"), "--timeout", "600", url], {
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -247,7 +247,7 @@ describe("PostgreSQL", () => {
   });
 });
 
-test("a process with SQLite knows nothing of the server's environment", async () => {
+test("an SQLite process does not get the server's environment", async () => {
   const file = freshFile();
   const env = { PGPASSWORD: "not for everybody", PORTOLAN_TOKEN: "nor this" };
   const client = await connect({ command: process.execPath, args: [scriptOf("database"), file], env });
@@ -257,7 +257,7 @@ test("a process with SQLite knows nothing of the server's environment", async ()
   expect(readFileSync(`/proc/${pid}/environ`, "utf8")).not.toMatch(/not for everybody|nor this|HOME=/);
 });
 
-test("a file that the embedding program has open keeps its locks", async () => {
+test("keeps the locks that the embedding program holds on the file", async () => {
   const file = freshFile();
   const own = new DatabaseSync(file);
   own.exec("BEGIN EXCLUSIVE");
