@@ -12,12 +12,11 @@ import { removeTool } from "./tools/remove.ts";
 import { searchTool } from "./tools/search.ts";
 import { treeTool } from "./tools/tree.ts";
 import { makeTool, writeTool } from "./tools/write.ts";
-import { Desk } from "./workspace.ts";
+import { Workspace } from "./workspace.ts";
 
-/** What this server calls itself. */
 export const info = { name: "portolan-files", version: "0.1.0", title: "Files" } as const;
 
-/** Makes a server of the files below some folders; throws if one of them is not there. */
+/** Creates a server for the files below some folders; throws if one of them does not exist. */
 export function createFiles(options: FilesOptions): Server {
   const { folders = [] } = options;
   const settings = toSettings(options);
@@ -25,28 +24,28 @@ export function createFiles(options: FilesOptions): Server {
     throw new Error("Expected at least one folder to serve");
   }
   const roots = openRoots(folders);
-  const desk = new Desk(roots, settings);
+  const workspace = new Workspace(roots, settings);
   const names = roots.map(({ name, real }) => `${name} (${real})`).join(", ");
   const where =
     roots.length === 1
       ? `Paths are relative to ${roots[0]?.real}.`
-      : `Paths begin with the name of a served folder: ${names || "info tells which"}.`;
-  const may = settings.readOnly ? "Nothing can be written." : "Prefer edit to write for files that exist.";
-  const reading = createServer(info, { instructions: `Files and folders. ${where} ${may}` })
-    .tool("list", listTool(desk))
-    .tool("tree", treeTool(desk))
-    .tool("find", findTool(desk))
-    .tool("search", searchTool(desk))
-    .tool("read", readTool(desk))
-    .tool("info", infoTool(desk));
+      : `Paths start with the name of a served folder: ${names || "the tool info lists them"}.`;
+  const writing = settings.readOnly ? "Nothing can be written." : "Prefer edit to write for existing files.";
+  const reading = createServer(info, { instructions: `Files and folders. ${where} ${writing}` })
+    .tool("list", listTool(workspace))
+    .tool("tree", treeTool(workspace))
+    .tool("find", findTool(workspace))
+    .tool("search", searchTool(workspace))
+    .tool("read", readTool(workspace))
+    .tool("info", infoTool(workspace));
   const whole = settings.readOnly
     ? reading
     : reading
-        .tool("write", writeTool(desk))
-        .tool("edit", editTool(desk))
-        .tool("move", moveTool(desk))
-        .tool("copy", copyTool(desk))
-        .tool("make", makeTool(desk))
-        .tool("remove", removeTool(desk));
-  return withResources(whole, roots, desk);
+        .tool("write", writeTool(workspace))
+        .tool("edit", editTool(workspace))
+        .tool("move", moveTool(workspace))
+        .tool("copy", copyTool(workspace))
+        .tool("make", makeTool(workspace))
+        .tool("remove", removeTool(workspace));
+  return withResources(whole, roots, workspace);
 }

@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
-import { Turns } from "./workspace.ts";
+import { KeyedMutex } from "./workspace.ts";
 
-test("work on one thing waits for the work before it, even if that failed; other things do not wait", async () => {
-  const turns = new Turns();
+test("runs work on one key in order, even after a failure, and does not block other keys", async () => {
+  const mutex = new KeyedMutex();
   const seen: string[] = [];
   let release = () => {};
-  const first = turns.take("a", async () => {
+  const first = mutex.run("a", async () => {
     await new Promise<void>((resolve) => {
       release = resolve;
     });
     seen.push("first");
     throw new Error("failed");
   });
-  const second = turns.take("a", async () => seen.push("second"));
-  await turns.take("b", async () => seen.push("other"));
+  const second = mutex.run("a", async () => seen.push("second"));
+  await mutex.run("b", async () => seen.push("other"));
   release();
   await expect(first).rejects.toThrow("failed");
   await second;

@@ -3,14 +3,14 @@ import { Jail } from "./jail/jail.ts";
 import { clientFolders, joined, narrowed, type Root } from "./jail/roots.ts";
 import type { Settings } from "./options.ts";
 
-/** What all tools and resources work with. */
-export class Desk {
+/** Shared by all tools and resources: settings, served folders, and locks. */
+export class Workspace {
   readonly settings: Settings;
-  /** One change of a file after the other. */
-  readonly turns: Turns = new Turns();
+  /** Serializes changes of the same file. */
+  readonly mutex: KeyedMutex = new KeyedMutex();
   readonly #roots: readonly Root[];
   readonly #own: Jail;
-  /** What the local client's roots made of the folders when it was last asked; nobody else's are kept. */
+  /** The jail after the local client was last asked for its roots; roots of other clients are not kept. */
   #lastLocal: Jail | undefined;
 
   constructor(roots: readonly Root[], settings: Settings) {
@@ -19,16 +19,16 @@ export class Desk {
     this.#own = new Jail(roots, settings);
   }
 
-  /** The folders the server was started with. */
+  /** The folders that the server was started with. */
   get own(): Jail {
     return this.#own;
   }
 
-  /** What exists for the caller; its roots are asked for in each call, so that changes are followed. */
+  /** Returns the folders for a caller; asks for its roots in each call, so that changes take effect. */
   async jailFor(ctx: Context): Promise<Jail> {
     const { clientRoots } = this.settings;
     const isLocal = ctx.principal.key === "local";
-    // Who comes over a network must not name the folders of this machine.
+    // A client on the network must not choose folders of this machine.
     if (clientRoots === "ignore" || (clientRoots === "provide" && !isLocal)) return this.#own;
     if (!ctx.mayAsk("roots")) return this.#own;
     const wanted = await clientFolders(await ctx.roots());
@@ -37,28 +37,28 @@ export class Desk {
     return jail;
   }
 
-  /** The same where the client cannot be asked: what is known of its roots. */
+  /** Like `jailFor`, but without asking the client: uses its last known roots. */
   knownJailFor({ principal }: Pick<RequestContext<undefined>, "principal">): Jail {
     return principal.key === "local" ? this.local : this.#own;
   }
 
-  /** What the local client was last found to have. */
+  /** The last known jail of the local client. */
   get local(): Jail {
     return this.#lastLocal ?? this.#own;
   }
 
-  /** Whether searching and listing pass this folder by. */
+  /** Returns true if searches and lists skip this folder. */
   isIgnored(name: string): boolean {
     return this.settings.ignore.has(name);
   }
 }
 
-/** Lets one piece of work after the other touch the same thing. */
-export class Turns {
+/** A mutex per key. */
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Runs `work` after all earlier work on the same key has ended, however it ended. */
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+  /** Runs `work` after all earlier work on the same key has settled. */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const mine = before.then(work, work);
     const settled = mine.catch(() => {});

@@ -3,4 +3,4 @@ export { createMemory } from "./server.ts";
 export type { Entity, Graph, Operation, Relation } from "./store/graph.ts";
 export type { Entry } from "./store/line.ts";
 export type { Changes, Damage } from "./store/replica.ts";
-export { type MemoryStore, openStore, type Work } from "./store/store.ts";
+export { type ComputeChange, type MemoryStore, openStore } from "./store/store.ts";

@@ -2,18 +2,18 @@ import { randomBytes } from "node:crypto";
 import { constants as flags, type Stats } from "node:fs";
 import { type FileHandle, link, lstat, rename, unlink } from "node:fs/promises";
 import { ToolError } from "portolan/server";
-import { Changed, type Folder } from "../jail/folder.ts";
+import { type Folder, PathChanged } from "../jail/folder.ts";
 import { draftPrefix } from "../jail/names.ts";
-import { codeOf } from "./system-errors.ts";
+import { systemCodeOf } from "./system-errors.ts";
 
-/** Codes by which file systems say that they have no hard links. */
+/** Error codes of file systems without hard links. */
 const noLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /**
- * Puts a file into a held folder. It is written beside its place and moved there, so that readers see the old file or
- * the new one and never half of it, and a file that came meanwhile is not lost: `replaces` is what may be replaced.
+ * Writes a file atomically: to a draft beside its place, which is then renamed. Readers see the old file or the new one,
+ * never half of it. Throws if the file is no longer the one in `replaces`, or if a new file has appeared.
  */
-export async function put<T>(
+export async function writeAtomically<T>(
   folder: Folder,
   name: string,
   path: string,
@@ -37,7 +37,7 @@ export async function put<T>(
     return filled;
   } finally {
     await unlink(folder.at(draft)).catch(() => {
-      // It has its name already.
+      // The draft has been renamed.
     });
   }
 }
@@ -45,38 +45,38 @@ export async function put<T>(
 async function takePlace(folder: Folder, draft: string, name: string, expected: Stats): Promise<void> {
   const now = await lstat(folder.at(name));
   if (now.ino !== expected.ino || now.mtimeMs !== expected.mtimeMs || now.size !== expected.size)
-    throw new Changed(name);
+    throw new PathChanged(name);
   await rename(folder.at(draft), folder.at(name));
 }
 
-/** Gives a file a name that nobody has; throws if somebody does. */
+/** Renames an entry to a free name; throws if the name is taken. */
 export async function moveToFree(from: Folder, name: string, to: Folder, free: string, path: string): Promise<void> {
   const isFile = (await lstat(from.at(name))).isFile();
   if (isFile) {
     try {
-      // A rename would replace what is there; a second name for the file is refused.
+      // rename() would replace an existing file; link() fails instead.
       await link(from.at(name), to.at(free));
       await unlink(from.at(name));
       return;
     } catch (reason) {
-      if (codeOf(reason) === "EEXIST") throw alreadyThere(path);
-      if (!noLinks.has(codeOf(reason) ?? "")) throw reason;
+      if (systemCodeOf(reason) === "EEXIST") throw alreadyThere(path);
+      if (!noLinks.has(systemCodeOf(reason) ?? "")) throw reason;
     }
   }
   if (await statOf(to, free)) throw alreadyThere(path);
   await rename(from.at(name), to.at(free));
 }
 
-/** What is at a name, if anything; links are not followed. */
+/** Returns the stats of an entry, without following links; undefined if there is none. */
 export async function statOf(folder: Folder, name: string): Promise<Stats | undefined> {
   try {
     return await lstat(folder.at(name));
   } catch (reason) {
-    if (codeOf(reason) === "ENOENT") return undefined;
+    if (systemCodeOf(reason) === "ENOENT") return undefined;
     throw reason;
   }
 }
 
 export function alreadyThere(path: string): ToolError {
-  return new ToolError(`${path} is there already; choose another name, or say overwrite: true to replace it`);
+  return new ToolError(`${path} already exists; choose another name, or set overwrite: true to replace it`);
 }

@@ -1,4 +1,4 @@
-/** Whether a path fits a pattern. */
+/** Returns true if a path matches a pattern. */
 export type Glob = (segments: readonly string[]) => boolean;
 
 type Token = { readonly any: true } | { readonly one: (character: string) => boolean };
@@ -6,8 +6,8 @@ type Token = { readonly any: true } | { readonly one: (character: string) => boo
 const maxAlternatives = 64;
 
 /**
- * Compiles a pattern of names: `*` and `?` within a name, `**` for any folders, `[a-z]`, `{one,other}`. Without a slash
- * it is about the name alone, wherever it is. Matching takes time in proportion to pattern times path, whatever they are.
+ * Compiles a glob: `*` and `?` within a name, `**` for any folders, `[a-z]`, `{one,other}`. A pattern without a slash
+ * matches the name at any depth. The time to match is at most proportional to pattern length times path length.
  */
 export function compileGlob(pattern: string, { ignoreCase = false }: { ignoreCase?: boolean } = {}): Glob {
   const fold = (text: string) => (ignoreCase ? text.toLowerCase() : text);
@@ -30,7 +30,7 @@ function isAny(token: Token): boolean {
   return "any" in token;
 }
 
-/** Wildcard matching that goes back to the last wildcard only, which is enough and never explodes. */
+/** Matches wildcards; backtracks to the last wildcard only, which is sufficient and never exponential. */
 function fits<P, T>(
   parts: readonly P[],
   items: readonly T[],
@@ -95,7 +95,7 @@ function classOf(inner: readonly string[]): (character: string) => boolean {
   return (character) => ranges.some(([low, high]) => low <= character && character <= high) !== isNegated;
 }
 
-/** The patterns without braces that a pattern with braces stands for; too many are left as they are written. */
+/** Expands braces into several patterns; stops expanding when there would be too many. */
 function expandBraces(pattern: string): string[] {
   let expanded = [pattern];
   for (;;) {

@@ -41,7 +41,7 @@ const types: { readonly [extension: string]: string } = {
   mov: "video/quicktime",
 };
 
-/** The media type that a name suggests, if it suggests one. */
+/** Returns the media type for a file name; undefined if the extension is unknown. */
 export function typeOfName(name: string): string | undefined {
   return types[extname(name).slice(1).toLowerCase()];
 }

@@ -1,27 +1,27 @@
 import { ToolError } from "portolan/server";
-import { Changed } from "../jail/folder.ts";
+import { PathChanged } from "../jail/folder.ts";
 
 const meanings: { [code: string]: string } = {
-  ENOENT: "it is not there, or was removed meanwhile; list shows what there is",
-  EEXIST: "something with this name is there already",
+  ENOENT: "it does not exist, or was removed; list shows the entries",
+  EEXIST: "the name already exists",
   ENOTDIR: "expected a folder, found a file",
   EISDIR: "expected a file, found a folder",
   ENOTEMPTY: "the folder is not empty",
   EACCES: "the system does not permit it",
   EPERM: "the system does not permit it",
-  EROFS: "the disk can only be read",
+  EROFS: "the disk is read-only",
   ENOSPC: "the disk is full",
-  EDQUOT: "the quota of the disk is used up",
-  ELOOP: "it changes while it is being opened; try again later",
+  EDQUOT: "the disk quota is used up",
+  ELOOP: "it changed while it was being opened; try again later",
   ENAMETOOLONG: "the name is too long",
-  EXDEV: "the two places are on different disks: copy, then remove",
-  EINVAL: "the system refuses it; a folder cannot be moved into itself",
+  EXDEV: "the two paths are on different disks; copy, then remove",
+  EINVAL: "the system refuses it; for example, a folder cannot be moved into itself",
   EMFILE: "too many files are open; try again later",
   EBUSY: "it is in use; try again later",
 };
 
-/** Runs a tool's work; what the system refuses becomes a text for the model, with no path but the one it gave. */
-export async function withReasons<T>(path: string, work: () => Promise<T>): Promise<T> {
+/** Runs the work of a tool; turns system errors into ToolErrors that contain only the path given by the caller. */
+export async function explainSystemErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (reason) {
@@ -30,13 +30,13 @@ export async function withReasons<T>(path: string, work: () => Promise<T>): Prom
 }
 
 function toToolError(path: string, reason: unknown): unknown {
-  if (reason instanceof Changed) return new ToolError(`${path} changed meanwhile; try again`);
-  const code = codeOf(reason);
+  if (reason instanceof PathChanged) return new ToolError(`${path} has changed in the meantime; try again`);
+  const code = systemCodeOf(reason);
   const meaning = code === undefined ? undefined : meanings[code];
   return meaning === undefined ? reason : new ToolError(`${path}: ${meaning} (${code})`, { cause: reason });
 }
 
-/** The code of an error of the system; undefined for everything else. */
-export function codeOf(reason: unknown): string | undefined {
+/** Returns the code of a system error; undefined for other errors. */
+export function systemCodeOf(reason: unknown): string | undefined {
   return reason instanceof Error && "syscall" in reason && "code" in reason ? String(reason.code) : undefined;
 }

@@ -1,57 +1,57 @@
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
-import { Changed, type Folder } from "../jail/folder.ts";
-import { codeOf } from "./system-errors.ts";
+import { type Folder, PathChanged } from "../jail/folder.ts";
+import { systemCodeOf } from "./system-errors.ts";
 
 export type Kind = "file" | "folder" | "link" | "other";
 
-/** Something in a folder, as the folder tells it. */
+/** An entry of a folder. */
 export interface Entry {
   readonly name: string;
   readonly kind: Kind;
 }
 
 /** An entry found on a walk. */
-export interface Found extends Entry {
+export interface WalkedEntry extends Entry {
   readonly folder: Folder;
-  /** The names from the start of the walk to it. */
-  readonly way: readonly string[];
+  /** The names from the start of the walk to this entry. */
+  readonly segments: readonly string[];
 }
 
 export interface WalkOptions {
-  /** How many entries are looked at before the walk ends. */
+  /** Entries to visit before the walk ends. */
   readonly walked: number;
   readonly depth: number;
   readonly signal: AbortSignal;
-  /** Entries that do not exist for this walk. */
+  /** False for entries that this walk skips. */
   readonly isShown: (name: string) => boolean;
-  /** Folders that are named but not entered. */
+  /** False for folders that are returned but not entered. */
   readonly isEntered: (name: string) => boolean;
 }
 
-/** What a walk did not do. */
+/** What a walk left out. */
 export interface WalkEnd {
-  /** It looked at as many entries as it may. */
+  /** True if the limit of entries was reached. */
   isCut: boolean;
   /** Folders that could not be opened. */
   unreadable: number;
 }
 
 /**
- * Goes through a folder and what is below it, in the order of names, files before the folders beside them. Folders are
- * held while they are walked, links are never followed.
+ * Walks a folder and everything below it, sorted by name, files before folders. Each folder is held open while it is
+ * walked. Links are never followed.
  */
-export async function* walk(start: Folder, options: WalkOptions, end: WalkEnd): AsyncGenerator<Found> {
+export async function* walk(start: Folder, options: WalkOptions, end: WalkEnd): AsyncGenerator<WalkedEntry> {
   let left = options.walked;
-  async function* visit(folder: Folder, way: readonly string[]): AsyncGenerator<Found> {
+  async function* visit(folder: Folder, segments: readonly string[]): AsyncGenerator<WalkedEntry> {
     const { entries, isCut } = await readEntries(folder, left, options);
     left -= entries.length;
     end.isCut ||= isCut;
     entries.sort((a, b) => rank(a) - rank(b) || compare(a.name, b.name));
     for (const entry of entries) {
       options.signal.throwIfAborted();
-      const here = [...way, entry.name];
-      yield { ...entry, folder, way: here };
+      const here = [...segments, entry.name];
+      yield { ...entry, folder, segments: here };
       if (entry.kind !== "folder" || here.length >= options.depth || !options.isEntered(entry.name)) continue;
       const inner = await openQuietly(folder, entry.name);
       if (!inner) {
@@ -72,7 +72,7 @@ async function openQuietly(folder: Folder, name: string): Promise<Folder | undef
   try {
     return await folder.openFolder(name);
   } catch (reason) {
-    if (reason instanceof Changed || codeOf(reason) !== undefined) return undefined;
+    if (reason instanceof PathChanged || systemCodeOf(reason) !== undefined) return undefined;
     throw reason;
   }
 }
@@ -92,7 +92,7 @@ async function readEntries(
   return { entries, isCut: false };
 }
 
-/** What is in a folder, in no order, few at a time. */
+/** Returns the entries of a folder, unsorted, read in small portions. */
 export async function* entriesOf(folder: Folder): AsyncGenerator<Entry> {
   await folder.check();
   for await (const dirent of await opendir(folder.at("."), { bufferSize: 1_024 })) {
@@ -100,7 +100,7 @@ export async function* entriesOf(folder: Folder): AsyncGenerator<Entry> {
   }
 }
 
-/** The first `limit` names after `after`, of a folder of any size: never more than twice as many are kept. */
+/** Returns the first `limit` names after `after`; keeps at most about twice as many in memory. */
 export async function pageOf(
   folder: Folder,
   { after, limit, isShown, signal }: PageOptions,

@@ -3,23 +3,23 @@ import { lstat } from "node:fs/promises";
 import type { FSWatcher } from "chokidar";
 import type { Jail } from "../jail/jail.ts";
 import { type Root, segmentsBelow } from "../jail/roots.ts";
-import type { Desk } from "../workspace.ts";
+import type { Workspace } from "../workspace.ts";
 
-/** What happened to a file or folder. */
+/** A change of a file or folder. */
 export interface FileChange {
   readonly real: string;
-  /** It came or went, so that lists differ. */
+  /** True if an entry was added or removed. */
   readonly isListChange: boolean;
 }
 
-/** How long the watcher may be deaf to a file after it told of it. */
-const deafMs = 120;
+/** For this long chokidar may miss changes of a file after it reported one. */
+const blindMs = 120;
 
-/** How long a caller waits for the watcher to know its files. */
-const patienceMs = 10_000;
+/** How long a caller waits for the watcher's first scan. */
+const readyTimeoutMs = 10_000;
 
-/** Looks again at files that were told of: what happens to one soon after is not told by the watcher. */
-class Echo {
+/** Checks reported files again, because chokidar misses changes soon after a report. */
+class Recheck {
   readonly #seen = new Map<string, Stats | undefined>();
   readonly #tell: (real: string) => void;
 
@@ -42,25 +42,25 @@ class Echo {
         this.#tell(real);
         this.#wait(real);
       } else this.#seen.delete(real);
-    }, deafMs).unref();
+    }, blindMs).unref();
   }
 }
 
-/** Hears of changes below a real path; the watcher is loaded when somebody first listens. */
+/** Reports changes below a real path; chokidar is loaded at the first use. Returns a function that stops it. */
 export async function watchBelow(
-  desk: Desk,
+  workspace: Workspace,
   jail: Jail,
   root: Root,
   real: string,
   hear: (change: FileChange) => void,
 ): Promise<() => void> {
   const { watch } = await import("chokidar");
-  const { limits, signal } = desk.settings;
+  const { limits, signal } = workspace.settings;
   const counted = new Set<string>();
   const isIgnored = (path: string, isKnown: boolean): boolean => {
     const segments = segmentsBelow(root.real, path);
-    if (!segments?.every((name) => jail.isNameShown(name) && !desk.isIgnored(name))) return true;
-    // Each watched path costs the system something: there is an end to it.
+    if (!segments?.every((name) => jail.isNameShown(name) && !workspace.isIgnored(name))) return true;
+    // Each watched path uses system resources, so their number is limited.
     if (isKnown && counted.size < limits.watched) counted.add(path);
     return isKnown && !counted.has(path);
   };
@@ -69,30 +69,30 @@ export async function watchBelow(
     persistent: false,
     followSymlinks: false,
     depth: limits.depth,
-    // Links are not followed, and are nothing that could be listed.
+    // Links are not followed and never listed.
     ignored: (path, stats) => stats?.isSymbolicLink() === true || isIgnored(path, stats !== undefined),
   });
   const stop = () => {
     signal?.removeEventListener("abort", stop);
     watcher.close().catch(() => {
-      // Nothing is left to tell it to.
+      // Closing: nothing can be done about a failure.
     });
   };
   signal?.addEventListener("abort", stop);
-  const told = new Echo((real) => hear({ real, isListChange: false }));
+  const recheck = new Recheck((real) => hear({ real, isListChange: false }));
   watcher.on("all", (event, path, stats) => {
     if (event === "unlink" || event === "unlinkDir") counted.delete(path);
     hear({ real: path, isListChange: event !== "change" });
-    if (event === "add" || event === "change") told.look(path, stats);
+    if (event === "add" || event === "change") recheck.look(path, stats);
   });
-  // What cannot be watched, such as one folder too many for the system, is read all the same.
-  let isTold = false;
+  // A path that cannot be watched, for example because of a system limit, can still be read.
+  let isReported = false;
   watcher.on("error", (reason) => {
-    if (!isTold) console.error(`Cannot watch everything below ${real}: ${String(reason)}`);
-    isTold = true;
+    if (!isReported) console.error(`Cannot watch everything below ${real}: ${String(reason)}`);
+    isReported = true;
   });
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, patienceMs);
+    const timer = setTimeout(resolve, readyTimeoutMs);
     watcher.once("ready", () => {
       clearTimeout(timer);
       resolve();

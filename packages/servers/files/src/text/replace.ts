@@ -15,7 +15,7 @@ interface Span {
 
 const maxListedLines = 10;
 
-/** Makes all replacements, one after the other; throws what the model should do about one that does not fit. */
+/** Applies all replacements in order; throws a ToolError with advice for one that does not match. */
 export function replaceIn(text: string, replacements: readonly Replacement[]): { text: string; count: number } {
   const ending = endingOf(text);
   let current = text;
@@ -37,7 +37,7 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): {
 }
 
 function findSpans(text: string, { old, all = false }: Replacement, label: string): Span[] {
-  if (old === "") throw new ToolError(`${label}: expected some text to replace; write makes whole files`);
+  if (old === "") throw new ToolError(`${label}: expected some text to replace; use write for whole files`);
   const exact = occurrences(text, old).map((span) => withWholeEnding(text, span));
   const spans = exact.length > 0 ? exact : withAnyEndings(text, old);
   if (spans.length === 0) throw new ToolError(`${label} is not in the file. ${describeNearest(text, old)}`);
@@ -59,12 +59,12 @@ function occurrences(text: string, wanted: string): Span[] {
   return spans;
 }
 
-/** A span that begins in the middle of a Windows line ending begins before it. */
+/** Extends a span that starts in the middle of a Windows line ending. */
 function withWholeEnding(text: string, { start, end }: Span): Span {
   return { start: text[start] === "\n" && text[start - 1] === "\r" ? start - 1 : start, end };
 }
 
-/** Finds text whose lines end otherwise: both are compared with plain newlines, and the places carried back. */
+/** Finds text with different line endings: compares with plain newlines and maps the positions back. */
 function withAnyEndings(text: string, old: string): Span[] {
   if (!old.includes("\n") && !old.includes("\r")) return [];
   const removed: number[] = [];
@@ -79,7 +79,7 @@ function withAnyEndings(text: string, old: string): Span[] {
   }));
 }
 
-/** How many numbers of a sorted list are smaller than one. */
+/** Counts the numbers of a sorted list below a limit. */
 function countBelow(sorted: readonly number[], limit: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -92,7 +92,7 @@ function countBelow(sorted: readonly number[], limit: number): number {
 
 type Ending = "\r\n" | "\n" | undefined;
 
-/** How most lines of a text end; undefined where it has but one. */
+/** Returns the line ending of most lines; undefined for a single line. */
 function endingOf(text: string): Ending {
   let [all, windows] = [0, 0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
@@ -103,7 +103,7 @@ function endingOf(text: string): Ending {
   return windows > all - windows ? "\r\n" : "\n";
 }
 
-/** New text with the line endings of the file, unless the model wrote those that are there itself. */
+/** Converts new text to the line endings of the file, unless `old` matches with its own endings. */
 function withEnding(text: string, { old, new: wanted }: Replacement, ending: Ending): string {
   if (ending === undefined || (old.includes("\r\n") && text.includes(old))) return wanted;
   return wanted.replaceAll("\r\n", "\n").replaceAll("\n", ending);
@@ -122,18 +122,18 @@ const comparedLength = 200;
 const shownLength = 160;
 const shownLines = 12;
 
-/** Says where a text that is not in a file almost is: the closest lines, with their numbers, and what differs. */
+/** Describes where a missing text almost occurs: the closest lines with their numbers and the difference. */
 export function describeNearest(text: string, wanted: string): string {
   const lines = linesOf(text).map(withoutEnding);
   const sought = linesOf(wanted).map(withoutEnding);
   const best = nearest(lines, sought);
-  if (best.length === 0) return "Nothing in it looks like it; read the file again.";
+  if (best.length === 0) return "Nothing in the file is similar; read the file again.";
   const places = best.map(({ start }) => describePlace(lines, sought, start));
   return `Closest:\n${places.join("\n")}\nCopy the text from there exactly.`;
 }
 
 function nearest(lines: readonly string[], sought: readonly string[]): Candidate[] {
-  // The longest line says most about the place.
+  // The longest line is the best anchor.
   const anchor = sought.reduce(
     (longest, line, at) => (line.trim().length > (sought[longest] ?? "").trim().length ? at : longest),
     0,
@@ -152,7 +152,7 @@ function nearest(lines: readonly string[], sought: readonly string[]): Candidate
   return ranked.filter(({ likeness }) => likeness > first.likeness - 0.1).slice(0, shown);
 }
 
-/** The lines that are worth a closer look: those that have most words of the one that is sought. */
+/** Returns the lines that share the most words with the wanted line. */
 function promising(lines: readonly string[], sought: string): number[] {
   const words = (sought.slice(0, comparedLength).match(/\w{3,}/g) ?? []).slice(0, 8);
   const hits = lines.map((line) => words.filter((word) => line.includes(word)).length);
@@ -166,7 +166,7 @@ function likenessAt(lines: readonly string[], sought: readonly string[], start: 
   return sum / compared.length;
 }
 
-/** Between 0 and 1: by the pairs of characters that two lines have in common. */
+/** Returns the similarity of two lines from 0 to 1, by shared character pairs. */
 function likeness(pairs: ReadonlyMap<string, number>, a: string, b: string): number {
   if (a === b) return 1;
   if (plain(a) === plain(b)) return 0.95;

@@ -1,9 +1,9 @@
 import { lstat } from "node:fs/promises";
 import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
-import { withReasons } from "../disk/system-errors.ts";
+import { explainSystemErrors } from "../disk/system-errors.ts";
 import { type Entry, type Kind, kindOf, pageOf } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
-import { inBytes, inLine, kindSchema, type MakeTool, pathSchema } from "./tool-parts.ts";
+import { type CreateTool, formatSize, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
 
 interface Input {
   path?: string;
@@ -26,17 +26,20 @@ interface Output {
   next?: string;
 }
 
-const usual = 200;
+const defaultLimit = 200;
 
-export const listTool: MakeTool<Input, Output> = (desk) => ({
+export const listTool: CreateTool<Input, Output> = (workspace) => ({
   title: "List a folder",
   description:
-    "Lists what is in one folder, sorted by name. Large folders come in pages: pass next as after. Without a path it lists the served folder, or all of them.",
+    "Lists the entries of one folder, sorted by name, in pages: pass next as after. Default path: the served folder, or the list of all served folders.",
   input: object(
     {
       path: pathSchema,
-      after: string("Begin behind this name: next of the page before"),
-      limit: count(`How many entries, ${usual} unless given`, { minimum: 1, maximum: desk.settings.limits.results }),
+      after: string("Start after this name: next of the previous page"),
+      limit: count(`Maximum number of entries. Default: ${defaultLimit}`, {
+        minimum: 1,
+        maximum: workspace.settings.limits.results,
+      }),
     },
     ["path", "after", "limit"],
   ),
@@ -47,24 +50,24 @@ export const listTool: MakeTool<Input, Output> = (desk) => ({
         object(
           {
             name: string("Its name"),
-            path: string("What to pass to other tools"),
+            path: string("Path for other tools"),
             kind: kindSchema,
-            size: count("Bytes of a file"),
-            modified: string("When it last changed, ISO 8601"),
+            size: count("Size of a file in bytes"),
+            modified: string("Time of the last change, ISO 8601"),
           },
           ["size", "modified"],
         ),
         "One page",
       ),
-      total: count("How many the folder has"),
-      next: string("There is more: pass this as after"),
+      total: count("Number of entries in the folder"),
+      next: string("Pass it as after to get the next page; absent on the last page"),
     },
     ["next"],
   ),
   annotations: annotations.reads,
-  run({ path = ".", after, limit = usual }, ctx) {
-    return withReasons(path, async () => {
-      const jail = await desk.jailFor(ctx);
+  run({ path = ".", after, limit = defaultLimit }, ctx) {
+    return explainSystemErrors(path, async () => {
+      const jail = await workspace.jailFor(ctx);
       if (jail.isTop(path)) {
         const entries = jail.roots.map(({ name }) => ({ name, path: name, kind: "folder" as const }));
         return answer({ path: ".", entries, total: entries.length });
@@ -91,7 +94,7 @@ async function describe(folder: Folder, entry: Entry, prefix: string): Promise<L
     const kind = kindOf(stats);
     return { ...listed, kind, ...(kind === "file" && { size: stats.size }), modified };
   } catch {
-    // Gone since the folder was read: its name is all that is known.
+    // Removed since the folder was read: only the name is known.
     return listed;
   }
 }
@@ -99,8 +102,8 @@ async function describe(folder: Folder, entry: Entry, prefix: string): Promise<L
 function answer(output: Output) {
   const { entries, total, next } = output;
   const rows = entries.map(({ name, kind, size }) => {
-    if (kind === "folder") return `${inLine(name)}/`;
-    return size === undefined ? `${inLine(name)} (${kind})` : `${inLine(name)} (${inBytes(size)})`;
+    if (kind === "folder") return `${quoteControls(name)}/`;
+    return size === undefined ? `${quoteControls(name)} (${kind})` : `${quoteControls(name)} (${formatSize(size)})`;
   });
   const more = next === undefined ? [] : [`… ${total} in all; more with after: ${JSON.stringify(next)}`];
   return textResult([...(rows.length === 0 ? ["(empty)"] : rows), ...more].join("\n"), output);

@@ -1,23 +1,22 @@
 import type { Context, JsonSchema, ToolDefinition } from "portolan/server";
 import { string } from "portolan-server-kit";
-import type { Desk } from "../workspace.ts";
+import type { Workspace } from "../workspace.ts";
 
-/** Makes a tool for a desk. */
-export type MakeTool<I, O> = (desk: Desk) => ToolDefinition<I, O, undefined>;
+/** Creates a tool for a workspace. */
+export type CreateTool<I, O> = (workspace: Workspace) => ToolDefinition<I, O, undefined>;
 
-/** Asks the user, where this server asks and the client can; true where nobody is asked. */
-export async function isAgreed(desk: Desk, ctx: Context, message: string): Promise<boolean> {
-  if (!desk.settings.ask || !ctx.mayAsk("elicitation.form")) return true;
+/** Asks the user if questions are on and the client can ask; returns true otherwise. */
+export async function isConfirmed(workspace: Workspace, ctx: Context, message: string): Promise<boolean> {
+  if (!workspace.settings.ask || !ctx.mayAsk("elicitation.form")) return true;
   return ctx.confirm("agree", message);
 }
 
-/** A name in a line of text: one with a line break or the like is quoted. */
-export function inLine(name: string): string {
-  // Control characters are what the expression is about.
+/** Quotes a name that contains control characters, such as line breaks. */
+export function quoteControls(name: string): string {
   return [...name].some((character) => character < " " || character === "\u007f") ? JSON.stringify(name) : name;
 }
 
-export function inBytes(size: number): string {
+export function formatSize(size: number): string {
   const units = ["bytes", "KB", "MB", "GB", "TB"];
   let unit = 0;
   let value = size;
@@ -29,11 +28,10 @@ export function inBytes(size: number): string {
 }
 
 export const pathSchema: JsonSchema = string(
-  "Path relative to the served folder (with several folders, it begins with the name of one), or absolute inside it",
+  "Path relative to the served folder (if there are several, it starts with the name of one), or an absolute path inside it",
 );
 
-/** What kinds of entries there are. */
 export const kindSchema: JsonSchema = {
   enum: ["file", "folder", "link", "other"],
-  description: "link: points elsewhere; other: a pipe, socket or device, which cannot be used",
+  description: "link: a symbolic link; other: a pipe, socket or device, which cannot be used",
 };

@@ -3,7 +3,7 @@ import { array, object, string } from "portolan-server-kit";
 import type { Repository } from "../repository/repository.ts";
 import { commit } from "../tool-parts.ts";
 
-/** A commit, as tools and resources tell it. */
+/** A commit in results of tools and resources. */
 export interface Commit {
   commit: string;
   parents: string[];
@@ -11,11 +11,11 @@ export interface Commit {
   committed: string;
   subject: string;
   body: string;
-  /** Branches and tags that point to it. */
+  /** Branches and tags that point to this commit. */
   refs: string[];
 }
 
-/** A commit as a schema. */
+/** Schema of a commit. */
 export const commitSchema: JsonSchema = object({
   commit,
   parents: array(commit, "None for the first commit, several for a merge"),
@@ -27,7 +27,7 @@ export const commitSchema: JsonSchema = object({
 });
 
 const fields = ["%H", "%P", "%an", "%ae", "%aI", "%cI", "%s", "%b", "%D"];
-/** For log and show. Messages hold no NUL, so that the fields cannot be forged by one. */
+/** Format flags for log. Commit messages contain no NUL, so no message can forge a field. */
 export const commitFormat: readonly string[] = [
   "-z",
   `--format=tformat:${fields.join("%x00")}`,
@@ -39,7 +39,7 @@ export const commitFormat: readonly string[] = [
   "--no-color",
 ];
 
-/** Reads what `commitFormat` had git say. */
+/** Parses the output of `commitFormat`. */
 export function parseCommits(parts: readonly string[]): Commit[] {
   const commits: Commit[] = [];
   for (let at = 0; at + fields.length <= parts.length; at += fields.length) {
@@ -71,20 +71,20 @@ function words(text: string, separator: string): string[] {
   return text === "" ? [] : text.split(separator);
 }
 
-/** One commit, by its hash. */
+/** Returns the commit of a hash. */
 export async function readCommit(repository: Repository, hash: string): Promise<Commit> {
   const parts = await repository.parts(["log", "-1", ...commitFormat, hash, "--"]);
   const [found] = parseCommits(parts);
-  if (found === undefined) throw new Error(`git log said nothing about ${hash}`);
+  if (found === undefined) throw new Error(`git log printed nothing for ${hash}`);
   return found;
 }
 
-/** A hash as people write it. */
+/** Returns the short form of a hash. */
 export function short(hash: string): string {
   return hash.slice(0, 10);
 }
 
-/** A commit in one line. */
+/** Formats a commit in one line. */
 export function titleOf({ commit, author, subject }: Commit): string {
   return `${short(commit)} ${author.date.slice(0, 10)} ${author.name}: ${subject}`;
 }

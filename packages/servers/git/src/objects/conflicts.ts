@@ -8,7 +8,7 @@ import type { Repository } from "../repository/repository.ts";
 import { isCut, path } from "../tool-parts.ts";
 import { readBlob } from "./trees.ts";
 
-/** A place in a file where both sides changed the same lines. */
+/** Lines of a file that both sides changed. */
 export interface Hunk {
   line: number;
   ours: string;
@@ -16,20 +16,20 @@ export interface Hunk {
   theirs: string;
 }
 
-/** A conflicting file, with its hunks where it has lines. */
+/** A conflicting file; `hunks` is absent if it has no lines. */
 export interface Conflict {
   path: string;
   kind: string;
   hunks?: Hunk[];
 }
 
-/** Conflicting files, as far as they may be told. */
+/** The conflicting files that fit into a result. */
 export interface Conflicts {
   conflicts: Conflict[];
   isCut: boolean;
 }
 
-/** The members of a result that tells conflicts. */
+/** Schema properties of a result with conflicts. */
 export const conflictsSchema: { [name: string]: JsonSchema } = {
   conflicts: array(
     object(
@@ -38,22 +38,22 @@ export const conflictsSchema: { [name: string]: JsonSchema } = {
         kind: string("Such as both modified, or deleted by them"),
         hunks: array(
           object({
-            line: count("Where it begins in our file"),
-            ours: string("What the current branch has there"),
-            base: string("What both began with"),
-            theirs: string("What the other branch has there"),
+            line: count("First line in our version"),
+            ours: string("Lines of the current branch"),
+            base: string("Lines of the common ancestor"),
+            theirs: string("Lines of the other branch"),
           }),
-          "Absent for what has no lines or is long: binary files, links, files that one side deleted",
+          "Absent for binary files, links, long files, and files that one side deleted",
         ),
       },
       ["hunks"],
     ),
-    "Files to settle with resolve, one after the other",
+    "The conflicting files; settle each with resolve",
   ),
   isCut,
 };
 
-/** The conflicts of a merge; hunks as long as there is room for them. */
+/** Returns the conflicts of a merge, with hunks up to `maxBytes`. */
 export async function reportConflicts(repository: Repository, only?: string): Promise<Conflicts> {
   const { maxEntries, maxBytes } = repository.limits;
   const all = [...(await unmergedFiles(repository))].filter(([path]) => only === undefined || path === only);
@@ -64,8 +64,8 @@ export async function reportConflicts(repository: Repository, only?: string): Pr
     const hunks = room > 0 ? await hunksOf(repository, sides) : undefined;
     room -= hunks === undefined ? 0 : sizeOf(hunks);
     if (room < 0) isCut = true;
-    const isTold = hunks !== undefined && room >= 0;
-    conflicts.push({ path, kind: kindOf(sides), ...(isTold && { hunks }) });
+    const hasRoom = hunks !== undefined && room >= 0;
+    conflicts.push({ path, kind: kindOf(sides), ...(hasRoom && { hunks }) });
   }
   return { conflicts, isCut };
 }
@@ -93,7 +93,7 @@ function sizeOf(hunks: readonly Hunk[]): number {
   return hunks.reduce((size, { ours, base, theirs }) => size + ours.length + base.length + theirs.length, 0);
 }
 
-/** Conflicts as text: each hunk with its three sides. */
+/** Formats conflicts as text: each hunk with its three versions. */
 export function describeConflicts({ conflicts, isCut }: Conflicts): string {
   const lines = conflicts.flatMap(({ path, kind, hunks = [] }) => [
     `${path} (${kind})`,
@@ -112,25 +112,25 @@ function side(name: string, text: string): string[] {
   return lines.map((line) => `    ${name}: ${line}`);
 }
 
-/** One side of a conflicting file. */
+/** One version of a conflicting file. */
 export interface Side {
   readonly mode: string;
   readonly hash: string;
 }
 
-/** The sides of a conflicting file; a side that deleted it, or that never had it, is absent. */
+/** The versions of a conflicting file; absent for a side that deleted or never had it. */
 export interface Sides {
   base?: Side;
   ours?: Side;
   theirs?: Side;
 }
 
-/** A part of a merged file: agreed, or to be decided. */
+/** A part of a merged file: agreed, or in conflict. */
 export type Piece =
   | { readonly kind: "agreed"; readonly text: string }
   | { readonly kind: "conflict"; readonly ours: string; readonly base: string; readonly theirs: string };
 
-/** The conflicting files by path. */
+/** Returns the conflicting files by path. */
 export async function unmergedFiles(repository: Repository): Promise<Map<string, Sides>> {
   const files = new Map<string, Sides>();
   for (const part of await repository.parts(["ls-files", "-z", "--unmerged"])) {
@@ -146,7 +146,7 @@ export async function unmergedFiles(repository: Repository): Promise<Map<string,
   return files;
 }
 
-/** What happened to a conflicting file, by the sides that have it. */
+/** Returns the kind of a conflict, derived from the versions that exist. */
 export function kindOf({ base, ours, theirs }: Sides): string {
   if (ours && theirs) return base ? "both modified" : "both added";
   if (ours) return base ? "deleted by them" : "added by us";
@@ -154,7 +154,7 @@ export function kindOf({ base, ours, theirs }: Sides): string {
   return "both deleted";
 }
 
-/** Merges a file anew; undefined for what has no lines: binary, too long, a link, a submodule, or gone on one side. */
+/** Merges a file again; undefined without lines to merge: binary, too long, a link, a submodule, or deleted on one side. */
 export async function mergeLines(repository: Repository, sides: Sides): Promise<Piece[] | undefined> {
   const { base, ours, theirs } = sides;
   if (!ours || !theirs) return undefined;
@@ -164,7 +164,7 @@ export async function mergeLines(repository: Repository, sides: Sides): Promise<
     if (text === undefined) return undefined;
     texts.push(text);
   }
-  // No line of the files can be taken for a marker.
+  // Markers are longer than any similar line of the files.
   let size = 20;
   while (texts.some((text) => text.includes("<".repeat(size)) || text.includes("=".repeat(size)))) size *= 2;
   return parsePieces(await runMerge(repository, texts, size), size);
@@ -185,7 +185,7 @@ async function runMerge(repository: Repository, texts: readonly string[], size: 
     await Promise.all(files.map((file, index) => writeFile(file, texts[index] ?? "", { flag: "wx", mode: 0o600 })));
     const labels = names.flatMap((name) => ["-L", name]);
     const args = ["merge-file", "--stdout", "--diff3", "--quiet", `--marker-size=${size}`, ...labels, "--", ...files];
-    // Its exit code is the number of conflicts.
+    // The exit code is the number of conflicts.
     const { stdout } = await repository.run(args);
     return stdout.toString();
   } finally {
@@ -193,7 +193,7 @@ async function runMerge(repository: Repository, texts: readonly string[], size: 
   }
 }
 
-/** Reads a merged file with markers of this size. */
+/** Parses a merged file with markers of this size. */
 function parsePieces(merged: string, size: number): Piece[] {
   const pieces: Piece[] = [];
   const marks = { ours: "<".repeat(size), base: "|".repeat(size), theirs: "=".repeat(size), end: ">".repeat(size) };

@@ -1,9 +1,9 @@
 import type { JsonSchema } from "portolan/server";
 import { boolean, count, object, string } from "portolan-server-kit";
-import type { GitRun, Repository } from "../repository/repository.ts";
+import type { GitRunOptions, Repository } from "../repository/repository.ts";
 import { path } from "../tool-parts.ts";
 
-/** A file that differs. */
+/** A changed file. */
 export interface ChangedFile {
   path: string;
   from?: string;
@@ -13,7 +13,7 @@ export interface ChangedFile {
   isBinary: boolean;
 }
 
-/** A changed file as a schema. */
+/** Schema of a changed file. */
 export const changedFileSchema: JsonSchema = object(
   {
     path,
@@ -38,12 +38,12 @@ const changes: { readonly [letter: string]: string } = {
   U: "conflict",
 };
 
-/** The word for a letter of git. */
+/** Returns the word for git's status letter. */
 export function changeOf(letter: string): string {
   return changes[letter] ?? "unknown";
 }
 
-/** What every comparison is told: nothing of the repository is run, and its output has one form. */
+/** Flags of every diff: no program of the repository is run, and the output has one form. */
 export const diffFlags: readonly string[] = [
   "--no-ext-diff",
   "--no-textconv",
@@ -56,7 +56,7 @@ export const diffFlags: readonly string[] = [
   "--find-renames",
 ];
 
-/** Reads what `--raw --numstat -z` had git say. */
+/** Parses the output of `--raw --numstat -z`. */
 export function parseChanges(parts: readonly string[]): ChangedFile[] {
   const files = new Map<string, ChangedFile>();
   const rest = parts[Symbol.iterator]();
@@ -73,7 +73,7 @@ export function parseChanges(parts: readonly string[]): ChangedFile[] {
     }
     const [, added, removed, named = ""] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(part) ?? [];
     if (added === undefined) continue;
-    // A renamed file has its two names in parts of their own.
+    // A renamed file has its two names in separate parts.
     if (named === "") next();
     const file = files.get(named === "" ? next() : named);
     if (file === undefined) continue;
@@ -83,19 +83,19 @@ export function parseChanges(parts: readonly string[]): ChangedFile[] {
   return [...files.values()];
 }
 
-/** A patch, as far as it may be told. */
+/** Runs a diff and returns the patch, cut after `maxBytes`. */
 export async function readPatch(
   repository: Repository,
   args: readonly string[],
-  options: GitRun = {},
+  options: GitRunOptions = {},
 ): Promise<{ patch: string; isCut: boolean }> {
   const { bytes, isCut } = await repository.atMost(repository.limits.maxBytes, args, options);
-  // Whole lines only.
+  // Cut after a whole line.
   const shown = isCut ? bytes.subarray(0, bytes.lastIndexOf(10) + 1) : bytes;
   return { patch: shown.toString(), isCut };
 }
 
-/** One line for a changed file. */
+/** Formats a changed file in one line. */
 export function lineOf({ path, from, change, added, removed, isBinary }: ChangedFile): string {
   const counts = isBinary ? " (binary)" : added === undefined ? "" : ` (+${added} −${removed})`;
   return `${change} ${from === undefined ? path : `${from} → ${path}`}${counts}`;

@@ -6,15 +6,15 @@ import type { Repository } from "../repository/repository.ts";
 import { commit, isCut, path } from "../tool-parts.ts";
 import { changeOf } from "./patch.ts";
 
-/** A file that is not as it was committed. */
+/** A changed file in the status. */
 export interface StatusEntry {
   path: string;
   from?: string;
   change: string;
 }
 
-/** What `git status` knows. */
-export interface State {
+/** The result of `git status`. */
+export interface Status {
   branch?: string;
   commit?: string;
   upstream?: string;
@@ -34,20 +34,20 @@ const entry = object(
   ["from"],
 );
 
-/** The state as a schema. */
-export const stateSchema: JsonSchema = object(
+/** Schema of the status. */
+export const statusSchema: JsonSchema = object(
   {
-    branch: string("The current branch; absent where a commit is checked out"),
+    branch: string("The current branch; absent for a detached HEAD"),
     commit,
     upstream: string("The branch it follows"),
-    ahead: count("Commits that the upstream has not"),
+    ahead: count("Commits that the upstream does not have"),
     behind: count("Commits that only the upstream has"),
-    operation: string("What was begun and has not ended: merge, rebase, cherry-pick, revert or bisect"),
-    isClean: boolean("Nothing is staged, changed, conflicting or untracked"),
-    staged: array(entry, "What the next commit would contain"),
-    unstaged: array(entry, "Changed, and not staged"),
-    conflicts: array(object({ path, kind: string("Such as both modified") }), "To be settled with resolve"),
-    untracked: array(path, "New, and not staged; a folder ends with a slash"),
+    operation: string("The operation in progress: merge, rebase, cherry-pick, revert or bisect"),
+    isClean: boolean("True if nothing is staged, changed, conflicting or untracked"),
+    staged: array(entry, "Changes in the next commit"),
+    unstaged: array(entry, "Changed, but not staged"),
+    conflicts: array(object({ path, kind: string("Such as both modified") }), "Settle each with resolve"),
+    untracked: array(path, "New, but not staged; a folder ends with a slash"),
     isCut,
   },
   ["branch", "commit", "upstream", "ahead", "behind", "operation"],
@@ -63,12 +63,12 @@ const conflictKinds: { readonly [letters: string]: string } = {
   UU: "both modified",
 };
 
-/** The state of the work tree; paths narrow what is looked at. */
-export async function readState(repository: Repository, paths: readonly string[] = []): Promise<State> {
+/** Returns the status of the work tree, optionally of some paths only. */
+export async function readStatus(repository: Repository, paths: readonly string[] = []): Promise<Status> {
   await repository.expectWorkTree();
   const flags = ["--porcelain=v2", "-z", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty"];
   const parts = await repository.parts(["status", ...flags, "--find-renames", "--", ...paths]);
-  const state: State = { isClean: true, staged: [], unstaged: [], conflicts: [], untracked: [], isCut: false };
+  const state: Status = { isClean: true, staged: [], unstaged: [], conflicts: [], untracked: [], isCut: false };
   for (let at = 0; at < parts.length; at += 1) {
     const part = parts[at] ?? "";
     if (part.startsWith("# ")) readHeader(state, part);
@@ -88,7 +88,7 @@ export async function readState(repository: Repository, paths: readonly string[]
 const fieldsOfChange = 8;
 const fieldsOfConflict = 10;
 
-function readHeader(state: State, part: string): void {
+function readHeader(state: Status, part: string): void {
   const [, name, value = ""] = /^# branch\.(\S+) (.*)$/s.exec(part) ?? [];
   if (name === "oid" && value !== "(initial)") state.commit = value;
   if (name === "head" && value !== "(detached)") state.branch = value;
@@ -97,7 +97,7 @@ function readHeader(state: State, part: string): void {
   if (ahead !== undefined) Object.assign(state, { ahead: Number(ahead), behind: Number(behind) });
 }
 
-function readChange(state: State, part: string, fields: number, from: string | undefined): void {
+function readChange(state: Status, part: string, fields: number, from: string | undefined): void {
   const [, letters = "", path = ""] = split(part, fields);
   const named = { path, ...(from !== undefined && { from }) };
   const [staged = ".", unstaged = "."] = letters;
@@ -105,12 +105,12 @@ function readChange(state: State, part: string, fields: number, from: string | u
   if (unstaged !== ".") state.unstaged.push({ path, change: changeOf(unstaged) });
 }
 
-function readConflict(state: State, part: string): void {
+function readConflict(state: Status, part: string): void {
   const [, letters = "", path = ""] = split(part, fieldsOfConflict);
   state.conflicts.push({ path, kind: conflictKinds[letters] ?? "unknown" });
 }
 
-/** The kind of a line, its letters, and the path behind so many fields. */
+/** Splits a line into its kind, its letters, and the path after `fields` fields. */
 function split(part: string, fields: number): [string, string, string] {
   const words = part.split(" ");
   return [words[0] ?? "", words[1] ?? "", words.slice(fields).join(" ")];
@@ -125,16 +125,16 @@ const operations: readonly (readonly [file: string, operation: string])[] = [
   ["BISECT_LOG", "bisect"],
 ];
 
-/** What was begun and has not ended. */
-export async function operationOf({ place }: Repository): Promise<string | undefined> {
+/** Returns the operation in progress; undefined if there is none. */
+export async function operationOf({ location }: Repository): Promise<string | undefined> {
   for (const [file, operation] of operations) {
-    const found = await lstat(join(place.gitDir, file)).catch(() => undefined);
+    const found = await lstat(join(location.gitDir, file)).catch(() => undefined);
     if (found !== undefined) return operation;
   }
   return undefined;
 }
 
-function bounded(state: State, max: number): State {
+function bounded(state: Status, max: number): Status {
   const { staged, unstaged, conflicts, untracked } = state;
   const lists = [staged, unstaged, conflicts, untracked];
   return {

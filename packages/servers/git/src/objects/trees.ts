@@ -3,7 +3,7 @@ import { count, object, string } from "portolan-server-kit";
 import type { Repository } from "../repository/repository.ts";
 import { path } from "../tool-parts.ts";
 
-/** What lies in a folder of a commit. */
+/** An entry of a folder in a commit. */
 export interface TreeEntry {
   path: string;
   type: string;
@@ -12,7 +12,7 @@ export interface TreeEntry {
   size?: number;
 }
 
-/** An entry of a folder as a schema. */
+/** Schema of a folder entry. */
 export const treeEntrySchema: JsonSchema = object(
   {
     path: { ...path, description: "The name in its folder" },
@@ -24,8 +24,8 @@ export const treeEntrySchema: JsonSchema = object(
   ["size"],
 );
 
-/** What a commit has at a path that was checked. */
-export async function typeAt(
+/** Returns the object at a path of a commit; the path must have been checked. */
+export async function objectAt(
   repository: Repository,
   commit: string,
   path: string,
@@ -36,7 +36,7 @@ export async function typeAt(
   return { hash, type: code === 0 ? stdout.toString().trim() : "commit" };
 }
 
-/** What a folder holds, one level deep. */
+/** Returns the entries of a folder, one level deep. */
 export async function readTree(
   repository: Repository,
   hash: string,
@@ -52,7 +52,7 @@ function parseEntry(part: string): TreeEntry {
   return { path, type, mode, hash, ...(/^\d/.test(size) && { size: Number(size) }) };
 }
 
-/** A file's bytes, as far as they may be told. */
+/** Returns the bytes of a file, at most `maxBytes`. */
 export function readBlob(repository: Repository, hash: string): Promise<{ bytes: Buffer; isCut: boolean }> {
   return repository.atMost(repository.limits.maxBytes, ["cat-file", "blob", hash]);
 }

@@ -1,13 +1,13 @@
 import { devNull } from "node:os";
 import { dirname } from "node:path";
-import type { Place } from "./jail.ts";
+import type { RepositoryLocation } from "./jail.ts";
 import type { Program } from "./run.ts";
 
 type Environment = { readonly [name: string]: string };
-/** A setting of git that beats every file. */
+/** A git setting that overrides every configuration file. */
 export type Setting = readonly [key: string, value: string];
 
-/** What git could be told by a repository to run, to read elsewhere, or to write differently: always the same here. */
+/** Fixed values for all settings by which a repository could make git run programs, read other files or change its output. */
 const settings: readonly Setting[] = [
   ["core.hooksPath", devNull],
   ["core.fsmonitor", "false"],
@@ -44,22 +44,26 @@ const settings: readonly Setting[] = [
   ["user.useConfigOnly", "true"],
 ];
 
-/** The variables of this process that say nothing about git and are needed to run a program at all. */
+/** Variables of this process that git needs to run and that do not configure it. */
 const passedOn = ["TZ", "TMPDIR", "TEMP", "TMP", "SystemRoot", "ComSpec", "PATHEXT"];
 
-/** The environment of every git that works on a repository: nothing of the user's, nothing of the system's. */
-export function hardened({ path }: Program, place: Place, extra: readonly Setting[] = []): Environment {
+/** Returns the environment of git for a repository, without the user's and the system's configuration. */
+export function hardenedEnvironment(
+  { path }: Program,
+  location: RepositoryLocation,
+  extra: readonly Setting[] = [],
+): Environment {
   const all = [...settings, ...extra];
   return {
     ...pick(passedOn),
     PATH: path,
     HOME: devNull,
     LC_ALL: "C",
-    GIT_DIR: place.gitDir,
-    GIT_COMMON_DIR: place.commonDir,
-    // Also beats a configured work tree somewhere else.
-    ...(place.workTree !== undefined && { GIT_WORK_TREE: place.workTree }),
-    GIT_CEILING_DIRECTORIES: dirname(place.root),
+    GIT_DIR: location.gitDir,
+    GIT_COMMON_DIR: location.commonDir,
+    // Also overrides a configured work tree elsewhere.
+    ...(location.workTree !== undefined && { GIT_WORK_TREE: location.workTree }),
+    GIT_CEILING_DIRECTORIES: dirname(location.root),
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_CONFIG_GLOBAL: devNull,
     GIT_ATTR_NOSYSTEM: "1",
@@ -71,7 +75,7 @@ export function hardened({ path }: Program, place: Place, extra: readonly Settin
     GIT_PAGER: "cat",
     GIT_ASKPASS: "false",
     GIT_SSH_COMMAND: "false",
-    // Unlike protocol.allow this also beats what is set for a single protocol.
+    // Unlike protocol.allow, this also overrides settings for a single protocol.
     GIT_ALLOW_PROTOCOL: "none",
     GIT_NO_LAZY_FETCH: "1",
     GIT_CONFIG_COUNT: String(all.length),
@@ -84,11 +88,11 @@ export function hardened({ path }: Program, place: Place, extra: readonly Settin
   };
 }
 
-/** What the built-in merge would do, for drivers that a repository names. */
+/** The built-in merge, in place of a driver that a repository configures. */
 const plainMerge = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B";
 
-/** Answers to those settings of a repository that are known by their names only when they are read. */
-const answers: readonly { readonly key: RegExp; readonly settings: (name: string) => readonly Setting[] }[] = [
+/** Overrides for settings whose names contain a name that the repository chooses. */
+const overrides: readonly { readonly key: RegExp; readonly settings: (name: string) => readonly Setting[] }[] = [
   {
     key: /^filter\.(.*)\.(?:clean|smudge|process|required)$/s,
     settings: (name) => [
@@ -103,22 +107,22 @@ const answers: readonly { readonly key: RegExp; readonly settings: (name: string
   { key: /^branch\.(.*)\.mergeoptions$/s, settings: (name) => [[`branch.${name}.mergeOptions`, ""]] },
 ];
 
-/** The settings that undo what a repository's configuration, known by its keys, would have git run. */
-export function answersTo(keys: Iterable<string>): readonly Setting[] {
+/** Returns settings that disable every program that these configuration keys would run. */
+export function overridesFor(keys: Iterable<string>): readonly Setting[] {
   const found = new Map<string, Setting>();
   for (const key of keys) {
-    for (const answer of answers) {
-      const name = answer.key.exec(key)?.[1];
-      if (name !== undefined) for (const setting of answer.settings(name)) found.set(setting[0], setting);
+    for (const override of overrides) {
+      const name = override.key.exec(key)?.[1];
+      if (name !== undefined) for (const setting of override.settings(name)) found.set(setting[0], setting);
     }
   }
   return [...found.values()];
 }
 
-/** The environment in which git finds the user's own configuration, to read from it who commits. */
-export function personal({ path }: Program, place: Place): Environment {
+/** Returns an environment with the user's own configuration, to read the author from it. */
+export function userEnvironment({ path }: Program, location: RepositoryLocation): Environment {
   const own = ["HOME", "XDG_CONFIG_HOME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH", "GIT_CONFIG_GLOBAL"];
-  return { ...pick([...passedOn, ...own]), PATH: path, GIT_DIR: place.gitDir, GIT_COMMON_DIR: place.commonDir };
+  return { ...pick([...passedOn, ...own]), PATH: path, GIT_DIR: location.gitDir, GIT_COMMON_DIR: location.commonDir };
 }
 
 function pick(names: readonly string[]): Environment {

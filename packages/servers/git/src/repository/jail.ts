@@ -3,25 +3,25 @@ import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ToolError } from "portolan/server";
 
-/** Where the parts of a repository are; all of them are real paths inside the allowed folders. */
-export interface Place {
+/** The parts of a repository; all are real paths inside the allowed folders. */
+export interface RepositoryLocation {
   readonly root: string;
-  /** None in a bare repository. */
+  /** Undefined in a bare repository. */
   readonly workTree: string | undefined;
   readonly gitDir: string;
   readonly commonDir: string;
 }
 
-/** How thoroughly a repository is looked through: before it is changed, also where git only writes. */
-export type Depth = "for-reading" | "for-writing";
+/** How thoroughly a repository is checked; before a change also in places where git only writes. */
+export type CheckDepth = "for-reading" | "for-writing";
 
 /**
- * Finds the parts of a repository without git, which would obey its configuration, and refuses whatever leads outside
- * the allowed folders.
+ * Finds the parts of a repository without git, which would obey its configuration. Throws for anything that leads
+ * outside the allowed folders.
  */
-export async function locate(root: string, roots: readonly string[], depth: Depth): Promise<Place> {
+export async function locate(root: string, roots: readonly string[], depth: CheckDepth): Promise<RepositoryLocation> {
   if ((await realpath(root).catch(() => undefined)) !== root) {
-    throw new ToolError(`${root} is no longer where it was; start the server again with the folder's new place`);
+    throw new ToolError(`${root} was moved; restart the server with its new path`);
   }
   const gitDir = await findGitDir(root, roots);
   const commonDir = await findCommonDir(gitDir, roots);
@@ -45,12 +45,13 @@ async function findGitDir(root: string, roots: readonly string[]): Promise<strin
   const found = await lstat(entry).catch(() => undefined);
   if (found === undefined) {
     if (await isGitDir(root)) return root;
-    throw new ToolError(`${root} is no git repository: expected the folder that .git lies in`);
+    throw new ToolError(`${root} is not a git repository: expected the folder that contains .git`);
   }
   if (!found.isFile()) return realInside(entry, roots);
   const pointer = found.size > maxPointerBytes ? "" : await readFile(entry, "utf8");
   const target = /^gitdir: (.+?)[\r\n]*$/s.exec(pointer)?.[1];
-  if (target === undefined) throw new ToolError(`${entry}: expected a folder, or a file that says gitdir: <folder>`);
+  if (target === undefined)
+    throw new ToolError(`${entry}: expected a folder, or a file with the line gitdir: <folder>`);
   return realInside(resolve(root, target), roots);
 }
 
@@ -74,11 +75,11 @@ async function realInside(path: string, roots: readonly string[]): Promise<strin
   if (real === undefined) throw new ToolError(`${path}: expected a folder of a git repository, found nothing`);
   if (isInsideAny(roots, real)) return real;
   throw new ToolError(
-    `${path} leads to ${real}, outside the repositories that this server may use; name that repository at the start too`,
+    `${path} leads to ${real}, outside the repositories of this server; also pass that repository when you start the server`,
   );
 }
 
-/** Objects may be borrowed from other repositories, but only from those that are allowed as well. */
+/** Checks alternates: objects may be borrowed only from repositories that are allowed, too. */
 async function checkAlternates(objects: string, roots: readonly string[], depth: number): Promise<void> {
   const file = join(objects, "info/alternates");
   const listed = await readFile(file, "utf8").catch(() => "");
@@ -86,21 +87,21 @@ async function checkAlternates(objects: string, roots: readonly string[], depth:
     if (line === "" || line.startsWith("#")) continue;
     if (line.startsWith('"')) throw new ToolError(`${file}: expected plain paths, got ${line.slice(0, 100)}`);
     const borrowed = await realInside(resolve(objects, line), roots);
-    if (depth === 0) throw new ToolError(`${file}: expected at most ${maxAlternates} repositories behind each other`);
+    if (depth === 0) throw new ToolError(`${file}: expected a chain of at most ${maxAlternates} repositories`);
     await checkLinks(borrowed, roots);
     await checkLinks(join(borrowed, "pack"), roots);
     await checkAlternates(borrowed, roots, depth - 1);
   }
 }
 
-/** git writes through links in its own folder, such as that of a log, so that none may lead outside. */
+/** Rejects links that lead outside: git writes through links in its own folder, such as a log. */
 async function checkLinks(folder: string, roots: readonly string[]): Promise<Dirent[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) if (entry.isSymbolicLink()) await realInside(join(folder, entry.name), roots);
   return entries;
 }
 
-/** Submodules and hooks are never used, and objects are checked elsewhere. */
+/** Folders that need no check: submodules and hooks are never used, objects are checked separately. */
 const leftOut = new Set(["objects", "modules", "hooks", "lfs"]);
 
 async function checkLinksBelow(folder: string, roots: readonly string[]): Promise<void> {
@@ -110,13 +111,13 @@ async function checkLinksBelow(folder: string, roots: readonly string[]): Promis
   }
 }
 
-/** Whether a real path is this folder or lies below it: compared by names, never by the beginning of the text. */
+/** Returns true if a real path is this folder or below it; compares whole names, so /work-evil is not below /work. */
 export function isInside(folder: string, path: string): boolean {
   const rest = relative(folder, path);
   return rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest);
 }
 
-/** Whether a real path lies in one of these folders. */
+/** Returns true if a real path is in one of these folders. */
 export function isInsideAny(folders: readonly string[], path: string): boolean {
   return folders.some((folder) => isInside(folder, path));
 }

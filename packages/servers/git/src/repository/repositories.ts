@@ -1,19 +1,19 @@
 import { ToolError } from "portolan/server";
 import type { GitLimits } from "../options.ts";
 import { quote } from "./names.ts";
-import { Repository, type Shared } from "./repository.ts";
+import { Repository, type RepositorySettings } from "./repository.ts";
 
-/** The repositories of a server, by the names that tools know them by. */
-export class Git {
+/** The repositories of a server, by the names that tools use. */
+export class Repositories {
   readonly names: readonly string[];
   readonly limits: GitLimits;
-  readonly #shared: Shared;
+  readonly #shared: RepositorySettings;
   readonly #roots: ReadonlyMap<string, string>;
   readonly #lastChange = new Map<string, Promise<unknown>>();
   readonly #moved: () => void;
 
-  /** `moved` is called after a call that may have changed which commits are the last ones. */
-  constructor(shared: Shared, roots: ReadonlyMap<string, string>, moved: () => void) {
+  /** `moved` is called after a call that may have changed the latest commits. */
+  constructor(shared: RepositorySettings, roots: ReadonlyMap<string, string>, moved: () => void) {
     this.names = [...roots.keys()];
     this.limits = shared.limits;
     this.#shared = shared;
@@ -21,13 +21,13 @@ export class Git {
     this.#moved = moved;
   }
 
-  /** Looks a repository through for one call that only reads. */
+  /** Checks and opens a repository for one call that only reads. */
   open(name: string | undefined, signal: AbortSignal): Promise<Repository> {
     const { key, root } = this.#find(name);
     return Repository.open(key, root, this.#shared, { signal, depth: "for-reading" });
   }
 
-  /** Does what changes a repository, after whatever else changes it. */
+  /** Runs `work`, which changes a repository; changes of one repository run one after the other. */
   async change<T>(
     name: string | undefined,
     signal: AbortSignal,
@@ -49,8 +49,8 @@ export class Git {
     }
   }
 
-  /** The same for what may lead to another commit, so that clients look anew. */
-  async move<T>(
+  /** Like `change`, for work that may move a branch; clients are notified afterwards. */
+  async changeHead<T>(
     name: string | undefined,
     signal: AbortSignal,
     work: (repository: Repository) => Promise<T>,

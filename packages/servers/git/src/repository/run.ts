@@ -4,7 +4,7 @@ import { access, realpath, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
 import { isInsideAny } from "./jail.ts";
 
-/** How a program is run, and how much it may say. */
+/** Options of a program run; `maxBytes` limits its output. */
 export interface RunOptions {
   readonly cwd: string;
   readonly env: { readonly [name: string]: string };
@@ -14,23 +14,23 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What a program said before it ended. */
-export interface Ran {
-  /** None for a program that was ended. */
+/** Output and end of a program. */
+export interface RunResult {
+  /** Undefined for a program that was killed. */
   readonly code: number | undefined;
   readonly stdout: Buffer;
   readonly stderr: string;
-  /** It had more to say than was allowed, and was ended. */
+  /** True if the program was killed because it printed more than `maxBytes`. */
   readonly isCut: boolean;
   readonly isTimedOut: boolean;
 }
 
 const maxErrorBytes = 16 * 1024;
-/** Long enough for git to remove its locks. */
+/** Time for git to remove its locks before it is killed. */
 const graceMs = 2_000;
 
-/** Runs a program without a shell, in a process group of its own that ends with it. */
-export function run(file: string, args: readonly string[], options: RunOptions): Promise<Ran> {
+/** Runs a program without a shell, in its own process group, which is killed with it. */
+export function run(file: string, args: readonly string[], options: RunOptions): Promise<RunResult> {
   const { cwd, env, maxBytes, timeoutMs, input, signal } = options;
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -71,7 +71,7 @@ export function run(file: string, args: readonly string[], options: RunOptions):
       if (complained < maxErrorBytes) stderr.push(chunk);
       complained += chunk.length;
     });
-    // A program that ends without reading all of its input says why by its exit code.
+    // A program that exits before it has read all input reports the reason by its exit code.
     child.stdin.on("error", () => {});
     child.stdin.end(input);
     child.once("error", (reason) => {
@@ -97,7 +97,7 @@ function textOf(chunks: readonly Buffer[]): string {
 
 const running = new Set<ChildProcess>();
 
-/** Remembers a child for as long as it runs, so that it does not outlive this process. */
+/** Tracks a running child, so that it does not outlive this process. */
 function trackGroup(child: ChildProcess): (signal: NodeJS.Signals | undefined) => void {
   if (running.size === 0) process.on("exit", endAll);
   running.add(child);
@@ -121,19 +121,19 @@ function endGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (hasGroups) process.kill(-child.pid, signal);
     else child.kill(signal);
   } catch {
-    // It has ended by itself.
+    // The process has already exited.
   }
 }
 
-/** The program git, and where it may look for other programs. */
+/** The git executable, and the PATH for it. */
 export interface Program {
   readonly file: string;
   readonly path: string;
 }
 
 /**
- * Finds git on the search path. Folders that are relative or lie inside a repository are left out: what is in a
- * repository is never run, also where a package manager has put its folder of programs on the path.
+ * Finds git on the PATH. Relative folders and folders inside a repository are skipped: nothing in a repository is run,
+ * even if a package manager has put its bin folder on the PATH.
  */
 export async function findProgram(path: string, roots: readonly string[]): Promise<Program | undefined> {
   const folders: string[] = [];

@@ -2,9 +2,9 @@ import { type ToolDefinition, ToolError } from "portolan/server";
 import { annotations, array, boolean, object, string, textResult } from "portolan-server-kit";
 import { short } from "../objects/commits.ts";
 import { isRefName, quote } from "../repository/names.ts";
-import type { Git } from "../repository/repositories.ts";
+import type { Repositories } from "../repository/repositories.ts";
 import type { Repository } from "../repository/repository.ts";
-import { commit, input, isCut, mayLose, revision } from "../tool-parts.ts";
+import { commit, confirmLoss, input, isCut, revision } from "../tool-parts.ts";
 
 interface Ref {
   name: string;
@@ -20,29 +20,29 @@ interface ListedBranch extends Ref {
 }
 
 const common = {
-  name: string("As other tools take it"),
+  name: string("Name for other tools"),
   commit,
   date: string("When it was committed, ISO 8601"),
   subject: string("The first line of its message"),
 };
 
-/** Lists branches. */
+/** The tool `branches`: lists branches. */
 export function branchesTool(
-  git: Git,
+  git: Repositories,
 ): ToolDefinition<{ repository?: string; remote?: boolean }, { branches: ListedBranch[]; isCut: boolean }, undefined> {
   const branch = object(
     {
       ...common,
-      isCurrent: boolean("It is checked out"),
-      isRemote: boolean("It is a remote's branch, as it was last fetched"),
-      upstream: string("The branch it follows"),
+      isCurrent: boolean("True if it is checked out"),
+      isRemote: boolean("True for a remote branch, as of the last fetch"),
+      upstream: string("Its upstream branch"),
     },
     ["upstream"],
   );
   return {
     title: "Branches",
-    description: "The branches, those with the newest commits first",
-    input: input(git, { remote: boolean("Also those of remotes, as they were last fetched") }),
+    description: "Lists branches, newest commit first",
+    input: input(git, { remote: boolean("Also list remote branches, as of the last fetch") }),
     output: object({ branches: array(branch, "Newest first"), isCut }),
     annotations: annotations.reads,
     async run({ repository: name, remote = false }, ctx) {
@@ -61,13 +61,13 @@ export function branchesTool(
   };
 }
 
-/** Lists tags. */
+/** The tool `tags`: lists tags. */
 export function tagsTool(
-  git: Git,
+  git: Repositories,
 ): ToolDefinition<{ repository?: string }, { tags: Ref[]; isCut: boolean }, undefined> {
   return {
     title: "Tags",
-    description: "The tags, newest first",
+    description: "Lists tags, newest first",
     input: input(git, {}),
     output: object({ tags: array(object(common), "Newest first"), isCut }),
     annotations: annotations.reads,
@@ -96,7 +96,7 @@ const fields = [
 
 async function readRefs(repository: Repository, folders: readonly string[]) {
   const { maxEntries } = repository.limits;
-  // A subject is one line, and names hold no control characters.
+  // Subjects are one line and names contain no control characters, so NUL and line breaks separate safely.
   const format = `--format=${fields.join("%00")}`;
   const args = ["for-each-ref", `--count=${maxEntries + 1}`, "--sort=-creatordate", format, ...folders];
   const lines = (await repository.text(args)).split("\n").filter((line) => line !== "");
@@ -108,8 +108,8 @@ async function readRefs(repository: Repository, folders: readonly string[]) {
   return { refs, isCut: lines.length > refs.length };
 }
 
-const name = string("The name of a branch, such as fix/typo", { minLength: 1, maxLength: 200 });
-const output = object({ branch: name, commit, isCurrent: boolean("It is checked out now") });
+const name = string("Name of a branch, such as fix/typo", { minLength: 1, maxLength: 200 });
+const output = object({ branch: name, commit, isCurrent: boolean("True if it is checked out") });
 
 interface BranchState {
   branch: string;
@@ -117,50 +117,53 @@ interface BranchState {
   isCurrent: boolean;
 }
 
-/** Makes a branch. */
+/** The tool `branch_create`. */
 export function createBranchTool(
-  git: Git,
+  git: Repositories,
 ): ToolDefinition<{ repository?: string; name: string; from?: string; switch?: boolean }, BranchState, undefined> {
   return {
     title: "Create a branch",
-    description: "Makes a new branch at a commit, and switches to it if asked to",
+    description: "Creates a branch at a commit, and optionally switches to it",
     input: input(
       git,
       {
         name,
-        from: { ...revision, description: `Where it begins, HEAD unless said otherwise. ${revision["description"]}` },
-        switch: boolean("Also switch to it"),
+        from: { ...revision, description: `Where it starts. Default: HEAD. ${revision["description"]}` },
+        switch: boolean("Also switch to the branch"),
       },
       ["name"],
     ),
     output,
     annotations: annotations.adds,
     run: ({ repository, name, from = "HEAD", switch: isWanted = false }, ctx) =>
-      git.move(repository, ctx.signal, async (repository) => {
+      git.changeHead(repository, ctx.signal, async (repository) => {
         await checkBranchName(repository, name);
         const start = await repository.commit(from);
         if ((await hashOf(repository, name)) !== undefined) {
-          throw new ToolError(`There is a branch ${quote(name)} already; branch_switch checks it out`);
+          throw new ToolError(`The branch ${quote(name)} already exists; branch_switch checks it out`);
         }
         await repository.read(["branch", "--no-track", name, start]);
         if (isWanted) await switchTo(repository, name);
-        return told({ branch: name, commit: start, isCurrent: isWanted }, isWanted ? "Made and checked out" : "Made");
+        return told(
+          { branch: name, commit: start, isCurrent: isWanted },
+          isWanted ? "Created and checked out" : "Created",
+        );
       }),
   };
 }
 
-/** Checks a branch out. */
+/** The tool `branch_switch`. */
 export function switchBranchTool(
-  git: Git,
+  git: Repositories,
 ): ToolDefinition<{ repository?: string; name: string }, BranchState, undefined> {
   return {
     title: "Switch to a branch",
-    description: "Checks a branch out. Changes in the work tree are kept; where they are in the way, nothing is done",
+    description: "Checks out a branch. Changes in the work tree are kept; if they are in the way, nothing happens",
     input: input(git, { name }, ["name"]),
     output,
     annotations: annotations.sets,
     run: ({ repository, name }, ctx) =>
-      git.move(repository, ctx.signal, async (repository) => {
+      git.changeHead(repository, ctx.signal, async (repository) => {
         const hash = await existing(repository, name);
         await switchTo(repository, name);
         return told({ branch: name, commit: hash, isCurrent: true }, "Checked out");
@@ -168,20 +171,20 @@ export function switchBranchTool(
   };
 }
 
-/** Deletes a branch after a yes. */
+/** The tool `branch_delete`: deletes a branch after the user agrees. */
 export function deleteBranchTool(
-  git: Git,
+  git: Repositories,
   ask: boolean,
 ): ToolDefinition<{ repository?: string; name: string }, BranchState & { wasMerged: boolean }, undefined> {
   return {
     title: "Delete a branch",
-    description: "Deletes a branch after the user has said yes. The commit it pointed to is told, to bring it back",
+    description: "Deletes a branch after the user agrees. Returns the commit it pointed to, so that it can be restored",
     input: input(git, { name }, ["name"]),
     output: object({
       branch: name,
       commit,
-      isCurrent: boolean("Never true"),
-      wasMerged: boolean("Its commits are in the current branch"),
+      isCurrent: boolean("Always false"),
+      wasMerged: boolean("True if the current branch contains its commits"),
     }),
     annotations: annotations.destroys,
     async run({ repository, name }, ctx) {
@@ -191,12 +194,13 @@ export function deleteBranchTool(
         throw new ToolError(`${quote(name)} is checked out; switch to another branch before deleting it`);
       }
       const wasMerged = (await looked.run(["merge-base", "--is-ancestor", hash, "HEAD"])).code === 0;
-      const warning = wasMerged ? "" : " It has commits that the current branch has not.";
+      const warning = wasMerged ? "" : " It has commits that the current branch does not have.";
       const question = `Delete the branch ${name} (${short(hash)}) of ${looked.name}?${warning}`;
-      if (!(await mayLose(ctx, ask, question))) return ctx.cancelled(`${name} was not deleted.`);
+      if (!(await confirmLoss(ctx, ask, question))) return ctx.cancelled(`${name} was not deleted.`);
       return git.change(repository, ctx.signal, async (repository) => {
-        // The yes was for this commit and no other.
-        if ((await existing(repository, name)) !== hash) throw new ToolError(`${quote(name)} has moved; try again`);
+        // The user agreed for this commit only.
+        if ((await existing(repository, name)) !== hash)
+          throw new ToolError(`${quote(name)} now points to another commit; try again`);
         await repository.read(["branch", "--quiet", "-D", "--", name]);
         return told({ branch: name, commit: hash, isCurrent: false, wasMerged }, "Deleted");
       });
@@ -216,7 +220,7 @@ async function switchTo(repository: Repository, name: string): Promise<void> {
 
 async function checkBranchName(repository: Repository, name: string): Promise<void> {
   const isFine = isRefName(name) && (await repository.run(["check-ref-format", "--branch", name])).code === 0;
-  if (!isFine) throw new ToolError(`${quote(name)} cannot be the name of a branch; take letters, digits, - and /`);
+  if (!isFine) throw new ToolError(`${quote(name)} is not a valid branch name; use letters, digits, - and /`);
 }
 
 function hashOf(repository: Repository, name: string): Promise<string | undefined> {
@@ -225,6 +229,6 @@ function hashOf(repository: Repository, name: string): Promise<string | undefine
 
 async function existing(repository: Repository, name: string): Promise<string> {
   const hash = isRefName(name) ? await hashOf(repository, name) : undefined;
-  if (hash === undefined) throw new ToolError(`There is no branch ${quote(name)}; branches lists what there is`);
+  if (hash === undefined) throw new ToolError(`No branch ${quote(name)}; branches lists the branches`);
   return hash;
 }

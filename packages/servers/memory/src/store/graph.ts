@@ -1,19 +1,19 @@
-/** A thing that is remembered, with what is known of it. */
+/** A remembered entity with its observations. */
 export interface Entity {
   readonly name: string;
   readonly entityType: string;
-  /** In the order in which they were made. */
+  /** In the order of creation. */
   readonly observations: ReadonlySet<string>;
 }
 
-/** How one thing stands to another. */
+/** A typed relation between two entities. */
 export interface Relation {
   readonly from: string;
   readonly to: string;
   readonly relationType: string;
 }
 
-/** One change of a namespace; doing it twice is doing it once. */
+/** One idempotent change of a namespace. */
 export type Operation =
   | { readonly do: "entity"; readonly name: string; readonly type: string }
   | { readonly do: "rename"; readonly name: string; readonly to: string }
@@ -41,7 +41,7 @@ export class Graph {
     return this.#entities.size === 0 && this.#relations.size === 0;
   }
 
-  /** All names in one order, which new ones do not change for the others. */
+  /** All names, sorted; a new name does not change the order of the others. */
   get names(): readonly string[] {
     this.#sorted ??= [...this.#entities.keys()].sort();
     return this.#sorted;
@@ -55,7 +55,7 @@ export class Graph {
     return [...(this.#touching.get(name) ?? [])].flatMap((key) => this.#relations.get(key) ?? []);
   }
 
-  /** Carries out a change and returns the names of the entities that are not as they were. */
+  /** Applies a change; returns the names of the changed entities. */
   apply(operation: Operation): string[] {
     switch (operation.do) {
       case "entity":
@@ -85,7 +85,7 @@ export class Graph {
     const entity = this.#entities.get(name);
     if (!entity) return [];
     for (const text of texts) entity.observations[how](text);
-    // Another object, so that what was computed of it is computed anew.
+    // A new object invalidates the search cache, which is keyed by entity.
     this.#entities.set(name, { ...entity });
     return [name];
   }
@@ -134,7 +134,7 @@ export class Graph {
   }
 }
 
-/** The changes that make this graph out of nothing, a few at a time so that no line of a file grows without bound. */
+/** Returns the changes that rebuild this graph, in small groups to keep the lines of a file short. */
 export function* operationsOf(graph: Graph): Generator<Operation[]> {
   for (const { name, entityType, observations } of graph.entities.values()) {
     yield [{ do: "entity", name, type: entityType }];
@@ -156,7 +156,7 @@ function* chunks<T>(values: Iterable<T>, size: number): Generator<T[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-/** Names may hold any character, so that only JSON keeps them apart. */
+/** A key as JSON, because names may contain any separator. */
 function keyOf({ from, to, relationType }: Relation): string {
   return JSON.stringify([from, relationType, to]);
 }

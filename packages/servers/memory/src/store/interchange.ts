@@ -1,17 +1,17 @@
 import { ToolError } from "portolan/server";
 import type { Entity, Graph, Operation, Relation } from "./graph.ts";
 
-/** An entity as it travels. */
+/** An entity in JSON form. */
 export interface PlainEntity {
   readonly name: string;
   readonly entityType: string;
   readonly observations: readonly string[];
 }
 
-/** A line of an export: the format of the official memory server. */
+/** A line of an export, in the format of the official memory server. */
 type Exported = ({ readonly type: "entity" } & PlainEntity) | ({ readonly type: "relation" } & Relation);
 
-/** The lines of an export, in one order: entities by name, then relations. */
+/** Returns the lines of an export: entities by name, then relations. */
 export function* exportLines(graph: Graph): Generator<string> {
   for (const name of graph.names) {
     const entity = graph.entities.get(name);
@@ -26,7 +26,7 @@ export function toPlain({ name, entityType, observations }: Entity): PlainEntity
   return { name, entityType, observations: [...observations] };
 }
 
-/** Reads an export; every line must be right, so that nothing is left out unseen. */
+/** Parses an export; throws at the first invalid line, so that nothing is skipped silently. */
 export function readExport(text: string): { entities: PlainEntity[]; relations: Relation[] } {
   const entities: PlainEntity[] = [];
   const relations: Relation[] = [];
@@ -65,7 +65,7 @@ function readExported(line: string): Exported | undefined {
     : undefined;
 }
 
-/** What must be done so that a graph has these entities and relations too; what it has stays. */
+/** Returns the operations that add entities and relations to a graph; existing content is kept. */
 export function merge(
   graph: Graph,
   entities: readonly PlainEntity[],

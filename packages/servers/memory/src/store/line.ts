@@ -1,22 +1,22 @@
 import { crc32 } from "node:zlib";
 import type { Operation } from "./graph.ts";
 
-/** The first line of a file: which format, and which of the files that stood here one after the other. */
+/** The first line of a file; `generation` changes whenever the file is replaced. */
 export interface Header {
   readonly format: "portolan-memory";
   readonly version: 1;
   readonly generation: string;
-  /** How many bytes the rest had when the file was written anew. */
+  /** Size of the content after the last compaction, in bytes. */
   readonly base: number;
 }
 
-/** A line of a file: what one call changed, in one namespace. */
+/** A line of a file: the changes of one call in one namespace. */
 export interface Entry {
   readonly in: string;
   readonly ops: readonly Operation[];
 }
 
-/** A line that was read; `number` grows by one from line to line. */
+/** A parsed line; `number` increases by one per line. */
 export interface Line {
   readonly number: number;
   readonly value: Header | Entry;
@@ -27,13 +27,13 @@ const known: ReadonlySet<string> = new Set([
 ]);
 const pattern = /^(\d{1,15}) ([0-9a-f]{8}) (.*)$/s;
 
-/** A line as it is written: number, checksum of number and content, content. */
+/** Formats a line: number, checksum of number and content, content. */
 export function writeLine(number: number, value: Header | Entry): string {
   const content = JSON.stringify(value);
   return `${number} ${checksum(number, content)} ${content}\n`;
 }
 
-/** Reads a line without its end; undefined if it is not as it was written. */
+/** Parses a line without its line break; undefined if it is damaged. */
 export function readLine(text: string): Line | undefined {
   const [, digits = "", sum, content = ""] = pattern.exec(text) ?? [];
   const number = Number(digits);
@@ -50,7 +50,7 @@ export function isHeader(value: Header | Entry): value is Header {
   return "format" in value && value.format === "portolan-memory" && value.version === 1;
 }
 
-/** What a newer version may have written is left to it. */
+/** Returns false for operations of a newer version. */
 function isEntry({ in: namespace, ops }: Partial<Entry>): boolean {
   return typeof namespace === "string" && Array.isArray(ops) && ops.every((operation) => known.has(operation?.do));
 }

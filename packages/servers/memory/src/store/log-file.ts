@@ -24,8 +24,8 @@ import { Replica, rewrite } from "./replica.ts";
 const headBytes = 512;
 
 /**
- * The file of a memory. Lines are only ever added, by who holds the lock, and are complete when their end is there.
- * A new file takes the place of the old one in one step; readers know it by the generation in its first line.
+ * The file of a memory. Lines are only appended, by the holder of the lock, and are complete when they end with a line
+ * break. A new file replaces the old one atomically; readers detect it by the generation in its first line.
  */
 export class LogFile {
   readonly file: string;
@@ -34,12 +34,12 @@ export class LogFile {
   constructor(path: string) {
     const folder = dirname(resolve(path));
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // A link stays one: it is what it leads to that is replaced.
+    // Replace the target of a link, not the link.
     this.file = realPathOf(path) ?? join(realpathSync(folder), basename(path));
     this.lock = `${this.file}.lock`;
   }
 
-  /** Reads what was added since; false when the file is another one by now, or was never read. */
+  /** Reads the lines appended since the last read; returns false if the file was replaced or never read. */
   follow(replica: Replica, changed: Map<string, Set<string>>): boolean {
     return this.#reading((file) => {
       if (file === undefined) return replica.size === 0;
@@ -48,7 +48,7 @@ export class LogFile {
       if (size < replica.size || generationOf(file) !== replica.generation) return false;
       const { mark } = replica;
       const bytes = readBytes(file, replica.size - mark.length, size);
-      // A write that failed may have been seen, taken back, and followed by another one.
+      // A failed write may have been read, rolled back, and followed by another one.
       if (bytes.compare(mark, 0, mark.length, 0, mark.length) !== 0) return false;
       if (bytes.length > mark.length) replica.read(bytes.subarray(mark.length), changed);
       return true;
@@ -66,14 +66,14 @@ export class LogFile {
     });
   }
 
-  /** Completes or cuts off a last line whose writer was killed: nobody was told that it is kept. */
+  /** Completes or removes a last line whose writer was killed: it was never acknowledged. */
   mend(): void {
     this.#opened(constants.O_RDWR, (file) => {
       const { size } = fstatSync(file);
       if (size === 0 || readBytes(file, size - 1, size)[0] === 10) return;
       const bytes = readBytes(file, 0, size);
       const begun = bytes.lastIndexOf(10) + 1;
-      // Files come with their first line: one without is none of ours, and nothing of it is touched.
+      // Our files are created with their first line: a file without one is not ours and stays untouched.
       if (begun === 0) return;
       if (readLine(bytes.toString("utf8", begun))) writeAll(file, Buffer.from("\n"), size);
       else ftruncateSync(file, begun);
@@ -81,20 +81,19 @@ export class LogFile {
     });
   }
 
-  /** Adds lines and makes sure that they are on the disk, in the file that has the name. */
+  /** Appends lines and syncs them to disk; throws if the file was replaced in between. */
   append(replica: Replica, entries: readonly Entry[], maxBytes: number): void {
     if (replica.size === 0) {
-      // The first lines come with the file: its readers never see one without a header.
+      // The file is created with its first lines, so that readers never see one without a header.
       Object.assign(replica, this.#begin(replica));
       return;
     }
     const lines = entries.map((entry, index) => writeLine(replica.last + 1 + index, entry));
     const bytes = Buffer.from(lines.join(""));
-    if (replica.size + bytes.length > maxBytes) throw new Full(maxBytes);
+    if (replica.size + bytes.length > maxBytes) throw new FileFullError(maxBytes);
     this.#opened(constants.O_RDWR, (file) => {
       const { size, ino } = fstatSync(file);
-      if (size !== replica.size)
-        throw new Error(`${this.file} has been changed by somebody who does not hold its lock`);
+      if (size !== replica.size) throw new Error(`${this.file} was changed by a process that does not hold its lock`);
       try {
         writeAll(file, bytes, size);
         fdatasyncSync(file);
@@ -102,12 +101,12 @@ export class LogFile {
         ftruncateSync(file, size);
         throw reason;
       }
-      if (statSync(this.file).ino !== ino) throw new Error(`${this.file} has been replaced while it was written`);
+      if (statSync(this.file).ino !== ino) throw new Error(`${this.file} was replaced while it was being written`);
     });
     replica.pass(bytes, lines.length);
   }
 
-  /** Puts a new file in the place of the old one. */
+  /** Replaces the file atomically. */
   replace(write: (generation: string) => string): Replica {
     this.#clear();
     const fresh = `${this.file}.${randomBytes(8).toString("hex")}.new`;
@@ -131,12 +130,12 @@ export class LogFile {
     return replica;
   }
 
-  /** Keeps the file as it is beside itself, before damaged lines are left out. */
+  /** Copies the damaged file before a repair drops its damaged lines. */
   keepCopy(): void {
     copyFileSync(this.file, `${this.file}.damaged-${Date.now()}`, constants.COPYFILE_EXCL);
   }
 
-  /** Removes new files of processes that were killed over them: who holds the lock is the only one to write one. */
+  /** Removes leftover files of killed processes; only the holder of the lock creates such files. */
   #clear(): void {
     const name = basename(this.file);
     const left = readdirSync(dirname(this.file)).filter(
@@ -159,7 +158,7 @@ export class LogFile {
       throw reason;
     }
     try {
-      if (!fstatSync(file).isFile()) throw new Error(`${this.file} is no regular file`);
+      if (!fstatSync(file).isFile()) throw new Error(`${this.file} is not a regular file`);
       return use(file);
     } finally {
       closeSync(file);
@@ -184,18 +183,18 @@ export class LogFile {
   #foreign(bytes: Buffer): Error {
     const isOfficial = /^\s*\{"type":"(entity|relation)"/.test(bytes.toString("utf8", 0, 100));
     const hint = isOfficial
-      ? "it is that of the official memory server; name another file, and this one with --import"
-      : "expected one that this server has written; name another file";
-    return new Error(`${this.file} is no memory file: ${hint}`);
+      ? "it belongs to the official memory server; use another file and import this one with --import"
+      : "this server did not write it; use another file";
+    return new Error(`${this.file} is not a memory file: ${hint}`);
   }
 }
 
-/** The memory has reached the size that it may have. */
-export class Full extends Error {
-  override readonly name = "Full";
+/** Thrown when the file would exceed its size limit. */
+export class FileFullError extends Error {
+  override readonly name = "FileFullError";
 
   constructor(maxBytes: number) {
-    super(`The memory is full: its file may have ${maxBytes} bytes`);
+    super(`The memory is full: its file is limited to ${maxBytes} bytes`);
   }
 }
 
@@ -222,14 +221,14 @@ function writeAll(file: number, bytes: Buffer, from: number): void {
   }
 }
 
-/** After a rename it is the folder that has to reach the disk; not every system lets it. */
+/** Syncs a folder after a rename; not every system supports it. */
 function syncFolder(folder: string): void {
   let file: number | undefined;
   try {
     file = openSync(folder, "r");
     fsyncSync(file);
   } catch {
-    // Windows has no such thing; there a rename is safe by itself.
+    // Windows cannot sync folders; a rename is safe there.
   } finally {
     if (file !== undefined) closeSync(file);
   }

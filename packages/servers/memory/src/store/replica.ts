@@ -1,41 +1,41 @@
 import { Graph, operationsOf } from "./graph.ts";
 import { type Entry, isHeader, type Line, readLine, writeLine } from "./line.ts";
 
-/** A place where a file is not as it was written. */
+/** A damaged place in a file. */
 export interface Damage {
-  /** Counted from 1. */
+  /** Line number, from 1. */
   readonly line: number;
   readonly byte: number;
   readonly why: string;
 }
 
-/** What is not as it was: by namespace the entities that changed, and whether some are new or gone. */
+/** Changed entities by namespace; `isListChanged` if some were added or removed. */
 export interface Changes {
   readonly entities: ReadonlyMap<string, ReadonlySet<string>>;
   readonly isListChanged: boolean;
 }
 
-/** What a file says, as far as it was read. */
+/** The content of a file, as far as it was read. */
 export class Replica {
   readonly graphs: Map<string, Graph> = new Map();
   readonly damage: Damage[] = [];
-  /** The bytes that were read: whole lines only. */
+  /** Bytes read so far: whole lines only. */
   size = 0;
   lines = 0;
-  /** The number of the last line. */
+  /** Number of the last line. */
   last = -1;
   generation = "";
   base = 0;
-  /** The last bytes that were read, to know them again. */
+  /** The last bytes read, to recognize them later. */
   mark: Buffer = Buffer.alloc(0);
-  /** Lines since the last good one whose numbers nobody can tell. */
+  /** Unreadable lines since the last valid one. */
   #unreadable = 0;
 
   graph(namespace: string): Graph {
     return this.graphs.get(namespace) ?? new Graph();
   }
 
-  /** Takes in the whole lines of what follows, and leaves a last one without end for later. */
+  /** Reads the complete lines of the following bytes; an incomplete last line is left for later. */
   read(bytes: Buffer, changed?: Map<string, Set<string>>): void {
     let at = 0;
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, at)) {
@@ -44,7 +44,7 @@ export class Replica {
       if (line) this.#take(line, changed);
       else {
         this.#unreadable += 1;
-        this.#blame("its checksum does not fit, or it is of a newer version");
+        this.#addDamage("its checksum does not match, or a newer version wrote it");
       }
       this.size += end + 1 - at;
       at = end + 1;
@@ -52,7 +52,7 @@ export class Replica {
     if (at > 0) this.#remember(bytes.subarray(0, at));
   }
 
-  /** Counts lines that were written here, and whose changes are known. */
+  /** Counts lines that this process has written and applied. */
   pass(bytes: Buffer, lines: number): void {
     this.size += bytes.length;
     this.lines += lines;
@@ -60,7 +60,7 @@ export class Replica {
     this.#remember(bytes);
   }
 
-  /** Takes in a change that was made here. */
+  /** Applies the changes of one line. */
   apply({ in: namespace, ops }: Entry, changed?: Map<string, Set<string>>): void {
     const graph = this.graph(namespace);
     this.graphs.set(namespace, graph);
@@ -75,9 +75,9 @@ export class Replica {
   }
 
   #take({ number, value }: Line, changed: Map<string, Set<string>> | undefined): void {
-    // A number that comes twice is harmless; one that is missing is a line that is gone.
+    // A repeated number is harmless; a missing number is a lost line.
     const missing = number - this.last - 1 - this.#unreadable;
-    if (this.last >= 0 && missing > 0) this.#blame(`${missing} lines before it are missing`);
+    if (this.last >= 0 && missing > 0) this.#addDamage(`${missing} lines before it are missing`);
     this.#unreadable = 0;
     this.last = Math.max(this.last, number);
     if (!isHeader(value)) this.apply(value, changed);
@@ -87,12 +87,12 @@ export class Replica {
     }
   }
 
-  #blame(why: string): void {
+  #addDamage(why: string): void {
     this.damage.push({ line: this.lines, byte: this.size, why });
   }
 }
 
-/** The text of a new file that says the same in as few lines as possible. */
+/** Returns the text of a compacted file with the same content. */
 export function rewrite(replica: Replica, generation: string): string {
   const lines: string[] = [];
   let number = replica.last + 1;
@@ -107,19 +107,19 @@ export function rewrite(replica: Replica, generation: string): string {
   return writeLine(replica.last + 1, header) + content;
 }
 
-/** Finds what differs between two replicas. */
+/** Returns the entities that differ between two replicas. */
 export function compare(before: Replica, after: Replica): Map<string, Set<string>> {
   const changed = new Map<string, Set<string>>();
   for (const namespace of new Set([...before.graphs.keys(), ...after.graphs.keys()])) {
     const [old, now] = [before.graph(namespace), after.graph(namespace)];
     const names = new Set([...old.entities.keys(), ...now.entities.keys()]);
-    const differing = [...names].filter((name) => portrait(old, name) !== portrait(now, name));
+    const differing = [...names].filter((name) => fingerprint(old, name) !== fingerprint(now, name));
     if (differing.length > 0) changed.set(namespace, new Set(differing));
   }
   return changed;
 }
 
-function portrait(graph: Graph, name: string): string {
+function fingerprint(graph: Graph, name: string): string {
   const { entityType, observations = [] } = graph.entities.get(name) ?? {};
   const relations = graph.relationsOf(name).map((relation) => JSON.stringify(relation));
   return JSON.stringify([entityType, [...observations], relations.sort()]);

@@ -7,34 +7,34 @@ import type { Entry } from "./line.ts";
 import { LogFile } from "./log-file.ts";
 import { type Changes, compare, type Damage, Replica, rewrite } from "./replica.ts";
 
-/** A change that somebody wants: looks at the graph as it is now, and says what to do and what to answer. */
-export type Work<T> = (graph: Graph) => { readonly ops: Entry["ops"]; readonly result: T };
+/** Computes a change from the current graph: operations to apply, and the result of the call. */
+export type ComputeChange<T> = (graph: Graph) => { readonly ops: Entry["ops"]; readonly result: T };
 
-/** A memory in a file, which any number of processes may have open. */
+/** A memory in a file that any number of processes can use. */
 export interface MemoryStore extends AsyncDisposable {
-  /** A namespace as it is now, with what others have written. */
+  /** Returns the current graph of a namespace, with changes of other processes. */
   read(namespace: string): Graph;
-  /** Changes a namespace; resolves when the change is on the disk. */
-  change<T>(namespace: string, work: Work<T>, signal?: AbortSignal): Promise<T>;
-  /** The namespaces that have something in them. */
+  /** Changes a namespace; resolves when the change is on disk. */
+  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal): Promise<T>;
+  /** Returns the namespaces that are not empty. */
   namespaces(): ReadonlyMap<string, Graph>;
   state(): { readonly bytes: number; readonly lines: number; readonly damage: readonly Damage[] };
-  /** Writes the file anew without what has been replaced; `repair` puts damaged lines aside into a file of their own. */
+  /** Rewrites the file without obsolete lines; `repair` also drops damaged lines and keeps a copy of the old file. */
   compact(options?: { repair?: boolean }): Promise<void>;
-  /** Hears every change, of this process and of others; the function it returns stops that. */
+  /** Calls `hear` for every change, also of other processes; returns a function that stops it. */
   onChange(hear: (changes: Changes) => void): () => void;
   close(): Promise<void>;
 }
 
-interface Waiting {
+interface QueuedChange {
   readonly namespace: string;
-  readonly work: Work<unknown>;
+  readonly work: ComputeChange<unknown>;
   readonly signal: AbortSignal | undefined;
   resolve(result: unknown): void;
   reject(reason: unknown): void;
 }
 
-/** Opens a memory; throws when the file is something else. */
+/** Opens a memory; throws if the file is not a memory file. */
 export function openStore(options: Partial<StoreOptions> = {}): MemoryStore {
   return new Store(toStoreOptions(options));
 }
@@ -44,7 +44,7 @@ class Store implements MemoryStore {
   readonly #log: LogFile;
   readonly #hearers = new Set<(changes: Changes) => void>();
   #replica = new Replica();
-  #waiting: Waiting[] = [];
+  #waiting: QueuedChange[] = [];
   #writing: Promise<void> = Promise.resolve();
   #unwatch: (() => void) | undefined;
   #isLooking = false;
@@ -71,10 +71,10 @@ class Store implements MemoryStore {
     return { bytes, lines, damage };
   }
 
-  change<T>(namespace: string, work: Work<T>, signal?: AbortSignal): Promise<T> {
+  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ namespace, work, signal, resolve: resolve as (result: unknown) => void, reject });
-      // Who comes while others wait for the lock is served under the same one.
+      // Changes that arrive while others wait for the lock share it.
       if (this.#waiting.length === 1) this.#enqueue(() => this.#serveWaiting()).catch(() => {});
     });
   }
@@ -129,8 +129,8 @@ class Store implements MemoryStore {
     }
   }
 
-  /** Under the lock, and without waiting: nothing may come between looking, writing and making sure. */
-  #serve(served: readonly Waiting[]): void {
+  /** Runs queued changes under the lock, synchronously: nothing may happen between read, write and sync. */
+  #serve(served: readonly QueuedChange[]): void {
     const answers: (() => void)[] = [];
     try {
       this.#log.mend();
@@ -154,7 +154,7 @@ class Store implements MemoryStore {
       if (entries.length > 0) this.#log.append(this.#replica, entries, this.#options.maxFileBytes);
       this.#tell(changed, namesBefore);
     } catch (reason) {
-      // What was applied here is not in the file: read it anew.
+      // The applied changes are not in the file: read it again.
       this.#replica = new Replica();
       for (const { reject } of served) reject(reason);
       return;
@@ -169,7 +169,7 @@ class Store implements MemoryStore {
     try {
       this.#rewrite(false);
     } catch (reason) {
-      // The changes are on the disk; the file is only larger than it need be.
+      // The changes are on disk; the file is only larger than necessary.
       this.#options.onProblem(`Could not compact: ${(reason as Error).message}`);
     }
   }
@@ -178,13 +178,13 @@ class Store implements MemoryStore {
     this.#log.mend();
     this.#refresh();
     if (this.#replica.damage.length > 0 && !repair) {
-      throw new Error("The memory file is damaged; start once with --repair before it is compacted");
+      throw new Error("The memory file is damaged; repair it once with --repair before it can be compacted");
     }
     if (this.#replica.damage.length > 0) this.#log.keepCopy();
     this.#replica = this.#log.replace((generation) => rewrite(this.#replica, generation));
   }
 
-  /** Follows what others have written since. */
+  /** Reads what other processes have written. */
   #refresh(): void {
     const known = this.#replica.damage.length;
     const namesBefore = this.#names();
@@ -223,21 +223,23 @@ class Store implements MemoryStore {
     const { file } = this.#log;
     const name = basename(file);
     try {
-      // The folder, because the file is another one after it was compacted.
+      // Watch the folder, because compaction replaces the file.
       const watcher = watch(dirname(file), { persistent: false }, (_, changed) => {
         if (changed === null || changed === name) this.#lookSoon();
       });
-      watcher.on("error", (reason) => this.#options.onProblem(`Changes of others come late: ${reason.message}`));
+      watcher.on("error", (reason) =>
+        this.#options.onProblem(`Changes of other processes are noticed late: ${reason.message}`),
+      );
       this.#unwatch = () => watcher.close();
     } catch {
-      // The system lets nobody watch more than so many folders; looking now and then is always possible.
+      // The system limits the number of watched folders; polling always works.
       const look = () => this.#lookSoon();
       watchFile(file, { persistent: false, interval: 1_000 }, look);
       this.#unwatch = () => unwatchFile(file, look);
     }
   }
 
-  /** Once for all that is told in one turn. */
+  /** Refreshes once for all events of one turn of the event loop. */
   #lookSoon(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;

@@ -3,9 +3,9 @@ import { annotations, count, object, string } from "portolan-server-kit";
 import type { Entity, Graph, Relation } from "../store/graph.ts";
 import { exportLines } from "../store/interchange.ts";
 import { search } from "./search.ts";
-import { damageOut, entitiesOut, type Kit, moreRelationsOut, relationsOut } from "./tool-parts.ts";
+import { damageOut, entitiesOut, moreRelationsOut, relationsOut, type ToolParts } from "./tool-parts.ts";
 
-/** How many observations a list shows of one entity. */
+/** Observations of one entity in a list. */
 const briefObservations = 50;
 
 interface In {
@@ -19,26 +19,30 @@ interface ShownEntity {
   readonly moreObservations?: number;
 }
 
-/** Adds the tools that only look. */
-export function addReadTools(server: Server, kit: Kit): Server {
-  const { limits, schemas, store } = kit;
+/** Adds the tools that read. */
+export function addReadTools(server: Server, parts: ToolParts): Server {
+  const { limits, schemas, store } = parts;
   const { namespace, name, listOf } = schemas;
-  const limit = { ...count(`How many entities; at most ${limits.maxPage}`), minimum: 1, maximum: limits.maxPage };
+  const limit = {
+    ...count(`Maximum number of entities. At most ${limits.maxPage}`),
+    minimum: 1,
+    maximum: limits.maxPage,
+  };
   const page = { entities: entitiesOut, relations: relationsOut, moreRelations: moreRelationsOut, damaged: damageOut };
-  const graphOf = ({ namespace: wanted = kit.namespace }: In) => store.read(wanted);
+  const graphOf = ({ namespace: wanted = parts.namespace }: In) => store.read(wanted);
   return server
     .tool("read_graph", {
       title: "Read the memory",
-      description: "All entities with their relations, in pages ordered by name",
+      description: "Returns all entities with their relations, in pages sorted by name",
       input: object(
-        { after: { ...name, description: "Goes on after this name: `next` of the page before" }, limit, namespace },
+        { after: { ...name, description: "Continue after this name: `next` of the previous page" }, limit, namespace },
         ["after", "limit", "namespace"],
       ),
       output: object(
         {
           ...page,
-          total: count("How many entities there are"),
-          next: string("Give it as `after` to go on; absent at the end"),
+          total: count("Total number of entities"),
+          next: string("Pass it as `after` to get the next page; absent on the last page"),
         },
         ["next", "moreRelations", "damaged"],
       ),
@@ -53,27 +57,31 @@ export function addReadTools(server: Server, kit: Kit): Server {
         const total = graph.names.length;
         const more = isMore ? `; more: call again with after ${JSON.stringify(next)}` : "";
         const says = `${entities.length} of ${total} entities${more}\n${write(entities, related)}`;
-        return kit.answer({ entities, ...related, total, ...(next !== undefined && { next }) }, says);
+        return parts.answer({ entities, ...related, total, ...(next !== undefined && { next }) }, says);
       },
     })
     .tool("search_nodes", {
       title: "Search the memory",
-      description: "Finds entities by words, or beginnings of words, in names, types and observations; the best first",
+      description: "Finds entities by words or prefixes of words in names, types and observations; best match first",
       input: object(
         {
-          query: string("Words; those that fit all come before those that fit some", {
+          query: string("Words to find; entities with all of them come first", {
             minLength: 1,
             maxLength: 1_000,
           }),
           entityType: string("Only entities of this type", { minLength: 1, maxLength: limits.maxNameLength }),
-          from: count("How many of the best to skip: `next` of the page before"),
-          limit: { ...limit, description: "How many; 20 unless given" },
+          from: count("Number of matches to skip: `next` of the previous page"),
+          limit: { ...limit, description: "Maximum number. Default: 20" },
           namespace,
         },
         ["entityType", "from", "limit", "namespace"],
       ),
       output: object(
-        { ...page, total: count("How many fit"), next: count("Give it as `from` to go on; absent at the end") },
+        {
+          ...page,
+          total: count("Number of matches"),
+          next: count("Pass it as `from` to get the next page; absent on the last page"),
+        },
         ["next", "moreRelations", "damaged"],
       ),
       annotations: annotations.reads,
@@ -84,23 +92,23 @@ export function addReadTools(server: Server, kit: Kit): Server {
         const wanted = hits.slice(from, from + most).map(({ entity }) => entity);
         const { entities, ...related } = show(graph, wanted, limits.maxResultLength);
         const next = from + entities.length < hits.length && entities.length > 0 ? from + entities.length : undefined;
-        const says = `${hits.length} entities fit\n${write(entities, related)}`;
-        return kit.answer({ entities, ...related, total: hits.length, ...(next !== undefined && { next }) }, says);
+        const says = `${hits.length} entities match\n${write(entities, related)}`;
+        return parts.answer({ entities, ...related, total: hits.length, ...(next !== undefined && { next }) }, says);
       },
     })
     .tool("open_nodes", {
       title: "Open entities",
-      description: "Entities by their names, with all observations and relations",
+      description: "Returns entities by name, with all observations and relations",
       input: object(
         {
           names: listOf(name, "Their names"),
-          observationsFrom: count("How many observations of each to skip, where some were left out before"),
+          observationsFrom: count("Number of observations to skip per entity, if an earlier result left some out"),
           namespace,
         },
         ["observationsFrom", "namespace"],
       ),
       output: object(
-        { ...page, missing: { type: "array", items: { type: "string" }, description: "Names that nothing has" } },
+        { ...page, missing: { type: "array", items: { type: "string" }, description: "Names without an entity" } },
         ["moreRelations", "damaged"],
       ),
       annotations: annotations.reads,
@@ -112,24 +120,24 @@ export function addReadTools(server: Server, kit: Kit): Server {
         const full = { from: observationsFrom, most: limits.maxItems };
         const { entities, ...related } = show(graph, found, limits.maxResultLength, full);
         if (entities.length < found.length) {
-          throw new ToolError(`Too much for one result; open at most ${entities.length} of these at once`);
+          throw new ToolError(`Too large for one result; open at most ${entities.length} of these at once`);
         }
-        const also = missing.length === 0 ? "" : `Not there: ${missing.join(", ")}\n`;
-        return kit.answer({ entities, ...related, missing }, also + write(entities, related));
+        const also = missing.length === 0 ? "" : `Not found: ${missing.join(", ")}\n`;
+        return parts.answer({ entities, ...related, missing }, also + write(entities, related));
       },
     })
     .tool("export_graph", {
       title: "Export",
-      description: "A namespace as JSON Lines, in the format of the official memory server, in pages",
-      input: object({ from: count("How many lines to skip: `next` of the page before"), namespace }, [
+      description: "Returns a namespace as JSON Lines, in the format of the official memory server, in pages",
+      input: object({ from: count("Number of lines to skip: `next` of the previous page"), namespace }, [
         "from",
         "namespace",
       ]),
       output: object(
         {
           lines: string("JSON Lines"),
-          total: count("How many lines there are"),
-          next: count("Give it as `from` to go on; absent at the end"),
+          total: count("Total number of lines"),
+          next: count("Pass it as `from` to get the next page; absent on the last page"),
           damaged: damageOut,
         },
         ["next", "damaged"],
@@ -139,29 +147,33 @@ export function addReadTools(server: Server, kit: Kit): Server {
         const graph = graphOf(args);
         const total = graph.entities.size + graph.relations.size;
         const { lines, end } = cut(exportLines(graph), from, limits.maxResultLength);
-        return kit.answer({ lines, total, ...(end < total && { next: end }) }, lines);
+        return parts.answer({ lines, total, ...(end < total && { next: end }) }, lines);
       },
     })
     .tool("describe_memory", {
       title: "Describe the memory",
-      description: "The namespaces with what is in them, and the state of the file",
+      description: "Returns the namespaces with their size, and the state of the file",
       input: object({}),
       output: object(
         {
           namespaces: {
             type: "array",
-            description: "Those that have something in them",
+            description: "Namespaces that are not empty",
             items: object({
               name: string("Its name"),
-              entities: count("How many entities"),
-              relations: count("How many relations"),
+              entities: count("Number of entities"),
+              relations: count("Number of relations"),
             }),
           },
           bytes: count("The size of the file"),
           damage: {
             type: "array",
-            description: "Where the file is not as it was written",
-            items: object({ line: count("Which line"), byte: count("Where it begins"), why: string("What is wrong") }),
+            description: "Damaged places of the file",
+            items: object({
+              line: count("Line number"),
+              byte: count("Offset of the line"),
+              why: string("Kind of damage"),
+            }),
           },
           damaged: damageOut,
         },
@@ -177,18 +189,18 @@ export function addReadTools(server: Server, kit: Kit): Server {
           ({ name: one, entities, relations }) => `${one}: ${entities} entities, ${relations} relations`,
         );
         const result = { namespaces: namespaces.slice(0, limits.maxItems), bytes, damage: damage.slice(0, 100) };
-        return kit.answer(result, rows.join("\n") || "The memory is empty");
+        return parts.answer(result, rows.join("\n") || "The memory is empty");
       },
     });
 }
 
-/** Relations as they are shown. */
+/** Relations in a result. */
 interface ShownRelations {
   readonly relations: readonly Relation[];
   readonly moreRelations?: number;
 }
 
-/** Entities as they are shown, as many as fit, with the relations that touch them. */
+/** Returns as many entities as fit into a result, with their relations. */
 function show(
   graph: Graph,
   wanted: readonly Entity[],
@@ -240,7 +252,7 @@ function write(entities: readonly ShownEntity[], { relations, moreRelations = 0 
   return [...rows, ...lines, ...(moreRelations > 0 ? [`and ${moreRelations} more relations`] : [])].join("\n");
 }
 
-/** The lines from one on that fit into a result, at least one. */
+/** Returns the lines from an index that fit into a result, at least one. */
 function cut(all: Iterable<string>, from: number, maxLength: number): { lines: string; end: number } {
   const lines: string[] = [];
   let length = 0;
@@ -255,7 +267,7 @@ function cut(all: Iterable<string>, from: number, maxLength: number): { lines: s
   return { lines: lines.join("\n"), end: from + lines.length };
 }
 
-/** The place of the first name that comes after another, which need not be there any more. */
+/** Returns the index of the first name after another, which may have been deleted. */
 function firstAfter(names: readonly string[], name: string): number {
   let [low, high] = [0, names.length];
   while (low < high) {

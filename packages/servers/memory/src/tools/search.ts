@@ -1,6 +1,6 @@
 import type { Entity, Graph } from "../store/graph.ts";
 
-/** The words of an entity, ready to be searched: each begins after a space. */
+/** The normalized words of an entity, each after a space. */
 interface Searchable {
   readonly name: string;
   readonly type: string;
@@ -13,10 +13,10 @@ export interface Hit {
 }
 
 const maxWords = 16;
-const unparted = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const searchables = new WeakMap<Entity, Searchable>();
 
-/** The entities that fit a query, the best first: all its words before some of them, names before observations. */
+/** Returns the matching entities, best first: all words before some, names before observations. */
 export function search(graph: Graph, query: string, entityType?: string): Hit[] {
   const words = [...new Set(wordsOf(query))].slice(0, maxWords);
   const whole = wordsOf(query).join(" ");
@@ -41,10 +41,10 @@ function scoreOf({ name, type, rest }: Searchable, words: readonly string[], who
   return score + (found === words.length ? 1_000 : 0);
 }
 
-/** What a word counts in a text: as itself, or as the beginning of another; where no spaces part words, anywhere. */
-function rate(text: string, word: string, asItself: number, asBeginning: number): number {
-  if (!text.includes(unparted.test(word) ? word : ` ${word}`)) return 0;
-  return text.includes(` ${word} `) ? asItself : asBeginning;
+/** Rates a word in a text: as a whole word, as a prefix, or anywhere in scripts without spaces. */
+function rate(text: string, word: string, asWord: number, asPrefix: number): number {
+  if (!text.includes(unspacedScripts.test(word) ? word : ` ${word}`)) return 0;
+  return text.includes(` ${word} `) ? asWord : asPrefix;
 }
 
 function toSearchable(entity: Entity): Searchable {
@@ -57,7 +57,7 @@ function toSearchable(entity: Entity): Searchable {
   return found;
 }
 
-/** Words without case and accents; an underscore or a hyphen parts them too. */
+/** Splits a text into words without case and accents; underscores and hyphens separate words, too. */
 function wordsOf(text: string): string[] {
   const bare = text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   return bare.match(/[\p{L}\p{N}]+/gu) ?? [];

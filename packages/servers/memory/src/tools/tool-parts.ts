@@ -2,26 +2,26 @@ import { type Context, type FullResult, type JsonSchema, ToolError } from "porto
 import { count, object, string, textResult } from "portolan-server-kit";
 import type { Limits } from "../options.ts";
 import type { Graph, Operation } from "../store/graph.ts";
-import { Full } from "../store/log-file.ts";
+import { FileFullError } from "../store/log-file.ts";
 import type { MemoryStore } from "../store/store.ts";
 
-/** What the tools share. */
-export interface Kit {
+/** Shared by all tools. */
+export interface ToolParts {
   readonly store: MemoryStore;
   readonly limits: Limits;
   readonly namespace: string;
   readonly schemas: Schemas;
-  /** Changes the namespace that a call names, and says what was done. */
+  /** Changes the namespace of a call; returns the result with a text. */
   change<T>(
     args: { readonly namespace?: string },
     ctx: Context,
     work: (graph: Graph) => { ops: readonly Operation[]; result: T; says: string },
   ): Promise<FullResult<T>>;
-  /** A result as a text and as data, with a warning while the file is damaged. */
+  /** Returns a result as text and data, with a warning while the file is damaged. */
   answer<T extends object>(result: T, says: string): FullResult<T & { damaged?: number }>;
 }
 
-export function createKit(parts: Pick<Kit, "store" | "limits" | "namespace" | "schemas">): Kit {
+export function createToolParts(parts: Pick<ToolParts, "store" | "limits" | "namespace" | "schemas">): ToolParts {
   const { store } = parts;
   return {
     ...parts,
@@ -43,30 +43,30 @@ export function createKit(parts: Pick<Kit, "store" | "limits" | "namespace" | "s
     answer(result, says) {
       const damaged = store.state().damage.length;
       if (damaged === 0) return textResult(says, result);
-      const warning = `The memory's file is damaged in ${damaged} places, so that something may be missing: tell the user`;
+      const warning = `The memory file is damaged in ${damaged} places, so something may be missing: tell the user`;
       return textResult(`${says}\n${warning}`, { ...result, damaged });
     },
   };
 }
 
 function explain(reason: unknown): unknown {
-  if (reason instanceof Full) return new ToolError(`${reason.message}; forget what is not needed any more`);
+  if (reason instanceof FileFullError) return new ToolError(`${reason.message}; delete what is no longer needed`);
   switch ((reason as { code?: unknown }).code) {
     case "timeout":
-      return new ToolError("The memory is busy: another process is writing; nothing was changed, try again");
+      return new ToolError("The memory is busy: another process is writing. Nothing was changed; try again");
     case "ENOSPC":
     case "EDQUOT":
-      return new ToolError("The disk is full; nothing was changed: tell the user");
+      return new ToolError("The disk is full. Nothing was changed; tell the user");
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return new ToolError("The memory's file cannot be written; nothing was changed: tell the user");
+      return new ToolError("The memory file cannot be written. Nothing was changed; tell the user");
     default:
       return reason;
   }
 }
 
-/** The parts that the schemas of the tools are made of. */
+/** Schemas that several tools use. */
 export interface Schemas {
   readonly namespace: JsonSchema;
   readonly name: JsonSchema;
@@ -83,7 +83,7 @@ export function texts(description: string): JsonSchema {
 }
 
 export function createSchemas({ maxItems, maxNameLength, maxTextLength }: Limits, namespace: string): Schemas {
-  const name = string("The name of the entity, unique in its namespace", { minLength: 1, maxLength: maxNameLength });
+  const name = string("Name of the entity, unique in its namespace", { minLength: 1, maxLength: maxNameLength });
   const type = { minLength: 1, maxLength: maxNameLength };
   const listOf = (items: JsonSchema, description: string) => ({
     ...{ type: "array", items, minItems: 1, maxItems, description },
@@ -92,18 +92,18 @@ export function createSchemas({ maxItems, maxNameLength, maxTextLength }: Limits
     type: "array",
     items: { type: "string", minLength: 1, maxLength: maxTextLength },
     maxItems,
-    description: "Single facts, one per text",
+    description: "Single facts, one per string",
   };
   return {
-    namespace: string(`Which of the separate graphs; ${namespace} unless given`, { pattern: namespacePattern }),
+    namespace: string(`Name of the graph. Default: ${namespace}`, { pattern: namespacePattern }),
     name,
-    entity: object({ name, entityType: string("What kind of thing it is, such as person", type), observations }, [
+    entity: object({ name, entityType: string("Kind of entity, such as person", type), observations }, [
       "observations",
     ]),
     relation: object({
-      from: { ...name, description: "The entity that the relation starts at" },
-      to: { ...name, description: "The entity that it leads to" },
-      relationType: string("In active voice, such as works_at", type),
+      from: { ...name, description: "Entity at the start of the relation" },
+      to: { ...name, description: "Entity at the end of the relation" },
+      relationType: string("Type in active voice, such as works_at", type),
     }),
     observations,
     listOf,
@@ -113,25 +113,25 @@ export function createSchemas({ maxItems, maxNameLength, maxTextLength }: Limits
 export const entityOut: JsonSchema = object(
   {
     name: string("Its name"),
-    entityType: string("What kind of thing it is"),
-    observations: texts("What is known of it, the oldest first"),
-    moreObservations: count("How many further observations were left out; open_nodes shows them by observationsFrom"),
+    entityType: string("Kind of entity"),
+    observations: texts("Observations, oldest first"),
+    moreObservations: count("Number of observations left out; open_nodes returns them with observationsFrom"),
   },
   ["moreObservations"],
 );
 
 export const relationOut: JsonSchema = object({
-  from: string("Where it starts"),
-  to: string("Where it leads"),
-  relationType: string("What it says"),
+  from: string("Entity at the start"),
+  to: string("Entity at the end"),
+  relationType: string("Type of the relation"),
 });
 
 export const moreRelationsOut: JsonSchema = count(
-  "How many relations of these entities were left out; export_graph has them all; absent if none",
+  "Number of relations left out; export_graph returns all of them; absent if none",
 );
 
 export const damageOut: JsonSchema = count(
-  "How many places of the memory's file are damaged, so that something may be missing: tell the user; absent if none",
+  "Number of damaged places in the memory file, so something may be missing: tell the user; absent if none",
 );
 
 export const entitiesOut: JsonSchema = { type: "array", items: entityOut, description: "The entities" };
