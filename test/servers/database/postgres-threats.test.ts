@@ -73,7 +73,7 @@ const attempts: [name: string, sql: string, says: string][] = [
   ],
   ["a function that sets it", "SELECT leave()", "must be set before any query"],
   ["a function that writes", "SELECT take_all()", onlyReads],
-  ["a function that writes what it is told", "SELECT dynamic('DELETE FROM orders')", onlyReads],
+  ["a function that runs dynamic SQL", "SELECT dynamic('DELETE FROM orders')", onlyReads],
   ["a function that makes a table", "SELECT dynamic('CREATE TABLE evil ()')", onlyReads],
   ["a function that ends the transaction", "SELECT dynamic('COMMIT')", "PostgreSQL"],
   ["a procedure that commits", "CALL committing()", onlyQueries],

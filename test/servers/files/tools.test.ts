@@ -35,7 +35,7 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await say("edit", { path: "new/note.txt", edits: [{ old: "one", new: "two" }] })).toContain("-one\n+two");
     expect(await say("move", { from: "new/note.txt", to: "note.txt" })).toBe("Moved new/note.txt to note.txt");
     expect(await say("copy", { from: "note.txt", to: "copy.txt" })).toBe("Copied note.txt to copy.txt (4 bytes)");
-    expect(await say("make", { path: "a/b" })).toBe("Made a/b");
+    expect(await say("make", { path: "a/b" })).toBe("Created a/b");
     expect(await say("remove", { path: "a/b" })).toBe("Removed a/b");
     expect(await readFile(join(folder, "copy.txt"), "utf8")).toBe("two\n");
     expect(await readdir(folder)).toEqual([
@@ -363,7 +363,7 @@ describe("edit", () => {
     await writeFile(join(folder, "old.txt"), Uint8Array.of(0xfc, 0x0a));
     const client = await serve({ folders: [folder] });
     expect(await refused(client, "edit", { path: "old.txt", edits: [{ old: "a", new: "b" }] })).toContain(
-      "no UTF-8 text",
+      "not UTF-8 text",
     );
   });
 });

@@ -189,7 +189,7 @@ const cases: readonly Case[] = [
     springs: ["show", "HEAD:a.txt"],
   },
   {
-    name: "a submodule with traps of its own",
+    name: "a submodule with its own traps",
     config: () => ({ "submodule.recurse": "true", "diff.submodule": "log", "status.submoduleSummary": "true" }),
     prepare(work, { program }) {
       const inner = makeRepository(join(work.root, "inner"));

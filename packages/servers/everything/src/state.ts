@@ -1,37 +1,37 @@
 import type { LiveServer, Server } from "portolan/server";
 
-/** What the tools of this server change. It starts the same each time, and is shared by all clients of a process. */
+/** State that the tools change. It always starts the same, and all clients of a process share it. */
 export class SharedState {
-  /** The text of `everything://note`, which can be followed. */
+  /** The text of `everything://note`, which supports subscriptions. */
   note = "first note";
-  /** How many calls of `wait` run, and how many were cancelled: `everything://waits`. */
+  /** Running and cancelled calls of `wait`: `everything://waits`. */
   waiting = 0;
   cancelled = 0;
-  /** How many times a client said that its roots have changed. */
+  /** Number of notifications that roots have changed. */
   rootChanges = 0;
-  /** How many tools, prompts and resources there are beyond the usual ones. */
+  /** Number of extra tools, prompts and resources. */
   extras = 0;
-  /** Who follows `everything://waits`. */
+  /** Subscribers of `everything://waits`. */
   readonly watchers: Set<() => void> = new Set();
   #live: LiveServer | undefined;
 
-  /** The server is defined before it is served live, so it is told afterwards. */
+  /** Sets the live server, which exists only after the definition. */
   serveBy(live: LiveServer): void {
     this.#live = live;
   }
 
-  /** Tells those who follow `everything://waits`. */
+  /** Notifies the subscribers of `everything://waits`. */
   tellWatchers(): void {
     for (const changed of this.watchers) changed();
   }
 
-  /** Changes the note and tells who follows it: `publish` reaches the followers of every revision. */
+  /** Changes the note and notifies its subscribers; `publish` reaches clients of every revision. */
   write(note: string): void {
     this.note = note;
     this.#live?.publish("resources/updated", { uri: "everything://note" });
   }
 
-  /** Replaces the definition; clients hear which lists have changed. */
+  /** Replaces the definition; clients are notified which lists have changed. */
   redefine(change: (current: Server) => Server): void {
     this.#live?.update(change);
   }

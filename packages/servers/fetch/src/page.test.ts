@@ -4,14 +4,14 @@ import { decodeText, looksBinary } from "./page.ts";
 const latin = (text: string) => Buffer.from(text, "latin1");
 
 test.each<[string, Uint8Array, string | undefined, string]>([
-  ["UTF-8 of which nothing is said", Buffer.from("naïve ☂"), undefined, "naïve ☂"],
-  ["what the header says", latin("na\u00efve"), "iso-8859-1", "naïve"],
+  ["UTF-8 without a declaration", Buffer.from("naïve ☂"), undefined, "naïve ☂"],
+  ["the charset of the header", latin("na\u00efve"), "iso-8859-1", "naïve"],
   ["Japanese", Uint8Array.of(0x93, 0xfa, 0x96, 0x7b), "shift_jis", "日本"],
-  ["a mark, whatever the header says", Buffer.from("\uFEFFnaïve"), "iso-8859-1", "naïve"],
+  ["a byte order mark before the header", Buffer.from("\uFEFFnaïve"), "iso-8859-1", "naïve"],
   ["UTF-16 with a mark", Buffer.from("\uFEFFnaïve", "utf16le"), undefined, "naïve"],
-  ["what the page says", latin('<meta charset="iso-8859-2">\u00e6'), undefined, '<meta charset="iso-8859-2">ć'],
+  ["the charset of the page", latin('<meta charset="iso-8859-2">\u00e6'), undefined, '<meta charset="iso-8859-2">ć'],
   [
-    "what an old page says",
+    "the charset of an old page",
     latin("<meta http-equiv=x content='text/html; charset=windows-1251'>\u00e6"),
     undefined,
     "<meta http-equiv=x content='text/html; charset=windows-1251'>ж",
@@ -22,15 +22,20 @@ test.each<[string, Uint8Array, string | undefined, string]>([
     undefined,
     '<?xml version="1.0" encoding="iso-8859-2"?>ć',
   ],
-  ["a header that is wrong", latin("na\u00efve"), "utf-8", "naïve"],
-  ["a header that says nothing known", Buffer.from("naïve"), "x-nonsense", "naïve"],
-  ["a page that lies about UTF-16", Buffer.from("<meta charset=utf-16>naïve"), undefined, "<meta charset=utf-16>naïve"],
+  ["a wrong header", latin("na\u00efve"), "utf-8", "naïve"],
+  ["an unknown charset in the header", Buffer.from("naïve"), "x-nonsense", "naïve"],
+  [
+    "a page that wrongly declares UTF-16",
+    Buffer.from("<meta charset=utf-16>naïve"),
+    undefined,
+    "<meta charset=utf-16>naïve",
+  ],
   ["nothing", new Uint8Array(), undefined, ""],
 ])("%s", (_, bytes, declared, text) => {
   expect(decodeText(bytes, declared)).toBe(text);
 });
 
-test("zeros are not text, unless a mark explains them", () => {
+test("zero bytes are not text without a byte order mark", () => {
   expect(looksBinary(Uint8Array.of(80, 75, 0, 1))).toBe(true);
   expect(looksBinary(Buffer.from("\uFEFFa", "utf16le"))).toBe(false);
 });

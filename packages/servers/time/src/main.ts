@@ -11,7 +11,7 @@ await runMain({
     zone: {
       type: "string",
       value: "<zone>",
-      says: "the zone that is meant where none is named; the machine's unless given",
+      says: "zone of calls that name none. Default: the zone of the machine",
     },
   },
   create(line) {

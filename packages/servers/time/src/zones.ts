@@ -2,21 +2,21 @@ import { ToolError } from "portolan/server";
 import { offsetAt } from "./moment.ts";
 import { readOffset } from "./reading.ts";
 
-/** What zones are looked for by; all that is given must fit. */
-export interface Wanted {
+/** Search criteria for zones; a zone must match all that are given. */
+export interface ZoneQuery {
   readonly text?: string;
   readonly country?: string;
   readonly city?: string;
   readonly offset?: string;
 }
 
-/** The zones that fit, at a moment. */
-export function searchZones({ text, country, city, offset }: Wanted, at: number): string[] {
+/** Returns the zones that match at a moment. */
+export function searchZones({ text, country, city, offset }: ZoneQuery, at: number): string[] {
   let found: readonly string[] = zoneNames();
   if (country !== undefined) {
     found = zonesOfCountry(country);
     if (found.length === 0) {
-      throw new ToolError(`No country ${quote(country)}; give two letters such as DE, or its English name`);
+      throw new ToolError(`No country ${quote(country)}; use two letters such as DE, or its English name`);
     }
   }
   if (city !== undefined) found = found.filter((zone) => plain(cityOf(zone)).includes(plain(city)));
@@ -27,13 +27,14 @@ export function searchZones({ text, country, city, offset }: Wanted, at: number)
   }
   if (offset !== undefined) {
     const wanted = readOffset(offset);
-    if (Number.isNaN(wanted)) throw new ToolError(`offset: expected such as +05:30 or -8, got ${quote(offset)}`);
+    if (Number.isNaN(wanted))
+      throw new ToolError(`offset: expected an offset such as +05:30 or -8, got ${quote(offset)}`);
     found = found.filter((zone) => offsetAt(zone, at) === wanted);
   }
   return [...found].sort();
 }
 
-/** The zone of a name; an error that names similar ones otherwise. */
+/** Returns the zone of a name; throws a ToolError with similar names if there is none. */
 export function needZone(name: string): string {
   const zone = findZone(name);
   if (zone !== undefined) return zone;
@@ -46,7 +47,7 @@ export function quote(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }
 
-/** Zones that the runtime lists under a name of old, and what IANA calls them now. */
+/** Zones that the runtime lists under an old name, with their current IANA names. */
 const renamed: { readonly [old: string]: string } = {
   "Africa/Asmera": "Africa/Asmara",
   "America/Buenos_Aires": "America/Argentina/Buenos_Aires",
@@ -71,15 +72,15 @@ const renamed: { readonly [old: string]: string } = {
 
 let known: readonly string[] | undefined;
 
-/** All zones by their present names, sorted. */
+/** Returns all zones by their current names, sorted. */
 export function zoneNames(): readonly string[] {
   known ??= [...new Set(["UTC", ...Intl.supportedValuesOf("timeZone").map(presentName)])].sort();
   return known;
 }
 
-/** The zone of a name in any case, also of an older name; undefined where there is none. */
+/** Finds a zone by its name in any case, also by an old name; undefined if there is none. */
 export function findZone(text: string): string | undefined {
-  // The runtime may also know offsets such as +02:00, which are no zones.
+  // The runtime may also accept offsets such as +02:00, which are not zones.
   if (!/^[a-z][\w+/-]{0,63}$/i.test(text)) return undefined;
   const wanted = text.toLowerCase();
   const listed = zoneNames().find((name) => name.toLowerCase() === wanted);
@@ -91,7 +92,7 @@ export function findZone(text: string): string | undefined {
   }
 }
 
-/** Zone names for what somebody has begun to type: those that start so first, then those that have it anywhere. */
+/** Completes zone names: those that start with the typed text first, then those that contain it. */
 export function completeZone(typed: string): string[] {
   const wanted = plain(typed);
   const rank = (name: string) => {
@@ -103,12 +104,12 @@ export function completeZone(typed: string): string[] {
   return fitting.sort((a, b) => a.rank - b.rank).map(({ name }) => name);
 }
 
-/** The city of a zone, as people write it. */
+/** Returns the city of a zone name, with spaces. */
 export function cityOf(zone: string): string {
   return zone.slice(zone.lastIndexOf("/") + 1).replaceAll("_", " ");
 }
 
-/** The zones of a country, given by its two letters or by (a part of) its English name. */
+/** Returns the zones of a country, given by its code or by (a part of) its English name. */
 export function zonesOfCountry(country: string): string[] {
   const wanted = plain(country);
   const exact = countries().filter(({ code, name }) => code.toLowerCase() === wanted || plain(name) === wanted);
@@ -117,7 +118,7 @@ export function zonesOfCountry(country: string): string[] {
   return [...new Set(found.flatMap(({ code }) => zonesOfCode(code)))];
 }
 
-/** A text without case, accents and what stands for spaces, so that spellings can be compared. */
+/** Normalizes a text for comparison: no case, no accents, single spaces. */
 export function plain(text: string): string {
   const bare = text.normalize("NFD").replace(/\p{M}/gu, "");
   return bare
@@ -148,7 +149,7 @@ function readCountries(): Country[] {
   });
 }
 
-/** Newer runtimes have a function where older ones have a property. */
+/** Returns the zones of a country code; newer runtimes have a method, older ones a property. */
 function zonesOfCode(code: string): string[] {
   const locale = new Intl.Locale(`und-${code}`) as Intl.Locale & {
     readonly timeZones?: readonly string[];

@@ -8,7 +8,7 @@ export const city = (description: string): JsonSchema =>
 export const date = (description: string): JsonSchema =>
   string(`${description}, such as 2026-12-24; not in the past, at most a year ahead`, { minLength: 10, maxLength: 10 });
 
-export const flightId: JsonSchema = string("The id of a flight, such as PT121; search-flights finds it", {
+export const flightId: JsonSchema = string("Id of a flight, such as PT121; search-flights returns it", {
   minLength: 1,
   maxLength: 20,
 });
@@ -16,30 +16,30 @@ export const flightId: JsonSchema = string("The id of a flight, such as PT121; s
 export const weather: JsonSchema = object({
   city: string("The city"),
   date: string("The day"),
-  sky: { enum: ["sunny", "cloudy", "rain", "snow"], description: "What the sky is like" },
-  celsius: integer("The warmest of the day"),
-  advice: string("What people of the city would tell"),
+  sky: { enum: ["sunny", "cloudy", "rain", "snow"], description: "The weather" },
+  celsius: integer("Highest temperature of the day"),
+  advice: string("Local advice"),
 });
 
 export const flight: JsonSchema = object({
-  id: string("What book takes"),
-  from: string("Where it leaves"),
-  to: string("Where it lands"),
-  date: string("The day it leaves"),
-  departs: string("When it leaves, on the clocks there"),
-  minutes: integer("How long it takes"),
-  stops: integer("How often it lands in between"),
-  price: integer("In euros"),
+  id: string("Flight id for book"),
+  from: string("City of departure"),
+  to: string("Destination"),
+  date: string("Day of departure"),
+  departs: string("Local time of departure"),
+  minutes: integer("Duration in minutes"),
+  stops: integer("Number of stops"),
+  price: integer("Price in euros"),
 });
 
 export const flights: JsonSchema = object({
-  flights: { type: "array", items: flight, description: "Those that fit, the cheapest first" },
+  flights: { type: "array", items: flight, description: "The matching flights, cheapest first" },
 });
 
 export const choice: JsonSchema = object({
   flight,
-  chosenBy: { enum: ["model", "price"], description: "Whether the user's model chose, or the price did" },
-  why: string("How the choice was made"),
+  chosenBy: { enum: ["model", "price"], description: "model: the user's model chose; price: the cheapest was taken" },
+  why: string("Reason for the choice"),
 });
 
 export const booked: JsonSchema = object(
@@ -49,9 +49,9 @@ export const booked: JsonSchema = object(
       description: "needs-confirmation: nothing is booked yet, and nothing was charged",
     },
     flight,
-    booking: string("The code of the booking, if it is booked"),
-    passenger: string("Who flies, if it is booked"),
-    confirmation: string("What to give as confirmation once the user has said yes, if that is needed"),
+    booking: string("Booking code; only with status booked"),
+    passenger: string("Name of the passenger; only with status booked"),
+    confirmation: string("Pass it as confirmation after the user agrees; only with status needs-confirmation"),
   },
   ["booking", "passenger", "confirmation"],
 );

@@ -29,7 +29,7 @@ export interface WalkOptions {
   readonly isEntered: (name: string) => boolean;
 }
 
-/** What a walk left out. */
+/** Entries that a walk left out. */
 export interface WalkEnd {
   /** True if the limit of entries was reached. */
   isCut: boolean;

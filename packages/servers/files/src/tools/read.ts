@@ -157,7 +157,7 @@ function withText(text: string, output: Output) {
   const isMore = nextFrom !== undefined || nextOffset !== undefined;
   const which = from === undefined ? `${lines} lines` : `lines ${from}–${from + lines - 1}`;
   const how = nextOffset === undefined ? `from: ${nextFrom}` : `offset: ${nextOffset}`;
-  const note = { type: "text" as const, text: `[${which} of ${formatSize(size)}; go on with ${how}]` };
+  const note = { type: "text" as const, text: `[${which} of ${formatSize(size)}; continue with ${how}]` };
   return { content: [{ type: "text" as const, text }, ...(isMore ? [note] : [])], structuredContent: output };
 }
 
