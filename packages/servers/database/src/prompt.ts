@@ -75,14 +75,14 @@ function knownColumn([table]: readonly Table[], column: string | undefined): str
 }
 
 /** A question and the query that answers it. */
-export interface Example {
+interface Example {
   readonly question: string;
   readonly sql: string;
   readonly parameters?: readonly string[];
 }
 
 /** Builds examples from the real tables, mostly from the first one. */
-export function examplesFor(tables: readonly Table[], dialect: Dialect, column?: string): Example[] {
+function examplesFor(tables: readonly Table[], dialect: Dialect, column?: string): Example[] {
   const [table] = tables;
   if (!table) return [];
   const name = quoteName(table.name, dialect);

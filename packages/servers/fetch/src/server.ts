@@ -230,7 +230,7 @@ async function toolErrorsAsRpcErrors<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-export function fetchInput(maxLength: number, defaultLength: number): JsonSchema {
+function fetchInput(maxLength: number, defaultLength: number): JsonSchema {
   const most = Math.min(defaultLength, maxLength);
   return {
     type: "object",
@@ -253,7 +253,7 @@ export function fetchInput(maxLength: number, defaultLength: number): JsonSchema
   };
 }
 
-export const fetchOutput: JsonSchema = {
+const fetchOutput: JsonSchema = {
   type: "object",
   properties: {
     url: string("URL after all redirects"),

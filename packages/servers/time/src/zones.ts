@@ -73,7 +73,7 @@ const renamed: { readonly [old: string]: string } = {
 let known: readonly string[] | undefined;
 
 /** Returns all zones by their current names, sorted. */
-export function zoneNames(): readonly string[] {
+function zoneNames(): readonly string[] {
   known ??= [...new Set(["UTC", ...Intl.supportedValuesOf("timeZone").map(presentName)])].sort();
   return known;
 }
@@ -105,12 +105,12 @@ export function completeZone(typed: string): string[] {
 }
 
 /** Returns the city of a zone name, with spaces. */
-export function cityOf(zone: string): string {
+function cityOf(zone: string): string {
   return zone.slice(zone.lastIndexOf("/") + 1).replaceAll("_", " ");
 }
 
 /** Returns the zones of a country, given by its code or by (a part of) its English name. */
-export function zonesOfCountry(country: string): string[] {
+function zonesOfCountry(country: string): string[] {
   const wanted = plain(country);
   const exact = countries().filter(({ code, name }) => code.toLowerCase() === wanted || plain(name) === wanted);
   const found =
@@ -119,7 +119,7 @@ export function zonesOfCountry(country: string): string[] {
 }
 
 /** Normalizes a text for comparison: no case, no accents, single spaces. */
-export function plain(text: string): string {
+function plain(text: string): string {
   const bare = text.normalize("NFD").replace(/\p{M}/gu, "");
   return bare
     .replace(/[_\s]+/g, " ")

@@ -141,12 +141,12 @@ export const passengerSchema: JsonSchema = {
 };
 
 /** The form, compiled at module load. */
-export const passengerForm: Form<Passenger> = form<Passenger>(passengerSchema);
+const passengerForm: Form<Passenger> = form<Passenger>(passengerSchema);
 
 const minAge = 16;
 
 /** Checks what a form schema cannot express; returns a message for the user, or undefined. */
-export function faultOf({ name, email, born }: Passenger, flies: string): string | undefined {
+function faultOf({ name, email, born }: Passenger, flies: string): string | undefined {
   if (name.trim().length < 2) return "The name must be the one in the passport.";
   if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) return "The e-mail address must look like ada@example.com.";
   if (!isDay(born)) return "The date of birth must be a day such as 1990-12-31.";

@@ -264,7 +264,7 @@ const advice: { readonly [code: string]: string } = {
 };
 
 /** Returns the error for the model; undefined if the server did not send the failure. */
-export function explain(reason: unknown, timeoutMs: number): ToolError | undefined {
+function explain(reason: unknown, timeoutMs: number): ToolError | undefined {
   const { code, message, hint, detail } = reason as ServerError;
   // The same code means a timeout and a cancellation by a user of the database.
   if (code === "57014" && !/user request/.test(message ?? "")) {

@@ -6,7 +6,7 @@ import type { Pooled } from "../pool.ts";
 type Pg = typeof import("pg")["default"];
 
 /** A row as sent by the server. */
-export type TextRow = readonly (string | null)[];
+type TextRow = readonly (string | null)[];
 
 /** Outcome of a statement. */
 export interface Outcome {
@@ -215,7 +215,7 @@ export class Session implements Pooled {
 }
 
 /** A connection whose statement is to be cancelled, with the key that the server sent when it was opened. */
-export interface CancelTarget {
+interface CancelTarget {
   readonly host: string;
   readonly port: number;
   readonly processId: number;
@@ -225,7 +225,7 @@ export interface CancelTarget {
 const code = 80_877_102;
 
 /** Sends a cancel request. The protocol wants a second connection for it, because the first one is busy. */
-export function cancel({ host, port, processId, secret }: CancelTarget): Promise<void> {
+function cancel({ host, port, processId, secret }: CancelTarget): Promise<void> {
   const message = Buffer.alloc(16);
   for (const [at, number] of [message.length, code, processId, secret].entries()) message.writeInt32BE(number, at * 4);
   return new Promise((resolve) => {
@@ -240,7 +240,7 @@ export function cancel({ host, port, processId, secret }: CancelTarget): Promise
 }
 
 /** Query for a new connection: version, and roles or functions that reach beyond the database. */
-export const roleQuery = `
+const roleQuery = `
   SELECT current_setting('server_version'), current_setting('server_version_num')::int, current_database(),
     session_user::text,
     (SELECT string_agg(r.rolname, ', ' ORDER BY r.rolname) FROM pg_roles r
@@ -259,7 +259,7 @@ export const roleQuery = `
             AND e.extname IN ('dblink', 'adminpack', 'pg_cron', 'pg_background', 'http', 'pg_net'))))`;
 
 /** Describes what a role can do that a transaction does not contain; undefined if nothing. */
-export function dangerOf(user: string, roles: string | null, functions: string | null): string | undefined {
+function dangerOf(user: string, roles: string | null, functions: string | null): string | undefined {
   if (roles !== null) return `the role ${user} has the rights of ${roles}`;
   if (functions !== null) return `the role ${user} may call ${functions}`;
   return undefined;

@@ -123,7 +123,7 @@ const details = `
   (SELECT s.sql FROM sqlite_schema s WHERE s.name = l.name AND s.type IN ('table', 'view'))`;
 
 /** Returns the statement that lists the tables of a file. */
-export function catalogOf(filter: TableFilter): Statement {
+function catalogOf(filter: TableFilter): Statement {
   const { name = null, search = null, from = 0, limit } = filter;
   const sql = `
     SELECT l.name, iif(l.type = 'virtual', 'virtual table', l.type), NULL, NULL${filter.details ? `, ${details}` : ""}

@@ -133,7 +133,7 @@ const advice: readonly (readonly [message: RegExp, advice: string])[] = [
 ];
 
 /** Returns the error for the model. */
-export function explain(message: string): ToolError {
+function explain(message: string): ToolError {
   const more = advice.find(([pattern]) => pattern.test(message))?.[1];
   return new ToolError(more === undefined ? `SQLite: ${message}` : `SQLite: ${message}; ${more}`);
 }

@@ -105,7 +105,7 @@ export function executeTool({
 const maxShown = 8_000;
 
 /** Asks the user before a statement changes something; throws a ToolError if the client cannot ask. */
-export async function mayRun(ctx: Context, ask: boolean, about: string, statement: Statement): Promise<boolean> {
+async function mayRun(ctx: Context, ask: boolean, about: string, statement: Statement): Promise<boolean> {
   if (!ask) return true;
   if (!ctx.mayAsk("elicitation.form")) {
     throw new ToolError(
@@ -131,7 +131,7 @@ function visible(text: string): string {
 const value: JsonSchema = { type: ["string", "number", "boolean", "null"] };
 
 /** Schema of the values for a statement. */
-export const parameters: JsonSchema = {
+const parameters: JsonSchema = {
   anyOf: [
     { type: "array", items: value, maxItems: 1_000 },
     { type: "object", additionalProperties: value, maxProperties: 1_000 },
@@ -140,20 +140,20 @@ export const parameters: JsonSchema = {
 };
 
 /** Schema of a statement. */
-export function sql(description: string, { maxSqlLength }: DatabaseLimits): JsonSchema {
+function sql(description: string, { maxSqlLength }: DatabaseLimits): JsonSchema {
   return string(description, { minLength: 1, maxLength: maxSqlLength });
 }
 
 /** Schema of the row limit. */
-export function limit({ maxRows }: DatabaseLimits): JsonSchema {
+function limit({ maxRows }: DatabaseLimits): JsonSchema {
   return count(`Maximum number of rows. Default: ${Math.min(defaultRows, maxRows)}`, { minimum: 1, maximum: maxRows });
 }
 
 /** Row limit of a result. */
-export const defaultRows = 100;
+const defaultRows = 100;
 
 /** Properties of every result with rows. */
-export const rows: { readonly [name: string]: JsonSchema } = {
+const rows: { readonly [name: string]: JsonSchema } = {
   columns: array(
     object({ name: string("Column name"), type: string("Column type; empty for an expression without one") }),
     "The columns",
@@ -167,16 +167,16 @@ export const rows: { readonly [name: string]: JsonSchema } = {
 };
 
 /** Tool arguments that form a statement. */
-export interface StatementArguments {
+interface StatementArguments {
   readonly sql: string;
   readonly parameters?: Statement["parameters"];
 }
 
-export function toStatement({ sql, parameters }: StatementArguments): Statement {
+function toStatement({ sql, parameters }: StatementArguments): Statement {
   return { sql, ...(parameters !== undefined && { parameters }) };
 }
 
 /** Returns the bounds of a result with at most `maxRows` rows. */
-export function toBounds({ maxBytes, maxValueLength, maxBlobBytes }: DatabaseLimits, maxRows: number): Bounds {
+function toBounds({ maxBytes, maxValueLength, maxBlobBytes }: DatabaseLimits, maxRows: number): Bounds {
   return { maxRows, maxBytes, maxValueLength, maxBlobBytes };
 }

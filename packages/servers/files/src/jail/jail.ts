@@ -262,7 +262,7 @@ export function notThere(path: string): ToolError {
 }
 
 /** Returns the real path of the existing part of a path, and the names after it. */
-export async function deepest(path: string, lexical: string): Promise<{ real: string; missing: string[] }> {
+async function deepest(path: string, lexical: string): Promise<{ real: string; missing: string[] }> {
   const missing: string[] = [];
   for (let current = resolve(lexical); ; current = dirname(current)) {
     try {
@@ -280,7 +280,7 @@ export async function deepest(path: string, lexical: string): Promise<{ real: st
 }
 
 /** Adds an entry name to what `deepest` found; a link is not followed. */
-export async function withName(
+async function withName(
   path: string,
   { real, missing }: { real: string; missing: string[] },
   name: string,
@@ -302,6 +302,6 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-export function leadsOutside(path: string): ToolError {
+function leadsOutside(path: string): ToolError {
   return new ToolError(`${path} is reached by a link that leads outside the served folders, or to nothing`);
 }

@@ -123,7 +123,7 @@ const shownLength = 160;
 const shownLines = 12;
 
 /** Describes where a missing text almost occurs: the closest lines with their numbers and the difference. */
-export function describeNearest(text: string, wanted: string): string {
+function describeNearest(text: string, wanted: string): string {
   const lines = linesOf(text).map(withoutEnding);
   const sought = linesOf(wanted).map(withoutEnding);
   const best = nearest(lines, sought);

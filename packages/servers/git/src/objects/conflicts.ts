@@ -147,7 +147,7 @@ export async function unmergedFiles(repository: Repository): Promise<Map<string,
 }
 
 /** Returns the kind of a conflict, derived from the versions that exist. */
-export function kindOf({ base, ours, theirs }: Sides): string {
+function kindOf({ base, ours, theirs }: Sides): string {
   if (ours && theirs) return base ? "both modified" : "both added";
   if (ours) return base ? "deleted by them" : "added by us";
   if (theirs) return base ? "deleted by us" : "added by them";

@@ -110,7 +110,7 @@ export function createSchemas({ maxItems, maxNameLength, maxTextLength }: Limits
   };
 }
 
-export const entityOut: JsonSchema = object(
+const entityOut: JsonSchema = object(
   {
     name: string("Its name"),
     entityType: string("Kind of entity"),
@@ -120,7 +120,7 @@ export const entityOut: JsonSchema = object(
   ["moreObservations"],
 );
 
-export const relationOut: JsonSchema = object({
+const relationOut: JsonSchema = object({
   from: string("Entity at the start"),
   to: string("Entity at the end"),
   relationType: string("Type of the relation"),
