@@ -69,7 +69,7 @@ export const readTool: CreateTool<Input, Output> = (workspace) => ({
   run(input, ctx) {
     const { path, from, offset } = input;
     return explainSystemErrors(path, async () => {
-      if (from !== undefined && offset !== undefined) throw new ToolError("Give from or offset, not both");
+      if (from !== undefined && offset !== undefined) throw new ToolError("from and offset cannot be combined");
       const file = await (await workspace.jailFor(ctx)).openFile(path);
       try {
         return await readOpen(file, input, workspace.settings.limits, ctx.signal);

@@ -18,7 +18,7 @@ export const changedFileSchema: JsonSchema = object(
   {
     path,
     from: string("The path it had before, if it was renamed or copied"),
-    change: string("What happened to it", {
+    change: string("Kind of change", {
       enum: ["added", "copied", "deleted", "modified", "renamed", "type changed", "conflict", "unknown"],
     }),
     added: count("Lines"),

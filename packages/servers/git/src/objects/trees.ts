@@ -16,7 +16,7 @@ export interface TreeEntry {
 export const treeEntrySchema: JsonSchema = object(
   {
     path: { ...path, description: "The name in its folder" },
-    type: string("What it is", { enum: ["blob", "tree", "commit"] }),
+    type: string("Type of object", { enum: ["blob", "tree", "commit"] }),
     mode: string("Such as 100644; 120000 is a link, 160000 a submodule"),
     hash: string("The hash of the object"),
     size: count("Of a file, in bytes"),

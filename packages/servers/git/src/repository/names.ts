@@ -7,7 +7,7 @@ const maxPathLength = 4_096;
 /** Suffixes that step from one commit to another: `~2`, `^`, `@{1}`, `@{upstream}`. */
 const steps = /(?:[~^]\d{0,6}|@\{(?:\d{1,6}|u|upstream)\})*$/;
 // Names that check-ref-format rejects: control characters, some signs, and dots and slashes in certain places.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches them
 const forbidden = /[\u0000- \u007f~^:?*[\\]|\.\.|@\{|\/\/|^\/|\/$|\.$|(?:^|\/)\.|\.lock(?:\/|$)/;
 
 /** Returns true for a valid branch or tag name; nothing that git could read as an option is valid. */

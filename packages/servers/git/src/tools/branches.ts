@@ -144,7 +144,7 @@ export function createBranchTool(
         }
         await repository.read(["branch", "--no-track", name, start]);
         if (isWanted) await switchTo(repository, name);
-        return told(
+        return branchResult(
           { branch: name, commit: start, isCurrent: isWanted },
           isWanted ? "Created and checked out" : "Created",
         );
@@ -166,7 +166,7 @@ export function switchBranchTool(
       git.changeHead(repository, ctx.signal, async (repository) => {
         const hash = await existing(repository, name);
         await switchTo(repository, name);
-        return told({ branch: name, commit: hash, isCurrent: true }, "Checked out");
+        return branchResult({ branch: name, commit: hash, isCurrent: true }, "Checked out");
       }),
   };
 }
@@ -202,13 +202,13 @@ export function deleteBranchTool(
         if ((await existing(repository, name)) !== hash)
           throw new ToolError(`${quote(name)} now points to another commit; try again`);
         await repository.read(["branch", "--quiet", "-D", "--", name]);
-        return told({ branch: name, commit: hash, isCurrent: false, wasMerged }, "Deleted");
+        return branchResult({ branch: name, commit: hash, isCurrent: false, wasMerged }, "Deleted");
       });
     },
   };
 }
 
-function told<T extends BranchState>(branch: T, what: string) {
+function branchResult<T extends BranchState>(branch: T, what: string) {
   const text = `${what}: ${branch.branch} at ${short(branch.commit)}`;
   return textResult(text, branch);
 }
