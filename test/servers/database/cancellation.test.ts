@@ -9,7 +9,7 @@ import { revisions } from "../../kit/revisions.ts";
 import { scriptOf } from "../kit/programs.ts";
 import { call, failureOf } from "../kit/tools.ts";
 import { freshFile, look, openServer } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 /** Processes with this word on their command line, read from /proc. */
 function processesWith(word: string): number[] {
@@ -112,7 +112,7 @@ describe("PostgreSQL", () => {
       "work",
     );
     url = postgres.url("work", "clerk");
-  });
+  }, postgresStartMs);
 
   afterAll(() => postgres.stop());
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { between, revisions } from "../../kit/revisions.ts";
 import { call, failureOf } from "../kit/tools.ts";
 import { freshFile, look, openServer, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 const yes = { action: "accept", content: {} } as const;
 const count = "SELECT count(*) AS n FROM customers";
@@ -20,7 +20,7 @@ let databases = 0;
 beforeAll(async () => {
   postgres = await startPostgres();
   await postgres.sql("CREATE ROLE clerk LOGIN PASSWORD 'secret'");
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 

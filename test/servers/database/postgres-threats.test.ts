@@ -5,7 +5,7 @@ import { openDatabase } from "portolan-database";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { call, failureOf } from "../kit/tools.ts";
 import { openServer, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 const root = join(import.meta.dirname, "../../..");
 let postgres: Postgres;
@@ -28,7 +28,7 @@ beforeAll(async () => {
     GRANT CREATE ON SCHEMA public TO clerk;`,
     "shop",
   );
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 

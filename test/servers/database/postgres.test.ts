@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { revisions } from "../../kit/revisions.ts";
 import { call, failureOf } from "../kit/tools.ts";
 import { openServer, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 let postgres: Postgres;
 let url = "";
@@ -37,7 +37,7 @@ beforeAll(async () => {
     "shop",
   );
   url = postgres.url("shop", "reader");
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 

@@ -23,6 +23,9 @@ export interface Postgres {
   stop(): Promise<void>;
 }
 
+/** Time for a server to start on a busy machine. */
+export const postgresStartMs = 60_000;
+
 /** Starts a server in its own folder on a loopback port; the superuser is `boss`, every password is `secret`. */
 export async function startPostgres(): Promise<Postgres> {
   const newest = readdirSync(versions).sort((a, b) => Number(b) - Number(a))[0]!;

@@ -9,7 +9,7 @@ import { forOfficialClients } from "../kit/official.ts";
 import { connectTo, scriptOf, serveHttp } from "../kit/programs.ts";
 import { call, failureOf, start } from "../kit/tools.ts";
 import { freshFile, freshFolder, look, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 const script = scriptOf("database");
 let postgres: Postgres;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await postgres.sql("CREATE ROLE clerk LOGIN PASSWORD 'secret'");
   await postgres.sql("CREATE DATABASE shop OWNER clerk");
   await postgres.sql(`SET ROLE clerk; ${shop}`, "shop");
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 
