@@ -58,7 +58,8 @@ async function bundle(folder) {
   await build({
     input: entries(folder),
     platform: "node",
-    external: /^[^./]/,
+    // The shared code of the reference servers is never published, so each server contains it.
+    external: /^(?!portolan-server-kit$)[^./]/,
     output: { dir: clean(folder), format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
     logLevel: "warn",
   });

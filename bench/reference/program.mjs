@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { bounded } from "../driver/bounded.mjs";
 
-const patienceMs = 30_000;
-/** The unit of the kernel's CPU times. */
+const timeoutMs = 30_000;
+/** Unit of CPU time in /proc. */
 const ticksPerSecond = 100;
 
-/** A server over stdio as users start it, with its costs as counted by the kernel. */
+/** A server process over stdio, with its CPU time and memory as reported by the kernel. */
 export class Program {
   #child;
   #exited;
@@ -22,7 +22,7 @@ export class Program {
     this.#child.stdout.setEncoding("utf8").on("data", (text) => this.#hear(text));
   }
 
-  /** Performs the handshake, which every server supports. */
+  /** Performs the handshake that every server supports. */
   async hello() {
     const clientInfo = { name: "bench", version: "1.0.0" };
     await this.ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo });
@@ -34,7 +34,7 @@ export class Program {
     const id = this.#lastId;
     const answered = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
     this.#child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
-    return bounded(answered, patienceMs, method);
+    return bounded(answered, timeoutMs, method);
   }
 
   async call(name, args) {
@@ -43,13 +43,13 @@ export class Program {
     return result;
   }
 
-  /** Milliseconds of processor time so far, threads included. */
+  /** Returns the CPU time so far in milliseconds, including threads. */
   cpuMs() {
     const fields = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
     return ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond;
   }
 
-  /** Resident memory in megabytes. */
+  /** Returns the resident memory in megabytes. */
   memoryMb() {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;

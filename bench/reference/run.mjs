@@ -1,5 +1,5 @@
-// The reference servers beside the official ones, in one run: npm run bench:servers
-//   --check   exits with 1 when a server of ours needs more than its budget to its first list
+// Compares the reference servers with the official ones: npm run bench:servers
+//   --check   exits with 1 if one of our servers exceeds its budget for the first list
 //   --quick   fewer repetitions
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ writeFileSync(shop, "");
 const graph = { entities: [{ name: "Ada", entityType: "person", observations: ["wrote a program"] }] };
 const remember = (program) => program.call("create_entities", graph);
 
-/** The measured servers: how each is started, prepared and read; those with a budget must keep it. */
+/** The compared servers: how to start, prepare and read each; those with `hasBudget` must keep the budget. */
 const contestants = [
   {
     ...{ name: "files", by: "portolan", args: ours("files", folder), hasBudget: true },
@@ -69,7 +69,7 @@ const contestants = [
   { name: "time", by: "portolan", args: ours("time"), hasBudget: true },
 ].filter(({ args }) => existsSync(args[0]));
 
-/** Bare node that answers once: the minimum for every server. */
+/** A bare Node process that answers once: the lower bound for every server. */
 const bare = `process.stdin.once("data", (line) => {
   const { id } = JSON.parse(String(line).split("\\n")[0]);
   process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: {} }) + "\\n");
@@ -147,8 +147,6 @@ for (const line of table)
       .join("  ")
       .trimEnd(),
   );
-console.log(
-  `\nFrom the start of the process to its first tools/list, over bare node; medians of ${repetitions} in turns.`,
-);
-console.log(`Reads are ${reads} calls, one after the other; memory is what the process occupies after them.`);
+console.log(`\nFrom process start to the first tools/list, minus bare Node; medians of ${repetitions} runs.`);
+console.log(`Reads: ${reads} sequential calls. Memory: resident memory after the reads.`);
 if (flags.check && rows.some(({ hasBudget, cpu }) => hasBudget && cpu > startBudgetMs)) process.exitCode = 1;

@@ -30,7 +30,7 @@ const servers = readdirSync(join(root, "packages/servers")).filter((name) =>
 );
 let folder = "";
 
-/** Unpacks a package as it would be published, where npx finds its program. */
+/** Packs a package as for publication and unpacks it where npx finds its program. */
 function install(name: string, from: string): void {
   const args = ["pack", "--silent", "--pack-destination", folder];
   const packed = execFileSync("npm", args, { cwd: join(root, from), encoding: "utf8" })
@@ -47,7 +47,7 @@ function install(name: string, from: string): void {
   }
 }
 
-// Below the project, so that what the packages depend on is found, and nothing has to be fetched.
+// Below the project, so that dependencies are found without a network.
 beforeAll(() => {
   const cache = join(root, "node_modules/.cache/portolan");
   mkdirSync(cache, { recursive: true });
@@ -62,17 +62,17 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("every server has an entry", () => {
+test("every server has an example configuration", () => {
   expect(entries).toEqual(servers.map((name) => `examples/servers/${name}.json`).sort());
   expect(readdirSync(join(root, "examples/servers"))).toHaveLength(entries.length);
 });
 
-test.each(entries)("%s, as its README prints it, starts the installed server", async (file) => {
+test.each(entries)("%s starts the installed server", async (file) => {
   const { mcpServers } = JSON.parse(readFileSync(join(root, file), "utf8"));
   const [[name, entry]] = Object.entries(mcpServers) as [[string, { command: string; args: string[] }]];
   const { command, args } = entry;
   expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", `portolan-${name}`]);
-  // The folder of whoever reads the README is another one.
+  // Replaces the example paths by existing ones.
   const given = args.map((one) => (one.startsWith("/") ? join(folder, one.endsWith(".db") ? "shop.db" : "") : one));
   const env = { XDG_DATA_HOME: join(folder, "data"), npm_config_offline: "true" };
   const client = await connect({ command, args: given, cwd: folder, env });

@@ -16,7 +16,7 @@ test.each([
   ["fetch", []],
   ["memory", ["--file", join(folder, "memory.log")]],
   ["time", []],
-])("the wire of the %s server has no fault on any revision", async (name, flags) => {
+])("the %s server conforms to the protocol on every revision", async (name, flags) => {
   const { isPassed, totals, verdicts } = await grade({ command: process.execPath, args: [main(name), ...flags] });
   expect(verdicts.filter((verdict) => verdict.grade === "fail")).toEqual([]);
   expect(totals.filter(({ isSpoken }) => isSpoken).length).toBe(5);

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { between, revisions } from "../../kit/revisions.ts";
 import { call, failureOf } from "../kit/tools.ts";
 import { freshFile, look, openServer, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 const yes = { action: "accept", content: {} } as const;
 const count = "SELECT count(*) AS n FROM customers";
 
-/** A place to write to, and a way to look at it that is not ours. */
+/** A database to write to, and an independent way to read it. */
 interface Place {
   readonly url: string;
   readonly count: () => Promise<number>;
@@ -20,7 +20,7 @@ let databases = 0;
 beforeAll(async () => {
   postgres = await startPostgres();
   await postgres.sql("CREATE ROLE clerk LOGIN PASSWORD 'secret'");
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 
@@ -43,38 +43,32 @@ const add = { sql: "INSERT INTO customers (id, name) VALUES (3, 'Alan')" };
 describe.each(Object.keys(places))("on %s", (name) => {
   const make = places[name]!;
 
-  test.each(between("2025-06-18", "2026-07-28"))(
-    "the user is asked, and shown what is run, on %s",
-    async (revision) => {
-      const place = await make();
-      const answers = scriptedAnswers({ action: "decline" }, { action: "cancel" }, yes);
-      const client = await openServer(place.url, { write: true }, { revision, answers });
-      expect(await failureOf(client, "execute", add)).toContain("The user said no");
-      expect(await failureOf(client, "execute", add)).toContain("The user said no");
-      expect(await place.count()).toBe(2);
-      expect((await call(client, "execute", add)).changes).toBe(1);
-      expect(await place.count()).toBe(3);
-      expect(JSON.stringify(answers.asked)).toContain("VALUES (3, 'Alan')");
-      answers.done();
-    },
-  );
-
-  test.each(revisions)(
-    "a client that cannot ask is refused, unless the server was told not to ask, on %s",
-    async (revision) => {
-      const place = await make();
-      const careful = await openServer(place.url, { write: true }, { revision });
-      expect(await failureOf(careful, "execute", add)).toContain("--yes");
-      expect(await place.count()).toBe(2);
-      const bold = await openServer(place.url, { write: true, asks: false }, { revision });
-      expect((await bold.callTool("execute", add)).content).toMatchObject([{ text: "Done; 1 rows changed" }]);
-      expect(await place.count()).toBe(3);
-    },
-  );
-
-  test("changes are counted, rows are returned, and all of it is done although not all is shown", async () => {
+  test.each(between("2025-06-18", "2026-07-28"))("asks the user and shows the statement, on %s", async (revision) => {
     const place = await make();
-    const client = await openServer(place.url, { write: true, asks: false, limits: { maxRows: 1 } });
+    const answers = scriptedAnswers({ action: "decline" }, { action: "cancel" }, yes);
+    const client = await openServer(place.url, { write: true }, { revision, answers });
+    expect(await failureOf(client, "execute", add)).toContain("The user declined");
+    expect(await failureOf(client, "execute", add)).toContain("The user declined");
+    expect(await place.count()).toBe(2);
+    expect((await call(client, "execute", add)).changes).toBe(1);
+    expect(await place.count()).toBe(3);
+    expect(JSON.stringify(answers.asked)).toContain("VALUES (3, 'Alan')");
+    answers.done();
+  });
+
+  test.each(revisions)("refuses a client that cannot ask, unless questions are off, on %s", async (revision) => {
+    const place = await make();
+    const careful = await openServer(place.url, { write: true }, { revision });
+    expect(await failureOf(careful, "execute", add)).toContain("--yes");
+    expect(await place.count()).toBe(2);
+    const bold = await openServer(place.url, { write: true, ask: false }, { revision });
+    expect((await bold.callTool("execute", add)).content).toMatchObject([{ text: "Done; 1 rows changed" }]);
+    expect(await place.count()).toBe(3);
+  });
+
+  test("counts changes and returns rows, and completes the change even if not all rows are shown", async () => {
+    const place = await make();
+    const client = await openServer(place.url, { write: true, ask: false, limits: { maxRows: 1 } });
     const { changes, rows, isCut } = await call(client, "execute", {
       sql: "UPDATE customers SET city = 'X' WHERE id < 3 RETURNING id",
     });
@@ -86,18 +80,18 @@ describe.each(Object.keys(places))("on %s", (name) => {
     expect((await call(client, "execute", { sql: "DELETE FROM orders" })).changes).toBe(3);
   });
 
-  test("a statement is done as a whole or not at all", async () => {
+  test("runs a statement completely or not at all", async () => {
     const place = await make();
-    const client = await openServer(place.url, { write: true, asks: false });
+    const client = await openServer(place.url, { write: true, ask: false });
     const sql = "INSERT INTO customers (id, name) VALUES (4, 'Edsger'), (1, 'Ada again')";
     expect(await failureOf(client, "execute", { sql })).toContain("nothing was changed; correct the values");
     expect(await place.count()).toBe(2);
     expect(await failureOf(client, "execute", { sql: "DELETE FROM customers" })).toContain("nothing was changed");
   });
 
-  test("values are bound here too", async () => {
+  test("binds values in execute", async () => {
     const place = await make();
-    const client = await openServer(place.url, { write: true, asks: false });
+    const client = await openServer(place.url, { write: true, ask: false });
     const sql = "INSERT INTO customers (id, name) VALUES (:id, :name)";
     const evil = "'); DELETE FROM customers; --";
     await call(client, "execute", { sql, parameters: { id: 9, name: evil } });
@@ -105,9 +99,9 @@ describe.each(Object.keys(places))("on %s", (name) => {
     expect(found.rows).toEqual([[evil]]);
   });
 
-  test("clients hear that there is another table, and not of other rows", async () => {
+  test("notifies clients about a new table, but not about new rows", async () => {
     const place = await make();
-    const client = await openServer(place.url, { write: true, asks: false });
+    const client = await openServer(place.url, { write: true, ask: false });
     const watching = await client.watch({ resources: true, uris: ["db://schema"] });
     onTestFinished(() => watching.close());
     const changes = watching[Symbol.asyncIterator]();
@@ -120,7 +114,7 @@ describe.each(Object.keys(places))("on %s", (name) => {
   });
 });
 
-test("what hides or turns around text is written out before the user says yes", async () => {
+test("escapes characters that hide or reorder text before the user agrees", async () => {
   const answers = scriptedAnswers({ action: "decline" });
   const client = await openServer(freshFile(), { write: true }, { answers });
   await failureOf(client, "execute", {
@@ -134,17 +128,17 @@ test("what hides or turns around text is written out before the user says yes", 
   expect(shown).not.toMatch(/[\u202E\u200B\u2066]/);
 });
 
-test("a statement that is too long to be read is not put before the user", async () => {
+test("does not show the user a statement that is too long to review", async () => {
   const answers = scriptedAnswers();
   const client = await openServer(freshFile(), { write: true }, { answers });
   const sql = `DELETE FROM orders WHERE id = 1 ${" ".repeat(9_000)} OR 1 = 1`;
-  expect(await failureOf(client, "execute", { sql })).toContain("too long for the user to read");
+  expect(await failureOf(client, "execute", { sql })).toContain("too long for the user to review");
   answers.done();
 });
 
-test("what fails at the very end of a change has changed nothing", async () => {
+test("changes nothing if the commit fails", async () => {
   const place = await places["PostgreSQL"]!();
-  const client = await openServer(place.url, { write: true, asks: false });
+  const client = await openServer(place.url, { write: true, ask: false });
   await call(client, "execute", {
     sql: "ALTER TABLE customers ADD COLUMN boss integer REFERENCES customers (id) DEFERRABLE INITIALLY DEFERRED",
   });
@@ -153,11 +147,11 @@ test("what fails at the very end of a change has changed nothing", async () => {
   expect(await place.count()).toBe(2);
 });
 
-test("a change that would return a flood is not made", async () => {
+test("does not make a change that returns too much data", async () => {
   const place = await places["PostgreSQL"]!();
-  const client = await openServer(place.url, { write: true, asks: false });
+  const client = await openServer(place.url, { write: true, ask: false });
   const sql = "UPDATE customers SET city = 'gone' RETURNING repeat('x', 100000000), repeat('y', 100000000)";
-  expect(await failureOf(client, "execute", { sql })).toMatch(/nothing was changed|far too large/);
+  expect(await failureOf(client, "execute", { sql })).toMatch(/nothing was changed|The first row alone is too large/);
   const { rows } = await call(client, "query", { sql: "SELECT count(*) FROM customers WHERE city = 'gone'" });
   expect(rows).toEqual([[0]]);
 });

@@ -6,7 +6,7 @@ import { connectInMemory } from "portolan/testing";
 import { createDatabase, type DatabaseOptions, openDatabase } from "portolan-database";
 import { onTestFinished } from "vitest";
 
-/** A shop, in words that both databases understand. */
+/** Schema and data of a shop, in SQL for both databases. */
 export const shop = `
   CREATE TABLE customers (id integer PRIMARY KEY, name text NOT NULL, city text, created_at timestamp);
   CREATE TABLE orders (
@@ -20,14 +20,14 @@ export const shop = `
   INSERT INTO orders VALUES (1, 1, 12.5), (2, 1, 7.25), (3, 2, 100);
 `;
 
-/** A folder that is gone when the test is over. */
+/** Creates a folder that is removed after the test. */
 export function freshFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "portolan-database-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A file with a database, made by SQLite itself. */
+/** Creates a database file with SQLite itself. */
 export function freshFile(statements = shop, name = "shop.db"): string {
   const file = join(freshFolder(), name);
   const database = new DatabaseSync(file);
@@ -36,7 +36,7 @@ export function freshFile(statements = shop, name = "shop.db"): string {
   return file;
 }
 
-/** What SQLite itself finds in a file. */
+/** Reads a file with SQLite itself. */
 export function look(file: string, sql: string): unknown[] {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
@@ -49,7 +49,7 @@ export function look(file: string, sql: string): unknown[] {
 type Options = Omit<DatabaseOptions, "url">;
 type Connecting = NonNullable<Parameters<typeof connectInMemory>[1]>;
 
-/** A client of a server for a database, both in memory, until the test is over. */
+/** Connects a client to a server in the same process, until the test ends. */
 export async function openServer(url: string, options: Options = {}, connecting: Connecting = {}) {
   const database = await openDatabase({ url, ...options });
   onTestFinished(() => database.close());

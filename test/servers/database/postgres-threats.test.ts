@@ -5,7 +5,7 @@ import { openDatabase } from "portolan-database";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { call, failureOf } from "../kit/tools.ts";
 import { openServer, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 const root = join(import.meta.dirname, "../../..");
 let postgres: Postgres;
@@ -28,11 +28,11 @@ beforeAll(async () => {
     GRANT CREATE ON SCHEMA public TO clerk;`,
     "shop",
   );
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 
-/** Everything that a statement may have changed. */
+/** Reads everything that a statement could have changed. */
 async function state() {
   const [counts] = await postgres.sql(
     `SELECT (SELECT count(*) FROM customers), (SELECT count(*) FROM orders), (SELECT last_value FROM numbers),
@@ -73,7 +73,7 @@ const attempts: [name: string, sql: string, says: string][] = [
   ],
   ["a function that sets it", "SELECT leave()", "must be set before any query"],
   ["a function that writes", "SELECT take_all()", onlyReads],
-  ["a function that writes what it is told", "SELECT dynamic('DELETE FROM orders')", onlyReads],
+  ["a function that runs dynamic SQL", "SELECT dynamic('DELETE FROM orders')", onlyReads],
   ["a function that makes a table", "SELECT dynamic('CREATE TABLE evil ()')", onlyReads],
   ["a function that ends the transaction", "SELECT dynamic('COMMIT')", "PostgreSQL"],
   ["a procedure that commits", "CALL committing()", onlyQueries],
@@ -102,7 +102,7 @@ const attempts: [name: string, sql: string, says: string][] = [
   ["U+0000", "SELECT 1\0; DELETE FROM orders", "U+0000"],
 ];
 
-describe("query changes nothing, for a role that may write", () => {
+describe("query changes nothing, even for a role that may write", () => {
   test.each(attempts)("by %s", async (_, sql, says) => {
     const client = await openServer(postgres.url("shop", "clerk"));
     const before = await state();
@@ -112,7 +112,7 @@ describe("query changes nothing, for a role that may write", () => {
   });
 });
 
-test("explain changes nothing, whatever it is asked to explain", async () => {
+test("explain changes nothing, whatever the statement", async () => {
   const client = await openServer(postgres.url("shop", "clerk"));
   const before = await state();
   for (const [, sql] of attempts) await client.callTool("explain", { sql });
@@ -122,7 +122,7 @@ test("explain changes nothing, whatever it is asked to explain", async () => {
   expect(await state()).toEqual(before);
 });
 
-test("what has no transaction is taken back too: large objects and messages", async () => {
+test("large objects and messages are rolled back, too", async () => {
   const client = await openServer(postgres.url("shop", "clerk"));
   const before = await state();
   const listener = new pg.Client(postgres.url("shop", "clerk"));
@@ -138,7 +138,7 @@ test("what has no transaction is taken back too: large objects and messages", as
   expect(await state()).toEqual(before);
 });
 
-describe("nothing of one call is there in the next", () => {
+describe("nothing is left for the next call", () => {
   test.each([
     [
       "a setting",
@@ -178,14 +178,14 @@ describe("nothing of one call is there in the next", () => {
     const before = await process();
     await call(client, "query", { sql: first });
     expect((await call(client, "query", { sql: then })).rows).toEqual([[expected]]);
-    // The same session, or there would be nothing to show.
+    // The same session, otherwise the test would prove nothing.
     expect(await process()).toBe(before);
   });
 
-  test("nor what a change leaves: temporary tables and settings", async () => {
+  test("temporary tables and settings of a change", async () => {
     const client = await openServer(postgres.url("shop", "clerk"), {
       write: true,
-      asks: false,
+      ask: false,
       limits: { connections: 1 },
     });
     await call(client, "execute", { sql: "CREATE TEMP TABLE customers (evil int)" });
@@ -197,7 +197,7 @@ describe("nothing of one call is there in the next", () => {
 describe("a role that reaches beyond the database", () => {
   const open = (role: string, trustRole = false) => openDatabase({ url: postgres.url("shop", role), trustRole });
 
-  test("is refused: a superuser, and who can become one", async () => {
+  test("is refused: a superuser, and a role that can become one", async () => {
     await postgres.sql("CREATE ROLE deputy LOGIN PASSWORD 'secret' NOINHERIT IN ROLE boss");
     await expect(open("boss")).rejects.toThrow("the role boss has the rights of boss");
     await expect(open("deputy")).rejects.toThrow("has the rights of boss");
@@ -211,7 +211,7 @@ describe("a role that reaches beyond the database", () => {
     },
   );
 
-  test("is refused: one that may read files or open connections by a function", async () => {
+  test("is refused: a role whose functions read files or open connections", async () => {
     await postgres.sql("CREATE ROLE reader LOGIN PASSWORD 'secret'");
     await postgres.sql("CREATE DATABASE lent");
     await postgres.sql("GRANT EXECUTE ON FUNCTION pg_read_file(text) TO reader", "lent");
@@ -221,12 +221,12 @@ describe("a role that reaches beyond the database", () => {
     await expect(openDatabase({ url: postgres.url("linked", "other") })).rejects.toThrow("may call dblink");
   });
 
-  test("is taken if somebody says so, and then still cannot write by statements", async () => {
+  test("is accepted with trustRole, and query still cannot write", async () => {
     const client = await openServer(postgres.url("shop", "boss"), { trustRole: true });
     const before = await state();
     expect(await failureOf(client, "query", { sql: "SELECT take_all()" })).toContain(onlyReads);
     expect(await failureOf(client, "query", { sql: "COPY (SELECT 1) TO PROGRAM 'true'" })).toContain(onlyQueries);
-    // This is what the refusal is for.
+    // The reason for the refusal.
     expect((await call(client, "query", { sql: "SELECT length(pg_read_file('/etc/passwd')) > 0" })).rows).toEqual([
       [true],
     ]);
@@ -234,17 +234,17 @@ describe("a role that reaches beyond the database", () => {
   });
 });
 
-test("the role of the README reads, and is kept from the rest by the database itself", async () => {
+test("the role from the README can read, and the database refuses the rest", async () => {
   const statements = readFileSync(join(root, "examples/database/role.sql"), "utf8");
   await postgres.sql("CREATE DATABASE lonely");
   await postgres.sql(`${shop}; ${statements.replace("choose one", "secret")}`, "lonely");
-  const client = await openServer(postgres.url("lonely", "assistant"), { write: true, asks: false });
+  const client = await openServer(postgres.url("lonely", "assistant"), { write: true, ask: false });
   expect((await call(client, "query", { sql: "SELECT count(*) FROM orders" })).rows).toEqual([[3]]);
   expect(await failureOf(client, "execute", { sql: "DELETE FROM orders" })).toContain("permission denied");
   expect(await failureOf(client, "execute", { sql: "CREATE TABLE evil ()" })).toContain("permission denied");
 });
 
-test("a role of its own cannot end the sessions of others", async () => {
+test("a separate role cannot end the sessions of others", async () => {
   const victim = new pg.Client(postgres.url("shop", "other"));
   await victim.connect();
   onTestFinished(() => victim.end());
@@ -255,7 +255,7 @@ test("a role of its own cannot end the sessions of others", async () => {
   expect((await victim.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
 });
 
-test("names and patterns are values, never a part of a statement", async () => {
+test("treats names and patterns as values, never as SQL", async () => {
   const client = await openServer(postgres.url("shop", "clerk"));
   const before = await state();
   const evil = `orders'); DELETE FROM orders; --`;
@@ -269,7 +269,7 @@ test("names and patterns are values, never a part of a statement", async () => {
   expect(await state()).toEqual(before);
 });
 
-test("neither results nor errors have the password in them", async () => {
+test("neither results nor errors contain the password", async () => {
   const secret = "s3cr3t-password";
   await postgres.sql(`CREATE ROLE quiet LOGIN PASSWORD '${secret}'`);
   const url = postgres.url("shop", "quiet").replace("secret@", `${secret}@`);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { revisions } from "../../kit/revisions.ts";
 import { call, failureOf } from "../kit/tools.ts";
 import { openServer, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 let postgres: Postgres;
 let url = "";
@@ -37,7 +37,7 @@ beforeAll(async () => {
     "shop",
   );
   url = postgres.url("shop", "reader");
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 
@@ -48,7 +48,7 @@ test.each(revisions)("queries on %s", async (revision) => {
 });
 
 describe("query", () => {
-  test("binds values by position and by name, wherever a name is one", async () => {
+  test("binds values by position and by name", async () => {
     const client = await openServer(url);
     const rows = async (sql: string, parameters?: object) => (await call(client, "query", { sql, parameters })).rows;
     expect(await rows("SELECT name FROM customers WHERE id = $1 AND city = $2", [1, "London"])).toEqual([["Ada"]]);
@@ -63,12 +63,12 @@ describe("query", () => {
     ]);
   });
 
-  test("a place without a value, and a value without a place, are mistakes", async () => {
+  test("rejects placeholders without a value and values without a placeholder", async () => {
     const client = await openServer(url);
     const fails = (sql: string, parameters: object) => failureOf(client, "query", { sql, parameters });
     expect(await fails("SELECT $1::int, $2::int", [1])).toContain("PostgreSQL");
     expect(await fails("SELECT 1", [1])).toContain("PostgreSQL");
-    expect(await fails("SELECT 1", { b: 1 })).toContain("no place for :b");
+    expect(await fails("SELECT 1", { b: 1 })).toContain("no placeholder :b");
     expect(await fails("SELECT :a::int, :b::int", { a: 1 })).toContain("PostgreSQL");
   });
 
@@ -90,7 +90,7 @@ describe("query", () => {
     ]);
   });
 
-  test("fetches no more than is shown: a billion rows are neither computed nor kept", async () => {
+  test("fetches no more rows than it shows, even of a billion", async () => {
     const client = await openServer(url, { limits: { timeoutMs: 5_000 } });
     const { rows, isCut, note } = await call(client, "query", { sql: "SELECT generate_series(1, 1000000000)" });
     expect({ length: rows.length, last: rows.at(-1), isCut }).toEqual({ length: 100, last: [100], isCut: true });
@@ -99,7 +99,7 @@ describe("query", () => {
     expect((await call(client, "query", { sql: endless, limit: 3 })).rows).toEqual([[1], [2], [3]]);
   });
 
-  test("a flood is cut off: many long rows, one long value, a long plan", async () => {
+  test("cuts off too much data: many long rows, one long value, a long plan", async () => {
     const client = await openServer(url, { limits: { timeoutMs: 50_000 } });
     const before = process.memoryUsage.rss();
     const many = "SELECT n, repeat('x', 100000) FROM generate_series(1, 900) n";
@@ -108,24 +108,24 @@ describe("query", () => {
     expect(wide.rows.length).toBeGreaterThan(1);
     expect(wide.note).toContain("because of their size");
     const long = "SELECT repeat('x', 200000000)";
-    expect(await failureOf(client, "query", { sql: long })).toContain("far too large");
+    expect(await failureOf(client, "query", { sql: long })).toContain("The first row alone is too large");
     expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
     const folded = "SELECT 1 FROM customers WHERE name = repeat('x', 50000000)";
-    expect((await call(client, "explain", { sql: folded })).plan).toContain("too long to be shown");
+    expect((await call(client, "explain", { sql: folded })).plan).toContain("the rest is too long to show");
     expect((await call(client, "query", { sql: "SELECT 1" })).rows).toEqual([[1]]);
   });
 
-  test("tells what to do next", async () => {
+  test("error messages suggest what to do next", async () => {
     const client = await openServer(url);
     expect(await failureOf(client, "query", { sql: "SELECT * FROM clients" })).toContain("the tool tables lists");
     expect(await failureOf(client, "query", { sql: "SELECT nme FROM customers" })).toContain("the tool describe lists");
-    expect(await failureOf(client, "query", { sql: "SELECT * FROM sales.hidden" })).toContain("may not do it");
+    expect(await failureOf(client, "query", { sql: "SELECT * FROM sales.hidden" })).toContain("is not allowed to");
     expect(await failureOf(client, "query", { sql: "SELECT 1 / 0" })).toContain("division by zero");
   });
 });
 
 describe("the schema", () => {
-  test("shows what the role may read, the search path first", async () => {
+  test("shows tables that the role may read, those of the search path first", async () => {
     const client = await openServer(url);
     const { tables } = await call(client, "tables");
     expect(tables.map(({ name, kind }: { name: string; kind: string }) => `${name}: ${kind}`)).toEqual([
@@ -136,14 +136,14 @@ describe("the schema", () => {
     expect(tables[5].comment).toBe("What was agreed");
   });
 
-  test("one schema only, if told so: its names need no schema then", async () => {
+  test("shows only the chosen schema, and names need no schema then", async () => {
     const client = await openServer(url, { schemas: ["sales"] });
     const names = (await call(client, "tables")).tables.map(({ name }: { name: string }) => name);
     expect(names).toEqual(["Odd Name", "deals", "parts"]);
     expect((await call(client, "query", { sql: "SELECT count(*) FROM deals" })).rows).toEqual([[0]]);
   });
 
-  test("a table is described with keys, comments, choices and indexes", async () => {
+  test("describes a table with keys, comments, enumerations and indexes", async () => {
     const client = await openServer(url);
     expect(await call(client, "describe", { table: "sales.deals" })).toMatchObject({
       name: "sales.deals",
@@ -177,7 +177,7 @@ describe("the schema", () => {
     expect(await failureOf(client, "explain", { sql: "SELECT 1; SELECT 2" })).toContain("multiple commands");
   });
 
-  test("resources, completion and the examples of the prompt work on the real tables", async () => {
+  test("resources, completion and prompt examples use the real tables", async () => {
     const client = await openServer(url);
     const { contents } = await client.readResource("db://schema");
     expect(contents).toMatchObject([
@@ -201,7 +201,7 @@ describe("the schema", () => {
   });
 });
 
-test("more calls than connections wait for their turn, and too many are told so", async () => {
+test("queues calls when all connections are busy, and refuses too many", async () => {
   const client = await openServer(url, { limits: { connections: 2, maxWaiting: 10 } });
   const calls = Array.from({ length: 20 }, (_, at) =>
     client.callTool("query", { sql: "SELECT $1::int, pg_sleep(0.05)", parameters: [at] }),
@@ -213,16 +213,16 @@ test("more calls than connections wait for their turn, and too many are told so"
   expect(JSON.stringify(busy[0]?.content)).toContain("All 2 connections are busy");
 });
 
-test("who is cancelled at the database is told so", async () => {
+test("reports a statement that was cancelled at the database", async () => {
   const client = await openServer(url);
   const calling = failureOf(client, "query", { sql: "SELECT pg_sleep(1000)" });
   const cancel =
     "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'reader' AND query ~ '^FETCH' AND state = 'active'";
   await expect.poll(async () => (await postgres.sql(cancel)).length, { timeout: 20_000 }).toBe(1);
-  expect(await calling).toContain("somebody has cancelled it");
+  expect(await calling).toContain("the statement was cancelled at the database");
 });
 
-test("a connection that was lost is replaced", async () => {
+test("replaces a lost connection", async () => {
   const client = await openServer(url, { limits: { connections: 1 } });
   const pid = async () => (await call(client, "query", { sql: "SELECT pg_backend_pid()" })).rows[0][0];
   const first = await pid();
@@ -233,7 +233,7 @@ test("a connection that was lost is replaced", async () => {
   expect(await pid()).not.toBe(first);
 });
 
-test("a server that does not answer, or is none, is told as such", async () => {
+test("reports a server that does not answer, or is not PostgreSQL", async () => {
   const silent = createServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   onTestFinished(() => void silent.close());

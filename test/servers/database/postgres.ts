@@ -8,22 +8,25 @@ import { freePort } from "../../kit/free-port.ts";
 
 const versions = "/usr/lib/postgresql";
 
-/** A PostgreSQL server of the tests' own. */
+/** A PostgreSQL server for tests. */
 export interface Postgres {
-  /** The address of a database for a role; without one, for the superuser. */
+  /** Returns the address of a database for a role. Default: the superuser. */
   url(database: string, role?: string): string;
-  /** The same through a socket in the file system. */
+  /** The same through a Unix socket. */
   socketUrl(database: string, role: string): string;
-  /** What proves that the server is the one that was meant. */
+  /** Certificate of the server. */
   readonly certificate: string;
   /** Runs statements as the superuser. */
   sql(statements: string, database?: string): Promise<unknown[][]>;
-  /** What the server has said so far of statements that failed. */
+  /** Returns the server's log so far. */
   log(): string;
   stop(): Promise<void>;
 }
 
-/** Starts a server in a folder of its own, on a loopback port; the superuser is `boss`, and every password is `secret`. */
+/** Time for a server to start on a busy machine. */
+export const postgresStartMs = 60_000;
+
+/** Starts a server in its own folder on a loopback port; the superuser is `boss`, every password is `secret`. */
 export async function startPostgres(): Promise<Postgres> {
   const newest = readdirSync(versions).sort((a, b) => Number(b) - Number(a))[0]!;
   const program = (name: string) => join(versions, newest, "bin", name);
@@ -37,7 +40,7 @@ export async function startPostgres(): Promise<Postgres> {
   const initial = ["--username=boss", `--pwfile=${password}`, "--auth=scram-sha-256", "--no-sync", "--encoding=UTF8"];
   execFileSync(program("initdb"), [...initial, "--locale=C.UTF-8", "-D", data], { ...options, stdio: "ignore" });
   const { certificate, key } = certify(folder, options);
-  // Who is called sealed comes encrypted or not at all.
+  // The role `sealed` must connect with TLS.
   const rules = join(data, "pg_hba.conf");
   writeFileSync(rules, `hostnossl all sealed all reject\n${readFileSync(rules, "utf8")}`);
   const port = await freePort();
@@ -46,7 +49,7 @@ export async function startPostgres(): Promise<Postgres> {
     ...["fsync=off", "max_connections=60", "max_prepared_transactions=4"],
   ];
   const args = ["-D", data, "-p", String(port), "-k", folder, ...settings.flatMap((one) => ["-c", one])];
-  // Whoever ends without a word closes the pipe, and the server ends too: fast, without waiting for its sessions.
+  // If the test process dies, the pipe closes and the server shuts down at once, without waiting for its sessions.
   const guarded = ["-c", '"$@" & read _; kill -INT $!; wait $!', "sh", program("postgres"), ...args];
   const child = spawn("sh", guarded, { ...options, stdio: ["pipe", "ignore", "pipe"] });
   const log = await ready(child);
@@ -75,7 +78,7 @@ export async function startPostgres(): Promise<Postgres> {
   };
 }
 
-/** A certificate for this machine, and its key, which only their owner may read. */
+/** Creates a certificate for this machine and a key that only the owner can read. */
 function certify(folder: string, options: object): { certificate: string; key: string } {
   const [certificate, key] = [join(folder, "server.crt"), join(folder, "server.key")];
   const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
@@ -85,7 +88,7 @@ function certify(folder: string, options: object): { certificate: string; key: s
   return { certificate, key };
 }
 
-/** Resolves to the log when the server says that it takes connections. */
+/** Resolves to the log once the server accepts connections. */
 function ready(child: ChildProcess): Promise<() => string> {
   return new Promise((resolve, reject) => {
     let said = "";

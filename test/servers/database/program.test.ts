@@ -9,7 +9,7 @@ import { forOfficialClients } from "../kit/official.ts";
 import { connectTo, scriptOf, serveHttp } from "../kit/programs.ts";
 import { call, failureOf, start } from "../kit/tools.ts";
 import { freshFile, freshFolder, look, shop } from "./kit.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, postgresStartMs, startPostgres } from "./postgres.ts";
 
 const script = scriptOf("database");
 let postgres: Postgres;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await postgres.sql("CREATE ROLE clerk LOGIN PASSWORD 'secret'");
   await postgres.sql("CREATE DATABASE shop OWNER clerk");
   await postgres.sql(`SET ROLE clerk; ${shop}`, "shop");
-});
+}, postgresStartMs);
 
 afterAll(() => postgres.stop());
 
@@ -35,12 +35,12 @@ test.each([
   ["a path", (file: string) => file],
   ["sqlite: and a path", (file: string) => `sqlite:${file}`],
   ["sqlite:// and a path", (file: string) => `sqlite://${file}`],
-])("the database is named by %s", async (_, toUrl) => {
+])("accepts %s", async (_, toUrl) => {
   const client = await start(script, [toUrl(freshFile())]);
   expect((await call(client, "query", { sql: "SELECT count(*) FROM orders" })).rows).toEqual([[3]]);
 });
 
-test("or by the environment, where no command line shows it", async () => {
+test("accepts the address from the environment, so that no command line shows it", async () => {
   const client = await start(script, [], { PORTOLAN_DATABASE_URL: postgres.url("shop", "clerk") });
   expect((await call(client, "query", { sql: "SELECT count(*) FROM orders" })).rows).toEqual([[3]]);
 });
@@ -48,24 +48,29 @@ test("or by the environment, where no command line shows it", async () => {
 test.each([
   ["nothing", [], 2, "expected one database"],
   ["two databases", ["a.db", "b.db"], 2, "expected one database"],
-  ["a file that is not there", ["/nowhere/at.all"], 2, "there is no such file"],
-  ["a folder", ["/tmp"], 2, "there is no such file"],
-  ["a file that is no database", [script], 2, "is no SQLite database"],
-  ["memory", [":memory:"], 2, "expected the path of a file"],
+  ["a missing file", ["/nowhere/at.all"], 2, "no such file"],
+  ["a folder", ["/tmp"], 2, "no such file"],
+  ["a file that is not a database", [script], 2, "is not an SQLite database"],
+  ["memory", [":memory:"], 2, "expected the path of an SQLite database file"],
   ["a database of another kind", ["mysql://root:hunter2@localhost/x"], 2, "begins with mysql:"],
-  ["an address that is none", ["postgres://u:hunter2@[/x"], 2, "got no address"],
-  ["a server that is not there", ["postgres://u:hunter2@127.0.0.1:1/x"], 1, "ECONNREFUSED"],
-  ["a number that is none", ["--max-rows", "many", "x.db"], 2, "--max-rows"],
-  ["no rows at all", ["--max-rows", "0", "postgres://u:hunter2@127.0.0.1:1/x"], 2, "maxRows: expected"],
-  ["no time at all", ["--timeout", "0", "postgres://u:hunter2@127.0.0.1:1/x"], 2, "timeoutMs: expected"],
-  ["all time of the world", ["--timeout", "9999999", "postgres://u:hunter2@127.0.0.1:1/x"], 2, "timeoutMs: expected"],
-])("%s ends the program with the reason, and without a password", (_, args, status, says) => {
+  ["an invalid address", ["postgres://u:hunter2@[/x"], 2, "expected an address such as"],
+  ["an unreachable server", ["postgres://u:hunter2@127.0.0.1:1/x"], 1, "ECONNREFUSED"],
+  ["an invalid number", ["--max-rows", "many", "x.db"], 2, "--max-rows"],
+  ["a row limit of zero", ["--max-rows", "0", "postgres://u:hunter2@127.0.0.1:1/x"], 2, "--max-rows: expected"],
+  ["a timeout of zero", ["--timeout", "0", "postgres://u:hunter2@127.0.0.1:1/x"], 2, "--timeout: expected"],
+  [
+    "a timeout that is too long",
+    ["--timeout", "9999999", "postgres://u:hunter2@127.0.0.1:1/x"],
+    2,
+    "--timeout: expected",
+  ],
+])("exits with the reason and without the password: %s", (_, args, status, says) => {
   const result = run(args);
   expect(result).toEqual({ status, said: expect.stringContaining(says) });
   expect(result.said).not.toContain("hunter2");
 });
 
-test("a superuser is refused with the way out, and taken with a flag", async () => {
+test("refuses a superuser with advice, and accepts it with --trust-role", async () => {
   const { status, said } = run([postgres.url("shop")]);
   expect({ status, said }).toEqual({ status: 1, said: expect.stringContaining("--trust-role") });
   expect(said).not.toContain("secret");
@@ -73,7 +78,7 @@ test("a superuser is refused with the way out, and taken with a flag", async () 
   expect((await call(client, "query", { sql: "SELECT current_user::text" })).rows).toEqual([["boss"]]);
 });
 
-test("the password comes from the environment or from a file, too", async () => {
+test("reads the password from the environment or from a file", async () => {
   const url = postgres.url("shop", "clerk").replace(":secret@", "@");
   const asked = "SELECT current_user::text";
   const byVariable = await start(script, [url], { PGPASSWORD: "secret" });
@@ -85,7 +90,7 @@ test("the password comes from the environment or from a file, too", async () => 
   expect((await call(byFile, "query", { sql: asked })).rows).toEqual([["clerk"]]);
 });
 
-test("others on the machine do not see the password on the command line", async () => {
+test("hides the password from the process list", async () => {
   const child = spawn(process.execPath, [script, postgres.url("shop", "clerk")], {
     stdio: ["pipe", "pipe", "inherit"],
   });
@@ -97,7 +102,7 @@ test("others on the machine do not see the password on the command line", async 
   expect(readFileSync(`/proc/${child.pid}/cmdline`, "utf8")).not.toContain("secret");
 });
 
-test("flags: limits, schemas, writing without questions", async () => {
+test("has flags for limits, schemas and changes without questions", async () => {
   const url = postgres.url("shop", "clerk");
   const endless = "SELECT generate_series(1, 1000000)";
   const small = await start(script, ["--max-rows", "5", "--max-bytes", "1000", "--timeout", "1", url]);
@@ -114,7 +119,7 @@ test("flags: limits, schemas, writing without questions", async () => {
   expect(await failureOf(asking, "execute", { sql: "DELETE FROM orders" })).toContain("cannot ask the user");
 });
 
-test("the program serves over HTTP", async () => {
+test("serves over HTTP", async () => {
   const client = await connectTo(await serveHttp(script, [freshFile()]));
   expect((await call(client, "query", { sql: "SELECT count(*) FROM orders" })).rows).toEqual([[3]]);
 });
@@ -144,10 +149,10 @@ describe.each(["SQLite", "PostgreSQL"])("%s", (kind) => {
 });
 
 describe("Node's own SQLite", () => {
-  // The suite of the official conformance tests brings a Node that has an authorizer.
+  // The official conformance suite installs a Node whose SQLite has an authorizer.
   const newer = join(import.meta.dirname, "../../conformance/runtime/node_modules/node/bin/node");
 
-  test("is used where it can refuse, and refuses the same", async () => {
+  test("is used if it has an authorizer, and denies the same statements", async () => {
     const file = freshFile();
     const other = freshFile("CREATE TABLE secret (a)", "other.db");
     const client = await connect({ command: newer, args: [script, "--write", "--yes", file] });
@@ -159,10 +164,10 @@ describe("Node's own SQLite", () => {
       ...["DELETE FROM orders", "CREATE TEMP TABLE x (a)", "PRAGMA journal_mode = WAL", "PRAGMA query_only = 0"],
       ...[`ATTACH '${other}' AS other`, `VACUUM INTO '${other}.copy'`, "SELECT load_extension('x')"],
     ]) {
-      expect(await failureOf(client, "query", { sql })).toMatch(/not allowed here|not authorized/);
+      expect(await failureOf(client, "query", { sql })).toMatch(/not allowed|not authorized/);
     }
     expect(await failureOf(client, "query", { sql: "SELECT 1; SELECT 2" })).toContain("one statement");
-    expect(await failureOf(client, "query", { sql: "SELECT ?" })).toContain("places for 1 parameters");
+    expect(await failureOf(client, "query", { sql: "SELECT ?" })).toContain("the statement has 1 placeholders");
     const sql = "SELECT 9007199254740993, x'00', 1 AS a, 2 AS a";
     expect((await call(client, "query", { sql })).rows).toEqual([
       ["9007199254740993", { bytes: 1, base64: "AA==" }, 1, 2],

@@ -4,12 +4,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { call, failureOf } from "../kit/tools.ts";
 import { freshFile, look, openServer, shop } from "./kit.ts";
 
-/** What would show that something was changed: the file, and what lies beside it. */
+/** Snapshot of the file and the files beside it, to detect any change. */
 function state(file: string) {
   return { bytes: readFileSync(file).toString("base64"), names: readdirSync(dirname(file)) };
 }
 
-const refused = "not allowed here";
+const refused = "not allowed";
 let file = "";
 let client: Awaited<ReturnType<typeof openServer>>;
 
@@ -56,13 +56,13 @@ describe("query changes nothing", () => {
     const before = state(file);
     expect(await failureOf(client, "query", { sql })).toContain(says);
     expect(state(file)).toEqual(before);
-    // No settings stay behind for the next one.
+    // No settings are left for the next call.
     expect((await call(client, "query", { sql: "SELECT name FROM customers WHERE id = 1" })).rows).toEqual([["Ada"]]);
     expect(await failureOf(client, "query", { sql: "DELETE FROM customers" })).toContain(refused);
   });
 });
 
-test("explain changes nothing, whatever it is asked to explain", async () => {
+test("explain changes nothing, whatever the statement", async () => {
   const before = state(file);
   for (const { sql } of attempts) await client.callTool("explain", { sql });
   expect(state(file)).toEqual(before);
@@ -93,7 +93,7 @@ describe("query and explain reach no other file", () => {
   });
 });
 
-test("names and patterns are values, never a part of a statement", async () => {
+test("treats names and patterns as values, never as SQL", async () => {
   const before = state(file);
   const evil = `orders'); DROP TABLE orders; --`;
   expect(await failureOf(client, "describe", { table: evil })).toContain("No table");
@@ -105,7 +105,7 @@ test("names and patterns are values, never a part of a statement", async () => {
   expect(state(file)).toEqual(before);
 });
 
-test("a file that somebody else made runs nothing when it is read", async () => {
+test("reading an untrusted file runs nothing in it", async () => {
   const trapped = freshFile(`
     CREATE TABLE t (a);
     CREATE VIEW trap AS SELECT load_extension('/tmp/evil.so');
@@ -119,7 +119,7 @@ test("a file that somebody else made runs nothing when it is read", async () => 
   }
 });
 
-describe("execute leaves neither the file nor the transaction", () => {
+describe("execute cannot leave the file or the transaction", () => {
   test.each([
     ["ATTACH", "ATTACH DATABASE '/tmp/portolan-never.db' AS other"],
     ["VACUUM INTO", "VACUUM INTO '/tmp/portolan-never.db'"],
@@ -131,7 +131,7 @@ describe("execute leaves neither the file nor the transaction", () => {
     ["a second statement", "DELETE FROM orders; DELETE FROM customers"],
     ["a temporary table", "CREATE TEMP TABLE orders (evil)"],
   ])("by %s", async (_, sql) => {
-    const writer = await openServer(file, { write: true, asks: false });
+    const writer = await openServer(file, { write: true, ask: false });
     const before = state(file).bytes;
     await failureOf(writer, "execute", { sql });
     expect(state(file).bytes).toBe(before);
@@ -141,21 +141,21 @@ describe("execute leaves neither the file nor the transaction", () => {
   });
 });
 
-test("a value of a gigabyte is refused before there is one", async () => {
+test("refuses a value of a gigabyte before it is allocated", async () => {
   expect(await failureOf(client, "query", { sql: "SELECT length(hex(zeroblob(500000000)))" })).toMatch(
     /too (big|long)/,
   );
 });
 
-test("a statement that needs too much memory ends, and only it", async () => {
+test("stops only the statement that needs too much memory", async () => {
   const small = await openServer(file, { limits: { maxMemoryMb: 200 } });
-  // Each value is below the limit; together they are far above what the process may have.
+  // Each value is below the limit; together they exceed the memory limit of the process.
   const hoard = `SELECT ${Array.from({ length: 60 }, (_, at) => `hex(randomblob(30000000 + ${at}))`).join(", ")}`;
   expect(await failureOf(small, "query", { sql: hoard })).toContain("too much memory");
   expect((await call(small, "query", { sql: "SELECT 1" })).rows).toEqual([[1]]);
 });
 
-test("a file that is no database, or a damaged one, is said to be so", async () => {
+test("reports a file that is damaged or not a database", async () => {
   const damaged = freshFile(shop, "damaged.db");
   const bytes = readFileSync(damaged);
   bytes.fill(0xff, 100, bytes.length);

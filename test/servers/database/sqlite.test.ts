@@ -6,14 +6,14 @@ import { revisions } from "../../kit/revisions.ts";
 import { call, expectDescribed, failureOf } from "../kit/tools.ts";
 import { freshFile, openServer, shop } from "./kit.ts";
 
-test.each(revisions)("every tool says what it does, and queries on %s", async (revision) => {
+test.each(revisions)("describes every tool and runs queries, on %s", async (revision) => {
   const client = await openServer(freshFile(), { write: true }, { revision });
   if (revision === "2026-07-28") await expectDescribed(client);
   const { content } = await client.callTool("query", { sql: "SELECT name FROM customers ORDER BY id" });
   expect(content).toMatchObject([{ type: "text", text: "2 rows\n| name |\n| --- |\n| Ada |\n| Grace |" }]);
 });
 
-test("without --write there is no tool that changes anything", async () => {
+test("offers no tool that changes anything without --write", async () => {
   const client = await openServer(freshFile());
   const tools = await client.listTools();
   expect(tools.map(({ name }) => name)).toEqual(["describe", "explain", "query", "tables"]);
@@ -21,7 +21,7 @@ test("without --write there is no tool that changes anything", async () => {
 });
 
 describe("query", () => {
-  test("binds values by position and by name, and whole numbers as such", async () => {
+  test("binds values by position and by name, and integers as integers", async () => {
     const client = await openServer(freshFile());
     const rows = async (sql: string, parameters?: object) => (await call(client, "query", { sql, parameters })).rows;
     expect(await rows("SELECT name FROM customers WHERE id = ? AND city = ?", [1, "London"])).toEqual([["Ada"]]);
@@ -32,16 +32,16 @@ describe("query", () => {
     expect(await rows("SELECT ?", ["'; DROP TABLE customers; --"])).toEqual([["'; DROP TABLE customers; --"]]);
   });
 
-  test("a place without a value, and a value without a place, are mistakes", async () => {
+  test("rejects placeholders without a value and values without a placeholder", async () => {
     const client = await openServer(freshFile());
     const fails = (sql: string, parameters: object) => failureOf(client, "query", { sql, parameters });
-    expect(await fails("SELECT ?, ?", [1])).toContain("places for 2 parameters, and 1 were given");
-    expect(await fails("SELECT :a, :b", { a: 1 })).toContain("places for 2 parameters");
+    expect(await fails("SELECT ?, ?", [1])).toContain("the statement has 2 placeholders, but got 1 parameters");
+    expect(await fails("SELECT :a, :b", { a: 1 })).toContain("the statement has 2 placeholders");
     expect(await fails("SELECT ?", [1, 2])).toContain("out of range");
     expect(await fails("SELECT :a", { b: 1 })).toContain("b");
   });
 
-  test("keeps values exact, and columns that have one name", async () => {
+  test("keeps values exact, and columns with the same name", async () => {
     const client = await openServer(freshFile());
     const sql = "SELECT 9007199254740993, -1, 0.1, 1e999, x'00ff', NULL, 'a|b\nc' AS t, 1 AS t, '2026-01-01' AS day";
     const { rows, columns } = await call(client, "query", { sql });
@@ -53,7 +53,7 @@ describe("query", () => {
     expect(content).toMatchObject([{ text: expect.stringContaining("| a\\|b\\nc |") }]);
   });
 
-  test("types columns as they were declared", async () => {
+  test("returns the declared types of columns", async () => {
     const { columns } = await call(await openServer(freshFile()), "query", {
       sql: "SELECT id, total, 1+1 AS two FROM orders",
     });
@@ -64,7 +64,7 @@ describe("query", () => {
     ]);
   });
 
-  test("stops at the row limit, without computing what nobody sees", async () => {
+  test("stops at the row limit without computing further rows", async () => {
     const client = await openServer(freshFile());
     const endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c";
     const { rows, isCut, note } = await call(client, "query", { sql: endless });
@@ -91,7 +91,7 @@ describe("query", () => {
     expect((await call(client, "query", { sql: many })).note).toContain("The first row alone is too large");
   });
 
-  test("tells what to do next", async () => {
+  test("error messages suggest what to do next", async () => {
     const client = await openServer(freshFile());
     expect(await failureOf(client, "query", { sql: "SELECT * FROM clients" })).toContain("the tool tables lists");
     expect(await failureOf(client, "query", { sql: "SELECT nme FROM customers" })).toContain("the tool describe lists");
@@ -99,7 +99,7 @@ describe("query", () => {
     expect(await failureOf(client, "query", { sql: " -- nothing" })).toContain("no statement");
   });
 
-  test("several run at once, and a long one holds up nobody", async () => {
+  test("runs several queries at once, and a long one does not block others", async () => {
     const client = await openServer(freshFile(), { limits: { timeoutMs: 20_000 } });
     const leave = new AbortController();
     const long = client.callTool(
@@ -116,7 +116,7 @@ describe("query", () => {
     await ended;
   });
 
-  test("waits for the lock of another program, and then says who is in the way", async () => {
+  test("waits for the lock of another program, then reports it", async () => {
     const file = freshFile();
     const other = new DatabaseSync(file);
     other.exec("BEGIN EXCLUSIVE");
@@ -141,7 +141,7 @@ describe("query", () => {
 });
 
 describe("the schema", () => {
-  test("tables are listed in pages, and found by a part of the name", async () => {
+  test("lists tables in pages, and finds them by a part of the name", async () => {
     const client = await openServer(freshFile());
     expect((await call(client, "tables")).tables).toEqual([
       { name: "customers", kind: "table" },
@@ -155,7 +155,7 @@ describe("the schema", () => {
     expect((await call(client, "tables", { search: "%" })).tables).toEqual([]);
   });
 
-  test("a table is described with keys and indexes", async () => {
+  test("describes a table with keys and indexes", async () => {
     const client = await openServer(freshFile());
     expect(await call(client, "describe", { table: "orders" })).toEqual({
       name: "orders",
@@ -175,7 +175,7 @@ describe("the schema", () => {
     expect(await failureOf(client, "describe", { table: "zzz" })).toContain("the tool tables lists them");
   });
 
-  test("odd tables are described too: composed keys, generated columns, odd names, a view that is broken", async () => {
+  test("describes composite keys, generated columns, unusual names and a broken view", async () => {
     const client = await openServer(
       freshFile(`
         CREATE TABLE "odd ""name" (a, b, c AS (a + b), PRIMARY KEY (b, a)) WITHOUT ROWID;
@@ -197,7 +197,7 @@ describe("the schema", () => {
     expect((await call(client, "tables")).tables).toHaveLength(4);
   });
 
-  test("explain shows the plan and runs nothing", async () => {
+  test("explain shows the plan without running the statement", async () => {
     const client = await openServer(freshFile());
     const sql = "SELECT * FROM orders WHERE customer_id = ? ORDER BY total";
     const { plan } = await call(client, "explain", { sql });
@@ -205,7 +205,7 @@ describe("the schema", () => {
     expect(await failureOf(client, "explain", { sql: "SELECT 1; SELECT 2" })).toContain("one statement");
   });
 
-  test("the schema and each table are resources, with completion of names", async () => {
+  test("offers the schema and each table as resources, and completes names", async () => {
     const client = await openServer(freshFile());
     const { contents } = await client.readResource("db://schema");
     expect(contents).toMatchObject([
@@ -222,7 +222,7 @@ describe("the schema", () => {
     expect((await client.complete(ref, { name: "name", value: "O" })).values).toEqual(["orders", "customers"]);
   });
 
-  test("the prompt has examples of the real tables, and completes tables and columns", async () => {
+  test("the prompt contains examples from the real tables, and completes tables and columns", async () => {
     const client = await openServer(freshFile());
     const { messages } = await client.getPrompt("query", { question: "Who spends most?", table: "orders" });
     const said = messages.map(({ role, content }) => `${role}: ${content.type === "text" ? content.text : ""}`);
@@ -243,14 +243,14 @@ describe("the schema", () => {
     await expect(client.getPrompt("query", { question: "?", table: "clients" })).rejects.toThrow("No table");
   });
 
-  test("an example with a column that somebody chose", async () => {
+  test("the prompt uses the chosen column in an example", async () => {
     const client = await openServer(freshFile());
     const { messages } = await client.getPrompt("query", { question: "?", table: "customers", column: "city" });
     expect(JSON.stringify(messages)).toContain("GROUP BY city");
   });
 });
 
-test("a program that embeds it ends by itself", async () => {
+test("a program that embeds the server can exit", async () => {
   const script = `
     import { openDatabase } from "portolan-database";
     const database = await openDatabase({ url: process.argv[1] });

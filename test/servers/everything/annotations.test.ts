@@ -9,14 +9,14 @@ const inputs: { [tool: string]: object } = {
   ...{ "write-note": { note: "other" }, "change-lists": { extras: 1 } },
 };
 
-/** Everything that a client can see of the server's state. */
+/** Returns everything that a client can see of the server's state. */
 async function seen(client: Data): Promise<string> {
   const lists = await Promise.all([client.listTools({ fresh: true }), client.listPrompts({ fresh: true })]);
   const read = (uri: string) => client.readResource(uri, { fresh: true });
   return JSON.stringify([lists, await read("everything://note"), await read("everything://waits")]);
 }
 
-test("what says that it only looks changes nothing, and what says otherwise does", async () => {
+test("a tool changes something if and only if its annotations say so", async () => {
   const client: Data = await connectInMemory(createEverything({ onError() {} }), everyAnswer([], [], []));
   for (const { name, annotations } of await client.listTools()) {
     const before = await seen(client);

@@ -23,7 +23,7 @@ const transports = {
 const isThere = ({ since = revisions[0] }: Step, { revision }: Walk) => revision >= since;
 
 describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {
-  test.each(revisions)("the whole list holds on %s", async (revision) => {
+  test.each(revisions)("every feature works on %s", async (revision) => {
     const [asked, logged, script]: Data[][] = [[], [], []];
     const client = await transports[transport]({
       ...everyAnswer(asked!, logged!, script!),
@@ -38,7 +38,7 @@ describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {
     for (const step of [...tools, ...questions, ...offers]) {
       const check = isThere(step, walk) ? step.check : step.before;
       await check?.(walk).catch((reason: Error) => failed.push(`${step.name}: ${reason.stack}`));
-      expect(script, `${step.name}: answers that nobody asked for`).toEqual([]);
+      expect(script, `${step.name}: unused answers`).toEqual([]);
     }
     expect(failed.join("\n\n")).toBe("");
   });

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { grade } from "../../../packages/check/src/index.ts";
-import { connectTo, forOfficialClients, scriptOf, serveHttp } from "../kit/programs.ts";
+import { forOfficialClientsOverBoth } from "../kit/official.ts";
+import { connectTo, scriptOf, serveHttp } from "../kit/programs.ts";
 import { type Data, until } from "./walk.ts";
 
 const script = scriptOf("everything");
 
-test("an argument that its header contradicts is refused before the tool runs", async () => {
+test("rejects an argument that differs from its header before the tool runs", async () => {
   const url = await serveHttp(script);
   const post = async (region: string) => {
     const meta = "io.modelcontextprotocol";
@@ -29,21 +30,21 @@ test("an argument that its header contradicts is refused before the tool runs", 
   expect(await post("eu")).toMatchObject({ status: 200, body: { result: { structuredContent: { route: "eu/0" } } } });
 });
 
-test("a page is as long as the program is told", async () => {
+test("obeys --page-size", async () => {
   const client = await connectTo({ command: process.execPath, args: [script, "--page-size", "7"] });
   const { tools } = (await client.request("tools/list")) as Data;
   expect(tools).toHaveLength(7);
   expect((await client.listTools()).length).toBeGreaterThan(20);
 });
 
-test("the wire has no fault on any revision", async () => {
+test("conforms to the protocol on every revision", async () => {
   const { isPassed, totals, verdicts } = await grade({ command: process.execPath, args: [script] });
   expect(verdicts.filter((verdict) => verdict.grade === "fail")).toEqual([]);
   expect(totals.filter(({ isSpoken }) => isSpoken)).toHaveLength(5);
   expect(isPassed).toBe(true);
 });
 
-forOfficialClients(script, "goes through the whole list", async (client) => {
+forOfficialClientsOverBoth(script, "uses every feature", async (client) => {
   const value = async (tool: string, args: object = {}) => (await client.callTool(tool, args)).structuredContent;
   const { all, pages } = await client.listResources();
   expect([all.length, pages]).toEqual([67, 2]);

@@ -8,19 +8,19 @@ import { connectTo, entryOf } from "../kit/programs.ts";
 const folder = new URL("../../../packages/servers/everything/", import.meta.url);
 const readme = readFileSync(new URL("README.md", folder), "utf8");
 
-/** The rows of the table: which feature is on which revision, and where it is. */
+/** The rows of the table: feature, revisions, and files. */
 const rows = readme
   .split("\n")
   .filter((line) => /[●◐○] +\|/.test(line))
   .map((line) => line.split("|").map((cell) => cell.trim()))
   .map(([, feature, ...cells]) => ({ feature, marks: cells.slice(0, 5), where: cells[5]! }));
 
-test("the entry for a host works as printed", async () => {
+test("the host configuration in the README works", async () => {
   const client = await connectTo(entryOf("examples/servers/everything.json"));
   expect((await client.callTool("echo", { text: "hello" })).structuredContent).toEqual({ text: "hello" });
 });
 
-test("each row of the table names a file, and what is in it", () => {
+test("each row of the table names existing files and features", () => {
   expect(rows.length).toBeGreaterThan(40);
   for (const { feature, where, marks } of rows) {
     expect(marks, feature).toHaveLength(revisions.length);
@@ -33,7 +33,7 @@ test("each row of the table names a file, and what is in it", () => {
   }
 });
 
-test("the table leaves nothing of the server out", async () => {
+test("the table lists every feature and file of the server", async () => {
   const client = await connectInMemory(createEverything());
   const all = rows.map(({ where }) => where).join(" ");
   const features = await Promise.all([client.listTools(), client.listPrompts(), client.listTemplates()]);

@@ -2,17 +2,17 @@ import type { Client, ConnectOptions } from "portolan/client";
 import { expect } from "vitest";
 import type { RevisionDate } from "../../kit/revisions.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look at it, nothing computes with it
+// biome-ignore lint/suspicious/noExplicitAny: tests only compare it
 export type Data = any;
 
-/** What a walk has to work with: a client, and what it heard and was asked. */
+/** A client with the notifications and questions that it received. */
 export interface Walk {
   readonly client: Client;
   readonly revision: RevisionDate;
   readonly transport: "memory" | "stdio" | "http";
   readonly asked: Data[];
   readonly logged: Data[];
-  /** How the next questions are answered, before the usual answers. */
+  /** Answers to the next questions, used before the default answers. */
   readonly script: Data[];
   call(tool: string, args?: object, options?: object): Promise<Data>;
 }
@@ -22,11 +22,11 @@ export interface Step {
   readonly name: string;
   readonly since?: RevisionDate;
   check(walk: Walk): Promise<void>;
-  /** What happens on the revisions before. */
+  /** Expected behaviour on older revisions. */
   before?(walk: Walk): Promise<void>;
 }
 
-/** Options of a client that can be asked everything, and notes what it is asked. */
+/** Options of a client that supports all questions and records them. */
 export function everyAnswer(asked: Data[], logged: Data[], script: Data[]): ConnectOptions {
   const next = (params: Data, usual: Data): Data => {
     asked.push(params);
@@ -46,7 +46,7 @@ export function everyAnswer(asked: Data[], logged: Data[], script: Data[]): Conn
 
 export const textOf = ({ content }: Data): string => content[0].text;
 
-/** The value of a call: structured, or the text for revisions that have nothing else. */
+/** Returns the structured content of a call, or the text on revisions without it. */
 export function valueIn({ content, structuredContent, isError }: Data): Data {
   expect(isError === true ? content : undefined).toBeUndefined();
   return structuredContent ?? JSON.parse(content.findLast(({ type }: Data) => type === "text").text);
@@ -58,11 +58,11 @@ export async function read({ client }: Walk, uri: string): Promise<string> {
   return (contents[0] as Data).text;
 }
 
-/** Waits for a condition that others bring about. */
+/** Waits until a condition becomes true. */
 export async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
   for (let tries = 0; tries < 20_000; tries += 1) {
     if (await isSo()) return;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  throw new Error("It never came about");
+  throw new Error("The condition did not become true in time");
 }

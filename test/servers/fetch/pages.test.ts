@@ -6,7 +6,7 @@ import { article, html, open, startSite } from "./kit.ts";
 
 const pixel = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
 
-test.each(revisions)("a page is markdown on %s", async (revision) => {
+test.each(revisions)("returns a page as Markdown on %s", async (revision) => {
   const site = await startSite((_, response) => html(response, article("")));
   const client = await open({ revision });
   if (revision === "2026-07-28") await expectDescribed(client);
@@ -18,7 +18,7 @@ test.each(revisions)("a page is markdown on %s", async (revision) => {
 });
 
 describe("a page", () => {
-  test("is its article: without scripts and what stands around it, with absolute addresses", async () => {
+  test("is reduced to its article, without scripts and navigation, with absolute URLs", async () => {
     const body = [
       '<ul><li><a href="other?a=1#part">Other</a></li><li><a href="javascript:alert(1)">bad</a></li></ul>',
       '<img src="/a.png" alt="pic"><pre><code>x\n\n\n\ny</code></pre>',
@@ -39,7 +39,7 @@ describe("a page", () => {
     expect(page.links).toEqual([{ url: `${site.url}/dir/other?a=1`, text: "Other" }]);
   });
 
-  test("that is no article is shown as a whole", async () => {
+  test("without an article is returned completely", async () => {
     const items = Array.from({ length: 30 }, (_, index) => `<li><a href="/${index}">Item ${index}</a></li>`);
     const site = await startSite((_, response) =>
       html(response, `<html><body><ul>${items.join("")}</ul></body></html>`),
@@ -49,7 +49,7 @@ describe("a page", () => {
     expect(page.links.length).toBe(20);
   });
 
-  test("can be had as text and as its source", async () => {
+  test("is available as text and as source", async () => {
     const source = article("<ul><li>one</li><li>two</li></ul>");
     const site = await startSite((_, response) => html(response, source));
     const client = await open();
@@ -58,7 +58,7 @@ describe("a page", () => {
     expect((await call(client, "fetch", { url: site.url, format: "raw" })).text).toBe(source);
   });
 
-  test("comes in parts that make the whole, fetched once", async () => {
+  test("comes in parts of one fetch", async () => {
     const site = await startSite((_, response) => html(response, article("<p>😀 end</p>".repeat(300))));
     const client = await open();
     const whole = (await call(client, "fetch", { url: site.url, length: 100_000 })).text;
@@ -77,10 +77,10 @@ describe("a page", () => {
     }
     expect(text).toBe(whole);
     expect(site.seen.length - before).toBe(1);
-    expect(await failureOf(client, "fetch", { url: site.url, from: 1_000_000 })).toContain("begin at a smaller number");
+    expect(await failureOf(client, "fetch", { url: site.url, from: 1_000_000 })).toContain("use a smaller number");
   });
 
-  test("links to its rest and to the pages it names, and both can be read", async () => {
+  test("has links to its next part and to other pages, and both can be read", async () => {
     const site = await startSite(({ path }, response) => {
       html(
         response,
@@ -98,10 +98,10 @@ describe("a page", () => {
     expect(other?.contents).toMatchObject([{ text: expect.stringContaining("The other one") }]);
     expect(site.seen.filter(({ path }) => path.startsWith("/?")).map(({ path }) => path)).toEqual(["/?q=a%20b&c=+"]);
     const none = client.readResource("fetch://page?url=http%3A%2F%2F127.0.0.1%2F");
-    await expect(none).rejects.toMatchObject({ code: 1001, message: expect.stringContaining("may not be fetched") });
+    await expect(none).rejects.toMatchObject({ code: 1001, message: expect.stringContaining("is not allowed") });
   });
 
-  test("is a prompt too, and so is the reason why it cannot be", async () => {
+  test("is available as a prompt, and so is the reason for a failure", async () => {
     const site = await startSite(({ path }, response) =>
       path === "/" ? html(response, article("")) : response.writeHead(404).end(),
     );
@@ -112,14 +112,14 @@ describe("a page", () => {
   });
 });
 
-describe("what is no page", () => {
+describe("other content", () => {
   test.each([
     ["application/json", '{"a":1}'],
     ["text/plain", "a < b"],
     ["application/vnd.api+json; charset=utf-8", "{}"],
     ["image/svg+xml", "<svg/>"],
     ["", "said nothing"],
-  ])("%s is shown as it is", async (type, body) => {
+  ])("%s is returned unchanged", async (type, body) => {
     const site = await startSite((_, response) => {
       if (type !== "") response.setHeader("content-type", type);
       response.end(body);
@@ -127,7 +127,7 @@ describe("what is no page", () => {
     expect((await call(await open(), "fetch", { url: site.url })).text).toBe(body);
   });
 
-  test("an image is an image, up to its limit", async () => {
+  test("an image is returned as an image, up to its limit", async () => {
     const site = await startSite((_, response) => response.setHeader("content-type", "image/gif").end(pixel));
     const { content } = await (await open()).callTool("fetch", { url: site.url });
     expect(content).toContainEqual({ type: "image", mimeType: "image/gif", data: pixel.toString("base64") });
@@ -141,39 +141,39 @@ describe("what is no page", () => {
     ["application/octet-stream", Buffer.from("text all the same")],
     ["text/html", Buffer.from([60, 104, 0, 1, 2])],
     ["", Buffer.from([80, 75, 3, 4, 0, 0])],
-  ])("bytes of %s are refused with the reason", async (type, body) => {
+  ])("refuses %s with the reason", async (type, body) => {
     const site = await startSite((_, response) => {
       if (type !== "") response.setHeader("content-type", type);
       response.end(body);
     });
     expect(await failureOf(await open(), "fetch", { url: site.url })).toMatch(
-      /is no text \(.*only pages, texts and images/,
+      /is not text \(.*only pages, text and images/,
     );
   });
 
-  test("an error of the site is told, with what to do", async () => {
+  test("reports an error of the site, with advice", async () => {
     const site = await startSite(({ path }, response) => response.writeHead(Number(path.slice(1))).end("secret"));
     const client = await open();
-    expect(await failureOf(client, "fetch", { url: `${site.url}/404` })).toMatch(/answered 404: .*check the address/);
+    expect(await failureOf(client, "fetch", { url: `${site.url}/404` })).toMatch(/answered 404: .*check the URL/);
     expect(await failureOf(client, "fetch", { url: `${site.url}/503` })).toMatch(/answered 503: try again later/);
   });
 });
 
-test("compressed pages are read", async () => {
+test("reads compressed pages", async () => {
   const site = await startSite((_, response) => {
     response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" }).end(gzipSync("unpacked"));
   });
   expect((await call(await open(), "fetch", { url: site.url })).text).toBe("unpacked");
 });
 
-test("a page whose header lies about its charset is read by what fits", async () => {
+test("decodes a page with a wrong charset header", async () => {
   const site = await startSite((_, response) => {
     response.setHeader("content-type", "text/plain; charset=utf-8").end(Buffer.from("na\u00efve", "latin1"));
   });
   expect((await call(await open(), "fetch", { url: site.url })).text).toBe("naïve");
 });
 
-test("only so many pages are kept, and only for so long", async () => {
+test("limits the number and age of cached pages", async () => {
   const site = await startSite((_, response) =>
     response.setHeader("content-type", "text/plain").end("x".repeat(1_000)),
   );

@@ -21,7 +21,7 @@ const questions = ({ asked }: ReturnType<typeof scriptedAnswers>) =>
   asked.map((question) => (question as { params: { message: string } }).params.message);
 
 describe.each(between("2025-06-18", "2026-07-28"))("on %s", (revision) => {
-  test("with a yes things are replaced and removed", async () => {
+  test("replaces and removes after the user agrees", async () => {
     const folder = await makeNotes();
     const answers = scriptedAnswers(yes, yes, yes, yes, yes);
     const client = await serve({ folders: [folder], clientRoots: "ignore" }, { revision, answers });
@@ -31,31 +31,31 @@ describe.each(between("2025-06-18", "2026-07-28"))("on %s", (revision) => {
     await ask(client, "remove", { path: "note.txt" });
     await ask(client, "remove", { path: "old", recursive: true });
     expect(questions(answers)).toEqual([
-      "Replace note.txt (3 bytes) by 5 bytes?",
-      "Replace note.txt (5 bytes) by other.txt (5 bytes)?",
-      "Replace note.txt by a copy of old/inner/a.txt?",
+      "Replace note.txt (3 bytes) with 5 bytes?",
+      "Replace note.txt (5 bytes) with other.txt (5 bytes)?",
+      "Replace note.txt with a copy of old/inner/a.txt?",
       "Remove note.txt (1 bytes)?",
       "Remove old and all 2 files and folders in it?",
     ]);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("with a no everything stays", async () => {
+  test("changes nothing if the user declines", async () => {
     const folder = await makeNotes();
     const client = await serve({ folders: [folder], clientRoots: "ignore" }, { revision, answers: [no, no, no, no] });
     expect(await refused(client, "write", { path: "note.txt", text: "x", overwrite: true })).toBe(
-      "note.txt stays as it is.",
+      "note.txt was not changed.",
     );
     expect(await refused(client, "move", { from: "other.txt", to: "note.txt", overwrite: true })).toBe(
       "Nothing was moved.",
     );
-    expect(await refused(client, "remove", { path: "note.txt" })).toBe("note.txt stays.");
-    expect(await refused(client, "remove", { path: "old", recursive: true })).toBe("old stays.");
+    expect(await refused(client, "remove", { path: "note.txt" })).toBe("note.txt was not removed.");
+    expect(await refused(client, "remove", { path: "old", recursive: true })).toBe("old was not removed.");
     expect(await readdir(folder)).toEqual(["note.txt", "old", "other.txt"]);
     expect(await readFile(join(folder, "note.txt"), "utf8")).toBe("old");
   });
 
-  test("nobody is asked about what replaces nothing, or where the server was told not to ask", async () => {
+  test("does not ask if nothing is replaced, or if questions are off", async () => {
     const folder = await makeNotes();
     const none = scriptedAnswers();
     const client = await serve({ folders: [folder], clientRoots: "ignore" }, { revision, answers: none });
@@ -68,7 +68,7 @@ describe.each(between("2025-06-18", "2026-07-28"))("on %s", (revision) => {
     expect(none.asked).toEqual([]);
   });
 
-  test("a file that changes while the user thinks is not replaced unseen", async () => {
+  test("does not replace a file that changed while the user was asked", async () => {
     const folder = await makeNotes();
     let rounds = 0;
     const elicit = async () => {
@@ -83,7 +83,7 @@ describe.each(between("2025-06-18", "2026-07-28"))("on %s", (revision) => {
 });
 
 test.each(["2024-11-05", "2025-11-25", "2026-07-28"])(
-  "on %s a client that cannot ask replaces what it says, and removes no full folder",
+  "a client that cannot ask can replace files but not remove full folders, on %s",
   async (revision) => {
     const folder = await makeNotes();
     const client = await serve({ folders: [folder] }, { revision });

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { revisions } from "../../kit/revisions.ts";
 import { ask, makeFolder, refused, serve, snapshot } from "./kit.ts";
 
-/** A served folder beside others that must stay out of reach, with links from the first into them. */
+/** A served folder with links into folders beside it, which must stay out of reach. */
 async function makePrison() {
   const base = await makeFolder();
   const [inside, outside, evil] = ["inside", "outside", "inside-evil"].map((name) => join(base, name)) as [
@@ -57,7 +57,7 @@ function pathsOutside({ inside, outside, evil }: { inside: string; outside: stri
 }
 
 describe.each(revisions)("on %s", (revision) => {
-  test("no path leads outside, whichever tool is given it", async () => {
+  test("no path leads outside, with any tool", async () => {
     const prison = await makePrison();
     const client = await serve({ folders: [prison.inside], ask: false }, { revision });
     const before = await snapshot(prison.base);
@@ -75,11 +75,11 @@ describe.each(revisions)("on %s", (revision) => {
         ["copy", { from: path, to: "stolen.txt" }],
         ["make", { path: `${path}/made` }],
       ] as const) {
-        // A link itself may be replaced by what is moved onto it.
+        // Moving something onto a link replaces the link itself.
         if (tool === "move" && ["hole.txt", "dangling.txt"].includes(path)) continue;
         const said = await refused(client, tool, args);
         expect(said, `${tool} ${path}`).toMatch(
-          /outside|no file URI|expected a path|a part of the path|no such|There is no/,
+          /outside|no file URI|expected a path|part of the path|no such|does not exist/,
         );
         expect(said).not.toContain("root:");
       }
@@ -88,7 +88,7 @@ describe.each(revisions)("on %s", (revision) => {
   });
 });
 
-test("a name that begins with the name of the folder, an encoded dot and a trailing space are names like any other", async () => {
+test("treats a similar prefix, an encoded dot and a trailing space as plain names", async () => {
   const prison = await makePrison();
   const client = await serve({ folders: [prison.inside] });
   for (const name of ["%2e%2e", "a. ", "a.txt ", "~", "C:", "a\\..\\..\\outside"]) {
@@ -99,7 +99,7 @@ test("a name that begins with the name of the folder, an encoded dot and a trail
   expect(await readdir(prison.outside)).toEqual(["secret.txt"]);
 });
 
-test("hidden names do not exist unless they are asked for", async () => {
+test("hides names that start with a dot unless hidden is set", async () => {
   const { inside } = await makePrison();
   const client = await serve({ folders: [inside], ask: false });
   for (const path of [".secret", ".git/config", "sub/../.git/config", ".new"]) {
@@ -115,7 +115,7 @@ test("hidden names do not exist unless they are asked for", async () => {
   expect(await ask(open, "read", { path: ".git/config" })).toMatchObject({ text: "hidden" });
 });
 
-test("a folder with hidden files in it is not removed by somebody who cannot see them", async () => {
+test("does not remove a folder with hidden files", async () => {
   const { inside } = await makePrison();
   await mkdir(join(inside, "project", ".git"), { recursive: true });
   const client = await serve({ folders: [inside], ask: false });
@@ -123,7 +123,7 @@ test("a folder with hidden files in it is not removed by somebody who cannot see
   expect(await readdir(join(inside, "project"))).toEqual([".git"]);
 });
 
-test("a link is moved and removed itself, and what it leads to stays", async () => {
+test("moves and removes a link itself, not its target", async () => {
   const { inside, outside } = await makePrison();
   const client = await serve({ folders: [inside] });
   expect(await ask(client, "info", { path: "door" })).toMatchObject({ kind: "link" });
@@ -134,7 +134,7 @@ test("a link is moved and removed itself, and what it leads to stays", async () 
   expect(await readdir(join(inside, "sub"))).toEqual([]);
 });
 
-test("the served folder itself can neither be moved nor removed", async () => {
+test("the served folder itself cannot be moved or removed", async () => {
   const { inside } = await makePrison();
   const client = await serve({ folders: [inside], ask: false });
   for (const path of [".", "", inside, "sub/.."]) {
@@ -144,7 +144,7 @@ test("the served folder itself can neither be moved nor removed", async () => {
   expect(await readdir(dirname(inside))).toContain(basename(inside));
 });
 
-test("pipes, sockets and devices are told and not touched", { timeout: 20_000 }, async () => {
+test("lists pipes, sockets and devices, but does not open them", { timeout: 20_000 }, async () => {
   const folder = await makeFolder();
   execFileSync("mkfifo", [join(folder, "pipe")]);
   const listener = createServer().listen(join(folder, "socket"));
@@ -166,6 +166,6 @@ test("pipes, sockets and devices are told and not touched", { timeout: 20_000 },
   expect(await ask(client, "search", { pattern: "x" })).toMatchObject({ matches: [], files: 0 });
 });
 
-test("folders of the system are not served", async () => {
+test("does not serve system folders", async () => {
   for (const folder of ["/proc", "/dev", "/proc/self/fd"]) await expect(serve({ folders: [folder] })).rejects.toThrow();
 });

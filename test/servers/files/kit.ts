@@ -8,18 +8,18 @@ import { onTestFinished } from "vitest";
 
 export const program = join(import.meta.dirname, "../../../packages/servers/files/dist/main.js");
 
-/** A folder that is gone after the test. */
+/** Creates a folder that is removed after the test. */
 export async function makeFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "portolan-files-")));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A client of files in this process; both end with the test. */
+/** Connects a client to a files server in this process, until the test ends. */
 export async function serve(options: FilesOptions, connecting: ConnectInMemoryOptions = {}): Promise<TestClient> {
   const ending = new AbortController();
   const server = createFiles({ signal: ending.signal, ...options });
-  // The local user is served, as over standard input and output.
+  // The principal of the local user, as over stdio.
   const client = await connectInMemory(server, { serve: { principal: { key: "local" } }, ...connecting });
   onTestFinished(async () => {
     await client.close();
@@ -35,7 +35,7 @@ export async function ask<T = Record<string, unknown>>(client: Client, tool: str
   return result.structuredContent as T;
 }
 
-/** Calls a tool that must fail, for what it says. */
+/** Calls a tool that must fail; returns the error text. */
 export async function refused(client: Client, tool: string, args: object = {}): Promise<string> {
   const result = await client.callTool(tool, args as Record<string, unknown>);
   if (!result.isError) throw new Error(`${tool} ${JSON.stringify(args)} was not refused: ${textOf(result)}`);
@@ -46,7 +46,7 @@ export function textOf({ content }: CallToolResult): string {
   return content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
 }
 
-/** Everything below a folder: what each entry is, holds and when it changed. */
+/** Snapshot of everything below a folder: kind, content and time of each entry. */
 export async function snapshot(folder: string): Promise<Record<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const rows = await Promise.all(
@@ -59,11 +59,11 @@ export async function snapshot(folder: string): Promise<Record<string, string>> 
   return Object.fromEntries(rows.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The id of the process that was started with an argument. */
+/** Returns the id of the process with an argument on its command line. */
 export async function processWith(argument: string): Promise<string> {
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
     if (command.includes(argument)) return pid;
   }
-  throw new Error(`No process was started with ${argument}`);
+  throw new Error(`No process has the argument ${argument}`);
 }

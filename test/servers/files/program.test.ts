@@ -12,7 +12,7 @@ const run = (...args: string[]) => {
   return { status, stdout, stderr };
 };
 
-test("tells what it can, and what is wrong with a command line", () => {
+test("prints help, and explains a wrong command line", () => {
   expect(run("--help")).toMatchObject({ status: 0, stdout: expect.stringContaining("--read-only") });
   expect(run("--version")).toMatchObject({ status: 0, stdout: "portolan-files 0.1.0\n" });
   expect(run()).toMatchObject({ status: 2, stderr: expect.stringContaining("expected at least one folder to serve") });
@@ -28,7 +28,7 @@ test("tells what it can, and what is wrong with a command line", () => {
 });
 
 describe("over standard input and output", () => {
-  test("flags do what they say", async () => {
+  test("obeys its flags", async () => {
     const folder = await makeFolder();
     await mkdir(join(folder, "skipped"));
     await writeFile(join(folder, ".env"), "secret\n");
@@ -42,7 +42,7 @@ describe("over standard input and output", () => {
     expect(await refused(client, "list", { limit: 8 })).toContain("limit");
   });
 
-  test("a server that is killed while it writes leaves the old file as it was", async () => {
+  test("a server that is killed during a write leaves the old file unchanged", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "source.bin"), "");
     await truncate(join(folder, "source.bin"), 400_000_000);
@@ -51,24 +51,24 @@ describe("over standard input and output", () => {
     const pid = Number(await processWith(folder));
     const copying = client.callTool("copy", { from: "source.bin", to: "target.bin", overwrite: true });
     const ended = expect(copying).rejects.toThrow();
-    // The draft is there: the work has begun.
+    // The draft exists: the write has started.
     await expect.poll(async () => (await readdir(folder)).length, { interval: 1 }).toBe(3);
     process.kill(pid, "SIGKILL");
     await ended;
     expect(await readFile(join(folder, "target.bin"), "utf8")).toBe("old");
-    // What was left behind is not served to the next.
+    // The leftover draft is not served.
     const next = await connect({ command: process.execPath, args: [program, "--hidden", folder] });
     onTestFinished(() => next.close());
     expect(await ask(next, "list")).toMatchObject({ entries: [{ name: "source.bin" }, { name: "target.bin" }] });
   });
 
-  test("the entry for a host works as it is printed in the README", async () => {
+  test("the host configuration in the README works", async () => {
     const entry = await readFile(join(import.meta.dirname, "../../..", "examples/servers/files.json"), "utf8");
     const { mcpServers } = JSON.parse(entry);
     const { command, args } = mcpServers.files as { command: string; args: string[] };
     expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", "portolan-files"]);
     const folder = await makeFolder();
-    // What npx would run, on the folder of this test.
+    // Runs the program that npx would run, on the folder of this test.
     const given = args.slice(2).map((arg) => (arg.startsWith("/") ? folder : arg));
     const client = await connect({ command: process.execPath, args: [program, ...given] });
     onTestFinished(() => client.close());
@@ -97,7 +97,7 @@ describe("over HTTP", () => {
     expect(textOf(await client.callTool("read", { path: "a.txt" }))).toBe("over HTTP");
   });
 
-  test("clients there provide no folders, and need the token if there is one", async () => {
+  test("HTTP clients cannot provide folders, and need the token if one is set", async () => {
     const folder = await makeFolder();
     const url = await listen(folder, { PORTOLAN_TOKEN: "open sesame" }, "--client-roots", "provide");
     await expect(connect(url)).rejects.toThrow();

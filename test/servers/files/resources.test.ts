@@ -19,7 +19,7 @@ async function makePages(): Promise<string> {
   return folder;
 }
 
-/** The changes that a client hears, from now on. */
+/** Collects the changes that a client is notified about. */
 async function watch(client: TestClient, filter: { resources?: boolean; uris?: string[] }) {
   const watching = await client.watch(filter);
   const changes = watching[Symbol.asyncIterator]();
@@ -30,7 +30,7 @@ async function watch(client: TestClient, filter: { resources?: boolean; uris?: s
 }
 
 describe.each(revisions)("on %s", (revision) => {
-  test("files and folders are listed, described and read", async () => {
+  test("lists, describes and reads files and folders", async () => {
     const folder = await makePages();
     const client = await serve({ folders: [folder] }, { revision });
     const list = await client.listResources();
@@ -48,7 +48,7 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await client.listTemplates()).toEqual([{ uriTemplate: `${uriOf(folder)}/{+path}`, name: basename(folder) }]);
   });
 
-  test("what is outside, hidden or not there is not found", async () => {
+  test("does not find outside, hidden and missing files", async () => {
     const folder = await makePages();
     const client = await serve({ folders: [folder] }, { revision });
     for (const uri of [
@@ -65,7 +65,7 @@ describe.each(revisions)("on %s", (revision) => {
     }
   });
 
-  test("paths are completed folder by folder", async () => {
+  test("completes paths one level at a time", async () => {
     const folder = await makePages();
     await writeFile(join(folder, "a b", "100%.txt"), "");
     const client = await serve({ folders: [folder] }, { revision });
@@ -79,7 +79,7 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await complete("none/")).toEqual([]);
   });
 
-  test("a change of a followed file is told, also when another takes its place", async () => {
+  test("notifies about changes of a subscribed file, also if it is replaced", async () => {
     const folder = await makePages();
     await writeFile(join(folder, "followed.txt"), "one");
     const client = await serve({ folders: [folder] }, { revision });
@@ -93,7 +93,7 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await next()).toBe(uri);
   });
 
-  test("who follows a folder hears of what is below it", async () => {
+  test("a subscription to a folder also covers its children", async () => {
     const folder = await makePages();
     const client = await serve({ folders: [folder] }, { revision });
     const next = await watch(client, { uris: [uriOf(folder)] });
@@ -101,7 +101,7 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await next()).toBe(uriOf(folder, "a b", "grüße #1.txt"));
   });
 
-  test("the list changes when files come, move and go", async () => {
+  test("notifies about added, moved and removed files", async () => {
     const folder = await makePages();
     const client = await serve({ folders: [folder] }, { revision });
     const next = await watch(client, { resources: true });
@@ -117,7 +117,7 @@ describe.each(revisions)("on %s", (revision) => {
   });
 });
 
-test("a file that is too large for a resource says where to get it", async () => {
+test("explains how to read a file that is too large for a resource", async () => {
   const folder = await makeFolder();
   await writeFile(join(folder, "large.txt"), "x".repeat(100));
   const client = await serve({ folders: [folder], limits: { blobBytes: 99 } });
@@ -126,7 +126,7 @@ test("a file that is too large for a resource says where to get it", async () =>
   );
 });
 
-test("nothing outside can be followed", async () => {
+test("allows no subscription outside", async () => {
   const folder = await makePages();
   const uri = uriOf(folder, "hole");
   const stateful = await serve({ folders: [folder] }, { revision: "2025-11-25" });
@@ -137,7 +137,7 @@ test("nothing outside can be followed", async () => {
   });
 });
 
-test("a list that would be too long has what is near, and the rest by template", async () => {
+test("a long list contains the files closest to the root; the others are available by template", async () => {
   const folder = await makeFolder();
   await mkdir(join(folder, "a", "deep"), { recursive: true });
   for (let number = 0; number < 20; number += 1) await writeFile(join(folder, "a", "deep", `${number}`), "");

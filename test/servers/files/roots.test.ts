@@ -18,7 +18,7 @@ async function makeWork() {
 }
 
 describe.each(revisions)("on %s", (revision) => {
-  test("the client's roots narrow what is served, and are followed when they change", async () => {
+  test("the client's roots narrow the served folders, and changes take effect", async () => {
     const { work, root } = await makeWork();
     let roots = [root("work", "one"), root("away")];
     const client = await serve({ folders: [work] }, { revision, answers: { roots: () => roots } });
@@ -36,7 +36,7 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await say("read", { path: "one/file.txt" })).toBe("work one");
   });
 
-  test("they provide folders where the server was told so, and keep to real paths", async () => {
+  test("the client's roots add folders with provide, checked by real path", async () => {
     const { base, work, root } = await makeWork();
     await symlink(join(base, "away"), join(base, "one", "door"));
     const answers = { roots: [root("one")] };
@@ -47,14 +47,14 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await refused(client, "read", { path: join(base, "two", "file.txt") })).toContain("outside");
   });
 
-  test("they do nothing where they are ignored", async () => {
+  test("the client's roots have no effect with ignore", async () => {
     const { work, root } = await makeWork();
     const answers = { roots: [root("one")] };
     const client = await serve({ folders: [work], clientRoots: "ignore" }, { revision, answers });
     expect(textOf(await client.callTool("read", { path: "one/file.txt" }))).toBe("work one");
   });
 
-  test("somebody who comes over a network provides none", async () => {
+  test("a client on the network cannot add folders", async () => {
     const { work } = await makeWork();
     const roots = [{ uri: "file:///" }];
     const client = await serve(
@@ -65,7 +65,7 @@ describe.each(revisions)("on %s", (revision) => {
   });
 });
 
-test("without any folder a server is refused, unless the client is to provide them", async () => {
+test("needs at least one folder, unless clients provide them", async () => {
   await expect(serve({ folders: [] })).rejects.toThrow("at least one folder");
   await expect(serve({ folders: ["/not-there"] })).rejects.toThrow("/not-there: expected a folder that exists");
   const { root } = await makeWork();

@@ -16,7 +16,7 @@ const clients: [name: string, connect: Connect, options: Pick<ConnectOptions, "v
 ];
 
 describe.each(clients)("%s", (name, connect, options) => {
-  test("works with files: lists, reads, writes with a yes, follows and completes", async () => {
+  test("lists, reads, writes after the user agrees, subscribes and completes", async () => {
     const folder = await makeFolder();
     await mkdir(join(folder, "docs"));
     await writeFile(join(folder, "docs", "a.md"), "hello\n");

@@ -8,10 +8,10 @@ import { ask, makeFolder, processWith, program } from "./kit.ts";
 
 const gigabyte = 1024 ** 3;
 const entries = 100_000;
-/** What a server may need at most, in kilobytes: far less than one of the files. */
+/** Memory limit for the server in kilobytes; far less than one of the files. */
 const mostMemory = 300_000;
 
-/** The program in a process of its own, whose memory can be told. */
+/** Starts the program in its own process, to measure its memory. */
 async function start(folder: string, ...flags: string[]) {
   const client = await connect({ command: process.execPath, args: [program, ...flags, folder] });
   onTestFinished(() => client.close());
@@ -20,7 +20,7 @@ async function start(folder: string, ...flags: string[]) {
   return { client, memory };
 }
 
-test("a file of 1 GB is read in parts, searched and copied in little memory", { timeout: 120_000 }, async () => {
+test("reads, searches and copies a file of 1 GB in little memory", { timeout: 120_000 }, async () => {
   const folder = await makeFolder();
   await writeFile(join(folder, "sparse.bin"), "");
   await truncate(join(folder, "sparse.bin"), gigabyte);
@@ -54,13 +54,13 @@ test("a file of 1 GB is read in parts, searched and copied in little memory", { 
   const { isError, content } = await client.callTool("edit", { path: "log.txt", edits: [{ old: "last", new: "x" }] });
   expect({ isError, content }).toMatchObject({
     isError: true,
-    content: [{ text: expect.stringContaining("can edit at most") }],
+    content: [{ text: expect.stringContaining("the limit for an edit") }],
   });
   await expect(client.readResource(pathToFileURL(join(folder, "log.txt")).href)).rejects.toThrow(/the tool read/);
   expect(await memory()).toBeLessThan(mostMemory);
 });
 
-test("a folder of 100,000 entries is listed in pages, walked and described in little memory", {
+test("lists and walks a folder of 100,000 entries in little memory", {
   timeout: 120_000,
 }, async () => {
   const folder = await makeFolder();
@@ -89,7 +89,7 @@ test("a folder of 100,000 entries is listed in pages, walked and described in li
   expect(await memory()).toBeLessThan(mostMemory);
 });
 
-test("a call that is cancelled stops, and the server goes on", async () => {
+test("stops a cancelled call and keeps working", async () => {
   const folder = await makeFolder();
   await writeFile(join(folder, "large.txt"), "");
   await truncate(join(folder, "large.txt"), 3 * gigabyte);

@@ -1,10 +1,10 @@
-// Swaps, as fast as it can, a folder and a file of the served folder for links that lead outside, and back.
+// Replaces a folder and a file of the served folder with links that lead outside, and back, as fast as it can.
 // Run: node swapper.mjs <served> <outside>
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const [, , served = "", outside = ""] = process.argv;
-// Below the served folder, so that no folder of it ever leaves it.
+// Below the served folder, so that its folders never leave it.
 const stash = join(served, "stash");
 const door = join(served, "door");
 const file = join(served, "file.txt");
@@ -22,13 +22,13 @@ function swapFolder() {
     renameSync(door, join(stash, "link"));
     swaps += 1;
   } catch {
-    // The server made a folder of this name in the moment between.
+    // The server created a folder of this name in between.
     rmSync(door, { recursive: true });
   }
   renameSync(join(stash, "door"), door);
 }
 
-/** Without a moment in which there is no file. */
+/** Replaces atomically, so that the file always exists. */
 function swapFile() {
   symlinkSync(join(outside, "file.txt"), join(stash, "file"));
   renameSync(join(stash, "file"), file);
@@ -42,11 +42,11 @@ function swap() {
     attempt(swapFolder);
     attempt(swapFile);
   }
-  // The server needs its share of the processor.
+  // Leave CPU time for the server.
   setTimeout(swap, 1);
 }
 
-/** The server writes here, too: a round that it disturbs is begun anew. */
+/** Retries a round that the server's own writes disturb. */
 function attempt(work) {
   try {
     work();

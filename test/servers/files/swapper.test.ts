@@ -12,7 +12,7 @@ import { makeFolder, serve } from "./kit.ts";
 const secret = "SECRET";
 const filesBehindDoor = 4;
 
-/** A served folder beside one that must stay out of reach; both have files of the same names. */
+/** A served folder beside one that must stay out of reach; both contain files of the same names. */
 async function makePrey(): Promise<{ served: string; outside: string }> {
   const base = await makeFolder();
   const [served, outside] = [join(base, "served"), join(base, "outside")];
@@ -44,14 +44,14 @@ async function swapsOf(swapper: ChildProcess): Promise<number> {
   return swaps;
 }
 
-/** Everything outside, to compare. */
+/** Snapshot of everything outside, to compare. */
 async function contentsOf(outside: string): Promise<string[]> {
   const names = await readdir(outside, { recursive: true });
   const contents = names.map((name) => readFile(join(outside, name), "utf8").catch(() => "folder"));
   return (await Promise.all(contents)).map((content, at) => `${names[at]}: ${content}`).sort();
 }
 
-/** Calls a tool over and over, several at a time, and counts how it went. */
+/** Calls a tool repeatedly and in parallel; counts successes and failures. */
 async function storm(
   client: TestClient,
   calls: number,
@@ -73,7 +73,7 @@ async function storm(
   return seen;
 }
 
-/** Opens and reads over and over, several at a time, through the jail alone: this is where the races are. */
+/** Opens and reads repeatedly and in parallel through the jail, where the races are. */
 async function openings(jail: Jail, times: number): Promise<{ opened: number; refused: number; escaped: number }> {
   const seen = { opened: 0, refused: 0, escaped: 0 };
   let started = 0;
@@ -100,7 +100,7 @@ test.each([
   ["descriptor", 75_000],
   ["comparison", 5_000],
 ] as const)(
-  "held by %s, %d openings while links are swapped in reach nothing outside",
+  "with %s, %d openings during link swaps reach nothing outside",
   { timeout: 120_000 },
   async (holding, times) => {
     const { served, outside } = await makePrey();
@@ -110,12 +110,12 @@ test.each([
     expect(escaped).toBe(0);
     expect(Math.min(opened, refused)).toBeGreaterThan(0);
     expect(opened + refused).toBe(times);
-    // How many there are in the time is the machine's affair; without any, this would have shown nothing.
+    // The number of swaps depends on the machine; without any, the test would prove nothing.
     expect(await swapsOf(swapper)).toBeGreaterThan(times / 150);
   },
 );
 
-test("25,000 calls while links are swapped in neither read nor change anything outside", {
+test("25,000 calls during link swaps neither read nor change anything outside", {
   timeout: 120_000,
 }, async () => {
   const { served, outside } = await makePrey();
@@ -148,7 +148,7 @@ test("25,000 calls while links are swapped in neither read nor change anything o
 
   expect(storms.flatMap(({ escaped }) => escaped)).toEqual([]);
   expect(await contentsOf(outside)).toEqual(before);
-  // The race was on: there were many swaps, and each kind of work succeeded and failed.
+  // There was a race: many swaps, and each kind of call both succeeded and failed.
   expect(await swapsOf(swapper)).toBeGreaterThan(500);
   for (const { done, refused } of storms) expect(Math.min(done, refused)).toBeGreaterThan(0);
 });

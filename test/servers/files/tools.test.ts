@@ -6,7 +6,7 @@ import { ask, makeFolder, refused, serve, snapshot, textOf } from "./kit.ts";
 
 const names = ["copy", "edit", "find", "info", "list", "make", "move", "read", "remove", "search", "tree", "write"];
 
-/** A small project. */
+/** Creates a small project. */
 async function makeProject(): Promise<string> {
   const folder = await makeFolder();
   await mkdir(join(folder, "src", "deep"), { recursive: true });
@@ -20,7 +20,7 @@ async function makeProject(): Promise<string> {
 }
 
 describe.each(revisions)("on %s", (revision) => {
-  test("files are listed, found, searched, read, written, edited, moved and removed", async () => {
+  test("lists, finds, searches, reads, writes, edits, moves and removes files", async () => {
     const folder = await makeProject();
     const client = await serve({ folders: [folder] }, { revision });
     const say = async (tool: string, args: Record<string, unknown>) => textOf(await client.callTool(tool, args));
@@ -35,7 +35,7 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await say("edit", { path: "new/note.txt", edits: [{ old: "one", new: "two" }] })).toContain("-one\n+two");
     expect(await say("move", { from: "new/note.txt", to: "note.txt" })).toBe("Moved new/note.txt to note.txt");
     expect(await say("copy", { from: "note.txt", to: "copy.txt" })).toBe("Copied note.txt to copy.txt (4 bytes)");
-    expect(await say("make", { path: "a/b" })).toBe("Made a/b");
+    expect(await say("make", { path: "a/b" })).toBe("Created a/b");
     expect(await say("remove", { path: "a/b" })).toBe("Removed a/b");
     expect(await readFile(join(folder, "copy.txt"), "utf8")).toBe("two\n");
     expect(await readdir(folder)).toEqual([
@@ -51,7 +51,7 @@ describe.each(revisions)("on %s", (revision) => {
   });
 });
 
-test("every tool says what it takes, gives and does to the world", async () => {
+test("describes input, output and effects of every tool", async () => {
   const client = await serve({ folders: [await makeFolder()] });
   const tools = await client.listTools();
   expect(tools.map(({ name }) => name).sort()).toEqual(names);
@@ -74,7 +74,7 @@ test("every tool says what it takes, gives and does to the world", async () => {
   }
 });
 
-/** For each tool calls that would change something, if it could. */
+/** For each tool, calls that would change something if they could. */
 const calls: Record<string, Record<string, unknown>[]> = {
   list: [{}, { path: "src" }],
   tree: [{ all: true }],
@@ -93,7 +93,7 @@ const calls: Record<string, Record<string, unknown>[]> = {
   remove: [{ path: "README.md" }],
 };
 
-test("a tool changes something if and only if it says so", async () => {
+test("a tool changes something if and only if its annotations say so", async () => {
   const tools = await (await serve({ folders: [await makeFolder()] })).listTools();
   for (const { name, annotations } of tools) {
     const folder = await makeProject();
@@ -105,7 +105,7 @@ test("a tool changes something if and only if it says so", async () => {
   }
 });
 
-test("a server that only reads has no tool that writes, and says so", async () => {
+test("a read-only server has no tool that writes, and says so", async () => {
   const client = await serve({ folders: [await makeFolder()], readOnly: true });
   const tools = await client.listTools();
   expect(tools.map(({ name }) => name).sort()).toEqual(["find", "info", "list", "read", "search", "tree"]);
@@ -114,7 +114,7 @@ test("a server that only reads has no tool that writes, and says so", async () =
   expect(await ask(client, "info")).toMatchObject({ readOnly: true });
 });
 
-test("a large folder comes in pages that are complete", async () => {
+test("lists a large folder completely, in pages", async () => {
   const folder = await makeFolder();
   const all = Array.from({ length: 25 }, (_, at) => `file-${String(at).padStart(2, "0")}`);
   for (const name of all) await writeFile(join(folder, name), "");
@@ -133,7 +133,7 @@ test("a large folder comes in pages that are complete", async () => {
   expect(seen).toEqual(all);
 });
 
-test("odd names are listed, read, written and found", async () => {
+test("lists, reads, writes and finds files with unusual names", async () => {
   const folder = await makeFolder();
   const odd = [
     "new\nline.txt",
@@ -160,7 +160,7 @@ test("odd names are listed, read, written and found", async () => {
 });
 
 describe("read", () => {
-  test("gives lines from the beginning, the middle and the end, and says how to go on", async () => {
+  test("returns lines from the start, the middle and the end, and how to continue", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "lines"), Array.from({ length: 3_000 }, (_, at) => `line ${at + 1}\n`).join(""));
     const client = await serve({ folders: [folder] });
@@ -176,7 +176,7 @@ describe("read", () => {
     expect(await refused(client, "read", { path: "lines", from: 9_999 })).toContain("ends before line 9999");
   });
 
-  test("gives images, sound and other bytes as what they are", async () => {
+  test("returns images, audio and other bytes by their type", async () => {
     const folder = await makeProject();
     await writeFile(join(folder, "beep.mp3"), Uint8Array.of(0, 1));
     await writeFile(join(folder, "data.bin"), Uint8Array.of(0, 1, 2, 3));
@@ -190,10 +190,10 @@ describe("read", () => {
     const part = await client.callTool("read", { path: "data.bin", offset: 1, bytes: 2 });
     expect(part.content[1]).toMatchObject({ type: "resource", resource: { blob: "AQI=" } });
     expect(part.structuredContent).toMatchObject({ size: 4, offset: 1, bytes: 2, nextOffset: 3 });
-    expect(await refused(client, "read", { path: "data.bin", from: 2 })).toContain("no text");
+    expect(await refused(client, "read", { path: "data.bin", from: 2 })).toContain("is not text");
   });
 
-  test("reads old and wide encodings", async () => {
+  test("reads windows-1252 and UTF-16", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "old.txt"), Buffer.from("Grüße\n", "latin1"));
     await writeFile(join(folder, "wide.txt"), Buffer.from("\ufeffone\ntwo\n", "utf16le"));
@@ -207,7 +207,7 @@ describe("read", () => {
 });
 
 describe("search", () => {
-  test("shows lines around, keeps to names, and finds expressions", async () => {
+  test("shows context lines, filters by name, and supports regular expressions", async () => {
     const folder = await makeProject();
     const client = await serve({ folders: [folder] });
     expect(await ask(client, "search", { pattern: "other", context: 1 })).toMatchObject({
@@ -227,10 +227,10 @@ describe("search", () => {
       matches: { length: 3 },
       skipped: 1,
     });
-    expect(await refused(client, "search", { pattern: "(", regex: true })).toContain("no regular expression");
+    expect(await refused(client, "search", { pattern: "(", regex: true })).toContain("not a regular expression");
   });
 
-  test("an expression made to take for ever is stopped and told", { timeout: 20_000 }, async () => {
+  test("stops and reports a regular expression that never ends", { timeout: 20_000 }, async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "long.txt"), `${"a".repeat(5_000)}!\n`);
     const client = await serve({ folders: [folder] });
@@ -239,7 +239,7 @@ describe("search", () => {
     expect(await ask(client, "search", { pattern: "a+!", regex: true })).toMatchObject({ matches: { length: 1 } });
   });
 
-  test("ends at its limits and says so", async () => {
+  test("stops at its limits and says so", async () => {
     const folder = await makeFolder();
     for (let number = 0; number < 20; number += 1) await writeFile(join(folder, `${number}.txt`), "x\nx\n");
     const client = await serve({ folders: [folder], limits: { searchMs: 0 } });
@@ -258,7 +258,7 @@ describe("search", () => {
     });
   });
 
-  test("matches in a long line and across pieces of a large file have their line numbers", async () => {
+  test("returns correct line numbers for long lines and across pieces of a large file", async () => {
     const folder = await makeFolder();
     const filler = "y".repeat(99);
     const lines = Array.from({ length: 10_000 }, (_, at) => (at % 3_000 === 2_999 ? `needle ${at + 1}` : filler));
@@ -280,7 +280,7 @@ describe("search", () => {
 });
 
 describe("write", () => {
-  test("replaces only when told to, keeps permissions, and leaves nothing else behind", async () => {
+  test("replaces only with overwrite, keeps permissions, and leaves no other files", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "run.sh"), "old");
     await chmod(join(folder, "run.sh"), 0o750);
@@ -293,11 +293,11 @@ describe("write", () => {
     expect(await ask(client, "write", { path: "b.bin", base64: "AP8=" })).toMatchObject({ bytes: 2 });
     expect([...(await readFile(join(folder, "b.bin")))]).toEqual([0, 255]);
     expect(await refused(client, "write", { path: "c.bin", base64: "not base64!" })).toContain("expected base64");
-    expect(await refused(client, "write", { path: "c.bin" })).toContain("give text or base64");
+    expect(await refused(client, "write", { path: "c.bin" })).toContain("expected either text or base64");
     expect(await readdir(folder)).toEqual(["b.bin", "run.sh"]);
   });
 
-  test("of many servers that write the same new file at once, one succeeds", async () => {
+  test("only one of many servers that create the same file at once succeeds", async () => {
     const folder = await makeFolder();
     const clients = await Promise.all(Array.from({ length: 8 }, () => serve({ folders: [folder] })));
     for (let round = 0; round < 20; round += 1) {
@@ -310,7 +310,7 @@ describe("write", () => {
     expect(await readdir(folder)).toHaveLength(20);
   });
 
-  test("what is larger than allowed is refused", async () => {
+  test("refuses content above the limit", async () => {
     const client = await serve({ folders: [await makeFolder()], limits: { writeBytes: 10 } });
     expect(await refused(client, "write", { path: "x", text: "x".repeat(11) })).toContain("at most 10 bytes");
   });
@@ -331,7 +331,7 @@ describe("edit", () => {
     expect(await readFile(join(folder, "a.txt"), "utf8")).toBe("1\r\n2\r\n");
   });
 
-  test("makes all edits or none", async () => {
+  test("applies all edits or none", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "a.txt"), "one\ntwo\n");
     const client = await serve({ folders: [folder] });
@@ -346,7 +346,7 @@ describe("edit", () => {
     expect(await readFile(join(folder, "a.txt"), "utf8")).toBe("one\ntwo\n");
   });
 
-  test("edits that come together are all kept", async () => {
+  test("keeps all of several concurrent edits", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "a.txt"), Array.from({ length: 30 }, (_, at) => `<${at}>\n`).join(""));
     const client = await serve({ folders: [folder] });
@@ -358,28 +358,28 @@ describe("edit", () => {
     expect(await readFile(join(folder, "a.txt"), "utf8")).not.toContain("<");
   });
 
-  test("refuses what is no UTF-8, and says what to do instead", async () => {
+  test("refuses files that are not UTF-8, with advice", async () => {
     const folder = await makeFolder();
     await writeFile(join(folder, "old.txt"), Uint8Array.of(0xfc, 0x0a));
     const client = await serve({ folders: [folder] });
     expect(await refused(client, "edit", { path: "old.txt", edits: [{ old: "a", new: "b" }] })).toContain(
-      "no UTF-8 text",
+      "not UTF-8 text",
     );
   });
 });
 
 describe("move, copy, make and remove", () => {
-  test("nothing is replaced by accident", async () => {
+  test("does not replace anything by accident", async () => {
     const folder = await makeProject();
     const client = await serve({ folders: [folder] });
-    expect(await refused(client, "move", { from: "README.md", to: "src/index.ts" })).toContain("there already");
-    expect(await refused(client, "move", { from: "README.md", to: "src" })).toContain("give the whole new path");
-    expect(await refused(client, "copy", { from: "README.md", to: "logo.png" })).toContain("there already");
+    expect(await refused(client, "move", { from: "README.md", to: "src/index.ts" })).toContain("already exists");
+    expect(await refused(client, "move", { from: "README.md", to: "src" })).toContain("pass the complete new path");
+    expect(await refused(client, "copy", { from: "README.md", to: "logo.png" })).toContain("already exists");
     expect(await refused(client, "copy", { from: "README.md", to: "README.md", overwrite: true })).toContain(
       "the same file",
     );
     expect(await refused(client, "move", { from: "src", to: "src/deep/src" })).toContain("cannot be moved into itself");
-    expect(await refused(client, "make", { path: "README.md" })).toContain("no folder");
+    expect(await refused(client, "make", { path: "README.md" })).toContain("is not a folder");
     expect(await refused(client, "remove", { path: "src" })).toContain("recursive: true");
     expect(await ask(client, "make", { path: "src" })).toMatchObject({ made: false });
     expect(await ask(client, "move", { from: "README.md", to: "src/index.ts", overwrite: true })).toMatchObject({
@@ -389,7 +389,7 @@ describe("move, copy, make and remove", () => {
     expect(await readFile(join(folder, "lib/inner/index.ts"), "utf8")).toContain("# Title");
   });
 
-  test("a folder is removed with all that is in it where nobody is to be asked", async () => {
+  test("removes a folder with its content if questions are off", async () => {
     const folder = await makeProject();
     const client = await serve({ folders: [folder], ask: false });
     expect(await ask(client, "remove", { path: "src", recursive: true })).toMatchObject({ removed: 4 });
@@ -401,7 +401,7 @@ describe("move, copy, make and remove", () => {
   });
 });
 
-test("with several folders everything is named by its folder", async () => {
+test("with several folders, paths start with the name of one", async () => {
   const [one, two] = [await makeProject(), await makeFolder()];
   await writeFile(join(two, "b.txt"), "hello two\n");
   const client = await serve({ folders: [one, two] });
@@ -416,23 +416,23 @@ test("with several folders everything is named by its folder", async () => {
   expect(await ask(client, "move", { from: `${first}/README.md`, to: `${second}/c.md` })).toMatchObject({
     to: `${second}/c.md`,
   });
-  expect(await refused(client, "read", { path: "b.txt" })).toContain("paths begin with one of the folders");
+  expect(await refused(client, "read", { path: "b.txt" })).toContain("paths start with one of the folders");
 });
 
-test("errors name what to do next", async () => {
+test("error messages suggest what to do next", async () => {
   const folder = await makeProject();
   const client = await serve({ folders: [folder] });
   expect(await refused(client, "read", { path: "nope.txt" })).toBe(
-    "There is no nope.txt; list or find shows what there is",
+    "nope.txt does not exist; list or find shows the files",
   );
-  expect(await refused(client, "read", { path: "src" })).toBe("src is a folder; list shows what is in it");
+  expect(await refused(client, "read", { path: "src" })).toBe("src is a folder; list shows its entries");
   expect(await refused(client, "list", { path: "README.md" })).toContain("expected a folder, found a file");
   expect(await refused(client, "read", { path: "README.md/x" })).toContain("is a file, not a folder");
   expect(await refused(client, "read", { path: "a\0b" })).toContain("zero byte");
   expect(await refused(client, "read", { path: "README.md", form: 3 })).toContain("form");
 });
 
-test("info tells when and what", async () => {
+test("info returns times and kind", async () => {
   const folder = await makeProject();
   const client = await serve({ folders: [folder] });
   await utimes(join(folder, "README.md"), new Date(0), new Date("2020-01-02T03:04:05Z"));

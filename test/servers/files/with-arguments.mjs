@@ -1,3 +1,3 @@
-// Runs a program with arguments from the environment, for clients that can be given a script only.
+// Runs a program with arguments from the environment, for clients that accept only a script.
 process.argv.push(...JSON.parse(process.env.PROGRAM_ARGUMENTS ?? "[]"));
 await import(process.env.PROGRAM ?? "");

@@ -10,7 +10,7 @@ const yes = { action: "accept", content: {} } as const;
 const no = { action: "decline" } as const;
 
 describe("staging and committing", () => {
-  test("takes what changed, what is new and what is gone, but nothing ignored", async () => {
+  test("stages changed, new and deleted files, but no ignored ones", async () => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "a", "gone.txt": "g", "same.txt": "s", ".gitignore": "*.log\n" });
     work.git("rm", "--cached", "--quiet", "gone.txt");
@@ -53,7 +53,7 @@ describe("staging and committing", () => {
     ]);
   });
 
-  test("nothing staged is no commit, and the model is told what to do", async () => {
+  test("refuses to commit without staged files and tells the model what to do", async () => {
     const work = makeRepository();
     work.commit("begin", { a: "a" });
     work.write("a", "A");
@@ -64,7 +64,7 @@ describe("staging and committing", () => {
     expect(work.git("log", "--format=%s")).toBe("begin");
   });
 
-  test("whoever commits is known from the user's own configuration if the repository says nothing", async () => {
+  test("takes the author from the user's configuration if the repository has none", async () => {
     const work = makeRepository();
     work.git("config", "--unset", "user.name");
     work.git("config", "--unset", "user.email");
@@ -96,7 +96,7 @@ describe("staging and committing", () => {
     }
   });
 
-  test("calls that come together do not get in each other's way", async () => {
+  test("concurrent calls do not interfere", async () => {
     const work = makeRepository();
     const names = Array.from({ length: 12 }, (_, number) => `file-${number}`);
     for (const name of names) work.write(name, name);
@@ -105,17 +105,17 @@ describe("staging and committing", () => {
     expect((await call(client, "status")).staged).toHaveLength(names.length);
   });
 
-  test("a lock that somebody left is told as such", async () => {
+  test("reports a stale lock", async () => {
     const work = makeRepository();
     work.write("a", "a");
     work.write(".git/index.lock", "");
     const client = await connectTo(work.root);
-    expect(await refusal(client, "stage", { paths: ["a"] })).toContain("Another git works on this repository");
+    expect(await refusal(client, "stage", { paths: ["a"] })).toContain("Another git process is using this repository");
   });
 });
 
 describe("branches", () => {
-  test("are made, switched to, and deleted after a yes", async () => {
+  test("can be created, switched to, and deleted after the user agrees", async () => {
     const work = makeRepository();
     const first = work.commit("begin", { a: "a" });
     const second = work.commit("more", { a: "b" });
@@ -138,31 +138,31 @@ describe("branches", () => {
   });
 
   test.each(["2025-06-18", "2025-11-25", "2026-07-28"] as const)(
-    "ask with a warning what would be lost on %s",
+    "warn about unmerged commits before deletion, on %s",
     async (revision) => {
       const work = makeConflict();
       const answers = scriptedAnswers(yes);
       const client = await connectTo(work.root, { revision, answers });
       await call(client, "branch_delete", { name: "other" });
-      expect(JSON.stringify(answers.asked)).toContain("commits that the current branch has not");
+      expect(JSON.stringify(answers.asked)).toContain("commits that the current branch does not have");
       expect(work.git("branch", "--list", "other")).toBe("");
     },
   );
 
   test.each(revisions)(
-    "are not deleted where the client cannot ask, unless no questions are wanted, on %s",
+    "are not deleted if the client cannot ask, unless questions are off, on %s",
     async (revision) => {
       const work = makeConflict();
       const client = await connectTo(work.root, { revision });
       expect(await refusal(client, "branch_delete", { name: "other" })).toContain("--no-questions");
       expect(work.git("branch", "--list", "other")).not.toBe("");
-      const unasked = await connectTo(work.root, { revision, asks: false });
+      const unasked = await connectTo(work.root, { revision, ask: false });
       await call(unasked, "branch_delete", { name: "other" });
       expect(work.git("branch", "--list", "other")).toBe("");
     },
   );
 
-  test("are not switched to over changes that would be lost", async () => {
+  test("are not switched to if changes would be lost", async () => {
     const work = makeConflict();
     work.write("a.txt", "unsaved\n");
     const client = await connectTo(work.root);
@@ -177,7 +177,7 @@ describe("merging", () => {
     { line: 7, ours: "SEVEN of main\n", base: "seven\n", theirs: "SEVEN of other\n" },
   ];
 
-  test("says whether it moved on, made a commit, or had nothing to do", async () => {
+  test("reports a fast-forward, a merge commit, or nothing to do", async () => {
     const work = makeRepository();
     work.commit("begin", { a: "a" });
     work.git("switch", "--quiet", "-c", "topic");
@@ -193,7 +193,7 @@ describe("merging", () => {
     expect(await refusal(client, "merge", { ref: "nothing" })).toContain("no commit");
   });
 
-  test("refuses where changes of the work tree are in the way, and leaves them", async () => {
+  test("refuses if changes of the work tree are in the way, and keeps them", async () => {
     const work = makeConflict();
     work.write("a.txt", "unsaved\n");
     const client = await connectTo(work.root);
@@ -202,7 +202,7 @@ describe("merging", () => {
     expect(await call(client, "status")).not.toHaveProperty("operation");
   });
 
-  test("tells conflicts hunk by hunk, settles them by choices, and goes on", async () => {
+  test("reports conflicts by hunk, settles them by choices, and continues", async () => {
     const work = makeConflict();
     const client = await connectTo(work.root);
     const merged = await call(client, "merge", { ref: "other" });
@@ -219,7 +219,7 @@ describe("merging", () => {
     expect(await refusal(client, "commit", { message: "too early" })).toContain("merge_continue");
     expect(await refusal(client, "merge_continue")).toContain("a.txt");
     expect(await refusal(client, "stage", { paths: ["a.txt"] })).toContain("resolve");
-    expect(await refusal(client, "merge", { ref: "other" })).toContain("merge is going on");
+    expect(await refusal(client, "merge", { ref: "other" })).toContain("merge is in progress");
     const tooFew = { path: "a.txt", take: "hunks", hunks: [{ take: "ours" }] };
     expect(await refusal(client, "resolve", tooFew)).toContain("expected 2");
     const choices = { path: "a.txt", take: "hunks", hunks: [{ take: "both" }, { text: "settled\n" }] };
@@ -236,7 +236,7 @@ describe("merging", () => {
   test.each([
     ["ours", "TWO of main"],
     ["theirs", "TWO of other"],
-  ])("takes a whole side: %s", async (take, line) => {
+  ])("takes a whole version: %s", async (take, line) => {
     const work = makeConflict();
     const client = await connectTo(work.root);
     await call(client, "merge", { ref: "other" });
@@ -245,7 +245,7 @@ describe("merging", () => {
     expect((await call(client, "merge_continue", { message: "done" })).commit.subject).toBe("done");
   });
 
-  test("knows files that one side deleted, that both added, and binary ones", async () => {
+  test("handles deleted, added and binary files", async () => {
     const work = makeRepository();
     work.commit("begin", { "gone.txt": "1\n", "image.bin": Buffer.from([0, 1]) });
     work.git("switch", "--quiet", "-c", "other");
@@ -287,7 +287,7 @@ describe("merging", () => {
     ]);
   });
 
-  test("keeps line ends of Windows, and the missing one at the end", async () => {
+  test("keeps Windows line endings, and a missing one at the end", async () => {
     const work = makeRepository();
     work.git("config", "core.autocrlf", "false");
     work.commit("begin", { a: "1\r\n2\r\n3" });
@@ -302,22 +302,25 @@ describe("merging", () => {
     expect(readFileSync(join(work.root, "a"), "utf8")).toBe("1\r\ntheirs\r\n3");
   });
 
-  test.each(["2025-06-18", "2025-11-25", "2026-07-28"] as const)("goes back after a yes on %s", async (revision) => {
-    const work = makeConflict();
-    const before = work.git("rev-parse", "HEAD");
-    const answers = scriptedAnswers(no, yes);
-    const client = await connectTo(work.root, { revision, answers });
-    await call(client, "merge", { ref: "other" });
-    expect(await refusal(client, "merge_abort")).toContain("goes on");
-    expect(await call(client, "status")).toMatchObject({ operation: "merge" });
-    expect(await call(client, "merge_abort")).toEqual({ commit: before });
-    expect(await call(client, "status")).toMatchObject({ isClean: true });
-    expect(await refusal(client, "merge_abort")).toContain("No merge");
-    answers.done();
-  });
+  test.each(["2025-06-18", "2025-11-25", "2026-07-28"] as const)(
+    "aborts after the user agrees, on %s",
+    async (revision) => {
+      const work = makeConflict();
+      const before = work.git("rev-parse", "HEAD");
+      const answers = scriptedAnswers(no, yes);
+      const client = await connectTo(work.root, { revision, answers });
+      await call(client, "merge", { ref: "other" });
+      expect(await refusal(client, "merge_abort")).toContain("not aborted");
+      expect(await call(client, "status")).toMatchObject({ operation: "merge" });
+      expect(await call(client, "merge_abort")).toEqual({ commit: before });
+      expect(await call(client, "status")).toMatchObject({ isClean: true });
+      expect(await refusal(client, "merge_abort")).toContain("No merge");
+      answers.done();
+    },
+  );
 });
 
-test("a server that only reads offers nothing else, and changes nothing", async () => {
+test("a read-only server offers only tools that read, and changes nothing", async () => {
   const work = makeConflict();
   const client = await connectTo(work.root, { readOnly: true });
   const tools = await client.listTools();

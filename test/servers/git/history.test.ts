@@ -4,7 +4,7 @@ import { call, connectTo, refusal } from "./client.ts";
 import { makeFolder, makeRepository } from "./repository.ts";
 
 describe("status", () => {
-  test.each(revisions)("tells what is staged, changed and untracked on %s", async (revision) => {
+  test.each(revisions)("shows staged, changed and untracked files, on %s", async (revision) => {
     const work = makeRepository();
     const head = work.commit("begin", { "a.txt": "a\n", "b.txt": "b\n", "old name.txt": "some lines\nof a file\n" });
     work.write("a.txt", "A\n");
@@ -13,7 +13,7 @@ describe("status", () => {
     const client = await connectTo(work.root, { revision });
     const { content } = await client.callTool("status");
     expect(content).toMatchObject([{ text: expect.stringContaining("renamed old name.txt → new name.txt") }]);
-    // Before 2025-06-18 there is nothing but text.
+    // Before 2025-06-18 results have only text.
     if (revision < "2025-06-18") return;
     expect(await call(client, "status")).toEqual({
       branch: "main",
@@ -27,7 +27,7 @@ describe("status", () => {
     });
   });
 
-  test("knows a repository without commits, and one without a branch", async () => {
+  test("handles a repository without commits, and a detached HEAD", async () => {
     const work = makeRepository();
     const client = await connectTo(work.root);
     expect(await call(client, "status")).toMatchObject({ branch: "main", isClean: true });
@@ -38,7 +38,7 @@ describe("status", () => {
     expect(state).not.toHaveProperty("branch");
   });
 
-  test("says that there is more than fits", async () => {
+  test("says when the result is cut", async () => {
     const work = makeRepository();
     for (let number = 0; number < 30; number += 1) work.write(`file-${number}`, "");
     const client = await connectTo(work.root, { limits: { maxEntries: 10 } });
@@ -49,7 +49,7 @@ describe("status", () => {
 });
 
 describe("log", () => {
-  test("goes through the history in pages, and new commits do not shift them", async () => {
+  test("returns the history in pages, and new commits do not shift them", async () => {
     const work = makeRepository();
     const hashes = Array.from({ length: 7 }, (_, number) => work.commit(`commit ${number}`, {})).reverse();
     const client = await connectTo(work.root);
@@ -64,7 +64,7 @@ describe("log", () => {
     expect(third).not.toHaveProperty("cursor");
   });
 
-  test("finds by path, author, date and message, taking each as it is written", async () => {
+  test("filters by path, author, date and message, all literally", async () => {
     const work = makeRepository();
     work.commit("fix: a [b]*", { "src/a.ts": "1" });
     work.git("config", "user.name", "Grace (Hopper)");
@@ -102,7 +102,7 @@ describe("log", () => {
 describe("diff", () => {
   const files = (diff: { files: { path: string }[] }) => diff.files.map(({ path }) => path);
 
-  test("compares the work tree, what is staged, and commits", async () => {
+  test("compares the work tree, the index and commits", async () => {
     const work = makeRepository();
     const first = work.commit("begin", { "a.txt": "a\n", "b.txt": "b\n" });
     work.write("a.txt", "staged\n");
@@ -121,7 +121,7 @@ describe("diff", () => {
     expect(stat).not.toHaveProperty("patch");
   });
 
-  test("tells renames, odd names and binary files apart", async () => {
+  test("handles renames, unusual names and binary files", async () => {
     const work = makeRepository();
     const text = "some\nlines\nthat\nstay\n";
     work.commit("begin", { "old\tname": text, "image.bin": Buffer.from([0, 1, 2]) });
@@ -138,7 +138,7 @@ describe("diff", () => {
     );
   });
 
-  test("shows what a branch has added since it left another", async () => {
+  test("shows what a branch has added since its merge base", async () => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "a\n" });
     work.git("switch", "--quiet", "-c", "topic");
@@ -150,7 +150,7 @@ describe("diff", () => {
     expect(files(await call(client, "diff", { from: "main", to: "topic", since_fork: true }))).toEqual(["t.txt"]);
   });
 
-  test("is cut after so many bytes, at the end of a line", async () => {
+  test("is cut at the byte limit, after a whole line", async () => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "" });
     work.write("a.txt", "a line\n".repeat(100_000));
@@ -164,7 +164,7 @@ describe("diff", () => {
 });
 
 describe("show", () => {
-  test("tells a commit and its change, also of the first one and of a merge", async () => {
+  test("shows a commit and its changes, also for the first commit and for a merge", async () => {
     const work = makeRepository();
     const first = work.commit("begin\n\nThe reason.", { "a.txt": "a\n" });
     work.git("switch", "--quiet", "-c", "topic");
@@ -180,7 +180,7 @@ describe("show", () => {
     expect(merge.commit.parents).toHaveLength(2);
   });
 
-  test("tells a file and a folder as of a commit", async () => {
+  test("shows a file and a folder at a commit", async () => {
     const work = makeRepository();
     work.commit("begin", { "src/a.ts": "first\n", "src/deep/b.ts": "b\n", "image.bin": Buffer.from([0, 1]) });
     work.commit("change", { "src/a.ts": "second\n" });
@@ -191,12 +191,12 @@ describe("show", () => {
       { path: "a.ts", type: "blob", size: 7 },
       { path: "deep", type: "tree" },
     ]);
-    expect(await refusal(client, "show", { ref: "HEAD", path: "nothing" })).toContain("There is no");
+    expect(await refusal(client, "show", { ref: "HEAD", path: "nothing" })).toContain('No "nothing"');
     expect(await refusal(client, "show", { ref: "HEAD", path: "image.bin" })).toContain("binary");
   });
 });
 
-test("blame names the commit of each line, of a range", async () => {
+test("blame returns the commit of each line in a range", async () => {
   const work = makeRepository();
   const first = work.commit("begin", { "a.txt": "1\n2\n3\n4\n5\n" });
   const second = work.commit("middle", { "a.txt": "1\n2\nthree\n4\n5\n" });
@@ -214,7 +214,7 @@ test("blame names the commit of each line, of a range", async () => {
   expect(await refusal(client, "blame", { path: "none.txt" })).toContain("none.txt");
 });
 
-test("branches and tags are listed with what they point to", async () => {
+test("lists branches and tags with their commits", async () => {
   const work = makeRepository();
   const first = work.commit("begin", { "a.txt": "a" });
   work.git("branch", "feature/x");
@@ -235,7 +235,7 @@ test("branches and tags are listed with what they point to", async () => {
   ]);
 });
 
-test("with several repositories each call says which", async () => {
+test("needs the repository in each call if there are several", async () => {
   const folder = makeFolder();
   const one = makeRepository(`${folder}/one/project`);
   const two = makeRepository(`${folder}/two/project`);
@@ -248,7 +248,7 @@ test("with several repositories each call says which", async () => {
   expect(await refusal(client, "log", { repository: "../one/project" })).toContain("repository");
 });
 
-test("a bare repository can be read, and says what it cannot do", async () => {
+test("reads a bare repository, and explains what it cannot do", async () => {
   const work = makeRepository();
   work.commit("begin", { "a.txt": "a\n" });
   const bare = `${makeFolder()}/bare.git`;

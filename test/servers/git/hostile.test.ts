@@ -1,4 +1,4 @@
-// What a hostile repository or surrounding may try besides programs of its own.
+// Attacks by a hostile repository or environment other than running programs.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -6,7 +6,7 @@ import { call, connectTo, refusal } from "./client.ts";
 import { makeConflict, makeFolder, makeRepository } from "./repository.ts";
 import { everyFile, makeTrap, useEverything } from "./traps.ts";
 
-test("the walk through everything works where there is no trap", async () => {
+test("the walk through all tools works without a trap", async () => {
   const work = makeConflict();
   await useEverything(work);
   expect(work.git("log", "-1", "--format=%s %P").split(" ")).toHaveLength(4);
@@ -14,7 +14,7 @@ test("the walk through everything works where there is no trap", async () => {
   expect(work.git("branch", "--format=%(refname:short)").split("\n")).toEqual(["main", "other"]);
 });
 
-test("a merge driver that is not run leaves the conflict to be settled", async () => {
+test("leaves a conflict open if the merge driver is not run", async () => {
   const work = makeConflict();
   work.git("config", "merge.trap.driver", "true");
   everyFile("merge=trap")(work);
@@ -25,7 +25,7 @@ test("a merge driver that is not run leaves the conflict to be settled", async (
   expect(readFileSync(join(work.root, "a.txt"), "utf8")).toContain("<<<<<<<");
 });
 
-test("a file that needs a filter is not staged without it", async () => {
+test("does not stage a file that needs a filter", async () => {
   const work = makeRepository();
   work.commit("begin", { ".gitattributes": "*.psd filter=lfs\n" });
   work.write("image.psd", "large");
@@ -34,7 +34,7 @@ test("a file that needs a filter is not staged without it", async () => {
   expect(work.git("status", "--porcelain")).toBe("?? image.psd");
 });
 
-test("a conflicting file that needs a filter is not taken as it stands", async () => {
+test("does not take a conflicting file that needs a filter", async () => {
   const work = makeConflict();
   everyFile("filter=lfs")(work);
   const client = await connectTo(work.root);
@@ -42,38 +42,33 @@ test("a conflicting file that needs a filter is not taken as it stands", async (
   expect(await refusal(client, "resolve", { path: "a.txt", take: "file" })).toContain("lfs");
 });
 
-test.each(["ours", "theirs", "nothing"])(
-  "a conflict about a submodule with traps is settled without it: %s",
-  async (take) => {
-    const { marker, program } = makeTrap();
-    const work = makeRepository();
-    const inner = makeRepository(join(work.root, "inner"));
-    inner.commit("1", { i: "1" });
-    work.commit("begin", { ".gitmodules": '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n' });
-    work.git("switch", "--quiet", "-c", "other");
-    inner.git("switch", "--quiet", "-c", "side");
-    inner.commit("2", { i: "2" });
-    work.commit("theirs", {});
-    inner.git("switch", "--quiet", "main");
-    inner.commit("3", { i: "3" });
-    work.git("switch", "--quiet", "main");
-    work.commit("ours", {});
-    inner.git("config", "core.fsmonitor", program);
-    inner.git("config", "filter.trap.clean", program);
-    everyFile("filter=trap")(inner);
-    inner.write("i", "changed");
-    const client = await connectTo(work.root);
-    expect((await call(client, "merge", { ref: "other" })).conflicts).toEqual([
-      { path: "inner", kind: "both modified" },
-    ]);
-    expect(await call(client, "resolve", { path: "inner", take })).toEqual({ path: "inner", left: [] });
-    await call(client, "merge_continue");
-    expect(existsSync(marker)).toBe(false);
-    expect(readFileSync(join(inner.root, "i"), "utf8")).toBe("changed");
-  },
-);
+test.each(["ours", "theirs", "nothing"])("settles a submodule conflict without running its traps: %s", async (take) => {
+  const { marker, program } = makeTrap();
+  const work = makeRepository();
+  const inner = makeRepository(join(work.root, "inner"));
+  inner.commit("1", { i: "1" });
+  work.commit("begin", { ".gitmodules": '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n' });
+  work.git("switch", "--quiet", "-c", "other");
+  inner.git("switch", "--quiet", "-c", "side");
+  inner.commit("2", { i: "2" });
+  work.commit("theirs", {});
+  inner.git("switch", "--quiet", "main");
+  inner.commit("3", { i: "3" });
+  work.git("switch", "--quiet", "main");
+  work.commit("ours", {});
+  inner.git("config", "core.fsmonitor", program);
+  inner.git("config", "filter.trap.clean", program);
+  everyFile("filter=trap")(inner);
+  inner.write("i", "changed");
+  const client = await connectTo(work.root);
+  expect((await call(client, "merge", { ref: "other" })).conflicts).toEqual([{ path: "inner", kind: "both modified" }]);
+  expect(await call(client, "resolve", { path: "inner", take })).toEqual({ path: "inner", left: [] });
+  await call(client, "merge_continue");
+  expect(existsSync(marker)).toBe(false);
+  expect(readFileSync(join(inner.root, "i"), "utf8")).toBe("changed");
+});
 
-test("a program in the repository is never taken for git", async () => {
+test("never runs a program in the repository as git", async () => {
   const work = makeConflict();
   const { marker, program } = makeTrap();
   mkdirSync(join(work.root, "node_modules/.bin"), { recursive: true });
@@ -87,7 +82,7 @@ test("a program in the repository is never taken for git", async () => {
   expect(existsSync(marker)).toBe(false);
 });
 
-test("variables of the server's environment do not reach git", async () => {
+test("does not pass the server's environment to git", async () => {
   const work = makeConflict();
   const { marker, program } = makeTrap();
   const set = { GIT_EXTERNAL_DIFF: program, GIT_CONFIG_PARAMETERS: `'core.fsmonitor=${program}'`, GIT_EDITOR: program };
@@ -99,14 +94,14 @@ test("variables of the server's environment do not reach git", async () => {
   expect(existsSync(marker)).toBe(false);
 });
 
-test("merge options that a branch is configured with are not obeyed", async () => {
+test("ignores configured merge options of a branch", async () => {
   const work = makeConflict();
   work.git("config", "branch.main.mergeOptions", "-X ours");
   const client = await connectTo(work.root);
   expect(await call(client, "merge", { ref: "other" })).toMatchObject({ outcome: "conflicts" });
 });
 
-test("garbage is not collected behind a commit", async () => {
+test("does not run garbage collection after a commit", async () => {
   const work = makeRepository();
   work.commit("begin", Object.fromEntries(Array.from({ length: 300 }, (_, number) => [`${number}`, `${number}`])));
   work.git("config", "gc.auto", "1");
@@ -118,7 +113,7 @@ test("garbage is not collected behind a commit", async () => {
   expect(readdirSync(join(work.root, ".git/objects/pack"))).toEqual([]);
 });
 
-test("files elsewhere that a configuration names are not told", async () => {
+test("does not reveal files that a configuration names", async () => {
   const work = makeRepository();
   work.commit("begin", { "a.txt": "a\n" });
   const secret = join(makeFolder(), "secret");
@@ -144,7 +139,7 @@ test("files elsewhere that a configuration names are not told", async () => {
   expect(work.git("log", "-1", "--format=%B")).toBe("change");
 });
 
-test("a git that does not take its settings from the environment is not used", async () => {
+test("refuses a git that ignores settings in its environment", async () => {
   const work = makeConflict();
   const folder = makeFolder();
   const real = (process.env["PATH"] ?? "")

@@ -1,4 +1,4 @@
-// Nothing outside the named repositories is read or written, and nothing that is given is taken for an option.
+// Nothing outside the named repositories is read or written, and no argument is read as an option.
 import { createHash } from "node:crypto";
 import {
   appendFileSync,
@@ -19,16 +19,16 @@ import { describe, expect, test } from "vitest";
 import { call, connectTo, refusal } from "./client.ts";
 import { makeConflict, makeFolder, makeRepository, type Work, workIn } from "./repository.ts";
 
-const secret = "the secret of somebody else";
+const secret = "the secret of another user";
 
-/** Somebody else's repository, beside the one that is allowed and with a name that begins like it. */
+/** Creates a foreign repository beside the allowed one, with a name that starts with its name. */
 function makeOther(work: Work): Work {
   const other = makeRepository(`${work.root}-evil`);
   other.commit(secret, { "secret.txt": `${secret}\n` });
   return other;
 }
 
-/** What every reading tool and resource says. */
+/** Returns the output of every tool and resource that reads. */
 async function sayEverything(work: Work): Promise<string> {
   const client = await connectTo(work.root);
   const said: unknown[] = [];
@@ -54,10 +54,10 @@ describe("starting", () => {
     await expect(createGit({ repositories: [] })).rejects.toThrow("expected at least one repository");
   });
 
-  test("with a folder inside a repository, or none, is refused", async () => {
+  test("with a subfolder of a repository, or a missing folder, is refused", async () => {
     const work = makeRepository();
     work.commit("begin", { "inner/a.txt": "a" });
-    await expect(createGit({ repositories: [join(work.root, "inner")] })).rejects.toThrow("is no git repository");
+    await expect(createGit({ repositories: [join(work.root, "inner")] })).rejects.toThrow("is not a git repository");
     await expect(createGit({ repositories: [join(work.root, "nowhere")] })).rejects.toThrow("no such folder");
   });
 });
@@ -109,7 +109,7 @@ describe("a repository that leads outside", () => {
     },
   };
 
-  test.each(Object.entries(leads))("%s is refused, at the start and later", async (_, lead) => {
+  test.each(Object.entries(leads))("%s is refused, at start and later", async (_, lead) => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "a\n" });
     const other = makeOther(work);
@@ -121,7 +121,7 @@ describe("a repository that leads outside", () => {
     await expect(createGit({ repositories: [work.root] })).rejects.toThrow("outside the repositories");
   });
 
-  test("by a configured work tree reads and writes its own files all the same", async () => {
+  test("by a configured work tree still uses its own files", async () => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "a\n" });
     const other = makeOther(work);
@@ -142,18 +142,18 @@ describe("a repository that leads outside", () => {
     expect(await refusal(client, "status")).toContain("lies outside");
   });
 
-  test("because its folder was exchanged is refused", async () => {
+  test("because its folder was replaced is refused", async () => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "a\n" });
     const other = makeOther(work);
     const client = await connectTo(work.root);
     renameSync(work.root, `${work.root}-old`);
     symlinkSync(other.root, work.root);
-    expect(await refusal(client, "log")).toContain("no longer where it was");
+    expect(await refusal(client, "log")).toContain("was moved; restart the server");
   });
 
   test.each([".git/logs/HEAD", ".git/logs/refs/heads/main", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD"])(
-    "by %s, which git would write through, is refused before anything is written",
+    "by %s is refused before git writes through it",
     async (file) => {
       const work = makeRepository();
       work.commit("begin", { "a.txt": "a\n" });
@@ -169,7 +169,7 @@ describe("a repository that leads outside", () => {
     },
   );
 
-  test("by a link to nothing yet, which git would make, is refused too", async () => {
+  test("by a dangling link is refused before git creates its target", async () => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "a\n" });
     const target = join(makeFolder(), "new");
@@ -183,12 +183,12 @@ describe("a repository that leads outside", () => {
   });
 });
 
-test("a linked work tree needs its main repository to be named as well", async () => {
+test("a linked work tree needs its main repository in the list", async () => {
   const main = makeRepository();
   main.commit("begin", { "a.txt": "a\n" });
   const linked = join(makeFolder(), "linked");
   main.git("worktree", "add", "--quiet", "-b", "topic", linked);
-  await expect(createGit({ repositories: [linked] })).rejects.toThrow("name that repository at the start too");
+  await expect(createGit({ repositories: [linked] })).rejects.toThrow("also pass that repository");
   const client = await connectTo([linked, main.root]);
   workIn(linked).write("a.txt", "b\n");
   await call(client, "stage", { repository: "linked", paths: ["a.txt"] });
@@ -197,7 +197,7 @@ test("a linked work tree needs its main repository to be named as well", async (
   expect(await call(client, "status", { repository: "work" })).toMatchObject({ branch: "main", isClean: true });
 });
 
-describe("what is given to a tool", () => {
+describe("an argument of a tool", () => {
   const revisions = [
     "--output=OUT",
     "-oOUT",
@@ -221,13 +221,13 @@ describe("what is given to a tool", () => {
     "x".repeat(2_000),
   ];
 
-  test.each(revisions)("is no option or expression as a revision: %j", async (pattern) => {
+  test.each(revisions)("is not read as an option or expression in a revision: %j", async (pattern) => {
     const work = makeConflict();
     work.git("switch", "--quiet", "other");
     work.git("switch", "--quiet", "main");
     const out = join(makeFolder(), "out");
     const ref = pattern.replace("OUT", out);
-    const client = await connectTo(work.root, { asks: false });
+    const client = await connectTo(work.root, { ask: false });
     const before = work.git("for-each-ref");
     for (const [tool, args] of [
       ["log", { ref }],
@@ -242,7 +242,7 @@ describe("what is given to a tool", () => {
       ["branch_delete", { name: ref }],
     ] as const) {
       const said = await refusal(client, tool, args);
-      expect(said, tool).toMatch(/expected|cannot be the name|There is no branch|at most|longer/);
+      expect(said, tool).toMatch(/expected|is not a valid branch name|No branch|at most|longer/);
     }
     const uri = `git://work/blob/${encodeURIComponent(ref)}/a.txt`;
     await expect(client.readResource(uri)).rejects.toThrow();
@@ -260,7 +260,7 @@ describe("what is given to a tool", () => {
     "sub/.git/x",
     "git~1/config",
     "",
-  ])("is no way outside as a path: %j", async (path) => {
+  ])("does not lead outside as a path: %j", async (path) => {
     const work = makeConflict();
     makeOther(work);
     const client = await connectTo(work.root);
@@ -280,7 +280,7 @@ describe("what is given to a tool", () => {
     expect(readFileSync(join(work.root, ".git/index"))).toEqual(before);
   });
 
-  test("is a name and nothing more as a path, whatever signs are in it", async () => {
+  test("is a literal path, whatever characters it contains", async () => {
     const work = makeRepository();
     const names = ["--output=x", "-A", "*.txt", ":(top)a", ":!b", "[a]", "a.txt", "b.txt"];
     for (const name of names) work.write(name, name);
@@ -294,7 +294,7 @@ describe("what is given to a tool", () => {
     expect(await call(client, "unstage", { paths: ["*.txt"] })).toMatchObject({ unstaged: ["*.txt"] });
   });
 
-  test("may be the whole path of something inside", async () => {
+  test("may be an absolute path inside the repository", async () => {
     const work = makeRepository();
     work.write("src/a.txt", "a");
     const client = await connectTo(work.root);
@@ -304,8 +304,8 @@ describe("what is given to a tool", () => {
   });
 });
 
-describe("an index that names what is not inside", () => {
-  /** Writes another path of the same length into the index, which only its checksum protects. */
+describe("an index with paths outside the repository", () => {
+  /** Forges a path of the same length in the index, which is protected only by its checksum. */
   function forge(work: Work, path: string): void {
     const plain = "a".repeat(Buffer.byteLength(path));
     work.commit("more", { [plain]: "old\n" });
@@ -318,14 +318,14 @@ describe("an index that names what is not inside", () => {
   }
 
   test.each(["../work-evil/secret.txt", "absolute", ".git/config", "x/../../work-evil/secret.txt"])(
-    "is refused by whatever would follow it: %s",
+    "is refused by every tool that would follow it: %s",
     async (path) => {
       const work = makeConflict();
       const other = makeOther(work);
       const forged = path === "absolute" ? join(other.root, "secret.txt") : path;
       forge(work, forged);
-      const client = await connectTo(work.root, { asks: false });
-      // What git itself would tell.
+      const client = await connectTo(work.root, { ask: false });
+      // Git itself would reveal it.
       expect(work.git("diff")).toContain(forged);
       for (const [tool, args] of [
         ["status", {}],
@@ -347,7 +347,7 @@ describe("an index that names what is not inside", () => {
 });
 
 describe("links in the work tree", () => {
-  test("are staged as links, and nothing behind them is", async () => {
+  test("are staged as links, without their targets", async () => {
     const work = makeRepository();
     work.commit("begin", { "a.txt": "a\n" });
     const other = makeOther(work);
@@ -361,7 +361,7 @@ describe("links in the work tree", () => {
     expect(await sayEverything(work)).not.toContain(secret);
   });
 
-  test("are not written through when a conflict is settled", async () => {
+  test("are not followed when a conflict is settled", async () => {
     const work = makeConflict();
     const target = join(makeFolder(), "target");
     writeFileSync(target, "as it was\n");
@@ -374,7 +374,7 @@ describe("links in the work tree", () => {
     expect(readFileSync(join(work.root, "a.txt"), "utf8")).toBe("settled\n");
   });
 
-  test("in place of a folder are not written through either", async () => {
+  test("in place of a folder are not followed either", async () => {
     const work = makeRepository();
     work.commit("begin", { "deep/a.txt": "1\n" });
     work.git("switch", "--quiet", "-c", "other");
@@ -392,7 +392,7 @@ describe("links in the work tree", () => {
   });
 });
 
-/** Every file with its time and length. */
+/** Lists every file with its time and length. */
 function snapshot(root: string): string[] {
   return readdirSync(root, { recursive: true, encoding: "utf8" })
     .sort()
@@ -402,11 +402,11 @@ function snapshot(root: string): string[] {
     });
 }
 
-test("tools that say that they only read write nothing at all", async () => {
+test("tools with readOnlyHint write nothing", async () => {
   const work = makeConflict();
   work.git("merge", "--quiet", "--no-commit", "-s", "ours", "other");
   work.git("merge", "--abort");
-  // The index knows other times now, so that git would like to write it anew.
+  // The index has other file times now, so git would rewrite it.
   cpSync(work.root, `${work.root}-copy`, { recursive: true });
   const root = `${work.root}-copy`;
   workIn(root).write("b.txt", "changed\n");

@@ -11,7 +11,7 @@ const program = join(import.meta.dirname, "../../../packages/servers/git/dist/ma
 const answers = {
   elicit: () => ({ action: "accept", content: {} }),
   sample: () => {
-    throw new Error("Nobody asks the model");
+    throw new Error("The test does not sample");
   },
   roots: () => ({ roots: [] }),
 };
@@ -24,9 +24,9 @@ const columns = [
 ];
 
 describe.each(columns)("$name on $version ($mode)", ({ connect, name, version, ...how }) => {
-  test("merges, settles a conflict, reads a resource, and deletes the branch after a yes", async () => {
+  test("merges, settles a conflict, reads a resource, and deletes the branch after the user agrees", async () => {
     const work = makeConflict();
-    // The clients start a script without arguments.
+    // The official clients start a script without arguments.
     const script = join(makeFolder(), "start.mjs");
     writeFileSync(
       script,

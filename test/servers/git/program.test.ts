@@ -1,4 +1,4 @@
-// The program as a host starts it: over stdio and HTTP.
+// The program as a host starts it, over stdio and HTTP.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ async function start(args: readonly string[], env: { [name: string]: string } = 
   return client;
 }
 
-/** Runs the program to its end. */
+/** Runs the program until it exits. */
 async function end(...args: string[]) {
   const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   const said = { stdout: "", stderr: "" };
@@ -41,14 +41,14 @@ describe("the program", () => {
     );
   });
 
-  test("refuses to start with what is no repository", async () => {
+  test("refuses to start with a folder that is not a repository", async () => {
     const { code, stdout, stderr } = await end(makeFolder());
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("is no git repository");
+    expect(stderr).toContain("is not a git repository");
     expect(stderr.trim().split("\n")).toHaveLength(1);
   });
 
-  test("works over stdio, and only reads if told so", async () => {
+  test("works over stdio, and only reads with --read-only", async () => {
     const work = makeConflict();
     const client = await start([work.root]);
     expect(await call(client, "merge", { ref: "other" })).toMatchObject({ outcome: "conflicts" });
@@ -83,7 +83,7 @@ describe("the program", () => {
   });
 });
 
-/** A git that never ends when it is asked whom to blame, and has a child that does not either; otherwise the real one. */
+/** A git whose blame command never ends and has a child that ignores SIGTERM; other commands run the real git. */
 function makeSlowGit() {
   const folder = makeFolder();
   const pid = join(folder, "pid");
@@ -112,7 +112,7 @@ function isRunning(group: number): boolean {
 }
 
 describe("a git that takes too long", () => {
-  test("is ended with its children when the call is cancelled", async () => {
+  test("is killed with its children when the call is cancelled", async () => {
     const work = makeConflict();
     const { path, isAsked, group } = makeSlowGit();
     const client = await start([work.root], { PATH: path });
@@ -127,7 +127,7 @@ describe("a git that takes too long", () => {
     expect(await call(client, "status")).toMatchObject({ isClean: true });
   });
 
-  test("is ended after its time, and the model is told", async () => {
+  test("is killed after the timeout, and the model is told", async () => {
     const work = makeConflict();
     const { path, group } = makeSlowGit();
     const client = await start(["--timeout", "1", work.root], { PATH: path });

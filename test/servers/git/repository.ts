@@ -1,18 +1,18 @@
-// Real repositories in temporary folders, made by git itself.
+// Real repositories in temporary folders, created with git.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** A folder that is gone after the test. */
+/** Creates a folder that is removed after the test. */
 export function makeFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "portolan-git-test-")));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Runs git as its user would, without the configuration of whoever runs the tests. */
+/** Runs git without the configuration of the user who runs the tests. */
 export function git(cwd: string, ...args: string[]): string {
   const env = {
     PATH: process.env["PATH"]!,
@@ -38,7 +38,7 @@ export interface Work {
   commit(message: string, files: { readonly [path: string]: string | Uint8Array }): string;
 }
 
-/** A repository with a branch main and an author, and nothing in it. */
+/** Creates an empty repository with a branch main and an author. */
 export function makeRepository(root: string = join(makeFolder(), "work")): Work {
   mkdirSync(root, { recursive: true });
   git(root, "init", "--quiet", "--initial-branch=main");
@@ -66,7 +66,7 @@ export function workIn(root: string): Work {
   };
 }
 
-/** Two branches that changed the same line of a.txt, and main checked out. */
+/** Creates two branches that changed the same lines of a.txt; main is checked out. */
 export function makeConflict(): Work {
   const work = makeRepository();
   work.commit("begin", { "a.txt": "one\ntwo\nthree\nfour\nfive\nsix\nseven\n", "b.txt": "b\n" });

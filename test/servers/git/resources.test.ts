@@ -21,7 +21,7 @@ const textIn = ([content]: readonly object[]) =>
   content !== undefined && "text" in content ? String(content.text) : "";
 
 describe.each(revisions)("resources on %s", (revision) => {
-  test("list recent commits, and tell each with its change", async () => {
+  test("list recent commits, and show each with its changes", async () => {
     const { work, first, second } = makeHistory();
     const client = await connectTo(work.root, { revision });
     const listed = await client.listResources();
@@ -34,7 +34,7 @@ describe.each(revisions)("resources on %s", (revision) => {
     expect(text).toContain("-first\n+second");
   });
 
-  test("tell folders with the addresses of what is in them, down to each file", async () => {
+  test("show folders with the URIs of their entries, down to each file", async () => {
     const { work } = makeHistory();
     const client = await connectTo(work.root, { revision });
     const seen: string[] = [];
@@ -55,7 +55,7 @@ describe.each(revisions)("resources on %s", (revision) => {
     expect(all).toContain(`"blob":"${Buffer.from([0, 255, 1]).toString("base64")}"`);
   });
 
-  test("that are not there are not found", async () => {
+  test("that do not exist are not found", async () => {
     const { work } = makeHistory();
     const client = await connectTo(work.root, { revision });
     for (const uri of [
@@ -73,7 +73,7 @@ describe.each(revisions)("resources on %s", (revision) => {
   });
 });
 
-test("what is named by its hash may be kept, what is named by a branch may not", async () => {
+test("allows caching of content named by a hash, but not by a branch", async () => {
   const { work, first } = makeHistory();
   const client = await connectTo(work.root);
   const ttl = async (uri: string) => (await client.request("resources/read", { uri }))["ttlMs"] ?? 0;
@@ -82,11 +82,13 @@ test("what is named by its hash may be kept, what is named by a branch may not",
   expect(await ttl("git://work/blob/main/src/a.ts")).toBe(0);
 });
 
-test("a file that is too long is refused with a way out", async () => {
+test("refuses a file that is too long, with advice", async () => {
   const work = makeRepository();
   work.commit("begin", { "long.txt": "x".repeat(5_000) });
   const client = await connectTo(work.root, { limits: { maxBytes: 1_000 } });
-  await expect(client.readResource("git://work/blob/main/long.txt")).rejects.toThrow("longer than 1000 bytes; show");
+  await expect(client.readResource("git://work/blob/main/long.txt")).rejects.toThrow(
+    "longer than 1000 bytes; the tool show",
+  );
   expect((await call(client, "show", { ref: "main", path: "long.txt" })).text).toHaveLength(1_000);
 });
 
@@ -111,7 +113,7 @@ describe.each(between("2025-06-18", "2026-07-28"))("completion on %s", (revision
   });
 });
 
-test("a client that watches the list hears of a new commit", async () => {
+test("notifies clients about a new commit", async () => {
   const { work } = makeHistory();
   const client = await connectTo(work.root);
   const watch = await client.watch({ resources: true });
@@ -127,7 +129,7 @@ test("a client that watches the list hears of a new commit", async () => {
   expect(length).toBe(3);
 });
 
-test.each(revisions)("the prompt for a commit message holds what is staged on %s", async (revision) => {
+test.each(revisions)("the commit message prompt contains the staged changes, on %s", async (revision) => {
   const { work } = makeHistory();
   const client = await connectTo(work.root, { revision });
   await expect(client.getPrompt("commit_message")).rejects.toThrow("Nothing is staged");
@@ -140,7 +142,7 @@ test.each(revisions)("the prompt for a commit message holds what is staged on %s
   expect(text).toContain("- change");
 });
 
-test("every tool says all of itself", async () => {
+test("describes every tool completely", async () => {
   const folder = makeFolder();
   const repositories = [makeRepository(`${folder}/a`).root, makeRepository(`${folder}/b`).root];
   const client = await connectTo(repositories);

@@ -1,4 +1,4 @@
-// Repositories that would have git run something: each trap leaves a marker where it is run, and none may appear.
+// Repositories that make git run programs: each trap writes a marker file when it runs, and none may appear.
 import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ interface Case {
   readonly name: string;
   readonly config?: (trap: Trap) => { [key: string]: string };
   readonly prepare?: (work: Work, trap: Trap) => void;
-  /** What shows that the trap works: a command that git's user would type. */
+  /** A git command that triggers the trap, to prove that it works. */
   readonly springs: readonly string[];
 }
 
@@ -189,7 +189,7 @@ const cases: readonly Case[] = [
     springs: ["show", "HEAD:a.txt"],
   },
   {
-    name: "a submodule with traps of its own",
+    name: "a submodule with its own traps",
     config: () => ({ "submodule.recurse": "true", "diff.submodule": "log", "status.submoduleSummary": "true" }),
     prepare(work, { program }) {
       const inner = makeRepository(join(work.root, "inner"));
@@ -211,7 +211,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** Puts a signature into the last commit that nobody has made. */
+/** Adds a forged signature to the last commit. */
 function sign(work: Work): void {
   const [head = "", ...rest] = work.git("cat-file", "commit", "HEAD").split("\n\n");
   const signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----";
@@ -234,13 +234,13 @@ describe.each(cases)("$name", ({ config, prepare, springs }) => {
     return { work, trap };
   };
 
-  test("would be run by git", () => {
+  test("is run by git", () => {
     const { work, trap } = arm();
     work.write("b.txt", "changed\n");
     try {
       work.git(...springs);
     } catch {
-      // Some traps make git fail after they were run.
+      // Some traps make git fail after they have run.
     }
     expect(existsSync(trap.marker)).toBe(true);
   });

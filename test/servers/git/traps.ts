@@ -1,4 +1,4 @@
-// Programs that mark that they were run, and a walk through everything that might run them.
+// Programs that leave a marker when they run, and a walk through all tools that might run them.
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connectTo } from "./client.ts";
@@ -6,13 +6,13 @@ import { makeFolder, type Work } from "./repository.ts";
 
 /** A program that must not be run. */
 export interface Trap {
-  /** Where the trap leaves its mark. */
+  /** The marker file. */
   readonly marker: string;
-  /** A program that marks. */
+  /** The program that writes the marker. */
   readonly program: string;
 }
 
-/** A trap in a folder of its own. */
+/** Creates a trap in its own folder. */
 export function makeTrap(): Trap {
   const folder = makeFolder();
   const marker = join(folder, "marker");
@@ -22,10 +22,10 @@ export function makeTrap(): Trap {
   return { marker, program };
 }
 
-/** Everything the server does, on a repository that can be merged with conflicts. */
+/** Calls every tool, on a repository with a merge conflict. */
 export async function useEverything(work: Work): Promise<void> {
-  const client = await connectTo(work.root, { asks: false });
-  // Touched, so that git has to look into the file.
+  const client = await connectTo(work.root, { ask: false });
+  // Changed time, so that git has to read the file.
   work.write("b.txt", "changed\n");
   await client.callTool("status");
   await client.callTool("log", { path: "a.txt", grep: "o", author: "a" });
@@ -58,6 +58,6 @@ export async function useEverything(work: Work): Promise<void> {
   await client.readResource("git://work/blob/main/a.txt").catch(() => {});
 }
 
-/** Gives every file an attribute. */
+/** Sets an attribute on every file. */
 export const everyFile = (attribute: string) => (work: Work) =>
   writeFileSync(join(work.root, ".git/info/attributes"), `* ${attribute}\n`);

@@ -1,7 +1,7 @@
 import { type Client, connect } from "portolan/client";
 import { expect, onTestFinished } from "vitest";
 
-/** What every tool of a server must say of itself. */
+/** Expects that every tool has a title, a description, annotations and documented schemas. */
 export async function expectDescribed(client: Pick<Client, "listTools">): Promise<void> {
   const tools = await client.listTools();
   expect(tools.length).toBeGreaterThan(0);
@@ -21,7 +21,7 @@ export async function expectDescribed(client: Pick<Client, "listTools">): Promis
   }
 }
 
-/** A client of a program that runs until the test is over. */
+/** Starts a program and connects a client, until the test ends. */
 export async function start(
   script: string,
   args: string[] = [],
@@ -32,15 +32,15 @@ export async function start(
   return client;
 }
 
-/** The structured content of a call that must succeed. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look at it, nothing computes with it
+/** Returns the structured content of a call; fails the test if the call fails. */
+// biome-ignore lint/suspicious/noExplicitAny: tests only compare it
 export async function call(client: Pick<Client, "callTool">, tool: string, args: object = {}): Promise<any> {
   const { isError, content, structuredContent } = await client.callTool(tool, args as never);
   expect(isError === true ? content : undefined, `${tool} failed`).toBeUndefined();
   return structuredContent;
 }
 
-/** What the model is told by a call that must fail. */
+/** Returns the error text of a call; fails the test if the call succeeds. */
 export async function failureOf(client: Pick<Client, "callTool">, tool: string, args: object = {}): Promise<string> {
   const { isError, content } = await client.callTool(tool, args as never);
   expect(isError, JSON.stringify(content)).toBe(true);

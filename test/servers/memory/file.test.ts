@@ -25,8 +25,8 @@ async function fileWith(...names: string[]): Promise<string> {
   return file;
 }
 
-describe("a last line that was torn", () => {
-  test("is cut off by the next writer, wherever it was torn", async () => {
+describe("an incomplete last line", () => {
+  test("is removed by the next writer, wherever it was cut", async () => {
     const file = await fileWith("one", "two", "three");
     const whole = readFileSync(file);
     const lastLine = whole.lastIndexOf(10, whole.length - 2) + 1;
@@ -40,7 +40,7 @@ describe("a last line that was torn", () => {
     }
   });
 
-  test("counts if only its end is missing", async () => {
+  test("is kept if only its line break is missing", async () => {
     const file = await fileWith("one", "two");
     truncateSync(file, statSync(file).size - 1);
     const store = openTestStore(file);
@@ -48,7 +48,7 @@ describe("a last line that was torn", () => {
     expect(namesIn(openTestStore(file))).toEqual(["one", "three", "two"]);
   });
 
-  test("of zeros, as a power failure leaves it, is cut off", async () => {
+  test("of zeros, as after a power failure, is removed", async () => {
     const file = await fileWith("one");
     appendFileSync(file, Buffer.alloc(4_096));
     const store = openTestStore(file);
@@ -56,7 +56,7 @@ describe("a last line that was torn", () => {
     expect(namesIn(openTestStore(file))).toEqual(["one", "two"]);
   });
 
-  test("is not touched by who only reads", async () => {
+  test("is not touched by readers", async () => {
     const file = await fileWith("one");
     appendFileSync(file, "2 0000");
     const before = readFileSync(file);
@@ -66,7 +66,7 @@ describe("a last line that was torn", () => {
 });
 
 describe("damage in the middle", () => {
-  test("is reported with its place, and the rest is there", async () => {
+  test("is reported with its position, and the rest is read", async () => {
     const file = await fileWith("one", "two", "three");
     const lines = linesOf(file);
     writeFileSync(
@@ -79,7 +79,7 @@ describe("damage in the middle", () => {
     expect(store.problems).toEqual([expect.stringContaining("line 3")]);
   });
 
-  test("is reported where whole lines are gone", async () => {
+  test("is reported if whole lines are missing", async () => {
     const file = await fileWith("one", "two", "three", "four");
     writeFileSync(
       file,
@@ -90,7 +90,7 @@ describe("damage in the middle", () => {
     expect(openTestStore(file).state().damage).toMatchObject([{ line: 3, why: "2 lines before it are missing" }]);
   });
 
-  test("stays in the file when others write, and compaction refuses to drop it", async () => {
+  test("stays in the file after writes, and compaction refuses to drop it", async () => {
     const file = await fileWith("one", "two", "three");
     writeFileSync(file, readFileSync(file, "utf8").replace('"two"', '"twx"'));
     const store = openTestStore(file, { compactBytes: 1 });
@@ -100,7 +100,7 @@ describe("damage in the middle", () => {
     expect(namesIn(openTestStore(file))).toEqual(["four", "one", "three"]);
   });
 
-  test("is put aside by a repair, and nothing else is lost", async () => {
+  test("is removed by a repair, and nothing else is lost", async () => {
     const file = await fileWith("one", "two", "three");
     const damaged = readFileSync(file, "utf8").replace('"two"', '"twx"');
     writeFileSync(file, damaged);
@@ -111,7 +111,7 @@ describe("damage in the middle", () => {
     expect(readFileSync(join(dirname(file), kept!), "utf8")).toBe(damaged);
   });
 
-  test("of the first line is damage too", async () => {
+  test("in the first line is reported, too", async () => {
     const file = await fileWith("one", "two");
     writeFileSync(file, readFileSync(file, "utf8").replace("portolan-memory", "portolan-memxry"));
     const store = openTestStore(file);
@@ -125,7 +125,7 @@ describe("damage in the middle", () => {
 });
 
 describe("compaction", () => {
-  test("keeps everything, makes the file smaller, and readers follow", async () => {
+  test("keeps all content, makes the file smaller, and readers notice it", async () => {
     const file = freshFile();
     const [store, reader] = [openTestStore(file), openTestStore(file)];
     for (let round = 0; round < 20; round += 1) {
@@ -148,13 +148,13 @@ describe("compaction", () => {
     expect(graph.entities.get("Ada")).toMatchObject({ entityType: "type 19" });
     expect([...graph.entities.get("Ada")!.observations]).toEqual(["fact 0", "fact 1", "fact 2"]);
     expect([...graph.relations.values()]).toEqual([{ from: "Ada", to: "Grace", relationType: "knows" }]);
-    // Nothing has changed but the file.
+    // Only the file has changed, not its content.
     expect(heard).toEqual([]);
     await add(reader, "Grace");
     expect(namesIn(store)).toEqual(["Ada", "Grace"]);
   });
 
-  test("happens by itself when more was added than is there", async () => {
+  test("starts when more was appended than the file had", async () => {
     const file = freshFile();
     const store = openTestStore(file, { compactBytes: 2_000 });
     for (let round = 0; round < 200; round += 1) {
@@ -167,7 +167,7 @@ describe("compaction", () => {
     expect(store.read("default").entities.get("same")?.entityType).toBe("199");
   });
 
-  test("of a file that a link leads to leaves the link", async () => {
+  test("replaces the target of a link, not the link", async () => {
     const file = await fileWith("one");
     const link = join(dirname(file), "link.log");
     symlinkSync(file, link);
@@ -180,28 +180,28 @@ describe("compaction", () => {
 });
 
 describe("the file", () => {
-  test("is for its owner alone, and so is its folder", async () => {
+  test("is accessible only to its owner, and so is its folder", async () => {
     const file = join(dirname(freshFile()), "deep", "folder", "memory.log");
     await add(openTestStore(file), "one");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
   });
 
-  test("of another kind is refused and left as it is", async () => {
+  test("of another kind is refused and not changed", async () => {
     const file = freshFile();
     for (const content of ["a letter\nto Ada\n", "no end of line", '{"type":"entity","name":"x"}\n']) {
       writeFileSync(file, content);
-      expect(() => openTestStore(file)).toThrow("is no memory file");
+      expect(() => openTestStore(file)).toThrow("is not a memory file");
       expect(readFileSync(file, "utf8")).toBe(content);
     }
     writeFileSync(file, '{"type":"entity","name":"x"}\n');
     expect(() => openTestStore(file)).toThrow("--import");
     const folder = `${file}.d`;
     mkdirSync(folder);
-    expect(() => openTestStore(folder)).toThrow("no regular file");
+    expect(() => openTestStore(folder)).toThrow("not a regular file");
   });
 
-  test("does not grow beyond its bound, and a call that would is not half done", async () => {
+  test("does not exceed its size limit, and a call that would is not applied partly", async () => {
     const file = freshFile();
     const store = openTestStore(file, { maxFileBytes: 2_000 });
     await add(store, "small");
@@ -212,14 +212,14 @@ describe("the file", () => {
     expect([...openTestStore(file).read("default").entities.get("small")!.observations]).toEqual(["fits"]);
   });
 
-  test("is in the user's data folder unless said otherwise, and never where a relative variable leads", () => {
+  test("is in the user's data folder by default, and a relative variable is ignored", () => {
     expect(defaultFile({ XDG_DATA_HOME: "/data/ada" })).toBe("/data/ada/portolan/memory.log");
     expect(defaultFile({ XDG_DATA_HOME: "../x" })).toBe(join(homedir(), ".local/share/portolan/memory.log"));
     expect(defaultFile({})).toBe(join(homedir(), ".local/share/portolan/memory.log"));
   });
 });
 
-test("a change that was cancelled while it waited is not made", async () => {
+test("does not apply a change that was cancelled while it waited", async () => {
   const store = openTestStore(freshFile());
   const leaving = new AbortController();
   const first = add(store, "first");
@@ -231,7 +231,7 @@ test("a change that was cancelled while it waited is not made", async () => {
   expect(namesIn(store)).toEqual(["first"]);
 });
 
-test("a reader that saw a write which was taken back sees what came instead", async () => {
+test("a reader that saw a rolled-back write sees the next one instead", async () => {
   const file = await fileWith("one");
   const { size } = statSync(file);
   const reader = openTestStore(file);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type MemoryStore, openStore, type StoreOptions } from "portolan-memory";
 import { onTestFinished } from "vitest";
 
-/** A file in a folder of its own, which is gone when the test is over. */
+/** Returns a file in its own folder, which is removed after the test. */
 export function freshFile(): string {
   const folder = mkdtempSync(join(tmpdir(), "portolan-memory-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -12,9 +12,9 @@ const writer = fileURLToPath(new URL("./writer.mjs", import.meta.url));
 
 interface Writing {
   readonly child: ChildProcess;
-  /** What was acknowledged until it ended. */
+  /** Resolves at the end to the acknowledged names. */
   readonly acknowledged: Promise<string[]>;
-  /** Resolves when that many were acknowledged, or when it ended. */
+  /** Resolves when this many names were acknowledged, or at the end. */
   until(count: number): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ function startWriter(file: string, prefix: string, count: number, compactBytes: 
   return { child, acknowledged, until };
 }
 
-test("ten processes that write at once lose nothing, also while the file is compacted", async () => {
+test("ten concurrent writers lose nothing, also during compaction", async () => {
   const file = freshFile();
   const writers = Array.from({ length: 10 }, (_, index) => startWriter(file, `w${index}`, 30, 4_000));
   const acknowledged = (await Promise.all(writers.map((one) => one.acknowledged))).flat();
@@ -50,18 +50,18 @@ test("ten processes that write at once lose nothing, also while the file is comp
   expect([...graph.names].sort()).toEqual([...acknowledged].sort());
   expect([...graph.entities.values()].every(({ observations }) => observations.size === 1)).toBe(true);
   expect(store.state().damage).toEqual([]);
-  // The number of the first line says that the file is not the one that was begun.
+  // The number of the first line shows that the file was replaced.
   expect(Number.parseInt(readFileSync(file, "utf8"), 10)).toBeGreaterThan(0);
   expect(readdirSync(dirname(file)).filter((name) => name.endsWith(".new"))).toEqual([]);
 }, 60_000);
 
-test("writers that are killed at random moments leave a file with all that was acknowledged", async () => {
+test("keeps everything that was acknowledged when writers are killed at random", async () => {
   const file = freshFile();
   const random = seeded(7);
   const acknowledged: string[] = [];
   for (let round = 0; round < 15; round += 1) {
     const writers = [0, 1].map((index) => startWriter(file, `r${round}-${index}`, 1_000, 3_000));
-    // Some writes on, and some turns of the loop later: whatever each of them is doing then.
+    // After a few writes and a few turns of the event loop, in any state.
     await writers[0]!.until(1 + Math.floor(random() * 8));
     for (let turns = Math.floor(random() * 30); turns > 0; turns -= 1) await new Promise(setImmediate);
     for (const { child } of writers) child.kill("SIGKILL");
@@ -77,7 +77,7 @@ test("writers that are killed at random moments leave a file with all that was a
   expect(acknowledged.length).toBeGreaterThan(30);
 }, 120_000);
 
-test("what another process writes is seen at once, and followers are told of it", async () => {
+test("sees writes of other processes at once and notifies subscribers", async () => {
   const file = freshFile();
   const store = openTestStore(file);
   const heard: string[] = [];
@@ -92,7 +92,7 @@ test("what another process writes is seen at once, and followers are told of it"
   expect(namesIn(store)).toEqual(await acknowledged);
 });
 
-test("a writer that waits is let in when the one before it was killed under the lock", async () => {
+test("a waiting writer continues when the holder of the lock is killed", async () => {
   const file = freshFile();
   const store = openTestStore(file);
   await add(store, "first");

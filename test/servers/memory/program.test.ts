@@ -12,7 +12,7 @@ const peers = new URL("../../peers/node_modules/", import.meta.url);
 const official = fileURLToPath(new URL(["@modelcontextprotocol", "server-memory/dist/index.js"].join("/"), peers));
 const ada = { name: "Ada", entityType: "person", observations: ["wrote the first program"] };
 
-test("what was remembered is there in the next process, and two processes see each other", async () => {
+test("keeps the memory across processes, and two processes see each other's changes", async () => {
   const file = freshFile();
   const first = await start(script, ["--file", file]);
   await call(first, "create_entities", { entities: [ada] });
@@ -22,7 +22,7 @@ test("what was remembered is there in the next process, and two processes see ea
   expect((await call(first, "read_graph")).total).toBe(0);
 });
 
-test("without a flag the environment says where, or else the user's data folder", async () => {
+test("takes the path from the environment, or uses the user's data folder", async () => {
   const file = freshFile();
   const named = await start(script, [], { PORTOLAN_MEMORY_FILE: file });
   await call(named, "create_entities", { entities: [ada] });
@@ -34,7 +34,7 @@ test("without a flag the environment says where, or else the user's data folder"
   expect(readdirSync(join(folder, "portolan"))).toEqual(["memory.log"]);
 });
 
-test("the file that the official server has written is imported, once however often it is named", async () => {
+test("imports a file of the official server, and importing it again adds nothing", async () => {
   const file = freshFile();
   const theirs = join(dirname(file), "memory.jsonl");
   const writer = await start(official, [], { MEMORY_FILE_PATH: theirs });
@@ -67,11 +67,11 @@ test("the file that the official server has written is imported, once however of
   expect(readFileSync(theirs)).toEqual(before);
 });
 
-test("a file of another kind, a wrong line and a wrong namespace end the program with the reason", () => {
+test("exits with the reason for a foreign file, a wrong line and a wrong namespace", () => {
   const file = freshFile();
   const run = (...args: string[]) => spawnSync(process.execPath, [script, ...args], { encoding: "utf8", input: "" });
   writeFileSync(file, "a letter\n");
-  expect(run("--file", file)).toMatchObject({ status: 1, stderr: expect.stringContaining("is no memory file") });
+  expect(run("--file", file)).toMatchObject({ status: 1, stderr: expect.stringContaining("is not a memory file") });
   expect(readFileSync(file, "utf8")).toBe("a letter\n");
   expect(run("--file", `${file}2`, "--import", file)).toMatchObject({
     stderr: expect.stringContaining("Line 1: expected"),
@@ -79,7 +79,7 @@ test("a file of another kind, a wrong line and a wrong namespace end the program
   expect(run("--file", `${file}2`, "--namespace", "../x")).toMatchObject({ status: 2 });
 });
 
-test("a damaged file is told of on standard error, and repaired when asked to", async () => {
+test("reports a damaged file on standard error, and repairs it with --repair", async () => {
   const file = freshFile();
   const first = await start(script, ["--file", file]);
   await call(first, "create_entities", { entities: [ada] });
@@ -96,7 +96,7 @@ test("a damaged file is told of on standard error, and repaired when asked to", 
 let file = "";
 forOfficialClients(
   script,
-  "remembers, searches and hears of changes",
+  "creates, searches and gets notifications",
   async (client) => {
     const { all } = await client.listTools();
     expect(all.map(({ name }) => name)).toContain("create_entities");

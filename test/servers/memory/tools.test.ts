@@ -33,7 +33,7 @@ async function withFamily(options: MemoryOptions = {}) {
   return client;
 }
 
-test.each(revisions)("remembers and finds on %s", async (revision) => {
+test.each(revisions)("creates and finds entities on %s", async (revision) => {
   const client = await open({ revision });
   if (revision === "2026-07-28") await expectDescribed(client);
   await client.callTool("create_entities", { entities: [entity("Ada", "person", "likes engines")] });
@@ -41,8 +41,8 @@ test.each(revisions)("remembers and finds on %s", async (revision) => {
   expect(content).toMatchObject([{ type: "text", text: expect.stringContaining("Ada (person)\n- likes engines") }]);
 });
 
-describe("tools say the truth of themselves", () => {
-  test("no tool that says it only reads changes the file, and the others do", async () => {
+describe("tool annotations are correct", () => {
+  test("tools with readOnlyHint do not change the file, and the others do", async () => {
     const file = freshFile();
     const client = await open({ file });
     const change: { [tool: string]: object } = {
@@ -70,7 +70,7 @@ describe("tools say the truth of themselves", () => {
       await call(client, tool, args);
       const after = await bytes();
       expect(after, tool).toBeGreaterThan(before);
-      // Idempotent: again is as if not.
+      // Idempotent: a second call changes nothing.
       if (tool !== "update_entities") await call(client, tool, args);
       expect(await bytes(), tool).toBe(after);
       expect(tools.find(({ name }) => name === tool)?.annotations?.readOnlyHint).toBe(false);
@@ -85,7 +85,7 @@ describe("tools say the truth of themselves", () => {
 });
 
 describe("changing", () => {
-  test("an entity that exists keeps its type and gets what is new", async () => {
+  test("an existing entity keeps its type and gets the new observations", async () => {
     const client = await withFamily();
     const again = [entity("Ada Lovelace", "poet", "born in London", "daughter of Byron")];
     expect(await call(client, "create_entities", { entities: again })).toEqual({
@@ -98,7 +98,7 @@ describe("changing", () => {
     ]);
   });
 
-  test("a relation or an observation needs its entity, and a call is done as a whole or not at all", async () => {
+  test("relations and observations need their entities, and a call is applied completely or not at all", async () => {
     const client = await withFamily();
     const contents = ["new"];
     const observations = [
@@ -114,7 +114,7 @@ describe("changing", () => {
     expect(entities[0].observations).not.toContain("new");
   });
 
-  test("a renamed entity keeps its observations and relations; a taken name is refused", async () => {
+  test("a renamed entity keeps its observations and relations, and an existing name is refused", async () => {
     const client = await withFamily();
     await call(client, "update_entities", { entities: [{ name: "Analytical Engine", newName: "Engine" }] });
     const { entities, relations, missing } = await call(client, "open_nodes", {
@@ -129,7 +129,7 @@ describe("changing", () => {
     expect(await failureOf(client, "update_entities", taken)).toContain("already");
   });
 
-  test("a forgotten entity takes its relations along", async () => {
+  test("deletes the relations of a deleted entity", async () => {
     const client = await withFamily();
     const gone = await call(client, "delete_entities", { entityNames: ["Analytical Engine", "Nobody"] });
     expect(gone).toEqual({ deleted: ["Analytical Engine"], missing: ["Nobody"] });
@@ -137,7 +137,7 @@ describe("changing", () => {
     expect({ relations, total }).toEqual({ relations: [], total: 2 });
   });
 
-  test("too much at once, blank names and names that no address can hold are refused", async () => {
+  test("refuses too many items, blank names and names that a URI cannot contain", async () => {
     const client = await open({ maxItems: 2, maxTextLength: 5 });
     const three = ["a", "b", "c"].map((name) => entity(name));
     expect(await failureOf(client, "create_entities", { entities: three })).toContain("entities");
@@ -151,7 +151,7 @@ describe("changing", () => {
 });
 
 describe("finding", () => {
-  test("ranks names before observations, all words before some, and takes beginnings", async () => {
+  test("ranks names before observations and all words before some, and matches prefixes", async () => {
     const client = await withFamily();
     expect(names(await call(client, "search_nodes", { query: "analytical engine" }))).toEqual([
       ...["Analytical Engine", "Charles Babbage"],
@@ -166,7 +166,7 @@ describe("finding", () => {
     expect(names(await call(client, "search_nodes", { query: "首都" }))).toEqual(["東京都"]);
   });
 
-  test("forgets what it has computed when something changes", async () => {
+  test("updates the search index after a change", async () => {
     const client = await withFamily();
     const total = async (query: string) => (await call(client, "search_nodes", { query })).total;
     expect(await total("countess")).toBe(0);
@@ -178,7 +178,7 @@ describe("finding", () => {
     expect(await total("countess")).toBe(0);
   });
 
-  test("a big graph comes in pages, each entity once, while others are added", async () => {
+  test("returns a large graph in pages, each entity once, while others are added", async () => {
     const client = await open();
     const many = Array.from({ length: 500 }, (_, index) => entity(`e${String(index).padStart(3, "0")}`, "t", "a fact"));
     await call(client, "create_entities", { entities: many });
@@ -196,7 +196,7 @@ describe("finding", () => {
     expect(seen).toEqual(many.map(({ name }) => name));
   });
 
-  test("no result is larger than it may be, and nothing is out of reach", async () => {
+  test("keeps results within the limit, and everything can still be read", async () => {
     const client = await open({ maxResultLength: 5_000 });
     const facts = Array.from({ length: 200 }, (_, index) => `fact ${index} ${"x".repeat(50)}`);
     await call(client, "create_entities", { entities: [entity("big", "t", ...facts), entity("small")] });
@@ -212,7 +212,7 @@ describe("finding", () => {
   });
 });
 
-test("an entity of very many relations says how many were left out", async () => {
+test("reports how many relations of an entity were left out", async () => {
   const client = await open({ maxResultLength: 2_000 });
   const leaves = Array.from({ length: 100 }, (_, index) => entity(`leaf ${index}`));
   await call(client, "create_entities", { entities: [entity("hub"), ...leaves] });
@@ -223,7 +223,7 @@ test("an entity of very many relations says how many were left out", async () =>
   expect(JSON.stringify(shown).length).toBeLessThan(2_500);
 });
 
-test("namespaces do not see each other, and their names are no paths", async () => {
+test("namespaces are separate, and their names are not paths", async () => {
   const file = freshFile();
   const client = await open({ file });
   await call(client, "create_entities", { entities: [entity("Ada")], namespace: "work" });
@@ -236,7 +236,7 @@ test("namespaces do not see each other, and their names are no paths", async () 
   expect(readdirSync(dirname(file))).toEqual(["memory.log"]);
 });
 
-test("no argument of any tool names a file", async () => {
+test("no tool takes a file name", async () => {
   const client = await open();
   const argumentNames = (await client.listTools()).flatMap(({ inputSchema }) =>
     Object.keys(inputSchema.properties ?? {}),
@@ -245,7 +245,7 @@ test("no argument of any tool names a file", async () => {
   expect(argumentNames).toContain("lines");
 });
 
-test("what was exported, page by page, imports as the same", async () => {
+test("an export in pages can be imported without loss", async () => {
   const client = await withFamily({ maxResultLength: 150 });
   let lines = "";
   for (let from: number | undefined = 0; from !== undefined; ) {
@@ -261,7 +261,7 @@ test("what was exported, page by page, imports as the same", async () => {
   expect(await failureOf(other, "import_graph", { lines: `${lines}{"type":"secret"}` })).toMatch(/^Line 6: expected/);
 });
 
-test("readers are warned while the file is damaged", async () => {
+test("tools that read warn about a damaged file", async () => {
   const file = freshFile();
   await call(await open({ file }), "create_entities", { entities: [entity("one"), entity("two")] });
   appendFileSync(file, "5 00000000 {}\n");
@@ -275,7 +275,7 @@ test("readers are warned while the file is damaged", async () => {
 describe("resources", () => {
   const template = { type: "ref/resource", uri: "memory://{namespace}/{entity}" } as const;
 
-  test("entities are listed, read and completed", async () => {
+  test("lists, reads and completes entities", async () => {
     const client = await withFamily();
     const listed = await client.listResources();
     expect(listed.map(({ uri }) => uri)).toContain("memory://default/Ada%20Lovelace");
@@ -295,7 +295,7 @@ describe("resources", () => {
     expect((await client.complete(template, { name: "namespace", value: "d" })).values).toEqual(["default"]);
   });
 
-  test.each(["odd/name?#%", "naïve café", "🦊 fox", "a:b@c"])("an entity named %s has an address", async (name) => {
+  test.each(["odd/name?#%", "naïve café", "🦊 fox", "a:b@c"])("an entity named %s has a URI", async (name) => {
     const client = await open();
     await call(client, "create_entities", { entities: [entity(name)] });
     const [{ uri } = { uri: "" }] = (await client.listResources()) as { uri: string }[];
@@ -304,7 +304,7 @@ describe("resources", () => {
   });
 
   test.each(revisions)(
-    "who follows an entity hears of its changes, of this process and of others, on %s",
+    "a subscription to an entity reports changes of this and other processes, on %s",
     async (revision) => {
       const file = freshFile();
       const client = await open({ file, revision });
@@ -330,7 +330,7 @@ describe("resources", () => {
     },
   );
 
-  test("who follows a namespace hears of every entity in it", async () => {
+  test("a subscription to a namespace also covers its entities", async () => {
     const client = await open();
     await call(client, "create_entities", { entities: [entity("Ada")] });
     const watch = await client.watch({ uris: ["memory://default"] });

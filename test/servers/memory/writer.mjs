@@ -1,4 +1,4 @@
-// Writes entities to a memory and prints the name of each one that is acknowledged.
+// Writes entities to a memory and prints each name that is acknowledged.
 // Run: node writer.mjs FILE PREFIX COUNT COMPACT_BYTES
 import { writeSync } from "node:fs";
 import { openStore } from "portolan-memory";

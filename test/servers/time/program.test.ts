@@ -8,18 +8,18 @@ import { call, start } from "../kit/tools.ts";
 
 const script = fileURLToPath(new URL("../../../packages/servers/time/dist/main.js", import.meta.url));
 
-test("the program serves over stdio, in the zone it is told", async () => {
+test("serves over stdio, in the zone of --zone", async () => {
   const client = await start(script, ["--zone", "asia/kathmandu"]);
   const { times } = await call(client, "now");
   expect(times).toMatchObject([{ zone: "Asia/Kathmandu", offset: "+05:45" }]);
 });
 
-test("a zone that is none ends the program with the reason", () => {
+test("exits with the reason for an unknown zone", () => {
   const { status, stderr } = spawnSync(process.execPath, [script, "--zone", "Mars/Olympus"], { encoding: "utf8" });
   expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining("--zone: expected an IANA name") });
 });
 
-test("the program serves over HTTP", async () => {
+test("serves over HTTP", async () => {
   const child = spawn(process.execPath, [script, "--http", "0"], { stdio: ["ignore", "pipe", "inherit"] });
   try {
     const [line] = await once(child.stdout.setEncoding("utf8"), "data");

@@ -15,7 +15,7 @@ async function open(options: TimeOptions & { at?: string } = {}) {
 const convert = async (time: string, from: string, ...to: string[]) =>
   call(await open(), "convert", { time, from, to: to.length > 0 ? to : ["UTC"] });
 
-test.each(revisions)("every tool says what it does on %s", async (revision) => {
+test.each(revisions)("describes every tool on %s", async (revision) => {
   const client = await connectInMemory(createTime({ zone: "UTC" }), { revision });
   if (revision === "2026-07-28") await expectDescribed(client);
   const { content } = await client.callTool("now", { zones: ["UTC"] });
@@ -24,7 +24,7 @@ test.each(revisions)("every tool says what it does on %s", async (revision) => {
 });
 
 describe("now", () => {
-  test("tells the time of several zones, and when their clocks are next changed", async () => {
+  test("returns the time in several zones, and the next change of their clocks", async () => {
     const client = await open({ at: "2026-03-01T12:00:00Z" });
     const { times } = await call(client, "now", { zones: ["Europe/Berlin", "Asia/Kolkata"] });
     expect(times).toEqual([
@@ -53,12 +53,12 @@ describe("now", () => {
     ["Europe/Dublin", "2026-01-01T00:00:00Z", false],
     ["Australia/Sydney", "2026-01-01T00:00:00Z", true],
     ["Europe/Istanbul", "2026-07-01T00:00:00Z", false],
-  ])("knows whether %s keeps summer time at %s", async (zone, at, summerTime) => {
+  ])("knows whether %s has summer time at %s", async (zone, at, summerTime) => {
     const { times } = await call(await open({ at }), "now", { zones: [zone] });
     expect(times[0].summerTime).toBe(summerTime);
   });
 
-  test("takes names in any case and names of old", async () => {
+  test("accepts names in any case and old names", async () => {
     const { times } = await call(await open(), "now", {
       zones: ["europe/KIEV", "asia/calcutta", "US/Pacific", "Etc/UTC"],
     });
@@ -67,7 +67,7 @@ describe("now", () => {
     ]);
   });
 
-  test("names similar zones where there is none, and takes no offset for a zone", async () => {
+  test("suggests similar zones for an unknown one, and rejects offsets", async () => {
     const client = await open();
     expect(await failureOf(client, "now", { zones: ["Germany/Berlin"] })).toContain("did you mean Europe/Berlin");
     expect(await failureOf(client, "now", { zones: ["+02:00"] })).toContain("No time zone");
@@ -76,24 +76,24 @@ describe("now", () => {
   });
 });
 
-describe("facts", () => {
+describe("offsets in history and around the world", () => {
   test.each([
-    // Seconds of local mean time.
+    // Local mean time has seconds.
     ["America/New_York", "1883-11-18T11:00:00", "-04:56:02", "1883-11-18T15:56:02Z"],
     ["Europe/Berlin", "1890-01-01T12:00:00", "+00:53:28", "1890-01-01T11:06:32Z"],
-    // Offsets of other days.
+    // Offsets have changed over time.
     ["Asia/Kathmandu", "1985-06-01T12:00", "+05:30", "1985-06-01T06:30:00Z"],
     ["Asia/Kathmandu", "1986-06-01T12:00", "+05:45", "1986-06-01T06:15:00Z"],
     ["Asia/Singapore", "1975-01-01T12:00", "+07:30", "1975-01-01T04:30:00Z"],
     ["Europe/Moscow", "2012-01-01T12:00", "+04:00", "2012-01-01T08:00:00Z"],
     ["Europe/Moscow", "2015-01-01T12:00", "+03:00", "2015-01-01T09:00:00Z"],
     ["Europe/London", "1970-01-01T12:00", "+01:00", "1970-01-01T11:00:00Z"],
-    // On both sides of the date line, and beyond a day of difference.
+    // Both sides of the date line, more than a day apart.
     ["Pacific/Kiritimati", "2026-01-01T00:00", "+14:00", "2025-12-31T10:00:00Z"],
     ["Pacific/Pago_Pago", "2026-01-01T00:00", "-11:00", "2026-01-01T11:00:00Z"],
     ["Pacific/Apia", "2011-12-29T23:59", "-10:00", "2011-12-30T09:59:00Z"],
     ["Pacific/Apia", "2011-12-31T00:00", "+14:00", "2011-12-30T10:00:00Z"],
-    // Half an hour of summer time, and quarters.
+    // Summer time of half an hour, and offsets with quarters.
     ["Australia/Lord_Howe", "2026-01-15T12:00", "+11:00", "2026-01-15T01:00:00Z"],
     ["Australia/Lord_Howe", "2026-07-15T12:00", "+10:30", "2026-07-15T01:30:00Z"],
     ["Pacific/Chatham", "2026-07-15T12:00", "+12:45", "2026-07-14T23:15:00Z"],
@@ -106,7 +106,7 @@ describe("facts", () => {
 });
 
 describe("convert", () => {
-  test("a time that clocks never show has two meanings, the usual one first", async () => {
+  test("returns two meanings for a time that clocks never show, the usual one first", async () => {
     const { shown, note, readings } = await convert("2026-03-29T02:30", "Europe/Berlin", "UTC");
     expect(shown).toBe("never");
     expect(note).toContain("set forward");
@@ -115,7 +115,7 @@ describe("convert", () => {
     ]);
   });
 
-  test("a time that clocks show twice has two meanings, the first one first", async () => {
+  test("returns two meanings for a time that clocks show twice, the earlier one first", async () => {
     const { shown, note, readings } = await convert("2026-10-25T02:30", "Europe/Berlin", "America/New_York");
     expect(shown).toBe("twice");
     expect(note).toContain("set back");
@@ -133,11 +133,11 @@ describe("convert", () => {
     ["2026-10-25T02:00:00", "twice"],
     ["2026-10-25T02:59:59", "twice"],
     ["2026-10-25T03:00:00", "once"],
-  ])("the edges of a change: Berlin shows %s %s", async (time, shown) => {
+  ])("around a change, Berlin shows %s %s", async (time, shown) => {
     expect((await convert(time, "Europe/Berlin")).shown).toBe(shown);
   });
 
-  test("a whole day that a zone left out, and one that it had twice", async () => {
+  test("handles a skipped day and a repeated day", async () => {
     expect((await convert("2011-12-30T12:00", "Pacific/Apia")).shown).toBe("never");
     const { shown, readings } = await convert("1867-10-18T18:00", "America/Sitka");
     expect(shown).toBe("twice");
@@ -145,30 +145,30 @@ describe("convert", () => {
     expect(second - first).toBe(24 * 3_600_000);
   });
 
-  test("New York had two noons on the day of the railway time", async () => {
+  test("handles the two noons of New York in 1883", async () => {
     const { shown, readings } = await convert("1883-11-18T12:00", "America/New_York");
     expect(shown).toBe("twice");
     expect(readings.map((one: { from: { offset: string } }) => one.from.offset)).toEqual(["-04:56:02", "-05:00"]);
   });
 
-  test("half an hour is a gap too", async () => {
+  test("handles a gap of half an hour", async () => {
     expect((await convert("2026-10-04T02:15", "Australia/Lord_Howe")).shown).toBe("never");
     expect((await convert("2026-10-04T02:30", "Australia/Lord_Howe")).shown).toBe("once");
   });
 
-  test("a time with an offset is one moment, whatever the zone", async () => {
+  test("a time with an offset has one meaning in every zone", async () => {
     const { shown, readings } = await convert("2026-10-25T02:30:00+01:00", "Europe/Berlin");
     expect({ shown, utc: readings[0].to[0].utc }).toEqual({ shown: "once", utc: "2026-10-25T01:30:00Z" });
   });
 
-  test("a time of day is one of today in its zone", async () => {
+  test("a time without a date means today in its zone", async () => {
     const client = await open({ at: "2026-05-01T20:00:00Z" });
     const { readings } = await call(client, "convert", { time: "09:00", from: "Asia/Tokyo", to: ["UTC"] });
     expect(readings[0].from.time).toBe("2026-05-02T09:00:00+09:00");
   });
 
   test.each(["2026-02-30T12:00", "25:00", "24:00", "12:60", "tomorrow", "2026-13-01T00:00", "0000-01-01T00:00"])(
-    "%s is no time, and the model is told how to write one",
+    "rejects %s and explains the format",
     async (time) => {
       expect(await failureOf(await open(), "convert", { time, to: ["UTC"] })).toContain("expected 14:30");
     },
@@ -190,10 +190,10 @@ describe("zones", () => {
     expect(await names({ offset: "+05:45" })).toEqual(["Asia/Kathmandu"]);
   });
 
-  test("are found by the offset they had at another time", async () => {
+  test("are found by their offset at another time", async () => {
     const wanted = { country: "DE", city: "berlin", offset: "+2" };
     expect(await names({ ...wanted, at: "2026-07-01T00:00" })).toEqual(["Europe/Berlin"]);
-    expect(await failureOf(await open(), "zones", { ...wanted, at: "2026-01-01T00:00" })).toContain("No zone fits");
+    expect(await failureOf(await open(), "zones", { ...wanted, at: "2026-01-01T00:00" })).toContain("No zone matches");
   });
 
   test("come in pages", async () => {
@@ -213,14 +213,14 @@ describe("zones", () => {
     expect(all).toContain("Europe/Kyiv");
   });
 
-  test("mistakes are explained", async () => {
+  test("explains wrong arguments", async () => {
     const client = await open();
     expect(await failureOf(client, "zones", { country: "Atlantis" })).toContain("two letters");
     expect(await failureOf(client, "zones", { offset: "five" })).toContain("+05:30");
   });
 });
 
-test("a zone is a resource, its name is completed, and unknown ones are not there", async () => {
+test("offers zones as resources, completes their names, and does not find unknown ones", async () => {
   const client = await open({ at: "2026-01-01T00:00:00Z" });
   const { contents } = await client.readResource("time://Europe/Lisbon");
   expect(contents).toMatchObject([{ mimeType: "application/json", text: expect.stringContaining("+00:00") }]);

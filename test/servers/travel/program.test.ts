@@ -1,13 +1,14 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { grade } from "../../../packages/check/src/index.ts";
-import { connectTo, entryOf, forOfficialClients, scriptOf, serveHttp } from "../kit/programs.ts";
+import { forOfficialClientsOverBoth } from "../kit/official.ts";
+import { connectTo, entryOf, scriptOf, serveHttp } from "../kit/programs.ts";
 
 const script = scriptOf("travel");
 const date = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
 const passenger = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "aisle" };
 
-test("the entry for a host works as printed", async () => {
+test("the host configuration in the README works", async () => {
   const client = await connectTo(entryOf("examples/servers/travel.json"));
   const tools = await client.listTools();
   expect(tools.map(({ name }) => name)).toEqual(["book", "choose-flight", "forecast", "search-flights"]);
@@ -18,12 +19,12 @@ test("the entry for a host works as printed", async () => {
   }
 });
 
-test("a step that would take too long is refused", () => {
+test("refuses a step duration above the limit", () => {
   const { status, stderr } = spawnSync(process.execPath, [script, "--step-ms", "600001"], { encoding: "utf8" });
   expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining("expected at most 600000") });
 });
 
-test("a booking goes through over HTTP, on both eras", async () => {
+test("books over HTTP, stateless and stateful", async () => {
   const url = await serveHttp(script, ["--step-ms", "0"]);
   for (const era of ["stateful", "stateless"]) {
     const client = await connectTo(url, { era, answers: { elicit: () => ({ action: "accept", content: passenger }) } });
@@ -32,14 +33,14 @@ test("a booking goes through over HTTP, on both eras", async () => {
   }
 });
 
-test("the wire has no fault on any revision", async () => {
+test("conforms to the protocol on every revision", async () => {
   const { isPassed, totals, verdicts } = await grade({ command: process.execPath, args: [script] });
   expect(verdicts.filter((verdict) => verdict.grade === "fail")).toEqual([]);
   expect(totals.filter(({ isSpoken }) => isSpoken)).toHaveLength(5);
   expect(isPassed).toBe(true);
 });
 
-forOfficialClients(script, "plans and books a journey", async (client) => {
+forOfficialClientsOverBoth(script, "plans and books a trip", async (client) => {
   client.answers.elicit = () => ({ action: "accept", content: passenger });
   client.answers.sample = () => ({ role: "assistant", model: "tiny", content: { type: "text", text: "PT523" } });
   const journey = { from: "Oslo", to: "Lisbon", date };

@@ -1,24 +1,24 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** Where a database is. */
+/** The parsed address of a database. */
 export type Address =
   | { readonly dialect: "sqlite"; readonly file: string }
   | { readonly dialect: "postgresql"; readonly url: string };
 
-/** A database that cannot be meant; its text has no secrets. */
+/** Error for an address that names no usable database; its message contains no secrets. */
 export class BadAddress extends Error {
   override readonly name = "BadAddress";
 }
 
 const header = "SQLite format 3\0";
 
-/** Reads `sqlite:<path>`, a path, or `postgres://…`. What is wrong is said without what was given: it may hold a password. */
+/** Parses `sqlite:<path>`, a path, or `postgres://…`. Errors do not repeat the address: it may contain a password. */
 export function readAddress(text: string): Address {
   if (/^postgres(ql)?:/i.test(text)) {
-    // A user without a host is no address elsewhere, but here: the host is a parameter, or the one of the environment.
+    // PostgreSQL allows a user without a host: the host is then a query parameter or comes from the environment.
     if (!URL.canParse(text.replace(/^(\w+:\/\/[^/?#]*@)(?=[/?])/, "$1host"))) {
-      throw new BadAddress("expected such as postgres://user@host:5432/name, got no address");
+      throw new BadAddress("expected an address such as postgres://user@host:5432/name");
     }
     return { dialect: "postgresql", url: text };
   }
@@ -27,19 +27,19 @@ export function readAddress(text: string): Address {
     throw new BadAddress(`expected sqlite:<path>, a path or postgres://…, got an address that begins with ${scheme}:`);
   }
   const path = text.replace(/^sqlite:(\/\/(?=\/))?/i, "");
-  if (path === "" || path === ":memory:") throw new BadAddress("expected the path of a file with an SQLite database");
-  // An absolute path is never taken for one of SQLite's file: addresses, which have options.
+  if (path === "" || path === ":memory:") throw new BadAddress("expected the path of an SQLite database file");
+  // An absolute path: SQLite could read a relative one as a file: address, which can carry options.
   return { dialect: "sqlite", file: resolve(path) };
 }
 
-/** Throws unless a file is there. */
+/** Throws unless the path is an existing file. */
 export function checkFile(file: string): void {
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new BadAddress(`${file}: there is no such file`);
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new BadAddress(`${file}: no such file`);
 }
 
 /**
- * Throws unless a file begins as an SQLite database does, or is empty. Not for a process that has the file open with
- * SQLite: closing any descriptor of a file gives up all locks that the process has on it.
+ * Throws unless a file starts with the SQLite header, or is empty. Never call it in a process that has the file open
+ * with SQLite: closing any descriptor of a file releases all locks of the process on it.
  */
 export function checkHeader(file: string): void {
   checkFile(file);
@@ -47,7 +47,7 @@ export function checkHeader(file: string): void {
   const handle = openSync(file, "r");
   try {
     const length = readSync(handle, begin, 0, begin.length, 0);
-    if (length > 0 && begin.toString("latin1") !== header) throw new BadAddress(`${file} is no SQLite database`);
+    if (length > 0 && begin.toString("latin1") !== header) throw new BadAddress(`${file} is not an SQLite database`);
   } finally {
     closeSync(handle);
   }

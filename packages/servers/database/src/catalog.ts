@@ -6,9 +6,9 @@ export interface TableColumn {
   readonly type: string;
   readonly nullable: boolean;
   readonly default?: string;
-  /** Whether the database computes it. */
+  /** True for a computed column. */
   readonly generated?: boolean;
-  /** What an enumeration allows. */
+  /** The values of an enumeration type. */
   readonly values?: readonly string[];
   readonly comment?: string;
 }
@@ -16,7 +16,7 @@ export interface TableColumn {
 export interface ForeignKey {
   readonly columns: readonly string[];
   readonly table: string;
-  /** Those of the other table; empty means its primary key. */
+  /** Columns of the other table; empty means its primary key. */
   readonly references: readonly string[];
 }
 
@@ -26,12 +26,12 @@ export interface Index {
   readonly columns: readonly string[];
 }
 
-/** A table or view; what it consists of is there if it was asked for. */
+/** A table or view; columns, keys and indexes are filled in if `details` was requested. */
 export interface Table {
-  /** As a statement has to call it, without quotes: with its schema where that is needed. */
+  /** The name to use in a statement, without quotes, with the schema if it is needed. */
   readonly name: string;
   readonly kind: string;
-  /** About how many, where the database knows. */
+  /** An estimate, if the database has one. */
   readonly rows?: number;
   readonly comment?: string;
   readonly columns: readonly TableColumn[];
@@ -39,31 +39,31 @@ export interface Table {
   readonly foreignKeys: readonly ForeignKey[];
   readonly indexes: readonly Index[];
   readonly checks: readonly string[];
-  /** The statement it was made with, or the query of a view. */
+  /** The CREATE statement, or the query of a view. */
   readonly definition?: string;
 }
 
-/** Which tables are wanted. */
+/** Selects tables. */
 export interface TableFilter {
-  /** This one only. */
+  /** Only the table of this name. */
   readonly name?: string;
-  /** Those whose name has this in it. */
+  /** Only tables whose name contains this. */
   readonly search?: string;
   readonly from?: number;
   readonly limit: number;
-  /** Whether columns, keys and indexes are wanted too. */
+  /** Also returns columns, keys and indexes. */
   readonly details: boolean;
 }
 
 const bounds: Omit<Bounds, "maxRows"> = { maxBytes: 16 * 1024 * 1024, maxValueLength: 4_000_000, maxBlobBytes: 0 };
 
-/** Reads tables with a statement of the dialect: one row each, with lists as JSON. */
+/** Reads tables with a statement of the dialect: one row per table, with lists as JSON. */
 export async function readTables(
   read: (statement: Statement, bounds: Bounds) => Promise<Rows>,
   statement: Statement,
 ): Promise<Table[]> {
   const { rows, cutBy } = await read(statement, { ...bounds, maxRows: 10_000 });
-  if (cutBy === "bytes") throw new ToolError("The schema is too large to be shown at once; describe single tables");
+  if (cutBy === "bytes") throw new ToolError("The schema is too large to show at once; describe single tables");
   return rows.map(toTable);
 }
 
@@ -93,7 +93,7 @@ function toTable([
   };
 }
 
-/** What the database put together as JSON. */
+/** Parses a list that the database returned as JSON. */
 function toList<T>(cell: Cell | undefined): T[] {
   return typeof cell === "string" ? (JSON.parse(cell) as T[]) : [];
 }
@@ -102,7 +102,7 @@ function withoutNulls(column: TableColumn): TableColumn {
   return Object.fromEntries(Object.entries(column).filter(([, value]) => value !== null)) as unknown as TableColumn;
 }
 
-/** The one table of a name; an error that names similar ones otherwise. */
+/** Returns the table of a name; throws a ToolError with similar names if there is none. */
 export async function needTable(tables: (filter: TableFilter) => Promise<Table[]>, name: string): Promise<Table> {
   const [table] = await tables({ name, limit: 1, details: true });
   if (table) return table;

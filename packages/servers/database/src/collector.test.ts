@@ -3,7 +3,7 @@ import { Collector } from "./collector.ts";
 
 const bounds = { maxRows: 3, maxBytes: 1_000, maxValueLength: 5, maxBlobBytes: 2 };
 
-test("values are shown exactly or said to be cut", () => {
+test("shows values exactly, or marks them as cut", () => {
   const collector = new Collector(bounds);
   collector.add([1n, 2n ** 60n, 1.5, Number.NaN, true, null, "short", "much too long"]);
   collector.add([new Uint8Array([1, 2]), new Uint8Array(3), -(2n ** 53n - 1n), -(2n ** 53n)]);
@@ -16,13 +16,13 @@ test("values are shown exactly or said to be cut", () => {
   });
 });
 
-test("a character is never cut in half", () => {
+test("never cuts a character in half", () => {
   const collector = new Collector(bounds);
   collector.add(["1234😀😀"]);
   expect(collector.result.rows).toEqual([["1234… (8 characters)"]]);
 });
 
-test("rows are taken up to the limit of rows", () => {
+test("stops at the row limit", () => {
   const collector = new Collector(bounds);
   expect([1, 2, 3].map((row) => collector.add([row]))).toEqual([true, true, true]);
   expect(collector.isCut).toBe(false);
@@ -30,7 +30,7 @@ test("rows are taken up to the limit of rows", () => {
   expect(collector.result).toEqual({ rows: [[1], [2], [3]], shortened: 0, cutBy: "rows" });
 });
 
-test("rows are taken up to the limit of bytes, and what did not fit leaves no trace", () => {
+test("stops at the byte limit, and a row that did not fit leaves no trace", () => {
   const collector = new Collector({ ...bounds, maxBytes: 40 });
   expect(collector.add(["äöü"])).toBe(true);
   expect(collector.add(["far too long", "and", "more"])).toBe(false);

@@ -1,9 +1,9 @@
 import type { Bounds, Cell, Rows } from "./database.ts";
 
-/** A value as a driver has it. */
+/** A value as a driver returns it. */
 export type Raw = string | number | bigint | boolean | null | Uint8Array;
 
-/** Takes rows until a bound is reached. */
+/** Collects rows until a bound is reached. */
 export class Collector {
   readonly #bounds: Bounds;
   readonly #rows: Cell[][] = [];
@@ -15,7 +15,7 @@ export class Collector {
     this.#bounds = bounds;
   }
 
-  /** Takes a row; false when there is no room for it or any other. */
+  /** Adds a row; returns false if neither it nor any other fits. */
   add(row: readonly Raw[]): boolean {
     if (this.#cutBy !== undefined) return false;
     const { maxRows, maxBytes } = this.#bounds;
@@ -32,7 +32,7 @@ export class Collector {
     return true;
   }
 
-  /** Says that there was more. */
+  /** Marks the result as cut. */
   cut(by: "rows" | "bytes"): false {
     this.#cutBy ??= by;
     return false;
@@ -65,7 +65,7 @@ export class Collector {
     const { maxValueLength } = this.#bounds;
     if (text.length <= maxValueLength) return text;
     this.#shortened += 1;
-    // Half of a surrogate pair is no text.
+    // Do not cut a surrogate pair in half.
     const end = /[\uD800-\uDBFF]/.test(text[maxValueLength - 1] ?? "") ? maxValueLength - 1 : maxValueLength;
     return `${text.slice(0, end)}… (${text.length} characters)`;
   }

@@ -1,10 +1,10 @@
 import type { Completer } from "portolan/server";
-import type { Kit } from "./kit.ts";
+import type { ServerDependencies } from "./server.ts";
 
 const maxSuggestions = 100;
 
-/** Names of tables that begin as typed, then those that have it anywhere. */
-export function completeTable({ database }: Kit): Completer<undefined> {
+/** Completes table names: those that start with the typed text first, then those that contain it. */
+export function completeTable({ database }: ServerDependencies): Completer<undefined> {
   return async (value, _, ctx) => {
     const filter = { ...(value !== "" && { search: value.slice(0, 200) }), limit: maxSuggestions, details: false };
     return rank(
@@ -14,8 +14,8 @@ export function completeTable({ database }: Kit): Completer<undefined> {
   };
 }
 
-/** Names of columns: of the table that was chosen, or of all. */
-export function completeColumn({ database, limits }: Kit): Completer<undefined> {
+/** Completes column names, of the chosen table or of all. */
+export function completeColumn({ database, limits }: ServerDependencies): Completer<undefined> {
   return async (value, { table }, ctx) => {
     const which = table === undefined || table === "" ? { limit: limits.maxTables } : { name: table, limit: 1 };
     const tables = await database.tables({ ...which, details: true }, ctx.signal);

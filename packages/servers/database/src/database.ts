@@ -1,33 +1,33 @@
 import type { Table, TableFilter } from "./catalog.ts";
 
-/** A value that is bound to a statement. */
+/** A value bound to a statement. */
 export type Parameter = string | number | boolean | null;
 
 /** Values by position or by name. */
 export type Parameters = readonly Parameter[] | { readonly [name: string]: Parameter };
 
-/** One statement and the values for its places. */
+/** One statement and the values for its placeholders. */
 export interface Statement {
   readonly sql: string;
   readonly parameters?: Parameters;
 }
 
-/** Bytes; left out where they are many. */
+/** A blob; `base64` is absent if it is larger than the limit. */
 export interface Bytes {
   readonly bytes: number;
   readonly base64?: string;
 }
 
-/** A value as it is shown: numbers that JSON cannot hold, and dates, are exact texts. */
+/** A value in a result; numbers that JSON cannot represent, and dates, are exact strings. */
 export type Cell = string | number | boolean | null | Bytes;
 
 export interface Column {
   readonly name: string;
-  /** As the database calls it. */
+  /** The type name of the database. */
   readonly type: string;
 }
 
-/** How much of a result is taken. */
+/** Limits of one result. */
 export interface Bounds {
   readonly maxRows: number;
   readonly maxBytes: number;
@@ -35,38 +35,38 @@ export interface Bounds {
   readonly maxBlobBytes: number;
 }
 
-/** Rows as far as the bounds allowed. */
+/** The rows that fit into the bounds. */
 export interface Rows {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
-  /** Which bound kept further rows out. */
+  /** The bound that cut off further rows. */
   readonly cutBy?: "rows" | "bytes";
-  /** How many values were shortened. */
+  /** Number of shortened values. */
   readonly shortened: number;
 }
 
-/** What a statement that writes has done. */
+/** Result of a statement that writes. */
 export interface Change extends Rows {
-  /** Rows that it changed, added or took away. */
+  /** Rows that were changed, added or removed. */
   readonly changes: number;
-  /** Whether there may be other tables or columns now. */
+  /** True if tables or columns may have changed. */
   readonly isSchemaChanged: boolean;
 }
 
 export type Dialect = "sqlite" | "postgresql";
 
-/** A database that is open. Failures that the model can do something about are ToolErrors. */
+/** An open database. Failures that the model can act on are ToolErrors. */
 export interface Database {
   readonly dialect: Dialect;
-  /** What it is, in a few words and without secrets. */
+  /** A short description without secrets, such as "the SQLite database shop.db". */
   readonly about: string;
   /** Runs a statement that cannot change anything. */
   read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows>;
-  /** Runs a statement as a transaction of its own. */
+  /** Runs a statement in its own transaction. */
   write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change>;
-  /** How the database would run a statement, as a text. */
+  /** Returns the query plan of a statement as text. */
   explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string>;
   tables(filter: TableFilter, signal: AbortSignal): Promise<Table[]>;
-  /** Ends what is running and lets go of all connections. */
+  /** Cancels running statements and closes all connections. */
   close(): Promise<void>;
 }

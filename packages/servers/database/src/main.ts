@@ -9,21 +9,24 @@ const variable = "PORTOLAN_DATABASE_URL";
 await runMain({
   name: "portolan-database",
   version,
-  about: "SQLite and PostgreSQL databases for MCP hosts: schema and queries, and changes only if told to.",
+  about: "An MCP server for SQLite and PostgreSQL: schema, queries, and changes if enabled.",
   arguments: "<url>",
   flags: {
-    write: { type: "boolean", says: "offer the tool that changes the database" },
-    yes: { type: "boolean", says: "do not ask the user before changes" },
+    write: { type: "boolean", says: "offer the tool execute, which changes the database" },
+    yes: { type: "boolean", says: "do not ask the user before a change" },
     schema: {
       type: "string",
       multiple: true,
       value: "<name>",
-      says: "show this schema of PostgreSQL; may be repeated",
+      says: "PostgreSQL: show only this schema. Repeatable",
     },
-    "trust-role": { type: "boolean", says: "take a role that reaches beyond the database, such as a superuser" },
-    "max-rows": { type: "string", value: "<count>", says: "the most rows in an answer, 1000 unless given" },
-    "max-bytes": { type: "string", value: "<bytes>", says: "the longest answer, 262144 unless given" },
-    timeout: { type: "string", value: "<seconds>", says: "how long a statement may take, 15 unless given" },
+    "trust-role": {
+      type: "boolean",
+      says: "PostgreSQL: accept a role that reaches beyond the database, such as a superuser",
+    },
+    "max-rows": { type: "string", value: "<count>", says: "at most this many rows in a result. Default: 1000" },
+    "max-bytes": { type: "string", value: "<bytes>", says: "at most this many bytes in a result. Default: 262144" },
+    timeout: { type: "string", value: "<seconds>", says: "stop a statement after this time. Default: 15" },
   },
   async create(line) {
     const [url = process.env[variable], ...more] = line.arguments;
@@ -32,7 +35,7 @@ await runMain({
     }
     const schemas = line.texts("schema");
     const limits = limitsOf(line);
-    // The address may hold a password, and command lines are seen by everybody on the machine.
+    // The address may contain a password, and every user of the machine can see command lines.
     process.title = "portolan-database";
     try {
       const address = readAddress(url);
@@ -40,23 +43,30 @@ await runMain({
       return await createDatabase({
         url,
         write: line.isSet("write"),
-        asks: !line.isSet("yes"),
+        ask: !line.isSet("yes"),
         trustRole: line.isSet("trust-role"),
         limits,
         ...(schemas.length > 0 && { schemas }),
       });
     } catch (reason) {
-      const isMistake = reason instanceof BadAddress || reason instanceof RangeError;
-      throw isMistake ? new UsageError(reason.message) : reason;
+      throw reason instanceof BadAddress ? new UsageError(reason.message) : reason;
     }
   },
 });
 
 function limitsOf(line: CommandLine): Partial<DatabaseLimits> {
-  const [maxRows, maxBytes, seconds] = [line.count("max-rows"), line.count("max-bytes"), line.count("timeout")];
+  const maxRows = positive(line, "max-rows");
+  const maxBytes = positive(line, "max-bytes");
+  const seconds = positive(line, "timeout", 24 * 3_600);
   return {
     ...(maxRows !== undefined && { maxRows }),
     ...(maxBytes !== undefined && { maxBytes }),
     ...(seconds !== undefined && { timeoutMs: seconds * 1000 }),
   };
+}
+
+function positive(line: CommandLine, flag: string, most = Number.MAX_SAFE_INTEGER): number | undefined {
+  const value = line.count(flag);
+  if (value === undefined || (value >= 1 && value <= most)) return value;
+  throw new UsageError(`--${flag}: expected a whole number from 1 to ${most}, got ${value}`);
 }

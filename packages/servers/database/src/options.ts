@@ -1,39 +1,39 @@
-/** What a database server is told. */
+/** Options of `createDatabase` and `openDatabase`. */
 export interface DatabaseOptions {
   /** `sqlite:<path>`, a path, or `postgres://user@host:port/name`. */
   readonly url: string;
-  /** Offers the tool that changes the database; false unless said otherwise. */
+  /** Offers the tool that changes the database. Default: false. */
   readonly write?: boolean;
-  /** Whether the user is asked before a statement changes something; true unless said otherwise. */
-  readonly asks?: boolean;
-  /** The schemas of PostgreSQL that are shown and searched; all that the role may use unless given. */
+  /** Asks the user before a statement changes something. Default: true. */
+  readonly ask?: boolean;
+  /** PostgreSQL schemas to show and search. Default: all that the role may use. */
   readonly schemas?: readonly string[];
-  /** Whether a role of PostgreSQL is taken that reaches beyond the database, as a superuser; false unless said otherwise. */
+  /** Accepts a PostgreSQL role that reaches beyond the database, such as a superuser. Default: false. */
   readonly trustRole?: boolean;
   readonly limits?: Partial<DatabaseLimits>;
 }
 
-/** How much one call may give, take and last. */
+/** Limits of one call. */
 export interface DatabaseLimits {
-  /** Rows in a result; 1,000 unless said otherwise. */
+  /** Rows in a result. Default: 1,000. */
   readonly maxRows: number;
-  /** Bytes of a result; 262,144 unless said otherwise. */
+  /** Bytes of a result. Default: 262,144. */
   readonly maxBytes: number;
-  /** Characters of a value; 10,000 unless said otherwise. */
+  /** Characters of a value; longer ones are shortened. Default: 10,000. */
   readonly maxValueLength: number;
-  /** Bytes of a blob that is shown; 4,096 unless said otherwise. */
+  /** Bytes of a blob; of larger ones only the size is shown. Default: 4,096. */
   readonly maxBlobBytes: number;
-  /** How long a statement may take; 15,000 unless said otherwise. */
+  /** Time for a statement. Default: 15,000. At most 24 hours. */
   readonly timeoutMs: number;
-  /** Statements that run at once; 4 unless said otherwise. */
+  /** Statements that run at the same time. Default: 4. */
   readonly connections: number;
-  /** Statements that wait for their turn; 64 unless said otherwise. */
+  /** Statements that wait for a connection. Default: 64. */
   readonly maxWaiting: number;
-  /** Tables that are listed, or described in the schema; 500 unless said otherwise. */
+  /** Tables in a list, and in the schema resource. Default: 500. */
   readonly maxTables: number;
-  /** Characters of a statement; 100,000 unless said otherwise. */
+  /** Characters of a statement. Default: 100,000. */
   readonly maxSqlLength: number;
-  /** Megabytes that a process with SQLite may occupy; 512 unless said otherwise. */
+  /** Memory of a process that runs SQLite, in megabytes. Default: 512. */
   readonly maxMemoryMb: number;
 }
 
@@ -50,10 +50,10 @@ const defaultLimits: DatabaseLimits = {
   maxMemoryMb: 512,
 };
 
-/** No timer waits longer than that. */
+/** Node's timers overflow after 24.8 days; a day is long enough for any statement. */
 const maxTimeoutMs = 24 * 3_600_000;
 
-/** Fills in what was not said; throws for a limit that is none. */
+/** Returns all limits with their defaults; throws a RangeError for a limit out of range. */
 export function toLimits(given: Partial<DatabaseLimits> = {}): DatabaseLimits {
   const limits = { ...defaultLimits, ...given };
   for (const [name, value] of Object.entries(limits)) {

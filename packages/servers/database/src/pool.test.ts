@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Pool, type Pooled } from "./pool.ts";
 
-/** A connection of the tests' own. */
+/** A fake connection. */
 class Fake implements Pooled {
   isUsable = true;
   isClosed = false;
@@ -26,7 +26,7 @@ function setUp(options: { max?: number; maxWaiting?: number; waitMs?: number; id
   return { pool, opened };
 }
 
-/** Work that lasts until it is told to end. */
+/** Starts work that lasts until `end` is called. */
 function held(pool: Pool<Fake>, signal: AbortSignal = new AbortController().signal) {
   let end = () => {};
   const until = new Promise<void>((resolve) => {
@@ -41,7 +41,7 @@ function held(pool: Pool<Fake>, signal: AbortSignal = new AbortController().sign
 
 const never = new AbortController().signal;
 
-test("connections are opened when needed, used again, and cleaned in between", async () => {
+test("opens connections on demand, reuses them, and resets them in between", async () => {
   const { pool, opened } = setUp();
   const first = await pool.use(never, async (fake) => fake);
   await expect.poll(() => first.resets).toBe(1);
@@ -49,7 +49,7 @@ test("connections are opened when needed, used again, and cleaned in between", a
   expect(opened).toHaveLength(1);
 });
 
-test("never more than allowed are open, and who waits gets its turn in order", async () => {
+test("never opens more than the maximum, and serves waiters in order", async () => {
   const { pool, opened } = setUp();
   const [a, b] = [held(pool), held(pool)];
   const order: number[] = [];
@@ -62,7 +62,7 @@ test("never more than allowed are open, and who waits gets its turn in order", a
   await Promise.all([a.done, b.done]);
 });
 
-test("too many are refused, and so is who waits too long", async () => {
+test("refuses too many waiters, and those that wait too long", async () => {
   const { pool } = setUp({ max: 1, maxWaiting: 1, waitMs: 10 });
   const first = held(pool);
   const waiting = pool.use(never, async () => {});
@@ -73,7 +73,7 @@ test("too many are refused, and so is who waits too long", async () => {
   await pool.use(never, async () => {});
 });
 
-test("who is no longer interested leaves the queue", async () => {
+test("an aborted waiter leaves the queue", async () => {
   const { pool } = setUp({ max: 1 });
   const first = held(pool);
   const leave = new AbortController();
@@ -86,7 +86,7 @@ test("who is no longer interested leaves the queue", async () => {
   expect(await pool.use(never, async () => "ran")).toBe("ran");
 });
 
-test("a connection that cannot be used again is closed, and another one takes its place", async () => {
+test("closes and replaces a connection that is not usable", async () => {
   const { pool, opened } = setUp({ max: 1 });
   await pool.use(never, async (fake) => {
     fake.isUsable = false;
@@ -96,7 +96,7 @@ test("a connection that cannot be used again is closed, and another one takes it
   expect([opened[0]?.isClosed, opened[0]?.resets, opened[1] === second]).toEqual([true, 0, true]);
 });
 
-test("one that fails while it is cleaned is closed too, and one that failed while it lay idle", async () => {
+test("closes a connection that fails during reset or while idle", async () => {
   const { pool, opened } = setUp({ max: 1 });
   await pool.use(never, async (fake) => {
     fake.reset = async () => {
@@ -110,7 +110,7 @@ test("one that fails while it is cleaned is closed too, and one that failed whil
   expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, true, false]);
 });
 
-test("a turn is given back when no connection can be opened", async () => {
+test("frees the slot when no connection can be opened", async () => {
   let isDown = true;
   const open = async () => {
     if (isDown) throw new Error("down");
@@ -122,7 +122,7 @@ test("a turn is given back when no connection can be opened", async () => {
   await pool.use(never, async () => {});
 });
 
-test("what nobody uses is closed after a while, and everything at the end", async () => {
+test("closes idle connections after a while, and all of them on close", async () => {
   const { pool, opened } = setUp({ idleMs: 5 });
   await pool.use(never, async () => {});
   await expect.poll(() => opened[0]?.isClosed).toBe(true);

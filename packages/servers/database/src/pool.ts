@@ -1,10 +1,10 @@
 import { ToolError } from "portolan/server";
 
-/** A connection that is used by one statement after the other. */
+/** A pooled connection; one statement uses it at a time. */
 export interface Pooled {
-  /** Whether it may be used again. */
+  /** False when the connection must be discarded. */
   readonly isUsable: boolean;
-  /** Makes it as good as new; what went wrong shows in `isUsable`. */
+  /** Cleans up after a statement; on failure it sets `isUsable` to false instead of throwing. */
   reset(): Promise<void>;
   close(): Promise<void>;
 }
@@ -12,24 +12,24 @@ export interface Pooled {
 export interface PoolOptions<T> {
   readonly max: number;
   readonly maxWaiting: number;
-  /** How long a statement waits for its turn. */
+  /** How long a statement waits for a connection. */
   readonly waitMs: number;
-  /** How long a connection is kept that nobody uses. */
+  /** How long an unused connection stays open. */
   readonly idleMs: number;
   readonly open: () => Promise<T>;
 }
 
-interface Waiting {
+interface Waiter {
   readonly wake: () => void;
   readonly leave: (reason: unknown) => void;
 }
 
-/** A few connections that are opened when they are needed and closed when they are not. */
+/** A connection pool: opens connections on demand and closes idle ones. */
 export class Pool<T extends Pooled> {
   readonly #options: PoolOptions<T>;
   readonly #all = new Set<T>();
   readonly #idle: { readonly item: T; readonly timer: NodeJS.Timeout }[] = [];
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: Waiter[] = [];
   #taken = 0;
   #isClosed = false;
 
@@ -37,7 +37,7 @@ export class Pool<T extends Pooled> {
     this.#options = options;
   }
 
-  /** Lends a connection to some work, and takes it back when the work is done and the connection is clean. */
+  /** Runs `work` with a connection; the connection is reset before the next caller gets it. */
   async use<R>(signal: AbortSignal, work: (item: T) => Promise<R>): Promise<R> {
     await this.#turn(signal);
     let item: T | undefined;
@@ -46,7 +46,7 @@ export class Pool<T extends Pooled> {
       signal.throwIfAborted();
       return await work(item);
     } finally {
-      // Nobody waits for the cleaning but who comes next.
+      // Not awaited: only the next caller has to wait for the reset.
       void this.#giveBack(item);
     }
   }
@@ -81,7 +81,7 @@ export class Pool<T extends Pooled> {
         signal.removeEventListener("abort", abort);
         then();
       };
-      const one: Waiting = { wake: () => settle(resolve), leave };
+      const one: Waiter = { wake: () => settle(resolve), leave };
       this.#waiting.push(one);
       signal.addEventListener("abort", abort, { once: true });
     });
@@ -113,7 +113,7 @@ export class Pool<T extends Pooled> {
       timer.unref();
       this.#idle.push({ item, timer });
     } else if (item) await this.#discard(item);
-    // The turn goes to the next one, or is free.
+    // Hand the slot to the next waiter, or free it.
     const next = this.#waiting.shift();
     if (next) next.wake();
     else this.#taken -= 1;
@@ -133,5 +133,5 @@ export class Pool<T extends Pooled> {
 }
 
 function closed(): ToolError {
-  return new ToolError("The database was closed");
+  return new ToolError("The database is closed");
 }

@@ -1,14 +1,15 @@
 import type { Server } from "portolan/server";
+import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { completeTable } from "./completion.ts";
-import { type Kit, orRefuse } from "./kit.ts";
+import type { ServerDependencies } from "./server.ts";
 import { showTable } from "./show.ts";
 
-/** Where the whole schema is. */
+/** URI of the whole schema. */
 export const schemaUri = "db://schema";
 
-/** The schema as a text, and each table of it. */
-export function addResources<T>(server: Server<undefined, T>, kit: Kit): Server<undefined, T> {
-  const { database, limits } = kit;
+/** Adds the schema and each table as resources. */
+export function addResources<T>(server: Server<undefined, T>, dependencies: ServerDependencies): Server<undefined, T> {
+  const { database, limits } = dependencies;
   return server
     .resource(schemaUri, {
       name: "schema",
@@ -17,9 +18,12 @@ export function addResources<T>(server: Server<undefined, T>, kit: Kit): Server<
       mimeType: "text/plain",
       subscribe: true,
       async read(ctx) {
-        const tables = await orRefuse(database.tables({ limit: limits.maxTables + 1, details: true }, ctx.signal));
+        const tables = await toolErrorsAsInvalidParams(
+          database.tables({ limit: limits.maxTables + 1, details: true }, ctx.signal),
+        );
         const shown = tables.slice(0, limits.maxTables).map(showTable);
-        const more = tables.length > limits.maxTables ? ["There are more tables: the tool tables lists them all"] : [];
+        const more =
+          tables.length > limits.maxTables ? ["There are more tables; the tool tables lists all of them"] : [];
         return [...shown, ...more].join("\n\n") || "No tables";
       },
     })
@@ -29,7 +33,9 @@ export function addResources<T>(server: Server<undefined, T>, kit: Kit): Server<
       description: "A table or view: columns, keys, indexes, definition",
       mimeType: "text/plain",
       async list(ctx) {
-        const tables = await orRefuse(database.tables({ limit: limits.maxTables, details: false }, ctx.signal));
+        const tables = await toolErrorsAsInvalidParams(
+          database.tables({ limit: limits.maxTables, details: false }, ctx.signal),
+        );
         return tables.map(({ name, kind, comment }) => ({
           ...{
             uri: `db://table/${encodeURIComponent(name)}`,
@@ -40,9 +46,11 @@ export function addResources<T>(server: Server<undefined, T>, kit: Kit): Server<
           ...(comment !== undefined && { description: comment }),
         }));
       },
-      complete: { name: completeTable(kit) },
+      complete: { name: completeTable(dependencies) },
       async read({ name }, ctx) {
-        const [table] = await orRefuse(database.tables({ name: String(name), limit: 1, details: true }, ctx.signal));
+        const [table] = await toolErrorsAsInvalidParams(
+          database.tables({ name: String(name), limit: 1, details: true }, ctx.signal),
+        );
         if (!table) return undefined;
         return table.definition === undefined ? showTable(table) : `${showTable(table)}\n\n${table.definition}`;
       },

@@ -1,7 +1,7 @@
 import type { Table } from "./catalog.ts";
 import type { Cell, Dialect, Rows } from "./database.ts";
 
-/** A result as a table of text. */
+/** Formats rows as a Markdown table. */
 export function showRows({ columns, rows }: Rows): string {
   if (columns.length === 0) return "";
   const lines = [
@@ -22,7 +22,7 @@ function toCell(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll("|", "\\|").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
 }
 
-/** What was left out of a result; undefined if nothing was. */
+/** Explains what a result leaves out; undefined if nothing. */
 export function noteOn({ rows, cutBy, shortened }: Rows, limit: number, maxRows: number): string | undefined {
   const notes: string[] = [];
   if (cutBy === "rows") {
@@ -34,7 +34,7 @@ export function noteOn({ rows, cutBy, shortened }: Rows, limit: number, maxRows:
   if (cutBy === "bytes") {
     notes.push(
       rows.length === 0
-        ? "The first row alone is too large to be shown: select fewer columns or parts of values"
+        ? "The first row alone is too large to show: select fewer columns or parts of values"
         : `Only the first ${rows.length} rows are shown, because of their size: select fewer columns, or narrow with WHERE`,
     );
   }
@@ -42,12 +42,12 @@ export function noteOn({ rows, cutBy, shortened }: Rows, limit: number, maxRows:
   return notes.length === 0 ? undefined : notes.join(". ");
 }
 
-/** The lines of a plan. */
+/** Formats the lines of a query plan. */
 export function showPlan(lines: readonly string[], isCut: boolean): string {
-  return [...lines, ...(isCut ? ["… and more, which is too long to be shown"] : [])].join("\n");
+  return [...lines, ...(isCut ? ["… the rest is too long to show"] : [])].join("\n");
 }
 
-/** A table as a text for models: one line for each column. */
+/** Formats a table for models: one line per column. */
 export function showTable({
   name,
   kind,
@@ -102,18 +102,18 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").slice(0, 500);
 }
 
-/** A name as it stands in a statement: quoted where it has to be, its schema apart. */
+/** Quotes a table name for a statement if needed; the schema is quoted separately. */
 export function quoteName(name: string, dialect: Dialect): string {
   const parts = dialect === "postgresql" ? name.split(/\.(.*)/s, 2) : [name];
   return parts.map(quotePart).join(".");
 }
 
-/** One word of a name, such as a column: quoted where it has to be. */
+/** Quotes one identifier, such as a column, if needed. */
 export function quotePart(name: string): string {
   return isPlain(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Words that a statement would take for its own are quoted too, the common ones at least. */
+/** Common reserved words, which need quotes as identifiers. */
 const reserved = new Set(
   "all and any as asc both by case cast check collate column constraint create cross default delete desc distinct do else end except false fetch for foreign from full grant group having in index inner insert intersect into is join left like limit natural not null offset on only or order outer primary references returning right select set some symmetric table then to transaction true union unique update user using values when where window with".split(
     " ",

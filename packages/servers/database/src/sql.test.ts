@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toPositions, trimEnd } from "./sql.ts";
 
-describe("what follows a statement", () => {
+describe("trimEnd removes what follows a statement", () => {
   test.each([
     ["SELECT 1", "SELECT 1"],
     ["SELECT 1 ;; \n", "SELECT 1"],
@@ -21,7 +21,7 @@ describe("what follows a statement", () => {
   });
 });
 
-describe("names become positions", () => {
+describe("toPositions replaces names by positions", () => {
   test.each([
     ["a = :a AND b = :b AND c = :a", "a = $1 AND b = $2 AND c = $1", ["a", "b"]],
     ["b = :b AND a=:a", "b = $1 AND a=$2", ["b", "a"]],
@@ -41,7 +41,7 @@ describe("names become positions", () => {
     expect(toPositions(sql, ["a", "b", "ä"])).toEqual({ sql: expected, used });
   });
 
-  test("everything else stays as it is, however odd and long", () => {
+  test("leaves everything else unchanged, even odd and long input", () => {
     for (const piece of ["'", "$", "/*", "*/", "$a$", ":a ", "E'\\", '"', "--\n", "a:b::", "😀"]) {
       const sql = piece.repeat(50_000);
       expect(toPositions(sql, []).sql === sql, piece).toBe(true);

@@ -1,6 +1,6 @@
 import type { Dialect } from "./database.ts";
 
-/** A piece of a statement; `code` is whatever is not quoted and no comment. */
+/** A token of a statement; `code` is everything that is neither quoted, comment nor space. */
 interface Token {
   readonly kind: "code" | "quoted" | "comment" | "space";
   readonly text: string;
@@ -13,7 +13,7 @@ const patterns: { readonly [D in Dialect]: RegExp } = {
     /(?<space>\s+)|(?<comment>--[^\n]*|\/\*)|(?<quoted>[eE]'(?:[^'\\]|''|\\.)*'?|'(?:[^']|'')*'?|"(?:[^"]|"")*"?|(\$(?:[A-Za-z_\u0080-\uFFFF][\w\u0080-\uFFFF]*)?\$).*?(?:\4|$))|[A-Za-z_\u0080-\uFFFF][\w$\u0080-\uFFFF]*|::|:=|./sy,
 };
 
-/** Says whether nothing but comments, space and semicolons follows the statement, and gives it without them. */
+/** Returns a statement without the comments, space and semicolons after it. */
 export function trimEnd(sql: string, dialect: Dialect): string {
   const tokens = [...read(sql, dialect)];
   while (tokens.length > 0) {
@@ -25,8 +25,8 @@ export function trimEnd(sql: string, dialect: Dialect): string {
 }
 
 /**
- * Puts `$1`, `$2`, … in the place of `:name`, for a database that knows positions only. Other names stay, and so does
- * what follows a value, as in `list[1:last]`.
+ * Replaces `:name` by `$1`, `$2`, … for a database that knows positions only. Unknown names stay, and so does a colon
+ * after a value, as in `list[1:last]`.
  */
 export function toPositions(sql: string, names: readonly string[]): { readonly sql: string; readonly used: string[] } {
   const used: string[] = [];
@@ -50,7 +50,7 @@ function* read(sql: string, dialect: Dialect): Generator<Token> {
     const found = pattern.exec(sql);
     if (!found) return;
     const { space, comment, quoted } = found.groups ?? {};
-    // Comments nest in PostgreSQL, which no pattern can follow.
+    // PostgreSQL's comments nest, which no regular expression can match.
     if (comment === "/*") pattern.lastIndex = endOfComment(sql, at);
     const kind =
       space !== undefined ? "space" : comment !== undefined ? "comment" : quoted !== undefined ? "quoted" : "code";

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "portolan/server";
 
-/** Every type of field that a form can have since 2025-06-18, each with a default. Forms are flat: no objects, no free lists. */
+/** Every type of field of a form since 2025-06-18, each with a default. Forms are flat: no objects, no free arrays. */
 export const fields: JsonSchema = {
   type: "object",
   properties: {
@@ -12,7 +12,7 @@ export const fields: JsonSchema = {
     ratio: { type: "number", title: "Number", minimum: 0, maximum: 1, default: 0.5 },
     count: { type: "integer", title: "Whole number", minimum: 1, maximum: 10, default: 3 },
     sure: { type: "boolean", title: "Yes or no", default: true },
-    // Choices: bare, with a title for each, and in the way of 2025-06-18.
+    // Single choice: plain, with titles, and in the form of 2025-06-18.
     colour: { type: "string", title: "One of", enum: ["red", "green", "blue"], default: "green" },
     size: {
       type: "string",
@@ -34,7 +34,7 @@ export const fields: JsonSchema = {
   required: ["text"],
 };
 
-/** Choices of several, since 2025-11-25. */
+/** Multiple choice, since 2025-11-25. */
 export const choices: JsonSchema = {
   type: "object",
   properties: {

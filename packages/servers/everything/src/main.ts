@@ -5,12 +5,12 @@ import { createEverything } from "./server.ts";
 await runMain({
   name: "portolan-everything",
   version: "0.1.0",
-  about: "An MCP server with every feature of every revision, to learn and to test with.",
+  about: "An MCP server with every feature of every revision, for learning and testing.",
   flags: {
     "page-size": {
       type: "string",
       value: "<count>",
-      says: "how many features a page of a list holds; 40 unless given",
+      says: "features per page of a list. Default: 40",
     },
   },
   create(line) {

@@ -1,7 +1,8 @@
 import type { SamplingMessage, Tool, ToolResultContent, ToolUseContent } from "portolan";
 import { type Server, ToolError } from "portolan/server";
+import { annotations, integer, object } from "portolan-server-kit";
 import { need } from "./questions.ts";
-import { looks, object, reachesOut, text, whole } from "./schemas.ts";
+import { reachesOut, text } from "./schemas.ts";
 
 const add: Tool = {
   name: "add",
@@ -12,16 +13,16 @@ const add: Tool = {
     required: ["a", "b"],
   },
 };
-const said = object({ text: text("What the model said"), model: text("Which model it was") }, ["text", "model"]);
+const modelAnswer = object({ text: text("Answer of the model"), model: text("Name of the model") });
 
-/** Tools that ask the client's model, or the client itself. */
+/** Adds tools that ask the client's model, or the client itself. */
 export function withModels(server: Server): Server {
   return server
     .tool("sample", {
       title: "Ask the model",
-      description: "Passes a question on to the client's model",
-      input: object({ prompt: text("The question") }, ["prompt"]),
-      output: said,
+      description: "Asks the client's model a question",
+      input: object({ prompt: text("The question") }),
+      output: modelAnswer,
       annotations: reachesOut,
       async run({ prompt }: { prompt: string }, ctx) {
         need(ctx, "sampling");
@@ -32,7 +33,7 @@ export function withModels(server: Server): Server {
           maxTokens: 100,
           temperature: 0,
           stopSequences: ["\n\n"],
-          // Wishes; the client and its user decide which model it is.
+          // Preferences only; the client and its user choose the model.
           modelPreferences: {
             hints: [{ name: "small" }],
             costPriority: 0.8,
@@ -46,9 +47,10 @@ export function withModels(server: Server): Server {
     })
     .tool("sample-tools", {
       title: "Let the model use tools",
-      description: "Lets the client's model add numbers with a tool of this server; clients since 2025-11-25",
-      input: object({ a: whole("A number"), b: whole("Another") }, ["a", "b"]),
-      output: said,
+      description:
+        "Lets the client's model add numbers with a tool of this server; needs a client of 2025-11-25 or newer",
+      input: object({ a: integer("A number"), b: integer("Another") }),
+      output: modelAnswer,
       annotations: reachesOut,
       async run({ a, b }: { a: number; b: number }, ctx) {
         need(ctx, "sampling.tools");
@@ -60,28 +62,26 @@ export function withModels(server: Server): Server {
             messages,
             maxTokens: 100,
             tools: [add],
-            // The model must call a tool first, and may afterwards.
+            // The model must call a tool in the first turn, and may do so later.
             toolChoice: { mode: turn === 1 ? "required" : "auto" },
           });
           const uses = [content].flat().filter((block): block is ToolUseContent => block.type === "tool_use");
           if (uses.length === 0) return { text: textIn(content), model };
-          // Each use is answered in the next message, which holds nothing else.
+          // The next message contains a result for each tool use, and nothing else.
           messages.push({ role: "assistant", content }, { role: "user", content: uses.map(answerUse) });
         }
-        throw new ToolError("The model still wanted to add after four turns; try again");
+        throw new ToolError("The model still called the tool after four turns; try again");
       },
     })
     .tool("roots", {
       title: "Roots",
-      description: "Tells which folders the client works on",
-      input: object(),
-      output: object({ roots: { type: "array", items: { type: "object" }, description: "Each with uri and name" } }, [
-        "roots",
-      ]),
-      annotations: looks,
+      description: "Returns the folders that the client works on",
+      input: object({}),
+      output: object({ roots: { type: "array", items: { type: "object" }, description: "Each with uri and name" } }),
+      annotations: annotations.reads,
       async run(_, ctx) {
         need(ctx, "roots");
-        // They are advice, not permission.
+        // Roots are advice, not a permission.
         return { roots: await ctx.roots() };
       },
     });
@@ -94,7 +94,7 @@ function answerUse({ id, input }: ToolUseContent): ToolResultContent {
   return { type: "tool_result", toolUseId: id, content: [{ type: "text", text }], ...(!isRight && { isError: true }) };
 }
 
-/** The content of an answer is one block, or a list of them. */
+/** Returns the text of an answer, whose content is one block or an array. */
 function textIn(content: SamplingMessage["content"]): string {
   return [content].flat().reduce((all, block) => (block.type === "text" ? `${all}${block.text}` : all), "");
 }

@@ -1,22 +1,23 @@
 import type { PromptMessage } from "portolan";
 import { form, type Server } from "portolan/server";
+import { object } from "portolan-server-kit";
 import { blocks, icons } from "./samples.ts";
-import { object, text } from "./schemas.ts";
+import { text } from "./schemas.ts";
 
-const topic = form<{ topic: string }>(object({ topic: text("What it is about", { minLength: 1 }) }, ["topic"]));
+const topic = form<{ topic: string }>(object({ topic: text("What it is about", { minLength: 1 }) }));
 
-/** Prompts: plain, with arguments, with all kinds of content, and one that asks. */
+/** Adds prompts: plain, with arguments, with all types of content, and with a question. */
 export function withPrompts(server: Server): Server {
   return (
     server
-      // A text is one message of the user.
+      // A string is one message of the user.
       .prompt("plain", { title: "Plain", description: "One message", get: () => "Say hello." })
       .prompt("arguments", {
         title: "With arguments",
         description: "Two messages made from arguments",
         icons,
         arguments: {
-          // Values are strings; those that are required are there.
+          // Values are strings; required ones are always present.
           language: {
             title: "Language",
             description: "Of the code",
@@ -26,7 +27,7 @@ export function withPrompts(server: Server): Server {
           style: {
             title: "Style",
             description: "How to review",
-            // What is proposed may depend on what is known.
+            // Completion can depend on the other arguments.
             complete: (typed, { language }) =>
               (language === "rust" ? ["strict", "pedantic"] : ["strict", "friendly"]).filter((style) =>
                 style.startsWith(typed),
@@ -45,7 +46,7 @@ export function withPrompts(server: Server): Server {
       })
       .prompt("asking", {
         title: "A prompt that asks",
-        description: "Asks the user for a topic, where that is possible",
+        description: "Asks the user for a topic, if the client can ask",
         async get(_, ctx) {
           if (!ctx.mayAsk("elicitation.form")) return "Write about anything.";
           const answer = await ctx.elicit("topic", { message: "About what?", form: topic });

@@ -1,8 +1,8 @@
 import type { Server } from "portolan/server";
 import { icons, png } from "./samples.ts";
-import type { World } from "./world.ts";
+import type { SharedState } from "./state.ts";
 
-const readme = "# Everything\n\nA resource with a fixed address.";
+const readme = "# Everything\n\nA resource with a fixed URI.";
 const capitals: { readonly [country: string]: readonly string[] } = {
   Iceland: ["Reykjavik"],
   Norway: ["Oslo", "Bergen"],
@@ -10,18 +10,18 @@ const capitals: { readonly [country: string]: readonly string[] } = {
 };
 const squares = 60;
 
-/** Resources: text, bytes, several at once, those that ask, templates, and those that can be followed. */
-export function withResources(server: Server, world: World): Server {
+/** Adds resources: text, bytes, several contents, questions, templates, and subscriptions. */
+export function withResources(server: Server, state: SharedState): Server {
   return server
     .resource("everything://readme", {
       name: "readme",
       title: "Read me",
-      description: "Text with everything that can be said of a resource",
+      description: "Text with all metadata of a resource",
       mimeType: "text/markdown",
       size: readme.length,
       icons,
       annotations: { audience: ["user"], priority: 0.5, lastModified: "2026-07-28T00:00:00Z" },
-      // Clients of 2026-07-28 may keep it for a minute and share it.
+      // Clients of 2026-07-28 may cache it for a minute and share it.
       cache: { ttlMs: 60_000, cacheScope: "public" },
       read: () => readme,
     })
@@ -30,13 +30,13 @@ export function withResources(server: Server, world: World): Server {
       title: "Bytes",
       description: "A picture of one pixel",
       mimeType: "image/png",
-      // Bytes travel as base64.
+      // Bytes are sent as base64.
       read: () => Buffer.from(png, "base64"),
     })
     .resource("everything://folder", {
       name: "folder",
       title: "Several contents",
-      description: "One read that gives two texts, each with an address of its own",
+      description: "One read that returns two texts, each with its own URI",
       mimeType: "text/plain",
       read: () => [
         { uri: "everything://folder/a", mimeType: "text/plain", text: "a" },
@@ -46,13 +46,13 @@ export function withResources(server: Server, world: World): Server {
     .resource("everything://gone", {
       name: "gone",
       title: "Not found",
-      description: "Is listed and cannot be read: -32002 before 2026-07-28, -32602 since",
+      description: "Is listed but cannot be read: error -32002 before 2026-07-28, -32602 since",
       read: () => undefined,
     })
     .resource("everything://private", {
       name: "private",
       title: "A resource that asks",
-      description: "Can be read after a yes; resources and prompts may ask like tools",
+      description: "Can be read after the user agrees; resources and prompts can ask like tools",
       mimeType: "text/plain",
       async read(ctx) {
         return (await ctx.confirm("show", "Show the private resource?")) ? "The secret is 7" : "Not shown";
@@ -63,22 +63,22 @@ export function withResources(server: Server, world: World): Server {
       title: "A resource that changes",
       description: "Changed by the tool write-note",
       mimeType: "text/plain",
-      // May be followed; the server says itself when it has changed, by `publish`.
+      // Supports subscriptions; the server announces changes with `publish`.
       subscribe: true,
-      read: () => world.note,
+      read: () => state.note,
     })
     .resource("everything://waits", {
       name: "waits",
       title: "A resource that is watched",
-      description: "How many calls of the tool wait run, and were cancelled; and how often roots have changed",
+      description: "Number of running and cancelled calls of wait, and of changes of roots",
       mimeType: "application/json",
       read: () =>
-        JSON.stringify({ waiting: world.waiting, cancelled: world.cancelled, rootChanges: world.rootChanges }),
-      // Called for the first who follows; what it returns is called after the last has left.
+        JSON.stringify({ waiting: state.waiting, cancelled: state.cancelled, rootChanges: state.rootChanges }),
+      // Called for the first subscriber; the returned function is called after the last one has left.
       watch(_uri, changed) {
         const hear = () => changed();
-        world.watchers.add(hear);
-        return () => world.watchers.delete(hear);
+        state.watchers.add(hear);
+        return () => state.watchers.delete(hear);
       },
     })
     .template("everything://squares/{number}", {
@@ -87,16 +87,16 @@ export function withResources(server: Server, world: World): Server {
       description: `The square of a number from 1 to ${squares}`,
       mimeType: "text/plain",
       icons,
-      // What is listed of a template; so many that the list has pages.
+      // Resources of the template in the list; so many that the list has several pages.
       list: () =>
         Array.from({ length: squares }, (_, index) => ({
           uri: `everything://squares/${index + 1}`,
           name: `square-${String(index + 1).padStart(2, "0")}`,
         })),
-      // A list is filtered by what was typed.
+      // An array is filtered by the typed text.
       complete: { number: Array.from({ length: squares }, (_, index) => String(index + 1)) },
       read({ number }) {
-        // Values are whatever the client wrote: check them.
+        // Values come from the client: check them.
         const root = /^\d{1,2}$/.test(String(number)) ? Number(number) : 0;
         return root >= 1 && root <= squares ? String(root ** 2) : undefined;
       },
@@ -104,11 +104,11 @@ export function withResources(server: Server, world: World): Server {
     .template("everything://cities/{country}/{city}", {
       name: "city",
       title: "Template with two variables",
-      description: "A city of a country; which cities are proposed depends on the country",
+      description: "A city of a country; completion of the city depends on the country",
       mimeType: "text/plain",
       complete: {
         country: Object.keys(capitals),
-        // What is filled in already is known since 2025-06-18.
+        // The other values are known since 2025-06-18.
         city: (typed, { country }) => citiesOf(country).filter((city) => city.startsWith(typed)),
       },
       read: ({ country, city }) =>

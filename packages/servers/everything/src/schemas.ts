@@ -1,25 +1,10 @@
 import type { JsonSchema } from "portolan/server";
+import { string } from "portolan-server-kit";
 
-/** An object of which nothing else is known; schemas are plain JSON Schema, so that no library has to load. */
-export function object(properties: { [name: string]: JsonSchema } = {}, required: string[] = []): JsonSchema {
-  return { type: "object", properties, required, additionalProperties: false };
-}
-
+/** Returns a schema for a string of at most 1,000 characters. */
 export function text(description: string, more: JsonSchema = {}): JsonSchema {
-  return { type: "string", maxLength: 1_000, description, ...more };
+  return string(description, { maxLength: 1_000, ...more });
 }
 
-export function whole(description: string, more: JsonSchema = {}): JsonSchema {
-  return { type: "integer", description, ...more };
-}
-
-/** What hosts may think of a tool that only looks. They are hints: a client trusts them as far as it trusts the server. */
-export const looks = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Of a tool that adds or sets something. */
-export const sets = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Of a tool whose every call leaves a trace. */
-export const marks = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };
-/** Of a tool that throws something away. */
-export const destroys = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false };
-/** Of a tool that reaches something beyond server and client, such as a model. */
+/** Hints for a tool that reaches something beyond server and client, such as a model. */
 export const reachesOut = { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: true };

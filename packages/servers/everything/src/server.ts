@@ -5,40 +5,40 @@ import { withQuestions } from "./questions.ts";
 import { withResources } from "./resources.ts";
 import { withResults } from "./results.ts";
 import { icons } from "./samples.ts";
+import { SharedState } from "./state.ts";
 import { withWork } from "./work.ts";
-import { World } from "./world.ts";
 
-/** What the server is told. */
+/** Options of `createEverything`. */
 export interface EverythingOptions extends Pick<ServerOptions<undefined>, "onError" | "secrets" | "questionTtlMs"> {
-  /** How many features a page of a list holds; 40 unless said otherwise. */
+  /** Features per page of a list. Default: 40. */
   readonly pageSize?: number;
 }
 
-/** A server with every feature: read this file from the top, then the ones it is made of. */
+/** Creates a server with every feature: read this file from the top, then the files it imports. */
 export function createEverything(options: EverythingOptions = {}): LiveServer {
   const { pageSize = 40, ...rest } = options;
-  const world = new World();
+  const state = new SharedState();
   const base = createServer(
     {
       name: "portolan-everything",
       version: "0.1.0",
-      // For people; since 2025-06-18, the rest since 2025-11-25.
+      // For people. The title exists since 2025-06-18, the other members since 2025-11-25.
       title: "Everything",
       description: "Every feature of every revision",
       websiteUrl: "https://example.com/everything",
       icons,
     },
     {
-      // For the model: what it should know before it uses the tools.
-      instructions: "A server to learn and to test with. Nothing it does has consequences; reset undoes all of it.",
-      // Lists are cut into pages of this size; the client asks for the next one with a cursor.
+      // For the model: read before it uses the tools.
+      instructions: "A server for learning and testing. Nothing it does has consequences; reset undoes everything.",
+      // Lists have pages of this size; the client requests the next page with a cursor.
       pageSize,
-      // How long and by whom lists may be kept, for clients of 2026-07-28.
+      // How long and for whom clients of 2026-07-28 may cache lists.
       cache: { ttlMs: 5_000, cacheScope: "public" },
       ...rest,
     },
   )
-    // Stands around every call of a tool; here it adds to the `_meta` of the result.
+    // Middleware around every tool call; here it adds to the `_meta` of the result.
     .use(
       async (exchange, next) => {
         const outcome = await next(exchange);
@@ -51,9 +51,9 @@ export function createEverything(options: EverythingOptions = {}): LiveServer {
       },
       { method: "tools/call" },
     )
-    // A request beyond the protocol, for every client.
+    // A custom request, for every client.
     .method("everything/ping", { handle: () => ({ pong: true }) })
-    // An extension, for the clients that declare it and for nobody else: a request, and a member of list entries.
+    // An extension, only for clients that declare it: a request, and a member of list entries.
     .extend({
       id: "com.example/popularity",
       on: () => ({
@@ -62,15 +62,15 @@ export function createEverything(options: EverythingOptions = {}): LiveServer {
         decorate: (kind, entry) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
       }),
     })
-    // Heard from stateful clients; stateless ones are asked for their roots when they matter.
+    // Sent by stateful clients; a server asks stateless clients for their roots when it needs them.
     .notification("notifications/roots/list_changed", () => {
-      world.rootChanges += 1;
-      world.tellWatchers();
+      state.rootChanges += 1;
+      state.tellWatchers();
     });
-  // Each part takes the definition and gives a longer one back; a definition itself never changes.
-  const full = withPrompts(withResources(withModels(withQuestions(withWork(withResults(base), world))), world));
-  // `live` makes a server whose definition can be replaced while it is served: see change-lists.
+  // Each part takes a definition and returns an extended one; a definition itself is immutable.
+  const full = withPrompts(withResources(withModels(withQuestions(withWork(withResults(base), state))), state));
+  // `live` returns a server whose definition can be replaced while it is served: see change-lists.
   const served = live(full);
-  world.serveBy(served);
+  state.serveBy(served);
   return served;
 }

@@ -1,32 +1,33 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { LogLevel } from "portolan";
 import type { Server } from "portolan/server";
-import { destroys, looks, marks, object, sets, text, whole } from "./schemas.ts";
-import type { World } from "./world.ts";
+import { annotations, integer, object } from "portolan-server-kit";
+import { text } from "./schemas.ts";
+import type { SharedState } from "./state.ts";
 
 const levels: LogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 const maxExtras = 5;
 
-/** Tools that take time, tell about it, and change what others see. */
-export function withWork(server: Server, world: World): Server {
+/** Adds tools that take time, report progress, and change what other clients see. */
+export function withWork(server: Server, state: SharedState): Server {
   return server
     .tool("count", {
       title: "Progress",
-      description: "Counts, and tells how far it is",
+      description: "Counts and reports progress",
       input: object(
         {
-          to: whole("How far to count", { minimum: 1, maximum: 100 }),
-          stepMs: whole("How long each step takes; 0 unless given", { minimum: 0, maximum: 1_000 }),
+          to: integer("Number to count to", { minimum: 1, maximum: 100 }),
+          stepMs: integer("Duration of each step in milliseconds. Default: 0", { minimum: 0, maximum: 1_000 }),
         },
-        ["to"],
+        ["stepMs"],
       ),
-      output: object({ counted: whole("How far it came") }, ["counted"]),
-      annotations: looks,
+      output: object({ counted: integer("Last number") }),
+      annotations: annotations.reads,
       async run({ to, stepMs = 0 }: { to: number; stepMs?: number }, ctx) {
         for (let step = 1; step <= to; step += 1) {
-          // Sent if the client asked for it; the message since 2025-03-26. Values must grow.
+          // Sent only if the client asked for progress; the message exists since 2025-03-26. Values must increase.
           ctx.progress(step, to, `step ${step}`);
-          // Whatever waits takes the signal along, so that a cancelled call ends.
+          // Pass the signal to everything that waits, so that a cancelled call ends.
           await pause(stepMs, undefined, { signal: ctx.signal });
         }
         return { counted: to };
@@ -34,33 +35,33 @@ export function withWork(server: Server, world: World): Server {
     })
     .tool("wait", {
       title: "Cancellation",
-      description: "Waits until it is cancelled, or for a minute; everything://waits tells what became of it",
-      input: object(),
-      output: object({ waited: { type: "boolean", description: "Whether a minute went by" } }, ["waited"]),
-      annotations: marks,
+      description: "Waits until it is cancelled, at most a minute; everything://waits shows the result",
+      input: object({}),
+      output: object({ waited: { type: "boolean", description: "True after a full minute" } }),
+      annotations: annotations.adds,
       async run(_, ctx) {
-        world.waiting += 1;
-        world.tellWatchers();
+        state.waiting += 1;
+        state.tellWatchers();
         try {
           ctx.progress(1, 2, "waiting");
           await pause(60_000, undefined, { signal: ctx.signal });
           return { waited: true };
         } finally {
-          // Aborts when the client cancels, goes away, or (2026-07-28 over HTTP) closes the answer's stream.
-          if (ctx.signal.aborted) world.cancelled += 1;
-          world.waiting -= 1;
-          world.tellWatchers();
+          // Aborts when the client cancels, disconnects, or (2026-07-28 over HTTP) closes the response stream.
+          if (ctx.signal.aborted) state.cancelled += 1;
+          state.waiting -= 1;
+          state.tellWatchers();
         }
       },
     })
     .tool("hang-up", {
       title: "Hang up",
-      description: "Ends the connection and not the call: HTTP clients of 2025-11-25 come back for the result",
-      input: object(),
-      output: object({ done: { type: "boolean", description: "That it went on" } }, ["done"]),
-      annotations: looks,
+      description: "Closes the connection but not the call: HTTP clients of 2025-11-25 reconnect for the result",
+      input: object({}),
+      output: object({ done: { type: "boolean", description: "Always true" } }),
+      annotations: annotations.reads,
       async run(_, ctx) {
-        // Does nothing where clients would not come back.
+        // Has no effect for clients that would not reconnect.
         ctx.hangUp();
         await pause(10, undefined, { signal: ctx.signal });
         return { done: true };
@@ -68,58 +69,58 @@ export function withWork(server: Server, world: World): Server {
     })
     .tool("log", {
       title: "Logging",
-      description: "Sends a log message of each level; the client gets those it wants",
-      input: object({ logger: text("The name of the logger; everything unless given") }),
-      output: object({ sent: whole("How many messages were offered") }, ["sent"]),
-      annotations: looks,
+      description: "Sends a log message of each level; the client receives the levels it has chosen",
+      input: object({ logger: text("Name of the logger. Default: everything") }, ["logger"]),
+      output: object({ sent: integer("Number of messages") }),
+      annotations: annotations.reads,
       run({ logger = "everything" }: { logger?: string }, ctx) {
-        // Stateful clients set a level once; on 2026-07-28 each request names one, or gets none.
+        // Stateful clients set a level once; on 2026-07-28 each request sets one, or gets no messages.
         for (const level of levels) ctx.log(level, { says: `This is ${level}` }, logger);
         return { sent: levels.length };
       },
     })
     .tool("write-note", {
       title: "Change a resource",
-      description: "Sets everything://note; those who follow it are told",
-      input: object({ note: text("The new text") }, ["note"]),
-      output: object({ note: text("The text now") }, ["note"]),
-      annotations: sets,
+      description: "Sets everything://note; subscribers are notified",
+      input: object({ note: text("The new text") }),
+      output: object({ note: text("The current text") }),
+      annotations: annotations.sets,
       run({ note }: { note: string }) {
-        world.write(note);
+        state.write(note);
         return { note };
       },
     })
     .tool("change-lists", {
       title: "Change the lists",
-      description: "Sets how many extra tools, prompts and resources there are, for all clients; they are told",
-      input: object({ extras: whole("How many", { minimum: 0, maximum: maxExtras }) }, ["extras"]),
-      output: object({ extras: whole("How many there are now") }, ["extras"]),
-      annotations: sets,
+      description: "Sets the number of extra tools, prompts and resources for all clients; clients are notified",
+      input: object({ extras: integer("Number of extras", { minimum: 0, maximum: maxExtras }) }),
+      output: object({ extras: integer("Current number of extras") }),
+      annotations: annotations.sets,
       run({ extras }: { extras: number }) {
-        setExtras(world, extras);
+        setExtras(state, extras);
         return { extras };
       },
     })
     .tool("reset", {
       title: "Reset",
-      description: "Throws away what the other tools have changed",
-      input: object(),
-      output: object({ note: text("The text of the note now") }, ["note"]),
-      // The one tool here that destroys something: hosts may ask the user before they call it.
-      annotations: destroys,
+      description: "Discards all changes of the other tools",
+      input: object({}),
+      output: object({ note: text("The current text of the note") }),
+      // The only destructive tool of this server: hosts may ask the user before they call it.
+      annotations: annotations.overwrites,
       run() {
-        setExtras(world, 0);
-        world.write("first note");
-        return { note: world.note };
+        setExtras(state, 0);
+        state.write("first note");
+        return { note: state.note };
       },
     });
 }
 
-/** A definition never changes: the live server is given another one. */
-function setExtras(world: World, extras: number): void {
-  const before = world.extras;
-  world.extras = extras;
-  world.redefine((current) => {
+/** Gives the live server a new definition, because definitions are immutable. */
+function setExtras(state: SharedState, extras: number): void {
+  const before = state.extras;
+  state.extras = extras;
+  state.redefine((current) => {
     let next = current;
     for (let number = before; number > extras; number -= 1) {
       next = next
@@ -133,11 +134,11 @@ function setExtras(world: World, extras: number): void {
 }
 
 function addExtra(server: Server, number: number): Server {
-  const description = "Is there because change-lists was called";
+  const description = "Added by change-lists";
   return server
     .tool(`extra-${number}`, {
-      ...{ title: `Extra ${number}`, description, input: object(), annotations: looks },
-      output: object({ number: whole("Which one it is") }, ["number"]),
+      ...{ title: `Extra ${number}`, description, input: object({}), annotations: annotations.reads },
+      output: object({ number: integer("Number of this extra") }),
       run: () => ({ number }),
     })
     .prompt(`extra-${number}`, { title: `Extra ${number}`, description, get: () => `Extra ${number}` })

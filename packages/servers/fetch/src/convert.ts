@@ -1,6 +1,6 @@
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 
-/** What is made of a page. */
+/** A converted page. */
 export interface Converted {
   readonly title?: string;
   readonly markdown: string;
@@ -13,27 +13,27 @@ export interface Link {
   readonly text: string;
 }
 
-/** A page that is to be converted. */
+/** A page to convert. */
 export interface Source {
   readonly html: string;
   readonly url: string;
 }
 
-/** The file of this module, which runs as a worker too: a page must not keep the server from its other work. */
+/** URL of this module, which also runs as a worker: a page must not block the server. */
 export const file: string = import.meta.url;
 
 const marker = "portolan-fetch";
 const maxElements = 50_000;
 const maxLinks = 20;
-/** What says nothing to a reader. */
+/** Elements without text for a reader. */
 const noise = "script,style,noscript,template,iframe,object,embed,svg,canvas,form,button,input,select,textarea,dialog";
-const around = "nav,header,footer,aside";
+const surroundings = "nav,header,footer,aside";
 
 export interface WorkerInput extends Source {
   readonly marker: typeof marker;
 }
 
-/** What a worker is given. */
+/** Returns the input of a worker. */
 export function toWorkerInput(source: Source): WorkerInput {
   return { ...source, marker };
 }
@@ -49,10 +49,10 @@ async function convert({ html, url }: Source): Promise<Converted> {
   resolveAddresses(document, url);
   const title = document.title.trim();
   const whole = document.body.cloneNode(true) as HTMLElement;
-  for (const element of [...whole.querySelectorAll(around)]) element.remove();
+  for (const element of [...whole.querySelectorAll(surroundings)]) element.remove();
   const article = new Readability(document, { maxElemsToParse: maxElements, serializer: (node) => node }).parse();
   const found = article?.content as HTMLElement | null | undefined;
-  // An index of links is no article, and what is left of it says too little.
+  // An index page is not an article; Readability would leave too little of it.
   const content = found && isMost(found, whole) ? found : whole;
   const turndown = new Turndown({ headingStyle: "atx", codeBlockStyle: "fenced", bulletListMarker: "-" });
   turndown.addRule("table", { filter: "table", replacement: (inside, node) => toTable(node as HTMLElement) ?? inside });
@@ -70,7 +70,7 @@ function isMost(article: HTMLElement, whole: HTMLElement): boolean {
   return (part ?? 0) >= 500 || (part ?? 0) * 2 >= (all ?? 0);
 }
 
-/** Makes addresses absolute; those that a reader cannot visit are taken away. */
+/** Makes URLs absolute; removes those that a reader cannot visit. */
 function resolveAddresses(document: Document, url: string): void {
   const given = document.querySelector("base[href]")?.getAttribute("href");
   const base = given && URL.canParse(given, url) ? new URL(given, url).href : url;
@@ -108,7 +108,7 @@ function toText(content: HTMLElement): string {
   return text.replace(/\n{3,}/g, "\n\n").trim();
 }
 
-/** A table of data; undefined for one that only puts things side by side. */
+/** Converts a data table; undefined for a layout table. */
 function toTable(table: HTMLElement): string | undefined {
   const rows = [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll("th,td")].map(toCell));
   const width = Math.max(0, ...rows.map((row) => row.length));

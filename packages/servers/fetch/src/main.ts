@@ -5,19 +5,19 @@ import { createFetch } from "./server.ts";
 await runMain({
   name: "portolan-fetch",
   version: "0.1.0",
-  about: "An MCP server that fetches public web pages as markdown.",
+  about: "An MCP server that fetches public web pages as Markdown.",
   flags: {
     "allow-private": {
       type: "string",
       multiple: true,
       value: "<host>",
-      says: "a host that may be fetched though it is not public; may be given several times",
+      says: "allow this host although it is not public. Repeatable",
     },
-    "ignore-robots": { type: "boolean", says: "do not ask robots.txt" },
+    "ignore-robots": { type: "boolean", says: "ignore robots.txt" },
     "max-bytes": {
       type: "string",
       value: "<bytes>",
-      says: "the largest page, after it was decompressed; 5 MiB unless given",
+      says: "at most this many bytes of a page after decompression. Default: 5242880",
     },
   },
   create(line) {

@@ -1,26 +1,26 @@
-/** What a fetch server is told. */
+/** Options of `createFetch`. */
 export interface FetchOptions {
-  /** Hosts that may be fetched though their addresses are not public; by http too where they are loopback. */
+  /** Hosts that may be fetched although their addresses are not public; loopback hosts also by http. */
   readonly privateHosts?: readonly string[];
-  /** Whether robots.txt is not asked; false unless said otherwise. */
+  /** Ignores robots.txt. Default: false. */
   readonly ignoreRobots?: boolean;
-  /** The largest answer, after it was decompressed; 5 MiB unless said otherwise. */
+  /** Size limit of a response after decompression. Default: 5 MiB. */
   readonly maxBytes?: number;
-  /** How long fetching may take in all; 20 s unless said otherwise. */
+  /** Time for a fetch with all its redirects. Default: 20 s. */
   readonly timeoutMs?: number;
-  /** The largest image; 1 MiB unless said otherwise. */
+  /** Size limit of an image. Default: 1 MiB. */
   readonly maxImageBytes?: number;
-  /** The most characters in one result; 100,000 unless said otherwise. */
+  /** Characters in one result. Default: 100,000. */
   readonly maxLength?: number;
-  /** How long the conversion of a page may take; 10 s unless said otherwise. */
+  /** Time for the conversion of a page. Default: 10 s. */
   readonly convertMs?: number;
-  /** How many pages are kept for the next part of them; 32 unless said otherwise. */
+  /** Pages in the cache, which serves the next parts of a page. Default: 32. */
   readonly cachePages?: number;
-  /** How many characters of pages are kept; 32 million unless said otherwise. */
+  /** Characters in the cache. Default: 32 million. */
   readonly cacheLength?: number;
-  /** How long they are kept; 10 minutes unless said otherwise. */
+  /** Lifetime of a cached page. Default: 10 minutes. */
   readonly cacheMs?: number;
-  /** Finds the addresses of a host; the system's resolver unless given. */
+  /** Resolves a host to its addresses. Default: the system's resolver. */
   readonly lookup?: (host: string) => Promise<readonly string[]>;
 }
 

@@ -1,23 +1,22 @@
 import type { SafeFetch } from "portolan/net";
 import { ToolError } from "portolan/server";
-import { decodeText, looksBinary } from "./charset.ts";
 import type { Converted } from "./convert.ts";
 import type { Settings } from "./options.ts";
 import type { Convert } from "./worker.ts";
 
-/** How a page is shown. */
+/** Format of a page. */
 export type Format = "markdown" | "text" | "raw";
 
-/** What an address has: a document, or an image. */
+/** A fetched document or image. */
 export interface Page {
-  /** Who gave it, after all redirects. */
+  /** The URL after all redirects. */
   readonly url: string;
   readonly contentType: string;
-  /** The document as it came. */
+  /** The document as received. */
   readonly source: string;
   readonly isHtml: boolean;
   readonly image?: Uint8Array;
-  /** What was made of it, once somebody asked. */
+  /** The converted document, after the first conversion. */
   converted?: Converted;
 }
 
@@ -26,7 +25,7 @@ const textTypes =
 const htmlTypes = /^(text\/html|application\/xhtml\+xml)$/;
 const imageTypes = /^image\/(png|jpeg|gif|webp|avif)$/;
 
-/** Fetches an address and says what it is. */
+/** Fetches a URL and determines its type. */
 export async function fetchPage(fetch: SafeFetch, url: URL, settings: Settings, signal: AbortSignal): Promise<Page> {
   const headers = {
     "user-agent": "portolan-fetch/0.1.0",
@@ -42,14 +41,14 @@ export async function fetchPage(fetch: SafeFetch, url: URL, settings: Settings, 
   if (imageTypes.test(contentType)) return { ...readImage(place, bytes, settings), contentType };
   if (!textTypes.test(contentType) || looksBinary(bytes)) {
     const what = `${contentType}, ${bytes.length} bytes`;
-    throw new ToolError(`${place} is no text (${what}); only pages, texts and images can be fetched`);
+    throw new ToolError(`${place} is not text (${what}); only pages, text and images can be fetched`);
   }
   const charset = /charset\s*=\s*["']?([\w.:-]{1,40})/i.exec(header)?.[1];
   const source = decodeText(bytes, charset);
   return { url: place, contentType, source, isHtml: htmlTypes.test(contentType) };
 }
 
-/** The text of a page in a format; what has no markup is the same in all of them. */
+/** Returns the text of a page in a format; documents without markup are the same in all formats. */
 export async function showPage(page: Page, format: Format, convert: Convert, signal: AbortSignal): Promise<string> {
   if (format === "raw" || !page.isHtml) return page.source;
   page.converted ??= await convert({ html: page.source, url: page.url }, signal);
@@ -62,16 +61,103 @@ function readImage(url: string, image: Uint8Array, { maxImageBytes }: Settings):
 }
 
 function adviceOn(status: number): string {
-  if (status === 404 || status === 410)
-    return ": there is no such page; check the address, or fetch the site's start page";
-  if (status === 401 || status === 403) return ": it is not for everybody; fetch another source";
+  if (status === 404 || status === 410) return ": page not found; check the URL, or fetch the start page of the site";
+  if (status === 401 || status === 403) return ": access denied; fetch another source";
   if (status === 429 || status >= 500) return ": try again later, or fetch another source";
   return "; fetch another source";
 }
 
-/** What bytes are of which nothing was said. */
+/** Detects the type of a response without a content type. */
 function sniff(bytes: Uint8Array): string {
   if (looksBinary(bytes)) return "application/octet-stream";
   const head = new TextDecoder("latin1").decode(bytes.subarray(0, 1_000));
   return /^\s*(<!doctype html|<html|<head|<body)/i.test(head) ? "text/html" : "text/plain";
+}
+
+/** Cache of pages, for requests of further parts. */
+export interface PageCache {
+  get(url: string): Page | undefined;
+  set(url: string, page: Page): void;
+}
+
+/** Creates a cache that keeps the last used pages for some time. */
+export function createCache({ cachePages, cacheLength, cacheMs }: Settings, now: () => number = Date.now): PageCache {
+  const pages = new Map<string, { readonly page: Page; readonly until: number }>();
+  let length = 0;
+  const remove = (url: string) => {
+    length -= sizeOf(pages.get(url)?.page);
+    pages.delete(url);
+  };
+  return {
+    get(url) {
+      const found = pages.get(url);
+      if (!found) return undefined;
+      if (found.until <= now()) {
+        remove(url);
+        return undefined;
+      }
+      pages.delete(url);
+      pages.set(url, found);
+      return found.page;
+    },
+    set(url, page) {
+      remove(url);
+      if (sizeOf(page) > cacheLength) return;
+      pages.set(url, { page, until: now() + cacheMs });
+      length += sizeOf(page);
+      for (const oldest of pages.keys()) {
+        if (pages.size <= cachePages && length <= cacheLength) break;
+        remove(oldest);
+      }
+    },
+  };
+}
+
+/** Includes the later conversions of a page, which are at most about as long as the source. */
+function sizeOf(page: Page | undefined): number {
+  if (!page) return 0;
+  return page.source.length * (page.isHtml ? 3 : 1) + (page.image?.length ?? 0);
+}
+
+/** Bytes at the start of a document that may declare its encoding. */
+const headBytes = 4_096;
+
+/** Decodes a document by its byte order mark, the declared charset, its own declaration, or the first that works. */
+export function decodeText(bytes: Uint8Array, declared: string | undefined): string {
+  const head = new TextDecoder("latin1").decode(bytes.subarray(0, headBytes));
+  const candidates = [markOf(bytes), declared, declaredIn(head), "utf-8"];
+  for (const label of candidates) {
+    const text = label === undefined ? undefined : tryDecode(bytes, label);
+    if (text !== undefined) return text;
+  }
+  // Every byte sequence is valid in windows-1252.
+  return new TextDecoder("windows-1252").decode(bytes);
+}
+
+/** Returns true if bytes are not text in any common encoding. */
+export function looksBinary(bytes: Uint8Array): boolean {
+  return markOf(bytes) === undefined && bytes.subarray(0, headBytes).includes(0);
+}
+
+function markOf([first, second, third]: Uint8Array): string | undefined {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  return first === 0xff && second === 0xfe ? "utf-16le" : undefined;
+}
+
+function declaredIn(head: string): string | undefined {
+  const found =
+    /<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(head) ??
+    /^<\?xml[^>]{0,100}encoding=["']([\w.-]{1,40})/i.exec(head);
+  // A document that could be read so far as ASCII is not UTF-16, whatever it declares.
+  return found?.[1]?.toLowerCase().startsWith("utf-16") ? "utf-8" : found?.[1];
+}
+
+/** Decodes bytes; undefined if the label is unknown or wrong. */
+function tryDecode(bytes: Uint8Array, label: string): string | undefined {
+  try {
+    return new TextDecoder(label, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

@@ -10,10 +10,10 @@ test.each([
   ["User-agent: other\nDisallow: /", "/x", true],
   ["User-agent: *\nDisallow: /\n\nUser-agent: portolan-fetch\nAllow: /", "/x", true],
   ["User-agent: *\nAllow: /\nUser-agent: Portolan-Fetch\nDisallow: /private", "/private/x", false],
-  // Names in a row share what follows, and a second group of one name adds to the first.
+  // Consecutive names share rules, and a second group of the same name adds to the first.
   ["User-agent: a\nUser-agent: *\nDisallow: /x", "/x", false],
   ["User-agent: *\nDisallow: /a\nUser-agent: b\nDisallow: /\nUser-agent: *\nDisallow: /x", "/x", false],
-  // The longest pattern decides, and of two as long the one that allows.
+  // The longest pattern decides; of two with equal length, the one that allows.
   ["User-agent: *\nDisallow: /a\nAllow: /a/b", "/a/b/c", true],
   ["User-agent: *\nAllow: /a\nDisallow: /a/b", "/a/b/c", false],
   ["User-agent: *\nDisallow: /a\nAllow: /a", "/a", true],
@@ -24,18 +24,18 @@ test.each([
   ["User-agent: *\nDisallow: /a*b*c", "/aXbYc", false],
   ["User-agent: *\nDisallow: /a*b*c", "/acb", true],
   ["User-agent: *\nDisallow: /x$", "/x/y", true],
-  // Spellings.
+  // Percent-encoding.
   ["user-AGENT : * # all\r\nDISALLOW : /x # this", "/x", false],
   ["\uFEFFUser-agent: *\nDisallow: /x", "/x", false],
   ["User-agent: *\nDisallow: /%7Eada", "/~ada", false],
   ["User-agent: *\nDisallow: /a%2fb", "/a%2Fb", false],
   ["Disallow: /x", "/x", true],
   ["<html>no robots</html>", "/x", true],
-])("%j says of %s: %s", (robots, path, isAllowed) => {
+])("%j for %s: %s", (robots, path, isAllowed) => {
   expect(may(robots, path)).toBe(isAllowed);
 });
 
-test("a pattern of many stars ends as fast as any other", () => {
+test("matches a pattern with many stars quickly", () => {
   const stars = `/${"*a".repeat(900)}$`;
   expect(may(`User-agent: *\nDisallow: ${stars}`, `/${"a".repeat(3_000)}b`)).toBe(true);
 });

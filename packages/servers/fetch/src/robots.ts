@@ -1,6 +1,6 @@
 import type { SafeFetch } from "portolan/net";
 
-/** Says whether robots may fetch an address. */
+/** Returns true if robots.txt allows a URL. */
 export type MayFetch = (url: URL, signal: AbortSignal | undefined) => Promise<boolean>;
 
 interface Rule {
@@ -11,11 +11,11 @@ interface Rule {
 const agent = "portolan-fetch";
 const maxOrigins = 256;
 const keepMs = 600_000;
-/** What is read of a robots.txt; nobody has to read more than 500 KiB. */
+/** Length limit of a robots.txt; RFC 9309 asks for at least 500 KiB. */
 const maxText = 512 * 1024;
 const maxRules = 5_000;
 
-/** Asks robots.txt of each origin, and keeps what it said for a while. */
+/** Creates a check against the robots.txt of each origin, which is cached for some time. */
 export function createRobots(fetch: SafeFetch, now: () => number = Date.now): MayFetch {
   const known = new Map<string, { readonly until: number; readonly rules: readonly Rule[] }>();
   return async (url, signal) => {
@@ -30,28 +30,28 @@ export function createRobots(fetch: SafeFetch, now: () => number = Date.now): Ma
   };
 }
 
-const nothing: readonly Rule[] = [{ isAllowed: false, pattern: "/" }];
+const disallowAll: readonly Rule[] = [{ isAllowed: false, pattern: "/" }];
 
-/** Where there is none everything may be fetched; where it cannot be had nothing may. */
+/** Reads the rules of an origin: no robots.txt allows everything, an unreachable one nothing. */
 async function readRules(fetch: SafeFetch, origin: string, signal: AbortSignal | undefined): Promise<readonly Rule[]> {
   try {
     const headers = { "user-agent": `${agent}/0.1.0`, accept: "text/plain, */*;q=0.1" };
     const response = await fetch(`${origin}/robots.txt`, { headers, signal });
     if (response.ok) return parseRobots((await response.text()).slice(0, maxText));
-    return response.status >= 400 && response.status < 500 && response.status !== 429 ? [] : nothing;
+    return response.status >= 400 && response.status < 500 && response.status !== 429 ? [] : disallowAll;
   } catch (reason) {
     signal?.throwIfAborted();
-    return (reason as { code?: unknown }).code === "message-too-large" ? nothing : unreachable(reason);
+    return (reason as { code?: unknown }).code === "message-too-large" ? disallowAll : unreachable(reason);
   }
 }
 
-/** What kept robots.txt from being fetched may be the policy: then it forbids the page too, and says why. */
+/** Rethrows an address that the policy refuses, because it refuses the page as well. */
 function unreachable(reason: unknown): readonly Rule[] {
   if ((reason as { code?: unknown }).code === "address-refused") throw reason;
-  return nothing;
+  return disallowAll;
 }
 
-/** The rules for us: of the groups that name us, or else of those for everybody. */
+/** Returns the rules for this agent: those of its own group, or else of the group for all agents. */
 export function parseRobots(text: string): readonly Rule[] {
   const groups = new Map<string, Rule[]>();
   let agents: string[] = [];
@@ -60,7 +60,7 @@ export function parseRobots(text: string): readonly Rule[] {
     const [, key = "", value = ""] = /^\s*([a-z-]+)\s*:\s*([^#]*)/i.exec(line.slice(0, 2_000)) ?? [];
     const field = key.toLowerCase();
     if (field === "user-agent") {
-      // Several names in a row share the rules that follow.
+      // Consecutive names share the rules that follow.
       const name = value.trim().toLowerCase();
       agents = isNaming ? [...agents, name] : [name];
       isNaming = true;
@@ -77,7 +77,7 @@ export function parseRobots(text: string): readonly Rule[] {
   return groups.get(agent) ?? groups.get("*") ?? [];
 }
 
-/** The longest pattern that fits decides; of two as long, the one that allows. */
+/** The longest matching pattern decides; of two with equal length, the one that allows. */
 export function mayFetch(rules: readonly Rule[], { pathname, search }: URL): boolean {
   const path = decode(pathname + search);
   let best: Rule | undefined;
@@ -93,7 +93,7 @@ export function mayFetch(rules: readonly Rule[], { pathname, search }: URL): boo
   return best?.isAllowed ?? true;
 }
 
-/** By searching part after part, which takes no longer than the two are long. */
+/** Matches part by part, in linear time. */
 function fits(pattern: string, path: string): boolean {
   const isWhole = pattern.endsWith("$");
   const [first = "", ...rest] = (isWhole ? pattern.slice(0, -1) : pattern).split("*");
@@ -108,7 +108,7 @@ function fits(pattern: string, path: string): boolean {
   return !isWhole || at === path.length;
 }
 
-/** So that %7E and ~ are one. */
+/** Normalizes percent-encoding, so that %7E equals ~. */
 function decode(text: string): string {
   return text.replace(/%[0-9a-f]{2}/gi, (code) => {
     const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));

@@ -9,7 +9,7 @@ const maxMegabytes = 256;
 /** Converts pages. */
 export type Convert = (source: Source, signal: AbortSignal) => Promise<Converted>;
 
-/** Converts pages in workers, few at a time, each with its own bounds of time and memory. */
+/** Creates a converter that runs few workers at a time, each with limits of time and memory. */
 export function createConverter(timeoutMs: number): Convert {
   const waiting: (() => void)[] = [];
   let running = 0;
@@ -21,7 +21,7 @@ export function createConverter(timeoutMs: number): Convert {
       signal.throwIfAborted();
       return await convertInWorker(source, timeoutMs, signal);
     } finally {
-      // The place goes to the next one, or is free.
+      // Hand the slot to the next waiter, or free it.
       const next = waiting.shift();
       if (next) next();
       else running -= 1;
@@ -34,7 +34,7 @@ async function convertInWorker(source: Source, timeoutMs: number, signal: AbortS
   const worker = new Worker(new URL(file), {
     workerData: toWorkerInput(source),
     resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
-    // Libraries must not write to the protocol's output.
+    // Libraries must not write to stdout, which carries the protocol.
     stdout: true,
     stderr: true,
     env: {},
@@ -57,5 +57,5 @@ async function convertInWorker(source: Source, timeoutMs: number, signal: AbortS
 }
 
 function tooHard(url: string): ToolError {
-  return new ToolError(`${url} could not be converted: it is too large or too odd; fetch it with format "raw"`);
+  return new ToolError(`${url} could not be converted: it is too large or malformed; fetch it with format "raw"`);
 }

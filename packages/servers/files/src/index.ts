@@ -1,2 +1,2 @@
-export { createFiles } from "./files.ts";
 export type { FilesOptions, Limits } from "./options.ts";
+export { createFiles } from "./server.ts";

@@ -1,33 +1,37 @@
 #!/usr/bin/env node
 import { type CommandLine, runMain, UsageError } from "portolan/server/main";
-import { createFiles, info } from "./files.ts";
 import type { FilesOptions, Limits } from "./options.ts";
+import { createFiles, info } from "./server.ts";
 
 const uses = ["narrow", "provide", "ignore"] as const;
 
 await runMain({
   name: info.name,
   version: info.version,
-  about: "Serves folders: read, search, edit and follow files, and nothing outside.",
+  about: "An MCP server for folders: read, search, edit and watch files.",
   arguments: "<folder>...",
   flags: {
-    "read-only": { type: "boolean", says: "leave out the tools that write" },
-    hidden: { type: "boolean", says: "serve names that begin with a dot, too" },
-    "no-ask": { type: "boolean", says: "never ask the user before replacing or removing" },
+    "read-only": { type: "boolean", says: "offer no tool that writes" },
+    hidden: { type: "boolean", says: "also serve names that start with a dot" },
+    "no-ask": { type: "boolean", says: "do not ask the user before replacing or removing" },
     "client-roots": {
       type: "string",
       value: "<use>",
-      says: "the client's roots narrow the folders (default), provide more, or are ignored: narrow, provide, ignore",
+      says: "use the client's roots to narrow the folders, provide more, or ignore them. Default: narrow",
     },
     ignore: {
       type: "string",
       multiple: true,
       value: "<name>",
-      says: "a folder that searching passes by, instead of node_modules and .git; may be repeated",
+      says: "skip folders of this name in searches. Repeatable. Default: node_modules and .git",
     },
-    "max-bytes": { type: "string", value: "<bytes>", says: "text in one read, 262144 unless given" },
-    "max-results": { type: "string", value: "<count>", says: "entries in one answer, 1000 unless given" },
-    "search-ms": { type: "string", value: "<ms>", says: "time for one search, 10000 unless given" },
+    "max-bytes": {
+      type: "string",
+      value: "<bytes>",
+      says: "at most this many bytes of text in one read. Default: 262144",
+    },
+    "max-results": { type: "string", value: "<count>", says: "at most this many entries in a result. Default: 1000" },
+    "search-ms": { type: "string", value: "<ms>", says: "stop a search after this time. Default: 10000" },
   },
   create: (line) => createFiles(optionsOf(line)),
 });

@@ -1,54 +1,54 @@
-/** How much the server does at once; whatever goes further is cut, and the answer says so. */
+/** Limits of the server; a result that was cut at a limit says so. */
 export interface Limits {
-  /** Text that one read gives, in bytes. */
+  /** Bytes of text in one read. Default: 256 KiB. */
   readonly readBytes: number;
-  /** What is no text, in one read; also a resource as a whole. */
+  /** Bytes of other content in one read, and of a resource. Default: 5 MiB. */
   readonly blobBytes: number;
-  /** What one write takes, and the largest file that can be edited. */
+  /** Bytes in one write, and of a file that can be edited. Default: 10 MiB. */
   readonly writeBytes: number;
-  /** The largest file that is copied. */
+  /** Bytes of a file that can be copied. Default: 4 GiB. */
   readonly copyBytes: number;
-  /** Entries in one answer. */
+  /** Entries in one result. Default: 1,000. */
   readonly results: number;
-  /** Entries that one call looks at. */
+  /** Entries that one call visits. Default: 200,000. */
   readonly walked: number;
-  /** How deep folders are looked into. */
+  /** Depth of nested folders that one call visits. Default: 64. */
   readonly depth: number;
-  /** How long one search may take. */
+  /** Time for one search. Default: 10,000. */
   readonly searchMs: number;
-  /** How long a pattern may take over one piece of text. */
+  /** Time for a regular expression on one piece of text. Default: 250. */
   readonly patternMs: number;
-  /** Files and folders in the list of resources. */
+  /** Files and folders in the list of resources. Default: 1,000. */
   readonly listed: number;
-  /** Files and folders that are watched below one folder. */
+  /** Files and folders watched below one folder. Default: 5,000. */
   readonly watched: number;
-  /** Entries that one call removes. */
+  /** Entries that one call can remove. Default: 10,000. */
   readonly removed: number;
 }
 
-/** What a server of files is told. */
+/** Options of `createFiles`. */
 export interface FilesOptions {
-  /** The folders to serve; nothing else exists for the server. */
+  /** Folders to serve. Nothing outside them is accessible. */
   readonly folders?: readonly string[];
   /**
-   * What the client's roots do: `narrow` the folders to what both name (the default), `provide` more folders, which
-   * only a local client may, or nothing (`ignore`).
+   * How the client's roots are used: `narrow` serves only folders that both name, `provide` also serves the roots of a
+   * local client, `ignore` ignores them. Default: `narrow`.
    */
   readonly clientRoots?: "narrow" | "provide" | "ignore";
-  /** Leaves the tools out that write. */
+  /** Leaves out all tools that write. Default: false. */
   readonly readOnly?: boolean;
-  /** Names that begin with a dot exist too. */
+  /** Also serves names that start with a dot. Default: false. */
   readonly hidden?: boolean;
-  /** Asks the user, where the client can, before something is replaced or removed; true unless said otherwise. */
+  /** Asks the user before something is replaced or removed, if the client can ask. Default: true. */
   readonly ask?: boolean;
-  /** Names of folders that searching and listing pass by; node_modules and .git unless said otherwise. */
+  /** Names of folders that searches and lists skip. Default: node_modules and .git. */
   readonly ignore?: readonly string[];
   readonly limits?: Partial<Limits>;
-  /** Ends all watching of files. */
+  /** Stops all file watchers when aborted. */
   readonly signal?: AbortSignal;
 }
 
-/** The options with nothing left open. */
+/** The options with all defaults. */
 export interface Settings {
   readonly clientRoots: "narrow" | "provide" | "ignore";
   readonly readOnly: boolean;

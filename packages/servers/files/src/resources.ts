@@ -2,40 +2,40 @@ import { lstat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { ReadResourceResult, Resource } from "portolan";
 import { type Completer, type Context, type Server, type TemplateDefinition, ToolError } from "portolan/server";
-import type { Desk } from "./desk.ts";
-import { codeOf } from "./failures.ts";
+import { typeOfName } from "./disk/mime.ts";
+import { systemCodeOf } from "./disk/system-errors.ts";
+import { pageOf, type WalkEnd, walk } from "./disk/walk.ts";
+import { watchBelow } from "./disk/watcher.ts";
 import type { Folder } from "./jail/folder.ts";
-import { fullPath, IsFolder, type Jail, type OpenFile } from "./jail/jail.ts";
+import { fullPath, IsFolderError, type Jail, type OpenFile } from "./jail/jail.ts";
 import { type Root, segmentsBelow, uriOf } from "./jail/roots.ts";
-import { typeOfName } from "./mime.ts";
 import { decode, encodingOf, sampleBytes } from "./text/encoding.ts";
 import { readBytes } from "./text/range.ts";
-import { pageOf, type WalkEnd, walk } from "./walk.ts";
-import { watchBelow } from "./watcher.ts";
+import type { Workspace } from "./workspace.ts";
 
 const folderType = "text/uri-list";
 const maxCompletions = 100;
-/** Changes that come together are told together. */
+/** Changes within this time cause one notification. */
 const settleMs = 50;
 
-/** Adds the served folders as resources: what they are, what is below them, and how they change. */
-export function withResources(server: Server, roots: readonly Root[], desk: Desk): Server {
-  const listing = new Listing(desk);
+/** Adds the served files and folders as resources, with subscriptions. */
+export function withResources(server: Server, roots: readonly Root[], workspace: Workspace): Server {
+  const listing = new Listing(workspace);
   const about = {
-    watch: (uri: string, changed: (uri?: string) => void) => follow(desk, uri, changed),
+    watch: (uri: string, changed: (uri?: string) => void) => follow(workspace, uri, changed),
   };
-  const read = (uri: string, ctx: Context) => readResource(desk, uri, ctx);
+  const read = (uri: string, ctx: Context) => readResource(workspace, uri, ctx);
   let whole = server;
   const templates: { base: string; root: Root | undefined }[] = roots.map((root) => ({ base: uriOf(root.real), root }));
-  if (desk.settings.clientRoots === "provide") templates.push({ base: "file://", root: undefined });
+  if (workspace.settings.clientRoots === "provide") templates.push({ base: "file://", root: undefined });
   for (const [index, { base, root }] of templates.entries()) {
     const definition: TemplateDefinition<undefined> = {
       ...about,
       name: root?.name ?? "files",
-      complete: { path: completer(desk, root) },
+      complete: { path: completer(workspace, root) },
       read: (_, ctx, uri) => read(uri, ctx),
-      // One list for all: the folders of a client may be others.
-      ...(index === 0 && { list: (ctx) => listing.list(desk.knownJailFor(ctx), () => changed()) }),
+      // One list for all templates: a client may have other folders.
+      ...(index === 0 && { list: (ctx) => listing.list(workspace.knownJailFor(ctx), () => changed()) }),
     };
     whole = whole.template(`${base.replace(/\/$/, "")}/{+path}`, definition);
     if (root)
@@ -46,14 +46,14 @@ export function withResources(server: Server, roots: readonly Root[], desk: Desk
   return served;
 }
 
-/** The list of resources, and the watchers that know when it changes. */
+/** The list of resources, and the watchers that detect its changes. */
 class Listing {
-  readonly #desk: Desk;
+  readonly #workspace: Workspace;
   readonly #watched = new Map<string, Promise<unknown>>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(workspace: Workspace) {
+    this.#workspace = workspace;
   }
 
   async list(jail: Jail, changed: () => void): Promise<Resource[]> {
@@ -63,30 +63,30 @@ class Listing {
       await jail
         .inFolder(root.real, (folder) => this.#collect(jail, root, folder, found))
         .catch((reason) => {
-          // A folder that was removed meanwhile has nothing to list.
-          if (!(reason instanceof ToolError) && codeOf(reason) === undefined) throw reason;
+          // The folder has been removed: there is nothing to list.
+          if (!(reason instanceof ToolError) && systemCodeOf(reason) === undefined) throw reason;
         });
     }
-    // Where not all fit, what lies deep is left to the template.
+    // Entries close to the root come first; deeper ones that do not fit are available by template.
     found.sort((a, b) => a.depth - b.depth);
-    return found.slice(0, this.#desk.settings.limits.listed).map(({ depth: _, ...resource }) => resource);
+    return found.slice(0, this.#workspace.settings.limits.listed).map(({ depth: _, ...resource }) => resource);
   }
 
   async #collect(jail: Jail, root: Root, start: Folder, found: (Resource & { depth: number })[]): Promise<void> {
-    const { listed, depth } = this.#desk.settings.limits;
+    const { listed, depth } = this.#workspace.settings.limits;
     const end: WalkEnd = { isCut: false, unreadable: 0 };
     const options = {
       walked: listed * 10,
       depth,
-      signal: this.#desk.settings.signal ?? new AbortController().signal,
-      isShown: (name: string) => jail.isNameShown(name) && !this.#desk.isIgnored(name),
+      signal: this.#workspace.settings.signal ?? new AbortController().signal,
+      isShown: (name: string) => jail.isNameShown(name) && !this.#workspace.isIgnored(name),
       isEntered: () => true,
     };
     let kept = 0;
-    for await (const { folder, name, kind, way } of walk(start, options, end)) {
+    for await (const { folder, name, kind, segments } of walk(start, options, end)) {
       if (kind !== "file" && kind !== "folder") continue;
       const uri = uriOf(join(folder.real, name));
-      const named = { uri, name: jail.pathOf(root, join(folder.real, name)), depth: way.length };
+      const named = { uri, name: jail.pathOf(root, join(folder.real, name)), depth: segments.length };
       kept += 1;
       if (kind === "folder") found.push({ ...named, mimeType: folderType });
       else found.push({ ...named, ...(kept <= listed && (await aboutFile(folder, name))) });
@@ -96,7 +96,7 @@ class Listing {
   #watch(jail: Jail, root: Root, changed: () => void): Promise<unknown> {
     let watched = this.#watched.get(root.real);
     if (!watched) {
-      watched = watchBelow(this.#desk, jail, root, root.real, ({ isListChange }) => {
+      watched = watchBelow(this.#workspace, jail, root, root.real, ({ isListChange }) => {
         if (!isListChange || this.#timer) return;
         this.#timer = setTimeout(() => {
           this.#timer = undefined;
@@ -118,15 +118,15 @@ async function aboutFile(folder: Folder, name: string): Promise<Partial<Resource
   };
 }
 
-async function readResource(desk: Desk, uri: string, ctx: Context): Promise<ReadResourceResult | undefined> {
-  const jail = await desk.jailFor(ctx);
+async function readResource(workspace: Workspace, uri: string, ctx: Context): Promise<ReadResourceResult | undefined> {
+  const jail = await workspace.jailFor(ctx);
   try {
     const file = await jail.openFile(uri);
-    return await contentsOf(file, uri, desk.settings.limits.blobBytes).finally(() => file.handle.close());
+    return await contentsOf(file, uri, workspace.settings.limits.blobBytes).finally(() => file.handle.close());
   } catch (reason) {
-    if (reason instanceof IsFolder || isRoot(jail, uri)) return readFolder(desk, jail, uri, ctx);
-    // What is outside, hidden or special does not exist.
-    if (reason instanceof ToolError || codeOf(reason) !== undefined) return undefined;
+    if (reason instanceof IsFolderError || isRoot(jail, uri)) return readFolder(workspace, jail, uri, ctx);
+    // Outside, hidden and special files do not exist for callers.
+    if (reason instanceof ToolError || systemCodeOf(reason) !== undefined) return undefined;
     throw reason;
   }
 }
@@ -138,7 +138,7 @@ function isRoot(jail: Jail, uri: string): boolean {
 async function contentsOf({ handle, stats, place }: OpenFile, uri: string, most: number): Promise<ReadResourceResult> {
   if (stats.size > most) {
     const { RpcError } = await import("portolan");
-    throw new RpcError(1_001, `${uri} has ${stats.size} bytes, more than ${most}; the tool read gives it in parts`);
+    throw new RpcError(1_001, `${uri} has ${stats.size} bytes, more than ${most}; the tool read returns it in parts`);
   }
   const bytes = await readBytes(handle, 0, stats.size, stats.size);
   const encoding = encodingOf(bytes.subarray(0, sampleBytes));
@@ -149,42 +149,51 @@ async function contentsOf({ handle, stats, place }: OpenFile, uri: string, most:
   return { contents: [{ ...about, blob }] };
 }
 
-async function readFolder(desk: Desk, jail: Jail, uri: string, ctx: Context): Promise<ReadResourceResult | undefined> {
-  const limit = desk.settings.limits.results;
+async function readFolder(
+  workspace: Workspace,
+  jail: Jail,
+  uri: string,
+  ctx: Context,
+): Promise<ReadResourceResult | undefined> {
+  const limit = workspace.settings.limits.results;
   const isShown = (name: string) => jail.isNameShown(name);
   try {
     return await jail.inFolder(uri, async (folder) => {
       const page = await pageOf(folder, { after: undefined, limit, isShown, signal: ctx.signal });
       const rows = page.entries.map(({ name }) => uriOf(join(folder.real, name)));
-      const more = page.isLast ? [] : [`# ${page.total - rows.length} more; the tool list gives them in pages`];
+      const more = page.isLast ? [] : [`# ${page.total - rows.length} more; the tool list returns them in pages`];
       return { contents: [{ uri, mimeType: folderType, text: [...rows, ...more, ""].join("\r\n") }] };
     });
   } catch (reason) {
-    if (reason instanceof ToolError || codeOf(reason) !== undefined) return undefined;
+    if (reason instanceof ToolError || systemCodeOf(reason) !== undefined) return undefined;
     throw reason;
   }
 }
 
-async function follow(desk: Desk, uri: string, changed: (uri?: string) => void): Promise<(() => void) | undefined> {
-  const jail = desk.local;
+async function follow(
+  workspace: Workspace,
+  uri: string,
+  changed: (uri?: string) => void,
+): Promise<(() => void) | undefined> {
+  const jail = workspace.local;
   const place = await jail.locate(uri).catch((reason) => {
     if (reason instanceof ToolError) return undefined;
     throw reason;
   });
   if (!place) return undefined;
   const base = fullPath(place);
-  return watchBelow(desk, jail, place.root, base, ({ real }) => {
-    // A folder that is reached by a link keeps the address it was followed by.
+  return watchBelow(workspace, jail, place.root, base, ({ real }) => {
+    // A folder reached by a link keeps the URI of the subscription.
     const below = segmentsBelow(base, real);
     if (below)
       changed(below.length === 0 ? uri : `${uri.replace(/\/$/, "")}/${below.map(encodeURIComponent).join("/")}`);
   });
 }
 
-/** Suggests what a path goes on with, folder by folder. */
-function completer(desk: Desk, root: Root | undefined): Completer<undefined> {
+/** Completes paths, one level at a time. */
+function completer(workspace: Workspace, root: Root | undefined): Completer<undefined> {
   return async (value, _, ctx) => {
-    const jail = desk.knownJailFor(ctx);
+    const jail = workspace.knownJailFor(ctx);
     const typed = decoded(value);
     const slash = typed.lastIndexOf("/");
     const above = typed.slice(0, slash + 1);
@@ -197,13 +206,13 @@ function completer(desk: Desk, root: Root | undefined): Completer<undefined> {
         return { values, total: page.total, hasMore: !page.isLast };
       });
     } catch (reason) {
-      if (reason instanceof ToolError || codeOf(reason) !== undefined) return [];
+      if (reason instanceof ToolError || systemCodeOf(reason) !== undefined) return [];
       throw reason;
     }
   };
 }
 
-/** A value as a template takes it: what would end the path in an address is encoded. */
+/** Encodes the characters that would end the path of a URI. */
 function encoded(path: string): string {
   return path.replace(/[%?#]/g, encodeURIComponent);
 }

@@ -1,15 +1,15 @@
 import type { Completer, RequestContext } from "portolan/server";
-import type { Git } from "./git.ts";
-import { readTree, typeAt } from "./objects.ts";
-import type { Repository } from "./repository.ts";
+import { objectAt, readTree } from "./objects/trees.ts";
+import type { Repositories } from "./repository/repositories.ts";
+import type { Repository } from "./repository/repository.ts";
 
 type Known = { [name: string]: string };
 
 const maxSuggestions = 100;
 const hashBegin = /^[0-9a-f]{4,64}$/;
 
-/** Branches, tags and recent commits that begin as typed. */
-export function completeRef(git: Git): Completer<undefined> {
+/** Completes branches, tags and recent commits. */
+export function completeRef(git: Repositories): Completer<undefined> {
   return async (value, known, ctx) => {
     const found = new Set<string>();
     for (const repository of await candidates(git, known, ctx)) {
@@ -21,18 +21,18 @@ export function completeRef(git: Git): Completer<undefined> {
   };
 }
 
-/** The files and folders of a commit, one folder at a time. */
-export function completePath(git: Git): Completer<undefined> {
+/** Completes files and folders of a commit, one level at a time. */
+export function completePath(git: Repositories): Completer<undefined> {
   return (value, known, ctx) => pathsAt(git, value, known, ctx, () => true);
 }
 
-/** The folders of a commit, one folder at a time. */
-export function completeFolder(git: Git): Completer<undefined> {
+/** Completes folders of a commit, one level at a time. */
+export function completeFolder(git: Repositories): Completer<undefined> {
   return (value, known, ctx) => pathsAt(git, value, known, ctx, (type) => type === "tree");
 }
 
 async function pathsAt(
-  git: Git,
+  git: Repositories,
   value: string,
   known: Known,
   ctx: RequestContext<undefined>,
@@ -49,18 +49,18 @@ async function pathsAt(
   return [...found];
 }
 
-/** Whatever is half typed: suggestions are none, not an error. */
+/** Returns the entries of a folder; incomplete input gives no entries instead of an error. */
 async function entriesOf(repository: Repository, ref: string, folder: string) {
   try {
-    const found = await typeAt(repository, await repository.commit(ref), repository.path(folder || "."));
+    const found = await objectAt(repository, await repository.commit(ref), repository.path(folder || "."));
     return found?.type === "tree" ? (await readTree(repository, found.hash)).entries : [];
   } catch {
     return [];
   }
 }
 
-/** The repository that was chosen, or all of them. */
-async function candidates(git: Git, known: Known, ctx: RequestContext<undefined>): Promise<Repository[]> {
+/** Returns the chosen repository, or all of them. */
+async function candidates(git: Repositories, known: Known, ctx: RequestContext<undefined>): Promise<Repository[]> {
   const chosen = known["repo"];
   const names = chosen === undefined ? git.names : git.names.filter((name) => name === chosen);
   return Promise.all(names.map((name) => git.open(name, ctx.signal)));

@@ -6,22 +6,22 @@ import { createGit, version } from "./server.ts";
 await runMain({
   name: "portolan-git",
   version,
-  about: "Git repositories for MCP hosts: history, changes, commits and merges, and nothing outside the repositories.",
+  about: "An MCP server for git repositories: history, changes, commits and merges.",
   arguments: "<repository>...",
   flags: {
-    "read-only": { type: "boolean", says: "offer nothing that changes a repository" },
-    "no-questions": { type: "boolean", says: "do not ask the user before branches are deleted or merges given up" },
+    "read-only": { type: "boolean", says: "offer no tool that changes a repository" },
+    "no-questions": { type: "boolean", says: "do not ask the user before a branch is deleted or a merge is aborted" },
     "max-bytes": {
       type: "string",
       value: "<bytes>",
-      says: "the longest patch or file in an answer, 262144 unless given",
+      says: "at most this many bytes of a patch or file in a result. Default: 262144",
     },
     "max-entries": {
       type: "string",
       value: "<count>",
-      says: "the most files or branches in an answer, 1000 unless given",
+      says: "at most this many files or branches in a result. Default: 1000",
     },
-    timeout: { type: "string", value: "<seconds>", says: "how long one run of git may take, 30 unless given" },
+    timeout: { type: "string", value: "<seconds>", says: "stop a run of git after this time. Default: 30" },
   },
   create(line) {
     if (line.arguments.length === 0) throw new UsageError("expected the folder of at least one repository, got none");
@@ -36,7 +36,7 @@ await runMain({
     return createGit({
       repositories: line.arguments,
       readOnly: line.isSet("read-only"),
-      asks: !line.isSet("no-questions"),
+      ask: !line.isSet("no-questions"),
       limits,
     });
   },

@@ -1,37 +1,36 @@
-/** What a server of repositories is told once. */
+/** Options of `createGit`. */
 export interface GitOptions {
-  /** The folders of the repositories; nothing outside them is read or written. */
+  /** Folders of the repositories. Nothing outside them is read or written. */
   readonly repositories: readonly string[];
-  /** Offers no tool that changes anything. */
+  /** Leaves out all tools that change anything. Default: false. */
   readonly readOnly?: boolean;
-  /** Whether the user is asked before something is lost; true unless said otherwise. */
-  readonly asks?: boolean;
-  /** Who commits where the configuration of a repository names nobody; the user's own unless said otherwise. */
+  /** Asks the user before data is lost. Default: true. */
+  readonly ask?: boolean;
+  /** Author of commits if the repository's configuration has none. Default: the user's global git configuration. */
   readonly identity?: Identity;
   readonly limits?: Partial<GitLimits>;
 }
 
-/** The name and address that a commit is signed with. */
+/** Name and e-mail address of an author. */
 export interface Identity {
   readonly name: string;
   readonly email: string;
 }
 
-/** How much one call may give, take and last. */
+/** Limits of one call. */
 export interface GitLimits {
-  /** Of a patch or a file in an answer, in bytes; 262,144 unless said otherwise. */
+  /** Bytes of a patch or file in a result. Default: 262,144. */
   readonly maxBytes: number;
-  /** Of files, branches, tags or conflicts in an answer; 1,000 unless said otherwise. */
+  /** Files, branches, tags or conflicts in a result. Default: 1,000. */
   readonly maxEntries: number;
-  /** Of commits on a page of the log; 200 unless said otherwise. */
+  /** Commits on a page of the log. Default: 200. */
   readonly maxCommits: number;
-  /** Of lines in an answer of blame; 1,000 unless said otherwise. */
+  /** Lines in a result of blame. Default: 1,000. */
   readonly maxLines: number;
-  /** Of one run of git; 30,000 unless said otherwise. */
+  /** Time for one run of git. Default: 30,000. */
   readonly timeoutMs: number;
 }
 
-/** The limits unless said otherwise. */
 export const defaultLimits: GitLimits = {
   maxBytes: 256 * 1024,
   maxEntries: 1_000,

@@ -3,34 +3,34 @@ import {
   type Context,
   type ReadReturn,
   type RequestContext,
-  RpcError,
   type Server,
   type TemplateDefinition,
   type TemplateValues,
   ToolError,
 } from "portolan/server";
-import { commitFormat, parseCommits, readCommit, titleOf } from "./commits.ts";
+import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { completeFolder, completePath, completeRef } from "./completion.ts";
-import type { Git } from "./git.ts";
-import { readBlob, readTree, typeAt } from "./objects.ts";
-import type { Repository } from "./repository.ts";
+import { commitFormat, parseCommits, readCommit, titleOf } from "./objects/commits.ts";
+import { objectAt, readBlob, readTree } from "./objects/trees.ts";
+import type { Repositories } from "./repository/repositories.ts";
+import type { Repository } from "./repository/repository.ts";
 import { describe, showChange } from "./tools/show.ts";
 
 type Read = TemplateDefinition<undefined>["read"];
 
 const recentCommits = 20;
-/** A hash never means anything else later. */
-const forever = { ttlMs: 24 * 60 * 60 * 1000, cacheScope: "private" } as const;
+/** Content named by its hash never changes. */
+const immutable = { ttlMs: 24 * 60 * 60 * 1000, cacheScope: "private" } as const;
 
-/** Commits, folders and files of repositories as resources. */
-export function addResources<T>(server: Server<undefined, T>, git: Git): Server<undefined, T> {
+/** Adds commits, folders and files as resources. */
+export function addResources<T>(server: Server<undefined, T>, git: Repositories): Server<undefined, T> {
   const repo = [...git.names];
   const ref = completeRef(git);
   return server
     .template("git://{repo}/commit/{sha}", {
       name: "commit",
       title: "Commit",
-      description: "A commit and its change; sha is a full hash, or any branch or tag",
+      description: "A commit with its changes; sha is a full hash, a branch or a tag",
       mimeType: "text/plain",
       list: (ctx) => listCommits(git, ctx),
       complete: { repo, sha: ref },
@@ -41,8 +41,8 @@ export function addResources<T>(server: Server<undefined, T>, git: Git): Server<
     })
     .template("git://{repo}/tree/{ref}", {
       name: "tree",
-      title: "All files of a commit",
-      description: "What is in the outermost folder of a commit",
+      title: "Root folder of a commit",
+      description: "The entries of the root folder of a commit",
       mimeType: "application/json",
       complete: { repo, ref },
       read: reader(git, "ref", readFolder),
@@ -50,7 +50,7 @@ export function addResources<T>(server: Server<undefined, T>, git: Git): Server<
     .template("git://{repo}/tree/{ref}/{+path}", {
       name: "folder",
       title: "A folder of a commit",
-      description: "What is in a folder, with the addresses of its files and folders",
+      description: "The entries of a folder, with the URIs of its files and folders",
       mimeType: "application/json",
       complete: { repo, ref, path: completeFolder(git) },
       read: reader(git, "ref", readFolder),
@@ -64,40 +64,28 @@ export function addResources<T>(server: Server<undefined, T>, git: Git): Server<
     });
 }
 
-/** Reads at a commit that a variable of the URI names; what is cached for ever is named by its hash. */
+/** Returns a reader for the commit in a URI variable; content named by a full hash may be cached. */
 function reader(
-  git: Git,
+  git: Repositories,
   variable: string,
   read: (repository: Repository, commit: string, values: TemplateValues, uri: string) => Promise<ReadReturn>,
 ): Read {
-  return (values: TemplateValues, ctx: Context, uri: string) =>
-    inWords(async () => {
-      const named = String(values[variable]);
-      const repository = await git.open(String(values["repo"]), ctx.signal);
-      const commit = await repository.commit(named);
-      const found = await read(repository, commit, values, uri);
-      return found !== undefined && named === commit ? cached(uri, found) : found;
-    });
+  const readAt = async (values: TemplateValues, ctx: Context, uri: string) => {
+    const named = String(values[variable]);
+    const repository = await git.open(String(values["repo"]), ctx.signal);
+    const commit = await repository.commit(named);
+    const found = await read(repository, commit, values, uri);
+    return found !== undefined && named === commit ? cached(uri, found) : found;
+  };
+  return (values, ctx, uri) => toolErrorsAsInvalidParams(readAt(values, ctx, uri));
 }
 
 function cached(uri: string, found: Exclude<ReadReturn, undefined>): ReadReturn {
-  if (typeof found === "string") return { contents: [{ uri, mimeType: "text/plain", text: found }], ...forever };
+  if (typeof found === "string") return { contents: [{ uri, mimeType: "text/plain", text: found }], ...immutable };
   return Array.isArray(found) || found instanceof Uint8Array || !("uri" in found)
     ? found
-    : { contents: [found], ...forever };
+    : { contents: [found], ...immutable };
 }
-
-/** What a tool would tell the model is told to the client. */
-async function inWords<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (reason) {
-    if (reason instanceof ToolError) throw new RpcError(invalidParams, reason.message, { cause: reason });
-    throw reason;
-  }
-}
-
-const invalidParams = -32602;
 
 async function readFolder(
   repository: Repository,
@@ -106,7 +94,7 @@ async function readFolder(
   uri: string,
 ): Promise<ReadReturn> {
   const folder = repository.path(String(path));
-  const found = await typeAt(repository, commit, folder);
+  const found = await objectAt(repository, commit, folder);
   if (found?.type !== "tree") return undefined;
   const { entries, isCut } = await readTree(repository, found.hash);
   const below = folder === "." ? "" : `${folder}/`;
@@ -124,16 +112,18 @@ async function readFile(
   uri: string,
 ): Promise<ReadReturn> {
   const file = repository.path(String(path));
-  const found = await typeAt(repository, commit, file);
+  const found = await objectAt(repository, commit, file);
   if (found?.type !== "blob") return undefined;
   const { bytes, isCut } = await readBlob(repository, found.hash);
   if (isCut)
-    throw new ToolError(`${file} is longer than ${repository.limits.maxBytes} bytes; show tells its beginning`);
+    throw new ToolError(
+      `${file} is longer than ${repository.limits.maxBytes} bytes; the tool show returns its beginning`,
+    );
   if (isUtf8(bytes) && !bytes.includes(0)) return { uri, mimeType: "text/plain", text: bytes.toString() };
   return { uri, mimeType: "application/octet-stream", blob: bytes.toString("base64") };
 }
 
-async function listCommits(git: Git, ctx: RequestContext<undefined>) {
+async function listCommits(git: Repositories, ctx: RequestContext<undefined>) {
   const resources = [];
   for (const name of git.names) {
     const repository = await git.open(name, ctx.signal);

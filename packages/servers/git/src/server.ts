@@ -1,52 +1,48 @@
 import { realpath } from "node:fs/promises";
 import { basename } from "node:path";
 import { createServer, type Server } from "portolan/server";
-import { Git } from "./git.ts";
-import { locate } from "./jail.ts";
 import { defaultLimits, type GitOptions } from "./options.ts";
-import { findProgram } from "./program.ts";
 import { addPrompt } from "./prompt.ts";
+import { locate } from "./repository/jail.ts";
+import { Repositories } from "./repository/repositories.ts";
+import { findProgram } from "./repository/run.ts";
 import { addResources } from "./resources.ts";
 import { blameTool } from "./tools/blame.ts";
-import { createBranchTool, deleteBranchTool, switchBranchTool } from "./tools/branch.ts";
-import { branchesTool, tagsTool } from "./tools/branches.ts";
-import { commitTool } from "./tools/commit.ts";
+import { branchesTool, createBranchTool, deleteBranchTool, switchBranchTool, tagsTool } from "./tools/branches.ts";
+import { commitTool, stageTool, unstageTool } from "./tools/commit.ts";
 import { diffTool } from "./tools/diff.ts";
 import { logTool } from "./tools/log.ts";
-import { abortMergeTool, conflictsTool, continueMergeTool, mergeTool } from "./tools/merge.ts";
-import { resolveTool } from "./tools/resolve.ts";
+import { abortMergeTool, conflictsTool, continueMergeTool, mergeTool, resolveTool } from "./tools/merge.ts";
 import { showTool } from "./tools/show.ts";
-import { stageTool, unstageTool } from "./tools/stage.ts";
 import { statusTool } from "./tools/status.ts";
 
-/** The version that the server says it has. */
 export const version = "0.1.0";
 
-/** A server for these repositories and nothing else; rejects if there are none, or if one is no repository. */
+/** Creates a server for these repositories; rejects if there are none, or if one is not a repository. */
 export async function createGit(options: GitOptions): Promise<Server> {
-  const { readOnly = false, asks = true } = options;
+  const { readOnly = false, ask = true } = options;
   const roots = await findRoots(options.repositories);
   const all = [...roots.values()];
   const program = await findProgram(process.env["PATH"] ?? "", all);
-  if (program === undefined) throw new Error("git was not found on the PATH, outside the repositories; install it");
+  if (program === undefined) throw new Error("git was not found on the PATH outside the repositories; install it");
   for (const root of all) await locate(root, all, "for-reading");
   const shared = { program, roots: all, limits: { ...defaultLimits, ...options.limits }, identity: options.identity };
-  const git = new Git(shared, roots, () => server.publish("resources/list_changed", {}));
+  const git = new Repositories(shared, roots, () => server.publish("resources/list_changed", {}));
   const reading = addPrompt(addResources(addReading(begin(git, readOnly), git), git), git);
-  const server = readOnly ? reading : addWriting(reading, git, asks);
+  const server = readOnly ? reading : addWriting(reading, git, ask);
   return server;
 }
 
-function begin(git: Git, readOnly: boolean): Server {
+function begin(git: Repositories, readOnly: boolean): Server {
   const which = git.names.length === 1 ? `the repository ${git.names[0]}` : `the repositories ${git.names.join(", ")}`;
   const writes = readOnly
     ? "Nothing can be changed."
-    : "Stage, then commit; merge tells conflicts, resolve settles them.";
+    : "Stage, then commit; merge reports conflicts, resolve settles them.";
   const instructions = `Works on ${which}. Paths are relative to the repository's folder. ${writes} There is no network.`;
   return createServer({ name: "portolan-git", title: "Git", version }, { instructions });
 }
 
-function addReading(server: Server, git: Git): Server {
+function addReading(server: Server, git: Repositories): Server {
   return server
     .tool("status", statusTool(git))
     .tool("log", logTool(git))
@@ -58,27 +54,27 @@ function addReading(server: Server, git: Git): Server {
     .tool("conflicts", conflictsTool(git));
 }
 
-function addWriting(server: Server, git: Git, asks: boolean): Server {
+function addWriting(server: Server, git: Repositories, ask: boolean): Server {
   return server
     .tool("stage", stageTool(git))
     .tool("unstage", unstageTool(git))
     .tool("commit", commitTool(git))
     .tool("branch_create", createBranchTool(git))
     .tool("branch_switch", switchBranchTool(git))
-    .tool("branch_delete", deleteBranchTool(git, asks))
+    .tool("branch_delete", deleteBranchTool(git, ask))
     .tool("merge", mergeTool(git))
     .tool("resolve", resolveTool(git))
     .tool("merge_continue", continueMergeTool(git))
-    .tool("merge_abort", abortMergeTool(git, asks));
+    .tool("merge_abort", abortMergeTool(git, ask));
 }
 
-/** The real paths of the folders by short names that differ. */
+/** Returns the real paths of the folders by unique short names. */
 async function findRoots(folders: readonly string[]): Promise<Map<string, string>> {
-  if (folders.length === 0) throw new Error("expected at least one repository: without any, nothing may be used");
+  if (folders.length === 0) throw new Error("expected at least one repository");
   const roots = new Map<string, string>();
   for (const folder of folders) {
     const root = await realpath(folder).catch(() => undefined);
-    if (root === undefined) throw new Error(`${folder}: there is no such folder`);
+    if (root === undefined) throw new Error(`${folder}: no such folder`);
     if ([...roots.values()].includes(root)) continue;
     const plain =
       basename(root)

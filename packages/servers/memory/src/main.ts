@@ -1,37 +1,37 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { runMain, UsageError } from "portolan/server/main";
-import { merge, readExport } from "./interchange.ts";
 import { defaultFile } from "./options.ts";
-import { namespacePattern } from "./schemas.ts";
 import { createMemory } from "./server.ts";
-import { openStore } from "./store.ts";
+import { merge, readExport } from "./store/interchange.ts";
+import { openStore } from "./store/store.ts";
+import { namespacePattern } from "./tools/tool-parts.ts";
 
 const variable = "PORTOLAN_MEMORY_FILE";
 
 await runMain({
   name: "portolan-memory",
   version: "0.1.0",
-  about: "An MCP server with a memory: a knowledge graph in a file.",
+  about: "An MCP server with a persistent memory: a knowledge graph in a file.",
   flags: {
-    file: { type: "string", value: "<path>", says: `where it is kept; ${variable} or ${defaultFile()} unless given` },
+    file: { type: "string", value: "<path>", says: `the memory file. Default: ${variable}, or ${defaultFile()}` },
     namespace: {
       type: "string",
       value: "<name>",
-      says: "the namespace that is meant where none is named; default unless given",
+      says: "namespace of calls that name none. Default: default",
     },
     import: {
       type: "string",
       value: "<path>",
-      says: "first add this file: an export, or that of the official memory server",
+      says: "first import this file: an export, or a file of the official memory server",
     },
-    repair: { type: "boolean", says: "first put damaged lines aside, beside the file" },
+    repair: { type: "boolean", says: "first remove damaged lines; the old file is kept beside the new one" },
   },
   async create(line) {
     const namespace = line.text("namespace") ?? "default";
     if (!new RegExp(namespacePattern).test(namespace)) {
       throw new UsageError(
-        `--namespace: expected small letters, digits, ".", "_" and "-", got ${JSON.stringify(namespace)}`,
+        `--namespace: expected lower-case letters, digits, ".", "_" and "-", got ${JSON.stringify(namespace)}`,
       );
     }
     const file = line.text("file") ?? (process.env[variable] || defaultFile());

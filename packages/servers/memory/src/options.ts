@@ -1,38 +1,38 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** How a store keeps its file. */
+/** Options of a memory store. */
 export interface StoreOptions {
   readonly file: string;
-  /** The largest file; 256 MiB unless said otherwise. */
+  /** Size limit of the file. Default: 256 MiB. */
   readonly maxFileBytes: number;
-  /** How much may be added before the file is written anew; 1 MiB unless said otherwise, and never less than the rest. */
+  /** Bytes to append before the file is compacted, at least as many as it had after the last compaction. Default: 1 MiB. */
   readonly compactBytes: number;
-  /** How long a change may wait for those of others; 20 s unless said otherwise. */
+  /** How long a change waits for the lock of another process. Default: 20 s. */
   readonly lockWaitMs: number;
-  /** Hears what is wrong with the file; printed to standard error unless said otherwise. */
+  /** Called for problems with the file. Default: prints to standard error. */
   readonly onProblem: (problem: string) => void;
 }
 
-/** How much one call may bring and get. */
+/** Limits of one call. */
 export interface Limits {
-  /** Entities, relations and observations in one call; 1,000 unless said otherwise. */
+  /** Entities, relations or observations in one call. Default: 1,000. */
   readonly maxItems: number;
-  /** Characters of a name or type; 256 unless said otherwise. */
+  /** Characters of a name or type. Default: 256. */
   readonly maxNameLength: number;
-  /** Characters of an observation; 20,000 unless said otherwise. */
+  /** Characters of an observation. Default: 20,000. */
   readonly maxTextLength: number;
-  /** Entities of a page; 200 unless said otherwise. */
+  /** Entities on a page. Default: 200. */
   readonly maxPage: number;
-  /** Characters of a result, about; 400,000 unless said otherwise. */
+  /** Approximate characters of a result. Default: 400,000. */
   readonly maxResultLength: number;
-  /** Characters of an imported text; 8 million unless said otherwise. */
+  /** Characters of an import. Default: 8 million. */
   readonly maxImportLength: number;
 }
 
-/** What a memory server is told. */
+/** Options of `createMemory`. */
 export interface MemoryOptions extends Partial<StoreOptions>, Partial<Limits> {
-  /** The namespace that is meant where none is named; `default` unless given. */
+  /** Namespace of calls that name none. Default: `default`. */
   readonly namespace?: string;
 }
 
@@ -45,7 +45,7 @@ export const defaultLimits: Limits = {
   maxImportLength: 8_000_000,
 };
 
-/** Fills in what was not said. */
+/** Returns the options with all defaults. */
 export function toStoreOptions(given: Partial<StoreOptions>): StoreOptions {
   return {
     file: given.file ?? defaultFile(),
@@ -56,10 +56,10 @@ export function toStoreOptions(given: Partial<StoreOptions>): StoreOptions {
   };
 }
 
-/** Where a memory is kept by default: in the user's data folder. */
+/** Returns the default path of the file, in the user's data folder. */
 export function defaultFile(env: NodeJS.ProcessEnv = process.env): string {
   const shared = process.platform === "win32" ? env["LOCALAPPDATA"] : env["XDG_DATA_HOME"];
-  // The specification of these folders says that a relative one is to be ignored.
+  // The XDG specification says to ignore a relative path.
   const folder = shared?.match(/^([/\\]|[a-z]:)/i) ? shared : join(homedir(), ".local", "share");
   return join(folder, "portolan", "memory.log");
 }

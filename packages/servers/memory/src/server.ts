@@ -1,34 +1,33 @@
 import { createServer, type Server } from "portolan/server";
-import { toPlain } from "./interchange.ts";
-import { createKit } from "./kit.ts";
 import { defaultLimits, type Limits, type MemoryOptions } from "./options.ts";
-import { addReadTools } from "./read-tools.ts";
-import { createSchemas, namespacePattern } from "./schemas.ts";
-import { type MemoryStore, openStore } from "./store.ts";
-import { addWriteTools } from "./write-tools.ts";
+import { toPlain } from "./store/interchange.ts";
+import { type MemoryStore, openStore } from "./store/store.ts";
+import { addReadTools } from "./tools/read.ts";
+import { createSchemas, createToolParts, namespacePattern } from "./tools/tool-parts.ts";
+import { addWriteTools } from "./tools/write.ts";
 
-/** How many entities are listed as resources. */
+/** Entities in the list of resources. */
 const maxListed = 1_000;
 const maxCompletions = 100;
 
-/** A server with a memory: a file of its own, or a store that is open already. */
+/** Creates a server with a memory: the given open store, or a file. */
 export function createMemory(options: MemoryOptions & { readonly store?: MemoryStore } = {}): Server {
   const { namespace = "default", store = openStore(options) } = options;
   if (!new RegExp(namespacePattern).test(namespace)) {
     throw new RangeError(
-      `namespace: expected small letters, digits, ".", "_" and "-", got ${JSON.stringify(namespace)}`,
+      `namespace: expected lower-case letters, digits, ".", "_" and "-", got ${JSON.stringify(namespace)}`,
     );
   }
   const limits = toLimits(options);
-  const kit = createKit({ store, limits, namespace, schemas: createSchemas(limits, namespace) });
+  const parts = createToolParts({ store, limits, namespace, schemas: createSchemas(limits, namespace) });
   const begun = createServer(
     { name: "portolan-memory", version: "0.1.0", title: "Memory" },
     {
       instructions:
-        "A knowledge graph that lasts. Search before you create; entities have names, types and observations (single facts), and relations between them. Namespaces are separate graphs.",
+        "A persistent knowledge graph. Search before you create. Entities have names, types, observations (single facts) and relations. Namespaces are separate graphs.",
     },
   );
-  const server = addResources(addWriteTools(addReadTools(begun, kit), kit), store, namespace);
+  const server = addResources(addWriteTools(addReadTools(begun, parts), parts), store, namespace);
   store.onChange(({ entities, isListChanged }) => {
     for (const [changed, names] of entities) {
       for (const name of names) server.publish("resources/updated", { uri: uriOf(changed, name) });
@@ -44,7 +43,7 @@ function addResources(server: Server, store: MemoryStore, namespace: string): Se
     .template("memory://{namespace}", {
       name: "namespace",
       title: "A namespace",
-      description: "How much is in a namespace, and the types of its entities; follow it to hear of every change in it",
+      description: "Size and entity types of a namespace; a subscription reports every change in it",
       mimeType: "application/json",
       subscribe: true,
       complete: { namespace: namespaces },
@@ -53,7 +52,7 @@ function addResources(server: Server, store: MemoryStore, namespace: string): Se
     .template("memory://{namespace}/{entity}", {
       name: "entity",
       title: "An entity",
-      description: "What is known of an entity, with its relations",
+      description: "An entity with its observations and relations",
       mimeType: "application/json",
       subscribe: true,
       list: () => {
@@ -106,6 +105,6 @@ function completeName(names: readonly string[], typed: string): string[] {
 }
 
 function uriOf(namespace: string, name: string): string {
-  // Imported names may hold halves of characters, which no address can.
+  // Imported names may contain lone surrogates, which a URI cannot.
   return `memory://${namespace}/${encodeURIComponent(name.replace(/\p{Cs}/gu, "\uFFFD"))}`;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runMain, UsageError } from "portolan/server/main";
-import { findZone } from "./names.ts";
 import { createTime } from "./server.ts";
+import { findZone } from "./zones.ts";
 
 await runMain({
   name: "portolan-time",
@@ -11,7 +11,7 @@ await runMain({
     zone: {
       type: "string",
       value: "<zone>",
-      says: "the zone that is meant where none is named; the machine's unless given",
+      says: "zone of calls that name none. Default: the zone of the machine",
     },
   },
   create(line) {

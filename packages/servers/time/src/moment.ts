@@ -1,21 +1,21 @@
-/** One moment as the clocks of a zone show it. */
+/** A moment in the local time of a zone. */
 export interface Moment {
   zone: string;
-  /** With its offset, in the form of ISO 8601. */
+  /** ISO 8601 with the offset. */
   time: string;
   weekday: string;
   offset: string;
-  /** The English name of the time kept, where it has one. */
+  /** English name of the local time, if it has one. */
   name?: string;
-  /** Whether summer time is kept; absent where the runtime cannot tell. */
+  /** True during summer time; absent if the runtime cannot tell. */
   summerTime?: boolean;
   utc: string;
 }
 
-/** When the clocks of a zone are next changed. */
+/** The next change of a zone's clocks. */
 export interface Change {
   utc: string;
-  /** What the clocks show at that moment, before and after. */
+  /** Local time at that moment, with the offset before and after. */
   before: string;
   after: string;
 }
@@ -25,11 +25,11 @@ const day = 86_400_000;
 const maxFormats = 128;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** The first and the last moment that can be shown everywhere: years have four digits. */
+/** First and last supported moment: years have four digits in every zone. */
 export const earliest: number = Date.parse("0001-01-02T00:00:00Z");
 export const latest: number = Date.parse("9999-12-30T00:00:00Z");
 
-/** What is added to UTC in a zone at a moment, in milliseconds. */
+/** Returns the offset of a zone from UTC at a moment, in milliseconds. */
 export function offsetAt(zone: string, at: number): number {
   const whole = Math.floor(at / second) * second;
   return wallAt(zone, whole) - whole;
@@ -44,16 +44,16 @@ export function momentOf(zone: string, at: number): Moment {
     time: writeTime(at, offset),
     weekday: new Intl.DateTimeFormat("en-US", { timeZone: "UTC", weekday: "long" }).format(at + offset),
     offset: writeOffset(offset),
-    // Ireland calls its summer time standard.
+    // Ireland calls its summer time "Irish Standard Time".
     ...(hasName && { name, summerTime: /\b(Summer|Daylight)\b|^Irish Standard/.test(name) }),
     utc: writeUtc(at),
   };
 }
 
-/** The next change of a zone's clocks within a year; undefined if there is none. */
+/** Returns the next change of a zone's clocks within a year; undefined if there is none. */
 export function nextChange(zone: string, at: number): Change | undefined {
   const before = offsetAt(zone, at);
-  // Some zones leave summer time for one month only.
+  // Steps of 14 days: some zones interrupt summer time for only a month.
   for (let from = at; from < at + 366 * day && from + 14 * day < latest; from += 14 * day) {
     const after = offsetAt(zone, from + 14 * day);
     if (after === before) continue;
@@ -67,7 +67,7 @@ export function nextChange(zone: string, at: number): Change | undefined {
   return undefined;
 }
 
-/** The first second with another offset, between two moments whose offsets differ. */
+/** Finds the first second with another offset, between two moments with different offsets. */
 function findChange(zone: string, from: number, to: number): number {
   const before = offsetAt(zone, from);
   let [low, high] = [Math.floor(from / second), Math.ceil(to / second)];
@@ -79,7 +79,7 @@ function findChange(zone: string, from: number, to: number): number {
   return high * second;
 }
 
-/** `2026-03-29T03:00:00+02:00` */
+/** Formats a time such as `2026-03-29T03:00:00+02:00`. */
 export function writeTime(at: number, offset: number): string {
   return `${new Date(at + offset).toISOString().slice(0, 19)}${writeOffset(offset)}`;
 }
@@ -88,20 +88,20 @@ export function writeUtc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** `+05:30`; with seconds where clocks followed the sun. */
+/** Formats an offset such as `+05:30`; with seconds for local mean time. */
 export function writeOffset(offset: number): string {
   const text = new Date(Math.abs(offset)).toISOString().slice(11, 19);
   return (offset < 0 ? "-" : "+") + (text.endsWith(":00") ? text.slice(0, 5) : text);
 }
 
-/** What the clocks show, as if they were those of UTC. */
+/** Returns the local time as a timestamp, as if it were UTC. */
 function wallAt(zone: string, at: number): number {
   const parts: { [type: string]: string } = {};
   for (const { type, value } of formatOf(zone).formatToParts(at)) parts[type] = value;
   const numbers = ["year", "month", "day", "hour", "minute", "second"].map((type) => Number(parts[type]));
   const [year = 0, month = 0, date = 0, hour = 0, minute = 0, seconds = 0] = numbers;
   const wall = new Date(Date.UTC(2000, month - 1, date, hour, minute, seconds));
-  // Date.UTC takes the first hundred years for those of 1900.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999.
   wall.setUTCFullYear(parts["era"] === "B" ? 1 - year : year, month - 1, date);
   return wall.getTime();
 }
@@ -111,7 +111,7 @@ function nameAt(zone: string, at: number): string | undefined {
   return format.formatToParts(at).find(({ type }) => type === "timeZoneName")?.value;
 }
 
-/** Formats are dear to make; the ones used last are kept. */
+/** Returns a cached format: formats are expensive to create. */
 function formatOf(zone: string): Intl.DateTimeFormat {
   const format = formats.get(zone) ?? createFormat(zone);
   formats.delete(zone);

@@ -1,11 +1,11 @@
 import { earliest, latest, offsetAt, writeOffset } from "./moment.ts";
 
-/** What a written time says: a moment, or what clocks show. */
-export type Written = { readonly at: number } | { readonly wall: number };
+/** A parsed time: a moment, or a local time. */
+export type ParsedTime = { readonly at: number } | { readonly wall: number };
 
-/** The moments at which the clocks of a zone show a time. */
+/** The moments at which the clocks of a zone show a local time. */
 export interface Reading {
-  /** How often clocks show it. */
+  /** How often the clocks show it. */
   readonly shown: "once" | "twice" | "never";
   /** The usual meaning first. */
   readonly moments: readonly { readonly at: number; readonly means: string }[];
@@ -15,29 +15,29 @@ const day = 86_400_000;
 const pattern =
   /^(?:(?<date>\d{4}-\d{2}-\d{2})[T ])?(?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,]\d{1,9})?)?(?<offset>Z|[+-]\d{2}:?\d{2})?$/i;
 
-/** Reads `14:30`, `2026-03-29T02:30` or `2026-03-29T02:30:00+01:00`; undefined for whatever is none. */
-export function readTime(text: string, today: string): Written | undefined {
+/** Parses `14:30`, `2026-03-29T02:30` or `2026-03-29T02:30:00+01:00`; undefined if the text is not a time. */
+export function readTime(text: string, today: string): ParsedTime | undefined {
   const found = pattern.exec(text.trim())?.groups;
   if (!found) return undefined;
   const { date = today, hour = "", minute = "", second = "00", offset } = found;
   const wall = Date.parse(`${date}T${hour}:${minute}:${second}Z`);
-  // The parser of dates takes February 30 for a day in March, and 24:00 for the next one.
+  // Date.parse accepts February 30 as a day in March, and 24:00 as the next day.
   if (Number.isNaN(wall) || hour === "24" || new Date(wall).toISOString().slice(0, 10) !== date) return undefined;
   const at = offset === undefined ? wall : wall - readOffset(offset);
   if (at - day < earliest || at + day > latest) return undefined;
   return offset === undefined ? { wall } : { at };
 }
 
-/** Reads `+05:30`, `-8` or `Z` as milliseconds. */
+/** Parses `+05:30`, `-8` or `Z` into milliseconds. */
 export function readOffset(text: string): number {
   const [, sign, hours, minutes = "0"] = /^(?:UTC|GMT)?([+-])(\d{1,2}):?(\d{2})?$/i.exec(text.trim()) ?? [];
   if (sign === undefined) return /^(Z|UTC|GMT)$/i.test(text.trim()) ? 0 : Number.NaN;
   return (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
-/** Finds when the clocks of a zone show a time; where they never do, what is meant by the clocks before and after. */
+/** Finds when the clocks of a zone show a local time; if never, returns the meanings with the offsets before and after. */
 export function readWall(zone: string, wall: number): Reading {
-  // No zone is further from UTC than a day, so whatever offset is meant is in force somewhere in between.
+  // Offsets are less than a day, so every possible offset applies somewhere within a day before or after.
   const probes = [-24, -12, 0, 12, 24].map((hours) => offsetAt(zone, wall + hours * 3_600_000));
   const offsets = [...new Set(probes)];
   const found = offsets.filter((offset) => offsetAt(zone, wall - offset) === offset).map((offset) => wall - offset);

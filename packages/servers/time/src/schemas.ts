@@ -1,34 +1,33 @@
 import type { JsonSchema } from "portolan/server";
+import { string } from "portolan-server-kit";
 
-const text = (description: string, more: JsonSchema = {}): JsonSchema => ({ type: "string", description, ...more });
-
-export const zone: JsonSchema = text("IANA name such as Europe/Berlin, in any case; the tool zones finds them", {
+export const zone: JsonSchema = string("IANA name such as Europe/Berlin, in any case; the tool zones finds names", {
   minLength: 1,
   maxLength: 64,
 });
 
 const moment: JsonSchema = {
   type: "object",
-  description: "One moment as the clocks of a zone show it",
+  description: "A moment in the local time of a zone",
   properties: {
-    zone: text("IANA name"),
-    time: text("ISO 8601 with the offset"),
-    weekday: text("In English"),
-    offset: text("What is added to UTC, such as +05:30"),
-    name: text("What the time is called, such as Central European Summer Time"),
-    summerTime: { type: "boolean", description: "Whether summer time is kept; absent where that is not known" },
-    utc: text("The same moment in UTC"),
+    zone: string("IANA name"),
+    time: string("ISO 8601 with the offset"),
+    weekday: string("In English"),
+    offset: string("Offset from UTC, such as +05:30"),
+    name: string("Name of the local time, such as Central European Summer Time"),
+    summerTime: { type: "boolean", description: "True during summer time; absent if unknown" },
+    utc: string("The same moment in UTC"),
   },
   required: ["zone", "time", "weekday", "offset", "utc"],
 };
 
 const change: JsonSchema = {
   type: "object",
-  description: "When the clocks are next changed; absent if they are not within a year",
+  description: "The next change of the clocks; absent if there is none within a year",
   properties: {
-    utc: text("When, in UTC"),
-    before: text("What the clocks would have shown"),
-    after: text("What they show"),
+    utc: string("Moment of the change, in UTC"),
+    before: string("Local time without the change"),
+    after: string("Local time after the change"),
   },
   required: ["utc", "before", "after"],
 };
@@ -38,7 +37,7 @@ export const nowOutput: JsonSchema = {
   properties: {
     times: {
       type: "array",
-      description: "One for each zone, in the order asked for",
+      description: "One per zone, in the given order",
       items: { ...moment, properties: { ...(moment["properties"] as object), nextChange: change } },
     },
   },
@@ -51,18 +50,18 @@ export const convertOutput: JsonSchema = {
     shown: {
       enum: ["once", "twice", "never"],
       description:
-        "How often the clocks of the zone show the time: twice where they are set back, never where they are set forward",
+        "How often the clocks of the zone show the time: twice when they are set back, never when they are set forward",
     },
-    note: text("What to tell the user where the time is shown twice or never"),
+    note: string("What to tell the user if the time is shown twice or never"),
     readings: {
       type: "array",
-      description: "What the time means, the usual meaning first; two where it is shown twice or never",
+      description: "Meanings of the time, the usual one first; two if it is shown twice or never",
       items: {
         type: "object",
         properties: {
-          means: text("Which of the meanings this is"),
+          means: string("Description of this meaning"),
           from: moment,
-          to: { type: "array", items: moment, description: "The same moment in the other zones" },
+          to: { type: "array", items: moment, description: "The same moment in the target zones" },
         },
         required: ["means", "from", "to"],
       },
@@ -74,9 +73,9 @@ export const convertOutput: JsonSchema = {
 export const zonesOutput: JsonSchema = {
   type: "object",
   properties: {
-    zones: { type: "array", items: moment, description: "Those that fit, with their time at the moment asked for" },
-    total: { type: "integer", description: "How many fit in all" },
-    next: { type: "integer", description: "Give it as `from` to see the following ones; absent at the end" },
+    zones: { type: "array", items: moment, description: "The matching zones, with their time at the given moment" },
+    total: { type: "integer", description: "Number of matching zones" },
+    next: { type: "integer", description: "Pass it as `from` to get the next page; absent on the last page" },
   },
   required: ["zones", "total"],
 };

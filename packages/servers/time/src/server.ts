@@ -1,23 +1,21 @@
 import { createServer, type JsonSchema, type Server, ToolError } from "portolan/server";
+import { annotations, textResult } from "portolan-server-kit";
 import { type Change, type Moment, momentOf, nextChange } from "./moment.ts";
-import { completeZone, findZone } from "./names.ts";
 import { type Reading, readTime, readWall } from "./reading.ts";
 import * as schemas from "./schemas.ts";
-import { needZone, quote, searchZones, type Wanted } from "./search.ts";
+import { completeZone, findZone, needZone, quote, searchZones, type ZoneQuery } from "./zones.ts";
 
-/** What a time server is told. */
+/** Options of `createTime`. */
 export interface TimeOptions {
-  /** The zone that is meant where none is named; that of the machine unless given. */
+  /** Zone of calls that name none. Default: the zone of the machine. */
   readonly zone?: string;
-  /** The most zones in one call; 50 unless said otherwise. */
+  /** Zones in one call. Default: 50. */
   readonly maxZones?: number;
-  /** Tells the time, in milliseconds; the machine's clock unless given. */
+  /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
-const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-
-/** A server that knows the time in every zone. */
+/** Creates a server that knows the time in every zone. */
 export function createTime(options: TimeOptions = {}): Server {
   const { maxZones = 50, now = Date.now } = options;
   const home = homeOf(options.zone);
@@ -26,28 +24,28 @@ export function createTime(options: TimeOptions = {}): Server {
   });
   return createServer(
     { name: "portolan-time", version: "0.1.0", title: "Time" },
-    { instructions: `Times without a zone are those of ${home}. The tool zones finds the names of zones.` },
+    { instructions: `Times without a zone are in ${home}. The tool zones finds zone names.` },
   )
     .tool("now", {
       title: "Current time",
-      description: "The time now, in one or more zones, and when their clocks are next changed",
+      description: "Returns the current time in one or more zones, and when their clocks next change",
       input: {
         type: "object",
-        properties: { zones: zoneList(`Names of zones; ${home} unless given`) },
+        properties: { zones: zoneList(`Zone names. Default: ${home}`) },
         additionalProperties: false,
       },
       output: schemas.nowOutput,
-      annotations,
+      annotations: annotations.reads,
       run({ zones = [home] }: { zones?: string[] }) {
         const at = now();
         const times = zones.map((name) => withChange(needZone(name), at));
-        return { content: [{ type: "text", text: times.map(describe).join("\n") }], structuredContent: { times } };
+        return textResult(times.map(describe).join("\n"), { times });
       },
     })
     .tool("convert", {
       title: "Convert a time",
       description:
-        "What a time in one zone is in others. Says so where summer time makes clocks show it twice or never, and gives both meanings",
+        "Converts a time in one zone to others. If summer time makes clocks show the time twice or never, returns both meanings and says so",
       input: {
         type: "object",
         properties: {
@@ -56,14 +54,14 @@ export function createTime(options: TimeOptions = {}): Server {
             maxLength: 40,
             description: "14:30 (today), 2026-03-29T14:30, or with an offset: 2026-03-29T14:30:00+02:00",
           },
-          from: { ...schemas.zone, description: `The zone of the time; ${home} unless given` },
-          to: zoneList("The zones to convert to"),
+          from: { ...schemas.zone, description: `Zone of the time. Default: ${home}` },
+          to: zoneList("Zones to convert to"),
         },
         required: ["time", "to"],
         additionalProperties: false,
       },
       output: schemas.convertOutput,
-      annotations,
+      annotations: annotations.reads,
       run({ time, from = home, to }: { time: string; from?: string; to: string[] }) {
         const zone = needZone(from);
         const targets = to.map(needZone);
@@ -80,57 +78,57 @@ export function createTime(options: TimeOptions = {}): Server {
           ...reading.to.map(describe),
         ]);
         const text = [...(note === undefined ? [] : [note]), ...lines].join("\n");
-        return {
-          content: [{ type: "text", text }],
-          structuredContent: { shown, ...(note !== undefined && { note }), readings },
-        };
+        return textResult(text, { shown, ...(note !== undefined && { note }), readings });
       },
     })
     .tool("zones", {
       title: "Find time zones",
-      description: "Finds IANA zone names by text, country, city or offset; all that is given must fit",
+      description: "Finds IANA zone names by text, country, city or offset; a zone must match all given arguments",
       input: {
         type: "object",
         properties: {
-          text: { type: "string", maxLength: 100, description: "Words in the name of the zone, or a country" },
+          text: { type: "string", maxLength: 100, description: "Words in the zone name, or a country" },
           country: { type: "string", maxLength: 100, description: "Two letters (DE) or the English name (Germany)" },
           city: {
             type: "string",
             maxLength: 100,
-            description: "The city of the zone's name: only one or a few per zone",
+            description: "City in the zone name: only one or a few per zone",
           },
-          offset: { type: "string", maxLength: 12, description: "What is added to UTC: +05:30, -8, Z" },
+          offset: { type: "string", maxLength: 12, description: "Offset from UTC: +05:30, -8, Z" },
           at: {
             type: "string",
             maxLength: 40,
-            description: "The time at which the offset holds, in UTC unless it has an offset; now unless given",
+            description: "Time of the offset, in UTC if it has no offset. Default: now",
           },
-          from: { type: "integer", minimum: 0, description: "How many to skip: `next` of the page before" },
-          limit: { type: "integer", minimum: 1, maximum: maxZones, description: "How many to show; 20 unless given" },
+          from: { type: "integer", minimum: 0, description: "Number to skip: `next` of the previous page" },
+          limit: { type: "integer", minimum: 1, maximum: maxZones, description: "Maximum number. Default: 20" },
         },
         additionalProperties: false,
       },
       output: schemas.zonesOutput,
-      annotations,
+      annotations: annotations.reads,
       run({ at: when, from = 0, limit = Math.min(20, maxZones), ...wanted }: ZonesInput) {
         const at = when === undefined ? now() : (readIn("UTC", when, now()).moments[0]?.at ?? now());
         const found = searchZones(wanted, at);
         if (found.length === 0) {
-          throw new ToolError("No zone fits; leave something out, or search by country: few cities name a zone");
+          throw new ToolError(
+            "No zone matches; remove an argument, or search by country: few zones are named after a city",
+          );
         }
         const zones = found.slice(from, from + limit).map((zone) => momentOf(zone, at));
         const next = from + zones.length < found.length ? from + zones.length : undefined;
         const more = next === undefined ? [] : [`${found.length - next} more: call again with from ${next}`];
-        return {
-          content: [{ type: "text", text: [...zones.map(describe), ...more].join("\n") || "No more zones" }],
-          structuredContent: { zones, total: found.length, ...(next !== undefined && { next }) },
-        };
+        return textResult([...zones.map(describe), ...more].join("\n") || "No more zones", {
+          zones,
+          total: found.length,
+          ...(next !== undefined && { next }),
+        });
       },
     })
     .template("time://{+zone}", {
       name: "time",
       title: "Time in a zone",
-      description: "The time now in a zone, as JSON",
+      description: "The current time in a zone, as JSON",
       mimeType: "application/json",
       list: () => [...new Set([home, "UTC"])].map((zone) => ({ uri: `time://${zone}`, name: zone })),
       complete: { zone: (typed) => completeZone(typed) },
@@ -141,7 +139,7 @@ export function createTime(options: TimeOptions = {}): Server {
     });
 }
 
-interface ZonesInput extends Wanted {
+interface ZonesInput extends ZoneQuery {
   readonly at?: string;
   readonly from?: number;
   readonly limit?: number;
@@ -172,8 +170,8 @@ function readIn(zone: string, text: string, now: number): Reading {
 function noteOn(shown: Reading["shown"], time: string, zone: string): string | undefined {
   if (shown === "once") return undefined;
   return shown === "twice"
-    ? `The clocks of ${zone} show ${time} twice, because they are set back; ask which one is meant if it matters`
-    : `The clocks of ${zone} never show ${time}, because they are set forward over it; ask what is meant if it matters`;
+    ? `The clocks of ${zone} show ${time} twice, because they are set back; ask the user which one is meant if it matters`
+    : `The clocks of ${zone} never show ${time}, because they are set forward; ask the user what is meant if it matters`;
 }
 
 function describe({ zone, time, weekday, name }: Moment): string {

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type Context, type FullResult, ToolError } from "portolan/server";
+import { type Context, type Form, type FullResult, form, type JsonSchema, ToolError } from "portolan/server";
+import { textResult } from "portolan-server-kit";
+import { ageOn, isDay } from "./calendar.ts";
 import { describe, type Flight } from "./flights.ts";
 import { type Booking, fullLedger, type Ledger } from "./ledger.ts";
-import { faultOf, type Passenger, passengerForm } from "./passenger.ts";
 
 export interface BookInput {
   readonly flight: string;
@@ -11,7 +12,7 @@ export interface BookInput {
   readonly confirmation?: string;
 }
 
-/** What `book` tells. */
+/** Result of the tool `book`. */
 export interface Booked {
   readonly status: "booked" | "needs-confirmation";
   readonly flight: Flight;
@@ -20,66 +21,82 @@ export interface Booked {
   readonly confirmation?: string;
 }
 
-export interface Desk {
+export interface BookingDependencies {
   readonly ledger: Ledger;
-  /** Takes the time of a step, or ends early with the reason of the signal. */
+  /** Waits for the duration of a step; rejects with the reason of the signal. */
   readonly pause: (signal: AbortSignal) => Promise<void>;
-  /** Called when somebody's bookings have changed. */
+  /** Called when the bookings of a caller have changed. */
   readonly changed: (owner: string) => void;
 }
 
 type Result = FullResult<Booked>;
 type Refusal = FullResult<never>;
 
-/** Books a flight: with a form where the client can show one, in two calls elsewhere. */
-export async function book(desk: Desk, flight: Flight, input: BookInput, ctx: Context): Promise<Result | Refusal> {
-  if (!desk.ledger.hasRoom(ctx.principal.key)) throw fullLedger();
-  return ctx.mayAsk("elicitation.form") ? bookByForm(desk, flight, ctx) : bookInTwoCalls(desk, flight, input, ctx);
+/** Books a flight: with a form if the client has forms, otherwise in two calls. */
+export async function book(
+  dependencies: BookingDependencies,
+  flight: Flight,
+  input: BookInput,
+  ctx: Context,
+): Promise<Result | Refusal> {
+  if (!dependencies.ledger.hasRoom(ctx.principal.key)) throw fullLedger();
+  return ctx.mayAsk("elicitation.form")
+    ? bookByForm(dependencies, flight, ctx)
+    : bookInTwoCalls(dependencies, flight, input, ctx);
 }
 
-async function bookByForm(desk: Desk, flight: Flight, ctx: Context): Promise<Result | Refusal> {
-  // The handler runs again after each answer, and a client may send the last one twice: the key stays the same.
+async function bookByForm(dependencies: BookingDependencies, flight: Flight, ctx: Context): Promise<Result | Refusal> {
+  // The handler runs again after each answer, and a client may repeat the last one: the key stays the same.
   const key = await ctx.once("key", () => randomUUID());
   const offer = `Book ${describe(flight)}?`;
   let message = offer;
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     const answer = await ctx.elicit(`passenger-${attempt}`, { message, form: passengerForm });
-    if (answer.action === "decline") return ctx.cancelled("The user declined: nothing was booked and nothing charged.");
+    if (answer.action === "decline") return ctx.cancelled("The user declined: nothing was booked or charged.");
     if (answer.action === "cancel") {
-      return ctx.cancelled("The user closed the form: nothing was booked. Ask whether to try again or look further.");
+      return ctx.cancelled(
+        "The user closed the form: nothing was booked. Ask whether to try again or to search for other flights.",
+      );
     }
     const fault = faultOf(answer.content, flight.date);
-    if (fault === undefined) return pay(desk, key, flight, answer.content, ctx);
+    if (fault === undefined) return pay(dependencies, key, flight, answer.content, ctx);
     message = `${fault} ${offer}`;
   }
-  return ctx.cancelled("The passenger's data were wrong three times: nothing was booked. Ask the user for them first.");
+  return ctx.cancelled("The passenger data was wrong three times: nothing was booked. Ask the user for it first.");
 }
 
-/** A client that shows no forms: the model asks the user itself, and a code shows that an offer came first. */
+/** Books for a client without forms: the model asks the user, and a code proves that a quote came first. */
 async function bookInTwoCalls(
-  desk: Desk,
+  dependencies: BookingDependencies,
   flight: Flight,
   { passenger, confirmation }: BookInput,
   ctx: Context,
 ): Promise<Result> {
   if (confirmation === undefined) {
-    const code = desk.ledger.quote(ctx.principal.key, flight);
+    const code = dependencies.ledger.quote(ctx.principal.key, flight);
     const structuredContent = { status: "needs-confirmation", flight, confirmation: code } as const;
     const todo = `Nothing is booked yet. Ask the user to confirm ${describe(flight)}, and for name, e-mail, date of birth and seat; then call book again with passenger and confirmation ${code}.`;
-    return { content: [{ type: "text", text: todo }], structuredContent };
+    return textResult(todo, structuredContent);
   }
-  if (passenger === undefined) throw new ToolError("passenger: expected who flies; ask the user, then call book again");
+  if (passenger === undefined)
+    throw new ToolError("passenger: expected the passenger; ask the user, then call book again");
   const fault = faultOf(passenger, flight.date);
   if (fault !== undefined) throw new ToolError(`passenger: ${fault} Ask the user, then call book again`);
-  if (!desk.ledger.redeem(ctx.principal.key, confirmation, flight)) {
-    throw new ToolError("confirmation: it is not for this flight, was used, or is too old; call book without it");
+  if (!dependencies.ledger.redeem(ctx.principal.key, confirmation, flight)) {
+    throw new ToolError("confirmation: the code is for another flight, was used, or has expired; call book without it");
   }
-  return pay(desk, confirmation, flight, passenger, ctx);
+  return pay(dependencies, confirmation, flight, passenger, ctx);
 }
 
-/** Charges and issues the ticket; who cancels before it is out has paid nothing. */
-async function pay(desk: Desk, key: string, flight: Flight, passenger: Passenger, ctx: Context): Promise<Result> {
-  const { ledger, pause, changed } = desk;
+/** Charges and issues the ticket; a call that is cancelled before the ticket is issued is refunded. */
+async function pay(
+  dependencies: BookingDependencies,
+  key: string,
+  flight: Flight,
+  passenger: Passenger,
+  ctx: Context,
+): Promise<Result> {
+  const { ledger, pause, changed } = dependencies;
   const owner = ctx.principal.key;
   const step = async (done: number, what: string) => {
     ctx.progress(done, 4, what);
@@ -99,5 +116,42 @@ async function pay(desk: Desk, key: string, flight: Flight, passenger: Passenger
   const { code } = booking;
   const text = `Booked as ${code} for ${passenger.name}: ${describe(flight)}`;
   const structuredContent = { status: "booked", flight, booking: code, passenger: passenger.name } as const;
-  return { content: [{ type: "text", text }], structuredContent };
+  return textResult(text, structuredContent);
+}
+
+/** The passenger. */
+export interface Passenger {
+  readonly name: string;
+  readonly email: string;
+  readonly born: string;
+  readonly seat: "window" | "aisle";
+  readonly bags?: number;
+}
+
+export const passengerSchema: JsonSchema = {
+  type: "object",
+  properties: {
+    name: { type: "string", title: "Name", description: "As in the passport", minLength: 2, maxLength: 80 },
+    email: { type: "string", title: "E-mail", description: "Where the ticket goes", format: "email", maxLength: 200 },
+    born: { type: "string", title: "Date of birth", description: "Such as 1990-12-31", format: "date" },
+    seat: { type: "string", title: "Seat", description: "Where to sit", enum: ["window", "aisle"], default: "window" },
+    bags: { type: "integer", title: "Bags", description: "To be checked in", minimum: 0, maximum: 3, default: 0 },
+  },
+  required: ["name", "email", "born", "seat"],
+};
+
+/** The form, compiled at module load. */
+const passengerForm: Form<Passenger> = form<Passenger>(passengerSchema);
+
+const minAge = 16;
+
+/** Checks what a form schema cannot express; returns a message for the user, or undefined. */
+function faultOf({ name, email, born }: Passenger, flies: string): string | undefined {
+  if (name.trim().length < 2) return "The name must be the one in the passport.";
+  if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) return "The e-mail address must look like ada@example.com.";
+  if (!isDay(born)) return "The date of birth must be a day such as 1990-12-31.";
+  const age = ageOn(flies, born);
+  if (age > 120) return "The date of birth is too long ago.";
+  if (age < minAge) return `The passenger must be at least ${minAge} years old on the day of the flight.`;
+  return undefined;
 }

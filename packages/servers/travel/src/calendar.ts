@@ -1,15 +1,14 @@
-import { addDays } from "./days.ts";
 import { describe } from "./flights.ts";
 import type { Booking } from "./ledger.ts";
 
-/** Something on a day; busy days are no days to travel. */
+/** An entry of the calendar. */
 export interface CalendarEvent {
   readonly date: string;
   readonly title: string;
   readonly kind: "holiday" | "appointment" | "flight";
 }
 
-/** What is in the calendar of somebody in the year from a day on, in order. */
+/** Returns the calendar of a caller for one year, sorted by date. */
 export function calendarOf(today: string, bookings: readonly Booking[]): CalendarEvent[] {
   const year = Number(today.slice(0, 4));
   const holidays = [year, year + 1].flatMap((year): CalendarEvent[] => [
@@ -28,4 +27,33 @@ export function calendarOf(today: string, bookings: readonly Booking[]): Calenda
   return [...holidays, ...appointments, ...flights]
     .filter(({ date }) => date >= today && date <= addDays(today, 365))
     .sort((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0));
+}
+
+const dayMs = 86_400_000;
+
+/** Returns a day such as 2026-11-15. */
+export function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+export function addDays(day: string, count: number): string {
+  return dayOf(Date.parse(day) + count * dayMs);
+}
+
+/** Returns true for an existing day; 2026-02-30 is none. */
+export function isDay(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  const time = Date.parse(text);
+  return !Number.isNaN(time) && dayOf(time) === text;
+}
+
+/** Returns `count` days from the first one. */
+export function daysFrom(first: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => addDays(first, index));
+}
+
+/** Returns the age of a person on a day. */
+export function ageOn(day: string, born: string): number {
+  const years = Number(day.slice(0, 4)) - Number(born.slice(0, 4));
+  return day.slice(5) < born.slice(5) ? years - 1 : years;
 }

@@ -1,11 +1,11 @@
-/** A place to fly from and to. */
+/** A city with an airport. */
 export interface City {
   readonly name: string;
   readonly country: string;
-  /** Mean temperature of the year in degrees Celsius, and how far January is below it. */
+  /** Mean temperature of the year in degrees Celsius; `swing` is how far January is below it. */
   readonly mean: number;
   readonly swing: number;
-  /** How many days of ten are dry. */
+  /** Dry days out of ten. */
   readonly dry: number;
   readonly advice: string;
 }
@@ -30,7 +30,7 @@ export const cityNames: readonly string[] = cities.map(({ name }) => name);
 
 const byName = new Map(cities.map((city) => [city.name.toLowerCase(), city]));
 
-/** The city of a name, in any case. */
+/** Finds a city by its name, in any case. */
 export function findCity(name: string): City | undefined {
   return byName.get(name.trim().toLowerCase());
 }
@@ -43,7 +43,7 @@ export interface Weather {
   readonly advice: string;
 }
 
-/** The weather of a day: invented, but the same each time, and in keeping with the season. */
+/** Returns invented weather: the same for each day and city, and plausible for the season. */
 export function weatherOf({ name, mean, swing, dry, advice }: City, date: string): Weather {
   const yearDay = (Date.parse(date) / 86_400_000) % 365.25;
   const luck = pick(`${name} ${date}`, 10);
@@ -53,7 +53,7 @@ export function weatherOf({ name, mean, swing, dry, advice }: City, date: string
   return { city: name, date, sky, celsius, advice };
 }
 
-/** A number below `count` that follows from a text and looks like chance. */
+/** Returns a pseudo-random number below `count` derived from a text. */
 export function pick(text: string, count: number): number {
   let hash = 2_166_136_261;
   for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16_777_619);

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { ToolError } from "portolan/server";
+import type { Passenger } from "./book.ts";
 import type { Flight } from "./flights.ts";
-import type { Passenger } from "./passenger.ts";
 
-/** A flight that was paid for. */
+/** A paid flight. */
 export interface Booking {
   readonly code: string;
   readonly flight: Flight;
@@ -22,15 +22,15 @@ interface Quote {
 }
 
 export interface LedgerLimits {
-  /** The most bookings of one caller. */
+  /** Bookings of one caller. */
   readonly maxBookings: number;
-  /** The most callers, and the most quotes that wait for a yes. */
+  /** Callers, and open quotes. */
   readonly maxKept: number;
-  /** How long a quote waits for a yes. */
+  /** How long a quote is valid. */
   readonly quoteMs: number;
 }
 
-/** Who booked what. It stands for a payment service: what is charged under one key is charged once. */
+/** Bookings by caller. Stands in for a payment service: each key is charged once. */
 export class Ledger {
   readonly #limits: LedgerLimits;
   readonly #now: () => number;
@@ -47,12 +47,12 @@ export class Ledger {
     return this.#of(owner).size < this.#limits.maxBookings;
   }
 
-  /** Charges for a flight; under a key that was charged already it only says what it was for. */
+  /** Charges for a flight; for a known key it only returns the existing booking. */
   charge(owner: string, key: string, flight: Flight, passenger: Passenger): Booking {
     const entries = this.#of(owner);
     const known = entries.get(key);
     if (known) return known;
-    // Asked before, too; but others of the same caller may have been booked while the form was open.
+    // Checked before, too; but the same caller may have booked other flights while the form was open.
     if (!this.hasRoom(owner)) throw fullLedger();
     this.#charges += 1;
     const entry = { code: `BK-${String(this.#charges).padStart(4, "0")}`, flight, passenger, isIssued: false };
@@ -61,13 +61,13 @@ export class Ledger {
     return entry;
   }
 
-  /** The ticket is out: from now on the booking stands. */
+  /** Marks the ticket as issued: the booking is final. */
   issue(owner: string, key: string): void {
     const entry = this.#of(owner).get(key);
     if (entry) entry.isIssued = true;
   }
 
-  /** Gives the money back, unless the ticket is out. */
+  /** Refunds a booking, unless the ticket has been issued. */
   refund(owner: string, key: string): void {
     const entries = this.#of(owner);
     if (entries.get(key)?.isIssued === false) entries.delete(key);
@@ -77,7 +77,7 @@ export class Ledger {
     return [...this.#of(owner).values()].filter(({ isIssued }) => isIssued);
   }
 
-  /** Offers a flight to somebody who cannot be asked in the middle of a call; the code stands for the offer. */
+  /** Creates a quote for a client without forms; returns its code. */
   quote(owner: string, { id, date }: Flight): string {
     const code = randomBytes(9).toString("base64url");
     if (this.#quotes.size >= this.#limits.maxKept) dropOldest(this.#quotes);
@@ -85,7 +85,7 @@ export class Ledger {
     return code;
   }
 
-  /** Takes an offer up, once, by whom and for what it was made. */
+  /** Redeems a quote once, for the same caller and flight. */
   redeem(owner: string, code: string, { id, date }: Flight): boolean {
     const quote = this.#quotes.get(code);
     if (quote?.owner !== owner || quote.flight !== id || quote.date !== date || quote.until < this.#now()) return false;
@@ -102,9 +102,9 @@ export class Ledger {
   }
 }
 
-/** What the model is told when no more can be booked. */
+/** Error for the model when the limit of bookings is reached. */
 export function fullLedger(): ToolError {
-  return new ToolError("No more bookings can be kept for this user; read travel://calendar to see what is booked");
+  return new ToolError("No more bookings are possible for this user; read travel://calendar for the existing ones");
 }
 
 function dropOldest(map: Map<string, unknown>): void {

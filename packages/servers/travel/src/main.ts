@@ -7,12 +7,12 @@ const maxStepMs = 600_000;
 await runMain({
   name: "portolan-travel",
   version: "0.1.0",
-  about: "An MCP server that plans and books a journey, with data of its own.",
+  about: "An MCP server that plans and books trips with invented data.",
   flags: {
     "step-ms": {
       type: "string",
       value: "<ms>",
-      says: "how long each of the three steps of a booking takes; 300 unless given",
+      says: "duration of each of the three steps of a booking. Default: 300",
     },
   },
   create(line) {

@@ -1,36 +1,32 @@
 import { setTimeout } from "node:timers/promises";
 import { type PromptMessage, RpcError } from "portolan";
 import { createServer, type Server, ToolError } from "portolan/server";
-import { type BookInput, book } from "./book.ts";
-import { calendarOf } from "./calendar.ts";
-import { choose } from "./choose.ts";
+import { annotations, object, textResult } from "portolan-server-kit";
+import { type BookInput, book, passengerSchema } from "./book.ts";
+import { addDays, calendarOf, dayOf, daysFrom, isDay } from "./calendar.ts";
 import { type City, cityNames, findCity, weatherOf } from "./cities.ts";
-import { addDays, dayOf, daysFrom, isDay } from "./days.ts";
-import { describe, type Flight, findFlight, flightsBetween } from "./flights.ts";
+import { choose, describe, type Flight, findFlight, flightsBetween } from "./flights.ts";
 import { Ledger } from "./ledger.ts";
-import { passengerSchema } from "./passenger.ts";
 import * as schemas from "./schemas.ts";
 
-/** What a travel server is told. */
+/** Options of `createTravel`. */
 export interface TravelOptions {
-  /** How long each of the three steps of a booking takes; 300 ms unless said otherwise. */
+  /** Duration of each of the three steps of a booking. Default: 300 ms. */
   readonly stepMs?: number;
-  /** Takes the time of a step instead, and rejects when the signal aborts. */
+  /** Waits for the duration of a step instead of `stepMs`; rejects when the signal aborts. */
   readonly pause?: (signal: AbortSignal) => Promise<void>;
-  /** The most bookings of one caller; 100 unless said otherwise. */
+  /** Bookings of one caller. Default: 100. */
   readonly maxBookings?: number;
-  /** The most callers whose bookings are kept, and the most open offers; 1,000 unless said otherwise. */
+  /** Callers with bookings, and open quotes. Default: 1,000. */
   readonly maxKept?: number;
-  /** How long an offer waits for a yes, where no form can be shown; 15 minutes unless said otherwise. */
+  /** How long a quote is valid, for clients without forms. Default: 15 minutes. */
   readonly quoteMs?: number;
-  /** Tells the time, in milliseconds; the machine's clock unless given. */
+  /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
 const calendarUri = "travel://calendar";
 const daysAhead = 365;
-const reads = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-const books = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };
 
 interface Journey {
   readonly from: string;
@@ -39,12 +35,12 @@ interface Journey {
 }
 
 const journey = {
-  from: schemas.city("Where to leave"),
-  to: schemas.city("Where to go"),
-  date: schemas.date("The day to leave"),
+  from: schemas.city("City of departure"),
+  to: schemas.city("Destination"),
+  date: schemas.date("Day of departure"),
 };
 
-/** A server that knows weather, flights and a calendar, and books; all of it is made up, and nothing leaves the process. */
+/** Creates a server with invented weather, flights and a calendar, and bookings that stay in the process. */
 export function createTravel(options: TravelOptions = {}): Server {
   const { stepMs = 300, maxBookings = 100, maxKept = 1_000, quoteMs = 900_000, now = Date.now } = options;
   const { pause = (signal) => setTimeout(stepMs, undefined, { signal }) } = options;
@@ -64,7 +60,7 @@ export function createTravel(options: TravelOptions = {}): Server {
   function needFlights({ from, to, date }: Journey): [Flight, ...Flight[]] {
     const [start, end] = [needCity("from", from), needCity("to", to)];
     const [first, ...more] = byPrice(flightsBetween(start.name, end.name, needDate(date)));
-    if (!first) throw new ToolError("from and to are the same city; ask the user where to go");
+    if (!first) throw new ToolError("from and to are the same city; ask the user for the destination");
     return [first, ...more];
   }
 
@@ -72,30 +68,29 @@ export function createTravel(options: TravelOptions = {}): Server {
     { name: "portolan-travel", version: "0.1.0", title: "Travel" },
     {
       instructions:
-        "Plans and books journeys with made-up data. Prices are in euros. Read travel://calendar before proposing dates; search-flights or choose-flight finds what book books.",
+        "Plans and books trips with invented data. Prices are in euros. Read travel://calendar before you propose dates; search-flights and choose-flight find flights for book.",
     },
   )
     .tool("forecast", {
       title: "Weather forecast",
-      description: "The weather in a city on a day, and what people there advise",
-      input: schemas.object({ city: schemas.city("The city"), date: schemas.date("The day") }, ["city", "date"]),
+      description: "Returns the weather in a city on a day, with local advice",
+      input: object({ city: schemas.city("The city"), date: schemas.date("The day") }),
       output: schemas.weather,
-      annotations: reads,
+      annotations: annotations.reads,
       run({ city, date }: { city: string; date: string }) {
         const weather = weatherOf(needCity("city", city), needDate(date));
         const text = `${weather.city}, ${date}: ${weather.sky}, ${weather.celsius} °C. ${weather.advice}`;
-        return { content: [{ type: "text", text }], structuredContent: weather };
+        return textResult(text, weather);
       },
     })
     .tool("search-flights", {
       title: "Search flights",
-      description: "The flights between two cities on a day, the cheapest first",
-      input: schemas.object(
-        { ...journey, maxPrice: { type: "number", minimum: 0, description: "The most to pay, in euros" } },
-        ["from", "to", "date"],
-      ),
+      description: "Returns the flights between two cities on a day, cheapest first",
+      input: object({ ...journey, maxPrice: { type: "number", minimum: 0, description: "Maximum price in euros" } }, [
+        "maxPrice",
+      ]),
       output: schemas.flights,
-      annotations: reads,
+      annotations: annotations.reads,
       run({ maxPrice = Number.POSITIVE_INFINITY, ...wanted }: Journey & { maxPrice?: number }) {
         const all = needFlights(wanted);
         const flights = all.filter(({ price }) => price <= maxPrice);
@@ -104,60 +99,56 @@ export function createTravel(options: TravelOptions = {}): Server {
             `No flight for ${maxPrice} euros; the cheapest costs ${all[0].price}: raise maxPrice or try another day`,
           );
         }
-        return { content: [{ type: "text", text: flights.map(describe).join("\n") }], structuredContent: { flights } };
+        return textResult(flights.map(describe).join("\n"), { flights });
       },
     })
     .tool("choose-flight", {
       title: "Choose a flight",
       description:
-        "Lets the user's model choose the flight that suits a wish; takes the cheapest where it cannot be asked",
-      input: schemas.object(
-        { ...journey, wish: { type: "string", minLength: 1, maxLength: 500, description: "What matters, in words" } },
-        ["from", "to", "date", "wish"],
-      ),
+        "Lets the user's model choose the flight that fits a wish best; takes the cheapest if the client does not support sampling",
+      input: object({
+        ...journey,
+        wish: { type: "string", minLength: 1, maxLength: 500, description: "What matters to the user" },
+      }),
       output: schemas.choice,
-      annotations: reads,
+      annotations: annotations.reads,
       async run({ wish, ...wanted }: Journey & { wish: string }, ctx) {
         const choice = await choose(needFlights(wanted), wish, ctx);
-        return {
-          content: [{ type: "text", text: `${describe(choice.flight)}\n${choice.why}` }],
-          structuredContent: choice,
-        };
+        return textResult(`${describe(choice.flight)}\n${choice.why}`, choice);
       },
     })
     .tool("book", {
       title: "Book a flight",
       description:
-        "Books a flight after the user has confirmed it and said who flies, in a form if the client has forms. Otherwise the first call books nothing and returns a confirmation code for the second",
-      input: schemas.object(
+        "Books a flight after the user has confirmed it and entered the passenger in a form. If the client has no forms, the first call books nothing and returns a confirmation code for the second",
+      input: object(
         {
           flight: schemas.flightId,
-          date: schemas.date("The day it leaves"),
+          date: schemas.date("Day of departure"),
           passenger: {
             ...passengerSchema,
-            description: "Who flies; only with confirmation, for otherwise the user is asked",
+            description: "The passenger; only with confirmation, otherwise the user is asked",
           },
           confirmation: {
             type: "string",
             maxLength: 40,
-            description: "The code of the first call, after the user's yes",
+            description: "The code from the first call, after the user agreed",
           },
         },
-        ["flight", "date"],
+        ["passenger", "confirmation"],
       ),
       output: schemas.booked,
-      annotations: books,
+      annotations: annotations.adds,
       run(input: BookInput, ctx) {
         const flight = findFlight(input.flight, needDate(input.date));
-        if (!flight)
-          throw new ToolError(`There is no flight ${JSON.stringify(input.flight)}; search-flights finds one`);
+        if (!flight) throw new ToolError(`No flight ${JSON.stringify(input.flight)}; search-flights finds flights`);
         return book({ ledger, pause, changed }, flight, input, ctx);
       },
     })
     .resource(calendarUri, {
       name: "Calendar",
       title: "Calendar",
-      description: "Holidays, appointments and booked flights of the year to come, as JSON",
+      description: "Holidays, appointments and booked flights of the next year, as JSON",
       mimeType: "application/json",
       subscribe: true,
       read: (ctx) =>
@@ -201,13 +192,13 @@ export function createTravel(options: TravelOptions = {}): Server {
       arguments: {
         destination: { title: "Destination", description: "A city", required: true, complete: completeCity },
         from: {
-          ...{ title: "From", description: "Where the journey begins" },
+          ...{ title: "From", description: "Where the trip starts" },
           complete: (typed, { destination }) => completeCity(typed).filter((name) => name !== destination),
         },
-        departure: { title: "Departure", description: "The day to leave, if it is known", complete: completeDate },
+        departure: { title: "Departure", description: "Day of departure, if known", complete: completeDate },
         days: {
           title: "Days",
-          description: "How many days; 7 unless given",
+          description: "Number of days. Default: 7",
           complete: ["2", "3", "5", "7", "10", "14"],
         },
         budget: { title: "Budget", description: "In euros", complete: ["300", "500", "1000", "2000"] },
@@ -248,7 +239,7 @@ function byPrice(flights: Flight[]): Flight[] {
   return flights.toSorted((a, b) => a.price - b.price || (a.id < b.id ? -1 : 1));
 }
 
-/** Arguments of prompts are free text; what is passed on stays short. */
+/** Shortens a prompt argument, which is free text. */
 function clip(text: string): string {
   return text.slice(0, 40);
 }

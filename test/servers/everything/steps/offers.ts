@@ -3,7 +3,7 @@ import { type Data, read, type Step, valueIn } from "../walk.ts";
 
 const accept = (content: object = {}) => ({ action: "accept", content });
 
-/** Resources, prompts, changes, and what is beyond the protocol. */
+/** Resources, prompts, notifications, and custom features. */
 export const offers: readonly Step[] = [
   {
     name: "has resources in pages, with text, bytes and several contents",
@@ -64,7 +64,7 @@ export const offers: readonly Step[] = [
     },
   },
   {
-    name: "has resources that can be followed",
+    name: "has resources with subscriptions",
     async check(walk) {
       const watch = await walk.client.watch({ uris: ["everything://note", "everything://waits"] });
       const changes = watch[Symbol.asyncIterator]();
@@ -133,14 +133,14 @@ export const offers: readonly Step[] = [
     },
   },
   {
-    name: "answers a request of its own",
+    name: "answers a custom request",
     async check({ client }) {
       expect(await client.request("everything/ping")).toMatchObject({ pong: true });
       await client.ping();
     },
   },
   {
-    name: "has an extension for those who declare it",
+    name: "has an extension for clients that declare it",
     async check({ client }) {
       expect(await client.request("com.example/popularity/top")).toMatchObject({ tools: ["echo"] });
       expect(client.server.capabilities.extensions).toMatchObject({ "com.example/popularity": { unit: "calls" } });

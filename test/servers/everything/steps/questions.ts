@@ -6,7 +6,7 @@ const accept = (content: object = {}) => ({ action: "accept", content });
 /** Questions to the user, the model and the client. */
 export const questions: readonly Step[] = [
   {
-    name: "asks for a yes",
+    name: "asks for a confirmation",
     since: "2025-06-18",
     async check({ call, script }) {
       expect(valueIn(await call("ask-yes"))).toEqual({ yes: true });
@@ -26,7 +26,7 @@ export const questions: readonly Step[] = [
       expect(valueIn(await call("ask-form")).content).toMatchObject(filled);
       script.push(accept({ text: "hello" }));
       const { content } = valueIn(await call("ask-form"));
-      // Until 2025-11-25 only choices of yes and no have defaults.
+      // Before 2025-11-25 only boolean fields have defaults.
       const defaults = { sure: true, ...(revision >= "2025-11-25" && { ratio: 0.5, count: 3, size: "s" }) };
       expect(content).toMatchObject({ text: "hello", ...defaults });
       const { properties } = asked.at(-1).requestedSchema;
@@ -36,18 +36,18 @@ export const questions: readonly Step[] = [
       expect(valueIn(await call("ask-form"))).toEqual({ action: "cancel" });
     },
     async before({ call }) {
-      expect(textOf(await call("ask-form"))).toContain("cannot be asked (elicitation.form");
+      expect(textOf(await call("ask-form"))).toContain("does not support elicitation.form");
     },
   },
   {
-    name: "asks for several choices",
+    name: "asks with multiple choice",
     since: "2025-11-25",
     async check({ call, script }) {
       script.push(accept({ days: ["mon", "wed"], pets: ["dog"] }));
       expect(valueIn(await call("ask-choices")).content).toEqual({ days: ["mon", "wed"], pets: ["dog"] });
     },
     async before({ call, revision }) {
-      if (revision < "2025-06-18") expect(textOf(await call("ask-choices"))).toContain("cannot be asked");
+      if (revision < "2025-06-18") expect(textOf(await call("ask-choices"))).toContain("does not support");
       else await expect(call("ask-choices")).rejects.toMatchObject({ code: -32602 });
     },
   },
@@ -59,7 +59,7 @@ export const questions: readonly Step[] = [
       expect(asked.at(-1)).toMatchObject({ mode: "url", url: "https://example.com/everything" });
     },
     async before({ call }) {
-      expect(textOf(await call("ask-page"))).toContain("cannot be asked (elicitation.url");
+      expect(textOf(await call("ask-page"))).toContain("does not support elicitation.url");
     },
   },
   {
@@ -87,7 +87,7 @@ export const questions: readonly Step[] = [
     },
     async before({ call }) {
       for (const tool of ["ask-steps", "ask-together", "ask-until", "ask-parked", "ask-explicit"]) {
-        expect(textOf(await call(tool)), tool).toContain("cannot be asked");
+        expect(textOf(await call(tool)), tool).toContain("does not support");
       }
     },
   },
@@ -114,7 +114,7 @@ export const questions: readonly Step[] = [
       expect(asked.at(-2).toolChoice).toEqual({ mode: "required" });
     },
     async before({ call }) {
-      expect(textOf(await call("sample-tools", { a: 2, b: 3 }))).toContain("cannot be asked (sampling.tools");
+      expect(textOf(await call("sample-tools", { a: 2, b: 3 }))).toContain("does not support sampling.tools");
     },
   },
   {
@@ -124,7 +124,7 @@ export const questions: readonly Step[] = [
     },
   },
   {
-    name: "hears that the roots have changed from clients that say so",
+    name: "receives notifications about changed roots",
     async check(walk) {
       const before = JSON.parse(await read(walk, "everything://waits")).rootChanges;
       walk.client.rootsChanged();

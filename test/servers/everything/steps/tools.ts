@@ -4,10 +4,10 @@ import { type Data, read, type Step, textOf, until, valueIn } from "../walk.ts";
 /** Results, errors and work of tools. */
 export const tools: readonly Step[] = [
   {
-    name: "says who it is and what the model should know",
+    name: "has server information and instructions",
     async check({ client, revision }) {
       expect(client.server.version).toBe(revision);
-      expect(client.server.instructions).toContain("A server to learn");
+      expect(client.server.instructions).toContain("A server for learning");
       expect(client.server.info).toMatchObject({ name: "portolan-everything", version: "0.1.0" });
       expect(Object.keys(client.server.capabilities)).toEqual(
         expect.arrayContaining(["logging", "prompts", "resources", "tools"]),
@@ -15,7 +15,7 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "describes its tools as far as the revision can",
+    name: "describes its tools as far as the revision allows",
     async check({ client, revision }) {
       const tools: Data[] = await client.listTools();
       const echo = tools.find(({ name }) => name === "echo");
@@ -35,7 +35,7 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "gives every type of content, or what stands for it",
+    name: "returns every type of content, or a substitute",
     async check({ call, revision }) {
       const { content } = await call("content", { kind: "all" });
       expect(content.map(({ type }: Data) => type)).toEqual([
@@ -54,7 +54,7 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "gives structured output, and lists in a box to older clients",
+    name: "returns structured output, and wraps arrays for older clients",
     async check({ call, revision }) {
       const measured = await call("measure");
       expect(valueIn(measured)).toEqual({ place: { name: "Oslo", height: 23.5 }, celsius: [4, 6, 5] });
@@ -66,7 +66,7 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "fails in every way, and hides what is nobody's business",
+    name: "fails in every way, and masks internal errors",
     async check({ call, revision }) {
       expect(await call("fail", { kind: "tool" })).toMatchObject({ isError: true });
       expect(await call("fail", { kind: "result" })).toMatchObject({
@@ -87,7 +87,7 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "takes arguments that are repeated in headers",
+    name: "accepts arguments repeated in headers",
     async check({ call, client }) {
       await client.listTools({ fresh: true });
       expect(valueIn(await call("route", { region: "eu", shard: 7, urgent: true }))).toEqual({ route: "eu/7!" });
@@ -95,7 +95,7 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "tells what it knows of the request",
+    name: "returns information about the request",
     async check({ call, revision }) {
       const known = valueIn(await call("request", {}, { meta: { "com.example/trace": "t1" } }));
       expect(known).toMatchObject({ protocolVersion: revision, meta: { "com.example/trace": "t1" } });
@@ -104,7 +104,7 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "tells how far it is",
+    name: "reports progress",
     async check({ call, revision }) {
       const seen: Data[] = [];
       const result = await call("count", { to: 3 }, { onProgress: (progress: Data) => seen.push(progress) });
@@ -128,13 +128,13 @@ export const tools: readonly Step[] = [
     },
   },
   {
-    name: "goes on after it has hung up",
+    name: "continues after it has closed the connection",
     async check({ call }) {
       expect(valueIn(await call("hang-up"))).toEqual({ done: true });
     },
   },
   {
-    name: "logs at every level, and only what is wanted",
+    name: "logs at every level that the client wants",
     async check({ call, client, logged }) {
       await client.setLogLevel("debug");
       await call("log");

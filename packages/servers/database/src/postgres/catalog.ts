@@ -1,4 +1,5 @@
 import type { TableFilter } from "../catalog.ts";
+import type { Raw } from "../collector.ts";
 import type { Statement } from "../database.ts";
 
 const nameOf = (table: string, schema: string) =>
@@ -31,7 +32,7 @@ const details = `
     FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c'),
   CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid, true) END`;
 
-/** The statement that reads the tables which the role may read, in these schemas. */
+/** Returns the statement that lists the tables that the role may read in these schemas. */
 export function catalogOf(filter: TableFilter, schemas: readonly string[] | undefined): Statement {
   const { name = null, search = null, from = 0, limit } = filter;
   const sql = `
@@ -49,4 +50,51 @@ export function catalogOf(filter: TableFilter, schemas: readonly string[] | unde
       AND ($3::text IS NULL OR strpos(lower(n.nspname || '.' || c.relname), lower($3)) > 0)
     ORDER BY NOT pg_table_is_visible(c.oid), n.nspname, c.relname LIMIT $4::int OFFSET $5::int`;
   return { sql, parameters: [schemas === undefined ? null : JSON.stringify(schemas), name, search, limit, from] };
+}
+
+/** Names of common types by OID; others are looked up in the database. */
+export const knownTypes: { readonly [oid: number]: string } = {
+  16: "boolean",
+  17: "bytea",
+  18: '"char"',
+  19: "name",
+  20: "bigint",
+  21: "smallint",
+  23: "integer",
+  25: "text",
+  26: "oid",
+  114: "json",
+  700: "real",
+  701: "double precision",
+  1042: "character",
+  1043: "character varying",
+  1082: "date",
+  1083: "time without time zone",
+  1114: "timestamp without time zone",
+  1184: "timestamp with time zone",
+  1186: "interval",
+  1700: "numeric",
+  2950: "uuid",
+  3802: "jsonb",
+};
+
+/** Converts the text that the server sends; values that JSON cannot represent exactly stay strings. */
+export function toRaw(text: string | null, oid: number): Raw {
+  if (text === null) return null;
+  switch (oid) {
+    case 16:
+      return text === "t";
+    case 17:
+      return Buffer.from(text.slice(2), "hex");
+    case 20:
+      return BigInt(text);
+    case 21:
+    case 23:
+    case 26:
+    case 700:
+    case 701:
+      return Number(text);
+    default:
+      return text;
+  }
 }

@@ -7,33 +7,31 @@ import type { DatabaseLimits, DatabaseOptions } from "../options.ts";
 import { Pool } from "../pool.ts";
 import { showPlan } from "../show.ts";
 import { toPositions } from "../sql.ts";
-import { catalogOf } from "./catalog.ts";
-import { explain } from "./failures.ts";
-import { type Facts, type Outcome, Session } from "./session.ts";
-import { knownTypes, toRaw } from "./types.ts";
+import { catalogOf, knownTypes, toRaw } from "./catalog.ts";
+import { type Outcome, type ServerFacts, Session } from "./session.ts";
 
 const idleMs = 60_000;
 const connectMs = 10_000;
-/** How long the server may take to end a statement after it was asked to, or after its own time-out. */
+/** Time for the server to stop a statement after a cancel request or its own timeout. */
 const graceMs = 2_000;
-/** What may come over the line beyond what is shown: long values, and a row more than wanted. */
+/** Bytes that may arrive beyond those shown: long values, and the one extra row. */
 const spareBytes = 4 * 1024 * 1024;
 const maxKnownTypes = 10_000;
 const unknownOutcome =
-  "The connection was lost at the very end: look with query whether the change was made before you try again";
+  "The connection was lost during the commit; check with query whether the change was made before you try again";
 
 /** A database of a PostgreSQL server. */
 export class PostgresDatabase implements Database {
   readonly dialect = "postgresql";
   readonly about: string;
-  readonly #facts: Facts;
+  readonly #facts: ServerFacts;
   readonly #schemas: readonly string[] | undefined;
   readonly #limits: DatabaseLimits;
   readonly #pool: Pool<Session>;
   readonly #types = new Map<number, string>();
 
   private constructor(
-    facts: Facts,
+    facts: ServerFacts,
     pool: Pool<Session>,
     limits: DatabaseLimits,
     schemas: readonly string[] | undefined,
@@ -45,7 +43,7 @@ export class PostgresDatabase implements Database {
     this.about = `the PostgreSQL ${facts.version.split(" ", 1)[0]} database ${facts.database}`;
   }
 
-  /** Connects once, to know that it works and that the role is no danger. */
+  /** Connects once to check that the connection works and the role is safe. */
   static async open(url: string, options: DatabaseOptions, limits: DatabaseLimits): Promise<PostgresDatabase> {
     const config: ClientConfig = {
       connectionString: url,
@@ -61,7 +59,7 @@ export class PostgresDatabase implements Database {
       if (danger === undefined || options.trustRole === true) return session;
       await session.close();
       throw new ToolError(
-        `${danger}, which reaches beyond the database and what a transaction can take back: connect as a role that may do less, or allow this one with --trust-role`,
+        `${danger}, which reaches beyond the database and beyond what a rollback can undo: connect as a role with fewer rights, or accept this one with --trust-role`,
       );
     };
     const pool = new Pool<Session>({
@@ -75,8 +73,8 @@ export class PostgresDatabase implements Database {
     const { sql, values } = bind(statement);
     const collector = new Collector(bounds);
     const { fields } = await this.#work("READ ONLY", signal, async (session) => {
-      // A cursor is for a query and for nothing else, and computes no more rows than are fetched. Once it is there, the
-      // transaction has had its first query and cannot be made writable any more.
+      // Only a query can be declared as a cursor, and it computes no more rows than are fetched. After the declaration
+      // the transaction has had its first query and can no longer be made writable.
       await session.run(`DECLARE portolan NO SCROLL CURSOR FOR ${sql}`, values, () => {});
       return collect(session, `FETCH ${bounds.maxRows + 1} FROM portolan`, [], collector, bounds);
     });
@@ -88,7 +86,8 @@ export class PostgresDatabase implements Database {
     const collector = new Collector(bounds);
     const { fields, command, count } = await this.#work("READ WRITE", signal, async (session) => {
       const outcome = await collect(session, sql, values, collector, bounds);
-      if (!session.isUsable) throw new ToolError("It returned far too much, so nothing was changed; return less");
+      if (!session.isUsable)
+        throw new ToolError("The statement returned too much data, so nothing was changed; return less");
       await session.say("COMMIT").catch((reason: unknown) => {
         throw explain(reason, this.#limits.timeoutMs) ?? new ToolError(unknownOutcome);
       });
@@ -123,7 +122,7 @@ export class PostgresDatabase implements Database {
     await this.#pool.close();
   }
 
-  /** Does something inside a transaction that is taken back afterwards, unless it was committed. */
+  /** Runs `work` in a transaction that is rolled back afterwards unless `work` commits it. */
   #work<T>(mode: "READ ONLY" | "READ WRITE", signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#pool.use(signal, async (session) => {
       const { timeoutMs } = this.#limits;
@@ -173,7 +172,7 @@ export class PostgresDatabase implements Database {
       const sql =
         "SELECT t.oid, format_type(t.oid, NULL) FROM pg_type t WHERE t.oid IN (SELECT json_array_elements_text($1::json)::oid)";
       const bounds = { maxRows: 2_000, maxBytes: 1e6, maxValueLength: 1_000, maxBlobBytes: 0 };
-      // A result is not lost because the names of its types cannot be had: it may be that of a change.
+      // A failed lookup of type names must not lose the result: it may be the result of a change.
       const asked = this.read({ sql, parameters: [JSON.stringify(unknown)] }, bounds, signal);
       const { rows } = await asked.catch(() => ({ rows: [] }));
       if (this.#types.size > maxKnownTypes) this.#types.clear();
@@ -183,7 +182,7 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Runs a statement and takes its rows; cuts the line when far more comes than can be taken. */
+/** Runs a statement and collects its rows; closes the connection if far more data arrives than can be used. */
 async function collect(
   session: Session,
   sql: string,
@@ -205,7 +204,7 @@ async function collect(
   } catch (reason) {
     if (!isFlooded) throw reason;
     if (fields.length === 0) {
-      throw new ToolError("The first row alone is far too large; select fewer columns, or parts of values with left()");
+      throw new ToolError("The first row alone is too large; select fewer columns, or parts of values with left()");
     }
     collector.cut("bytes");
     return { command: "FETCH", count: 0, fields };
@@ -221,7 +220,7 @@ function bind({ sql, parameters = [] }: Statement): { readonly sql: string; read
   const names = Object.keys(named);
   const { sql: positional, used } = toPositions(sql, names);
   const unused = names.filter((name) => !used.includes(name));
-  if (unused.length > 0) throw new ToolError(`The statement has no place for :${unused.join(", :")}`);
+  if (unused.length > 0) throw new ToolError(`The statement has no placeholder :${unused.join(", :")}`);
   return { sql: positional, values: used.map((name) => toText(named[name] ?? null)) };
 }
 
@@ -229,7 +228,7 @@ function toText(value: Parameter): string | null {
   return value === null ? null : String(value);
 }
 
-/** What a user is told when there is no connection; addresses and passwords are not in it. */
+/** Returns the error for a failed connection; it contains no address and no password. */
 function toOpenError(reason: unknown): unknown {
   if (reason instanceof ToolError) return reason;
   const said = explain(reason, 0);
@@ -237,4 +236,44 @@ function toOpenError(reason: unknown): unknown {
   const { code, message = "" } = reason as { code?: string; message?: string };
   if (code !== undefined) return new ToolError(`The database server cannot be reached (${code}); tell the user`);
   return new ToolError(`The connection to the database server was lost or refused (${message}); try again`);
+}
+
+/** An error sent by the server. */
+interface ServerError {
+  readonly code?: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly detail?: string;
+}
+
+/** Advice for the model, by SQLSTATE code or class of codes. */
+const advice: { readonly [code: string]: string } = {
+  "25006": "query only reads; changes need the tool execute, which the server has with --write",
+  "42P01": "the tool tables lists the tables",
+  "42703": "the tool describe lists the columns of a table",
+  "42501": "the role of this server is not allowed to; use other tables",
+  "42601": "give one statement; query takes SELECT, VALUES, TABLE or WITH",
+  "55P03": "another session holds a lock; try again",
+  "40P01": "nothing was changed; try again",
+  "40001": "nothing was changed; try again",
+  "25001": "each statement runs in a transaction whose mode is fixed; run statements that need another mode elsewhere",
+  "23": "nothing was changed; correct the values",
+  "53": "the database server is out of a resource; try again later",
+  "57014": "the statement was cancelled at the database",
+  "57": "the database server is going down or cannot be reached; try again later",
+};
+
+/** Returns the error for the model; undefined if the server did not send the failure. */
+function explain(reason: unknown, timeoutMs: number): ToolError | undefined {
+  const { code, message, hint, detail } = reason as ServerError;
+  // The same code means a timeout and a cancellation by a user of the database.
+  if (code === "57014" && !/user request/.test(message ?? "")) {
+    const why = `The statement took longer than ${timeoutMs / 1000} s and was stopped`;
+    return new ToolError(`${why}; narrow it, or check its plan with explain`);
+  }
+  if (code === undefined || !/^[0-9A-Z]{5}$/.test(code)) return undefined;
+  const more = [detail, hint, advice[code] ?? advice[code.slice(0, 2)]].filter(
+    (one) => one !== undefined && one !== "",
+  );
+  return new ToolError([`PostgreSQL: ${message}`, ...more].join("; "));
 }

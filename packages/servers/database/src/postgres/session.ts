@@ -1,44 +1,43 @@
+import { connect } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Client, ClientConfig, FieldDef, QueryArrayConfig, QueryArrayResult } from "pg";
 import type { Pooled } from "../pool.ts";
-import { cancel } from "./cancel.ts";
-import { dangerOf, roleQuery } from "./role.ts";
 
 type Pg = typeof import("pg")["default"];
 
-/** A row as the server sends it. */
-export type TextRow = readonly (string | null)[];
+/** A row as sent by the server. */
+type TextRow = readonly (string | null)[];
 
-/** What a statement did. */
+/** Outcome of a statement. */
 export interface Outcome {
   readonly command: string;
   readonly count: number;
   readonly fields: readonly FieldDef[];
 }
 
-/** What is known of a server after the first words with it. */
-export interface Facts {
+/** ServerFacts about the server and the role, read after connecting. */
+export interface ServerFacts {
   readonly version: string;
   readonly database: string;
   readonly user: string;
-  /** Why the role should not be used, if it should not. */
+  /** Why the role must not be used; undefined for a safe role. */
   readonly danger: string | undefined;
-  /** Whether the server can notice that its client is gone while it works. */
+  /** True if the server notices a lost client while it runs a statement. */
   readonly noticesLoss: boolean;
 }
 
 const againMs = 200;
 const patienceMs = 5_000;
 
-/** Every value as a text: drivers round numbers and move dates. */
+/** Returns every value as text: the driver's own parsers round numbers and shift dates. */
 const asText = { getTypeParser: () => (text: string) => text } as unknown as NonNullable<QueryArrayConfig["types"]>;
 
 interface ExtendedQuery extends QueryArrayConfig<(string | null)[]> {
-  /** One statement in one message: the server refuses several. */
+  /** The extended protocol: the server rejects several statements in one message. */
   readonly queryMode: "extended";
 }
 
-/** What a client has and its types do not tell. */
+/** Members of a pg client that its types do not declare. */
 interface Unlisted {
   readonly processID: number;
   readonly secretKey: number;
@@ -46,13 +45,13 @@ interface Unlisted {
   unref(): void;
 }
 
-/** One session with the server, for one statement after the other. */
+/** One session with the server; it runs one statement at a time. */
 export class Session implements Pooled {
   readonly #pg: Pg;
   readonly #client: Client;
-  #facts: Facts | undefined;
+  #facts: ServerFacts | undefined;
   #isUsable = true;
-  /** Settles when the statement that runs is over. */
+  /** Settles when the current statement ends. */
   #working: Promise<void> | undefined;
 
   private constructor(pg: Pg, client: Client) {
@@ -83,24 +82,24 @@ export class Session implements Pooled {
     return this.#isUsable;
   }
 
-  get facts(): Facts {
+  get facts(): ServerFacts {
     if (!this.#facts) throw new Error("the session is not open");
     return this.#facts;
   }
 
-  /** Lets it keep the process alive while it works, and not when it rests. */
+  /** Keeps the process alive while the session works; an idle session does not. */
   wake(): void {
     this.#unlisted.ref();
   }
 
-  /** Runs words of our own, several at once if need be. */
+  /** Runs our own statements; several are allowed. */
   say(sql: string): Promise<void> {
     return this.#track(async () => {
       await this.#client.query(sql);
     });
   }
 
-  /** Runs one statement with its values, and hands over rows as they come. */
+  /** Runs one statement with its values; calls `onRow` for each row as it arrives. */
   run(
     sql: string,
     values: (string | null)[],
@@ -119,7 +118,7 @@ export class Session implements Pooled {
     );
   }
 
-  /** Calls back when more bytes than these have come since; gives how to stop counting. */
+  /** Calls `tooMany` when more than `max` bytes arrive; returns a function that stops the count. */
   countBytes(max: number, tooMany: () => void): () => void {
     const { stream } = this.#client.connection;
     let bytes = 0;
@@ -131,28 +130,28 @@ export class Session implements Pooled {
     return () => stream.off("data", count);
   }
 
-  /** Ends what it is doing, on the server too. It cannot be used afterwards. */
+  /** Cancels the current statement, also on the server. The session cannot be used afterwards. */
   async end(graceMs: number): Promise<void> {
     this.#isUsable = false;
     const { host, port } = this.#client;
     const { processID: processId, secretKey: secret } = this.#unlisted;
     const over = performance.now() + graceMs;
-    // A server that is between two statements does not hear it, and begins the next one: it is told again.
+    // A server that is between two statements ignores a cancel request and starts the next one, so it is repeated.
     while (this.#working && performance.now() < over) {
       await cancel({ host, port, processId, secret });
       await Promise.race([this.#working, wait(againMs)]);
     }
-    // It notices that too, if nothing else helps.
+    // As a last resort: the server also notices a closed connection.
     this.cut();
   }
 
-  /** Cuts the line at once. */
+  /** Closes the connection at once. */
   cut(): void {
     this.#isUsable = false;
     this.#client.connection.stream.destroy();
   }
 
-  /** Takes back whatever a statement has left: its transaction, settings, locks, temporary tables. */
+  /** Discards all that a statement left: transaction, settings, locks, temporary tables. */
   async reset(): Promise<void> {
     try {
       await this.#inTime(async () => {
@@ -170,7 +169,7 @@ export class Session implements Pooled {
     this.cut();
   }
 
-  /** Cuts the line if the server does not answer our own words soon: nobody else waits for them. */
+  /** Closes the connection if the server does not answer our own statements in time. */
   async #inTime<T>(work: () => Promise<T>): Promise<T> {
     const timer = setTimeout(() => this.cut(), patienceMs);
     try {
@@ -203,14 +202,65 @@ export class Session implements Pooled {
     this.#unlisted.unref();
   }
 
-  async #ask(): Promise<Facts> {
+  async #ask(): Promise<ServerFacts> {
     const asked: QueryArrayConfig = { text: roleQuery, rowMode: "array" };
     const { rows }: QueryArrayResult = await this.#client.query(asked);
     const [version, number, database, user, roles, functions] = rows[0] ?? [];
     const setting = "SET client_connection_check_interval = 1000";
-    // Older servers do not know it, and some systems cannot do it.
+    // PostgreSQL before 14 does not have the setting, and some platforms do not support it.
     const noticesLoss = Number(number) >= 140_000 && (await this.#client.query(setting).then(Boolean, () => false));
     await this.#client.query("DISCARD ALL");
     return { version, database, user, danger: dangerOf(user, roles, functions), noticesLoss };
   }
+}
+
+/** A connection whose statement is to be cancelled, with the key that the server sent when it was opened. */
+interface CancelTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly processId: number;
+  readonly secret: number;
+}
+
+const code = 80_877_102;
+
+/** Sends a cancel request. The protocol wants a second connection for it, because the first one is busy. */
+function cancel({ host, port, processId, secret }: CancelTarget): Promise<void> {
+  const message = Buffer.alloc(16);
+  for (const [at, number] of [message.length, code, processId, secret].entries()) message.writeInt32BE(number, at * 4);
+  return new Promise((resolve) => {
+    const socket = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    socket.setTimeout(patienceMs, () => socket.destroy());
+    socket.on("connect", () => socket.end(message));
+    // Success shows on the other connection, which is closed in any case.
+    socket.on("error", () => {});
+    socket.on("close", () => resolve());
+    socket.resume();
+  });
+}
+
+/** Query for a new connection: version, and roles or functions that reach beyond the database. */
+const roleQuery = `
+  SELECT current_setting('server_version'), current_setting('server_version_num')::int, current_database(),
+    session_user::text,
+    (SELECT string_agg(r.rolname, ', ' ORDER BY r.rolname) FROM pg_roles r
+      WHERE pg_has_role(session_user, r.oid, 'MEMBER') AND (r.rolsuper OR r.rolreplication OR r.rolname IN
+        ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program', 'pg_signal_backend',
+         'pg_checkpoint', 'pg_create_subscription'))),
+    (SELECT string_agg(DISTINCT p.proname, ', ' ORDER BY p.proname) FROM pg_proc p
+      WHERE has_function_privilege(session_user, p.oid, 'EXECUTE') AND (
+        (p.pronamespace = 'pg_catalog'::regnamespace AND p.proname IN
+          ('pg_read_file', 'pg_read_binary_file', 'pg_ls_dir', 'pg_stat_file', 'pg_file_write', 'pg_file_rename',
+           'pg_file_unlink', 'pg_file_sync', 'lo_import', 'lo_export', 'pg_reload_conf', 'pg_rotate_logfile',
+           'pg_switch_wal', 'pg_promote', 'pg_create_restore_point'))
+        OR EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+          WHERE d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+            AND d.refclassid = 'pg_extension'::regclass
+            AND e.extname IN ('dblink', 'adminpack', 'pg_cron', 'pg_background', 'http', 'pg_net'))))`;
+
+/** Describes what a role can do that a transaction does not contain; undefined if nothing. */
+function dangerOf(user: string, roles: string | null, functions: string | null): string | undefined {
+  if (roles !== null) return `the role ${user} has the rights of ${roles}`;
+  if (functions !== null) return `the role ${user} may call ${functions}`;
+  return undefined;
 }

@@ -3,7 +3,7 @@ import type { Authorizer } from "./binding.ts";
 const allow = 0;
 const deny = 1;
 
-/** Numbers that SQLite has for what statements do. */
+/** SQLite's authorizer action codes. */
 const action = {
   createTempIndex: 3,
   createTempTable: 4,
@@ -20,8 +20,8 @@ const action = {
   recursive: 33,
 } as const;
 
-/** Pragmas that tell something of the database; those with a value want the name of a table or an index. */
-const tellingPragmas = new Map<string, "plain" | "named">([
+/** Pragmas that only read. `named` ones take the name of a table or index, `plain` ones no value. */
+const readingPragmas = new Map<string, "plain" | "named">([
   ...(["table_info", "table_xinfo", "index_list", "index_info", "index_xinfo", "foreign_key_list"] as const).map(
     (name) => [name, "named"] as const,
   ),
@@ -37,10 +37,10 @@ const tellingPragmas = new Map<string, "plain" | "named">([
   ),
 ]);
 
-/** Functions that reach out of the database or into the process. */
+/** Functions that reach outside the database or into the process. */
 const outside = new Set(["load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "fsdir", "zipfile"]);
 
-/** What statements that read may do; everything that is not named here is refused. */
+/** Authorizer for statements that read; everything not listed is denied. */
 export const forReading: Authorizer = (what, first, second) => {
   switch (what) {
     case action.select:
@@ -50,13 +50,13 @@ export const forReading: Authorizer = (what, first, second) => {
     case action.function:
       return mayCall(second);
     case action.pragma:
-      return mayAsk(first, second);
+      return mayUsePragma(first, second);
     default:
       return deny;
   }
 };
 
-/** What statements that write may do: all but to leave the file, the transaction or the settings. */
+/** Authorizer for statements that write: denies whatever leaves the file, the transaction or the settings. */
 export const forWriting: Authorizer = (what, first, second) => {
   switch (what) {
     case action.attach:
@@ -71,7 +71,7 @@ export const forWriting: Authorizer = (what, first, second) => {
     case action.function:
       return mayCall(second);
     case action.pragma:
-      return mayAsk(first, second);
+      return mayUsePragma(first, second);
     default:
       return allow;
   }
@@ -81,7 +81,7 @@ function mayCall(name: string | null): number {
   return name !== null && !outside.has(name.toLowerCase()) ? allow : deny;
 }
 
-function mayAsk(name: string | null, value: string | null): number {
-  const kind = tellingPragmas.get(name?.toLowerCase() ?? "");
+function mayUsePragma(name: string | null, value: string | null): number {
+  const kind = readingPragmas.get(name?.toLowerCase() ?? "");
   return kind === "named" || (kind === "plain" && value === null) ? allow : deny;
 }

@@ -1,4 +1,4 @@
-/** What is used of SQLite: the part that Node's own module and the package have in common. */
+/** The part of SQLite's interface that Node's own module and the package share. */
 export interface Binding {
   readonly DatabaseSync: new (file: string, options: OpenOptions) => Connection;
 }
@@ -6,13 +6,13 @@ export interface Binding {
 interface OpenOptions {
   readonly readOnly: boolean;
   readonly allowExtension: false;
-  /** How long to wait for the locks of others, in milliseconds. */
+  /** How long to wait for locks of other processes, in milliseconds. */
   readonly timeout: number;
   readonly enableDoubleQuotedStringLiterals: boolean;
 }
 
 export interface Connection {
-  /** What a value, a statement and so on may be at most. */
+  /** SQLite's limits; `length` is the longest value in bytes. */
   readonly limits?: { length: number; attach: number };
   readonly isTransaction: boolean;
   prepare(sql: string): Prepared;
@@ -21,11 +21,11 @@ export interface Connection {
   setAuthorizer(decide: Authorizer): void;
 }
 
-/** Says of each thing that a statement would do, while it is compiled, whether it may: 0 for yes, 1 for no. */
+/** Called for each action of a statement while it is compiled: 0 allows it, 1 denies it. */
 export type Authorizer = (action: number, first: string | null, second: string | null) => number;
 
 export interface Prepared {
-  /** The text of the statement alone, without what followed it. */
+  /** The text of the first statement only. */
   readonly expandedSQL: string | undefined;
   columns(): { readonly name: string; readonly type: string | null }[];
   iterate(...values: unknown[]): IterableIterator<unknown[]>;
@@ -33,9 +33,9 @@ export interface Prepared {
   setReturnArrays(isOn: boolean): void;
 }
 
-/** Node's own SQLite where it has an authorizer (Node 24.10), else the package with the same interface. */
+/** Loads Node's own SQLite if it has an authorizer (Node 24.10), else the package with the same interface. */
 export async function loadBinding(): Promise<Binding> {
-  // Named by a variable: older versions of Node do not know it, and bundlers would look for it.
+  // A variable hides the name from bundlers; older versions of Node do not have the module.
   const builtIn = "node:sqlite";
   const own: { DatabaseSync?: { prototype: object } } = await import(builtIn).catch(() => ({}));
   if (own.DatabaseSync && "setAuthorizer" in own.DatabaseSync.prototype) return own as unknown as Binding;

@@ -1,31 +1,31 @@
 import { Worker } from "node:worker_threads";
-import { type Answer, Engine, type EngineOptions, type Order } from "./engine.ts";
+import { Engine, type EngineOptions, type EngineRequest, type EngineResponse } from "./engine.ts";
 
-/** The file of this module, which runs as a program too: only a process can be ended in the middle of a statement. */
+/** URL of this module, which also runs as a program: only a process can be stopped in the middle of a statement. */
 export const file: string = import.meta.url;
 
-/** What tells the program from the module. */
+/** Argument that marks a start as the program. */
 export const marker = "portolan-database-sqlite";
 
-/** What the program is told, as its argument. */
+/** Options of the program, passed as its argument. */
 export interface ChildOptions extends EngineOptions {
   readonly maxMemoryMb: number;
 }
 
-/** What the program says: that it is ready or why not, then an answer for each order. */
-export type Said = { readonly ready: true } | { readonly refused: string } | Answer;
+/** A message of the program: first ready or refused, then one response per request. */
+export type ChildMessage = { readonly ready: true } | { readonly refused: string } | EngineResponse;
 
-/** How often the watching thread looks. */
+/** Interval of the watchdog thread. */
 const watchMs = 100;
 
 /**
- * While SQLite works nothing else runs in its thread. This one ends the process when the server is gone, and when a
+ * A watchdog thread, because SQLite blocks the main one. It kills the process when the server is gone, and when a
  * statement needs too much memory.
  */
-const watching = `
+const watchdog = `
   const { workerData } = require("node:worker_threads");
   const parent = process.ppid;
-  // Where an orphan keeps the number of its parent, asking for a sign of life tells.
+  // On systems where an orphan keeps its parent's id, a signal 0 tells whether the parent is alive.
   const isOrphan = () => {
     try {
       return process.ppid !== parent || !process.kill(parent, 0);
@@ -39,12 +39,12 @@ const watching = `
 `;
 
 async function serve(options: ChildOptions): Promise<void> {
-  const say = (said: Said) => process.send?.(said);
+  const say = (said: ChildMessage) => process.send?.(said);
   process.on("disconnect", () => process.exit());
-  new Worker(watching, { eval: true, workerData: { maxBytes: options.maxMemoryMb * 1024 * 1024, watchMs } });
+  new Worker(watchdog, { eval: true, workerData: { maxBytes: options.maxMemoryMb * 1024 * 1024, watchMs } });
   try {
     const engine = await Engine.open(options);
-    process.on("message", (order: Order) => say(engine.handle(order)));
+    process.on("message", (request: EngineRequest) => say(engine.handle(request)));
     say({ ready: true });
   } catch (reason) {
     say({ refused: (reason as Error).message });

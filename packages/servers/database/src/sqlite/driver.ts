@@ -6,17 +6,16 @@ import type { Bounds, Change, Database, Rows, Statement } from "../database.ts";
 import type { DatabaseLimits } from "../options.ts";
 import { Pool } from "../pool.ts";
 import { showPlan } from "../show.ts";
-import { catalogOf } from "./catalog.ts";
-import type { Order } from "./engine.ts";
+import type { EngineRequest } from "./engine.ts";
 import { EngineProcess } from "./process.ts";
 
 const idleMs = 60_000;
-/** How long to wait for the locks of other programs. */
+/** How long to wait for locks of other programs. */
 const busyMs = 5_000;
-/** Bytes of the longest value that a statement may make. */
+/** Longest value that a statement may produce, in bytes. */
 const maxLength = 64 * 1024 * 1024;
 
-/** A file with a database. Each connection is a process, because SQLite stops for nothing else. */
+/** An SQLite file. Each connection is a process, because only killing the process stops a statement. */
 export class SqliteDatabase implements Database {
   readonly dialect = "sqlite";
   readonly about: string;
@@ -40,12 +39,12 @@ export class SqliteDatabase implements Database {
   }
 
   async read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows> {
-    return this.#order(this.#readers, { kind: "run", statement, bounds }, signal);
+    return this.#send(this.#readers, { kind: "run", statement, bounds }, signal);
   }
 
   async write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change> {
     try {
-      return await this.#order(this.#writer, { kind: "run", statement, bounds }, signal);
+      return await this.#send(this.#writer, { kind: "run", statement, bounds }, signal);
     } catch (reason) {
       await this.#recover();
       throw reason;
@@ -53,7 +52,7 @@ export class SqliteDatabase implements Database {
   }
 
   async explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string> {
-    const { rows, cutBy } = await this.#order(this.#readers, { kind: "explain", statement, bounds }, signal);
+    const { rows, cutBy } = await this.#send(this.#readers, { kind: "explain", statement, bounds }, signal);
     const depths = new Map<unknown, number>([[0, -1]]);
     const lines = rows.map(([id, parent, , detail]) => {
       const depth = (depths.get(parent) ?? -1) + 1;
@@ -77,13 +76,13 @@ export class SqliteDatabase implements Database {
     await Promise.all([this.#readers.close(), this.#writer.close()]);
   }
 
-  /** A writer that was ended leaves a journal, which only the next one may take back; until then nobody can read. */
+  /** Opens a writer after a failed change: a killed one leaves a journal that blocks all readers until a writer rolls it back. */
   async #recover(): Promise<void> {
-    // Whatever keeps it from opening the file is told to the next statement.
+    // A failure to open the file is reported by the next statement.
     await this.#writer.use(new AbortController().signal, async () => {}).catch(() => {});
   }
 
-  /** A view whose tables are gone cannot be described, and must not keep the others from it. */
+  /** Describes tables one by one, so that a broken view does not hide the others. */
   async #oneByOne(
     filter: TableFilter,
     read: (statement: Statement, bounds: Bounds) => Promise<Rows>,
@@ -102,7 +101,36 @@ export class SqliteDatabase implements Database {
     return tables;
   }
 
-  #order(pool: Pool<EngineProcess>, order: Order, signal: AbortSignal): Promise<Change> {
-    return pool.use(signal, (engine) => engine.run(order, this.#timeoutMs, signal));
+  #send(pool: Pool<EngineProcess>, request: EngineRequest, signal: AbortSignal): Promise<Change> {
+    return pool.use(signal, (engine) => engine.run(request, this.#timeoutMs, signal));
   }
+}
+
+const details = `
+  (SELECT json_group_array(json_object('name', x.name, 'type', lower(x.type),
+      'nullable', json(iif(x."notnull" OR (x.pk > 0 AND l.wr), 'false', 'true')), 'default', x.dflt_value,
+      'generated', iif(x.hidden > 1, json('true'), NULL)))
+    FROM pragma_table_xinfo(l.name) x WHERE x.hidden <> 1),
+  (SELECT json_group_array(k.name) FROM (SELECT name FROM pragma_table_xinfo(l.name) WHERE pk > 0 ORDER BY pk) k),
+  (SELECT json_group_array(json_object('columns', json(f.columns), 'table', f."table", 'references', json(f.targets)))
+    FROM (SELECT id, "table", json_group_array("from") AS columns,
+        iif(count("to") = 0, '[]', json_group_array("to")) AS targets
+      FROM (SELECT * FROM pragma_foreign_key_list(l.name) ORDER BY id, seq) GROUP BY id) f),
+  (SELECT json_group_array(json_object('name', i.name, 'unique', json(iif(i."unique", 'true', 'false')), 'columns',
+      json((SELECT json_group_array(coalesce(c.name, '(expression)')) FROM pragma_index_info(i.name) c))))
+    FROM pragma_index_list(l.name) i),
+  '[]',
+  (SELECT s.sql FROM sqlite_schema s WHERE s.name = l.name AND s.type IN ('table', 'view'))`;
+
+/** Returns the statement that lists the tables of a file. */
+function catalogOf(filter: TableFilter): Statement {
+  const { name = null, search = null, from = 0, limit } = filter;
+  const sql = `
+    SELECT l.name, iif(l.type = 'virtual', 'virtual table', l.type), NULL, NULL${filter.details ? `, ${details}` : ""}
+    FROM pragma_table_list l
+    WHERE l.schema = 'main' AND l.type <> 'shadow' AND l.name NOT LIKE 'sqlite~_%' ESCAPE '~'
+      AND (?1 IS NULL OR l.name = ?1 COLLATE NOCASE)
+      AND (?2 IS NULL OR instr(lower(l.name), lower(?2)) > 0)
+    ORDER BY l.name LIMIT ?3 OFFSET ?4`;
+  return { sql, parameters: [name, search, limit, from] };
 }

@@ -5,26 +5,26 @@ import { forReading, forWriting } from "./authorizer.ts";
 import type { Connection, Prepared } from "./binding.ts";
 import { loadBinding } from "./binding.ts";
 
-/** What an engine is told when it starts. */
+/** Options of an engine. */
 export interface EngineOptions {
   readonly file: string;
   readonly isWriter: boolean;
   readonly busyMs: number;
-  /** Bytes of the longest value. */
+  /** Longest value, in bytes. */
   readonly maxLength: number;
 }
 
-/** What the other process asks for. */
-export interface Order {
+/** A request from the server process. */
+export interface EngineRequest {
   readonly kind: "run" | "explain";
   readonly statement: Statement;
   readonly bounds: Bounds;
 }
 
-/** What it gets: a result, or what SQLite says. */
-export type Answer = { readonly done: Change } | { readonly error: string };
+/** The response: a result, or SQLite's error message. */
+export type EngineResponse = { readonly done: Change } | { readonly error: string };
 
-/** SQLite itself, in a process that may be ended at any moment. */
+/** SQLite itself, in a process that can be killed at any moment. */
 export class Engine {
   readonly #connection: Connection;
 
@@ -40,7 +40,7 @@ export class Engine {
       timeout: busyMs,
       enableDoubleQuotedStringLiterals: true,
     });
-    // What a file says of itself was written by somebody else: its views and triggers call harmless functions only.
+    // The schema of a file is untrusted: its views and triggers may only call harmless functions.
     connection.exec("PRAGMA trusted_schema = OFF");
     connection.enableDefensive(true);
     if (!isWriter) connection.exec("PRAGMA query_only = ON");
@@ -48,30 +48,30 @@ export class Engine {
       connection.limits.length = maxLength;
       connection.limits.attach = 0;
     }
-    // Reads the file for the first time; a writer also takes back what one before it left half done.
+    // The first read; a writer also rolls back what a killed one left half done.
     for (const _ of connection.prepare("SELECT count(*) FROM sqlite_schema").iterate());
     connection.setAuthorizer(isWriter ? forWriting : forReading);
     return new Engine(connection);
   }
 
-  handle(order: Order): Answer {
+  handle(request: EngineRequest): EngineResponse {
     try {
-      return { done: order.kind === "run" ? this.#run(order) : this.#explain(order) };
+      return { done: request.kind === "run" ? this.#run(request) : this.#explain(request) };
     } catch (reason) {
       return { error: (reason as Error).message };
     }
   }
 
-  #run({ statement, bounds }: Order): Change {
+  #run({ statement, bounds }: EngineRequest): Change {
     const before = this.#counters();
     const result = this.#rows(statement, bounds);
     const after = this.#counters();
-    // Without the rows that triggers have changed, which only the total tells of.
+    // changes() leaves out rows that triggers changed; the total includes them.
     const changes = after.total === before.total ? 0 : after.last;
     return { ...result, changes, isSchemaChanged: after.schema !== before.schema };
   }
 
-  #explain({ statement, bounds }: Order): Change {
+  #explain({ statement, bounds }: EngineRequest): Change {
     this.#prepare(statement.sql);
     const sql = `EXPLAIN QUERY PLAN ${statement.sql}`;
     return { ...this.#rows({ ...statement, sql }, bounds), changes: 0, isSchemaChanged: false };
@@ -84,31 +84,31 @@ export class Engine {
     prepared.setReturnArrays(true);
     const columns = prepared.columns().map(({ name, type }) => ({ name, type: type?.toLowerCase() ?? "" }));
     const collector = new Collector(bounds);
-    // A statement that writes must come to its end; its rows were computed before the first one is given.
+    // Breaking off is safe: a statement that writes has computed all its rows before it returns the first one.
     for (const row of prepared.iterate(...toValues(parameters))) {
       if (!collector.add(row as Raw[])) break;
     }
     return { columns, ...collector.result };
   }
 
-  /** Compiles a statement, if it is the only one. */
+  /** Compiles a statement; throws if there are several. */
   #prepare(sql: string): Prepared {
     if (sql.includes("\0")) throw new Error("a statement cannot contain the character U+0000");
     const alone = trimEnd(sql, "sqlite");
-    if (alone.trim() === "") throw new Error("there is no statement in it");
-    // What belongs to the first statement only SQLite knows: triggers have semicolons inside.
+    if (alone.trim() === "") throw new Error("the text contains no statement");
+    // Only SQLite knows where the first statement ends: triggers contain semicolons.
     const mark = "/*the end*/";
     if (this.#connection.prepare(`${alone}\n${mark}`).expandedSQL?.endsWith(mark) !== true) {
-      throw new Error("only one statement at a time: leave out what follows the first semicolon");
+      throw new Error("only one statement is allowed: remove everything after the first semicolon");
     }
     return this.#connection.prepare(alone);
   }
 
-  /** Places without a value would be NULL without a word. */
+  /** Throws for placeholders without a value, which SQLite would silently treat as NULL. */
   #checkCount(sql: string, parameters: Parameters): void {
     const given = Array.isArray(parameters) ? parameters.length : Object.keys(parameters).length;
     const wanted = this.#countPlaces(sql);
-    if (wanted > given) throw new Error(`the statement has places for ${wanted} parameters, and ${given} were given`);
+    if (wanted > given) throw new Error(`the statement has ${wanted} placeholders, but got ${given} parameters`);
   }
 
   #countPlaces(sql: string): number {
@@ -130,7 +130,7 @@ export class Engine {
     const sql = "SELECT total_changes(), changes(), schema_version FROM pragma_schema_version";
     const prepared = this.#connection.prepare(sql);
     prepared.setReturnArrays(true);
-    // To the end: a statement that is not done holds a lock.
+    // Read all rows: an unfinished statement holds a lock.
     const [[total, last, schema] = []] = [...prepared.iterate()];
     return { total: Number(total), last: Number(last), schema: Number(schema) };
   }
@@ -141,7 +141,7 @@ function toValues(parameters: Parameters): unknown[] {
   return [Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, toValue(value)]))];
 }
 
-/** Whole numbers go in as such: SQLite would keep 5.0 where 5 was meant. */
+/** Binds integers as bigint: SQLite would store the number 5 as 5.0. */
 function toValue(value: Parameter): string | number | bigint | null {
   if (typeof value === "boolean") return value ? 1n : 0n;
   return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;

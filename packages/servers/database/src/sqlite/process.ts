@@ -2,34 +2,33 @@ import { type ChildProcess, fork } from "node:child_process";
 import { ToolError } from "portolan/server";
 import type { Change } from "../database.ts";
 import type { Pooled } from "../pool.ts";
-import type { ChildOptions, Said } from "./child.ts";
-import type { Order } from "./engine.ts";
-import { explain } from "./failures.ts";
+import type { ChildMessage, ChildOptions } from "./child.ts";
+import type { EngineRequest } from "./engine.ts";
 
-/** How long a process may take to open the file. */
+/** Time for a process to open the file. */
 const startMs = 30_000;
 
-/** One process with SQLite in it, for one order after the other. */
+/** One process that runs SQLite; it handles one request at a time. */
 export class EngineProcess implements Pooled {
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
   #isUsable = true;
-  #heard: (said: Said | undefined) => void = () => {};
+  #heard: (said: ChildMessage | undefined) => void = () => {};
 
   private constructor(child: ChildProcess) {
     this.#child = child;
     this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
-    child.on("message", (said: Said) => this.#heard(said));
+    child.on("message", (said: ChildMessage) => this.#heard(said));
     child.on("error", () => this.#gone());
     child.on("exit", () => this.#gone());
   }
 
-  /** Starts a process, and waits until it has opened the file. */
+  /** Starts a process; resolves when it has opened the file. */
   static async start(options: ChildOptions): Promise<EngineProcess> {
     const { file, marker } = await import("./child.ts");
     const child = fork(new URL(file), [marker, JSON.stringify(options)], {
       execArgv: ["--max-old-space-size=128", "--disable-warning=ExperimentalWarning"],
-      // Nothing of what the server knows, and nothing onto its output.
+      // The process gets no environment and cannot write to the server's output.
       env: {},
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
@@ -51,8 +50,8 @@ export class EngineProcess implements Pooled {
     return this.#isUsable;
   }
 
-  /** Has an order carried out; ends the process if that takes too long or is no longer wanted. */
-  async run(order: Order, timeoutMs: number, signal: AbortSignal): Promise<Change> {
+  /** Runs a request; kills the process on timeout or abort. */
+  async run(request: EngineRequest, timeoutMs: number, signal: AbortSignal): Promise<Change> {
     let why: unknown;
     const end = (reason: unknown) => {
       why = reason;
@@ -65,11 +64,11 @@ export class EngineProcess implements Pooled {
     this.#child.channel?.ref();
     try {
       const answered = this.#next();
-      this.#child.send(order, () => {});
+      this.#child.send(request, () => {});
       const said = await answered;
       if (said && "done" in said) return said.done;
       if (said && "error" in said) throw explain(said.error);
-      throw why ?? new ToolError("The statement needed too much memory and was ended; select less, or aggregate");
+      throw why ?? new ToolError("The statement needed too much memory and was stopped; select less, or aggregate");
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
@@ -77,7 +76,7 @@ export class EngineProcess implements Pooled {
     }
   }
 
-  /** Statements leave nothing behind: transactions, settings and temporary tables are refused. */
+  /** Nothing to clean up: the authorizer denies transactions, settings and temporary tables. */
   async reset(): Promise<void> {}
 
   async close(): Promise<void> {
@@ -85,15 +84,15 @@ export class EngineProcess implements Pooled {
     await this.#exited;
   }
 
-  /** What the process says next; undefined if it ends instead. */
-  #next(): Promise<Said | undefined> {
+  /** Returns the next message of the process; undefined if it exits instead. */
+  #next(): Promise<ChildMessage | undefined> {
     if (!this.#isUsable) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       this.#heard = resolve;
     });
   }
 
-  /** A process without work keeps no other one from ending. */
+  /** An idle process does not keep the server alive. */
   #rest(): void {
     this.#child.unref();
     this.#child.channel?.unref();
@@ -112,6 +111,29 @@ export class EngineProcess implements Pooled {
 
 function tooLong(timeoutMs: number): ToolError {
   return new ToolError(
-    `The statement took longer than ${timeoutMs / 1000} s and was ended; narrow it, or see with explain what it does`,
+    `The statement took longer than ${timeoutMs / 1000} s and was stopped; narrow it, or check its plan with explain`,
   );
+}
+
+/** Advice for the model by SQLite's message: messages are stable, and not every failure has a code. */
+const advice: readonly (readonly [message: RegExp, advice: string])[] = [
+  [/^no such table/, "the tool tables lists the tables"],
+  [/^no such column|has no column named/, "the tool describe lists the columns of a table"],
+  [
+    /not authorized|authorization denied/,
+    "not allowed: query only reads, execute (with --write) only changes data, and neither leaves the database",
+  ],
+  [/constraint failed/, "nothing was changed; correct the values"],
+  [/is locked/, "another program has locked the database; try again"],
+  [/readonly database/, "the file is read-only: tell the user"],
+  [/too big/, "a value is too long; select a part of it with substr"],
+  [/out of memory/, "the statement needed too much memory; select less"],
+  [/malformed|not a database|disk image/, "the file is damaged or not a database: tell the user"],
+  [/disk is full|disk I\/O|unable to open/, "tell the user"],
+];
+
+/** Returns the error for the model. */
+function explain(message: string): ToolError {
+  const more = advice.find(([pattern]) => pattern.test(message))?.[1];
+  return new ToolError(more === undefined ? `SQLite: ${message}` : `SQLite: ${message}; ${more}`);
 }

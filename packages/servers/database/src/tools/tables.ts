@@ -1,14 +1,14 @@
 import type { ToolDefinition } from "portolan/server";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { needTable, type Table } from "../catalog.ts";
-import type { Kit } from "../kit.ts";
-import { annotations, count, flag, list, object, text } from "../schema.ts";
+import type { ServerDependencies } from "../server.ts";
 import { showTable } from "../show.ts";
 
-const usualTables = 100;
-const name = text("As statements call it; with its schema where that is needed");
-const kind = text("table, view and so on");
-const rows = count("About how many rows, where the database knows");
-const comment = text("What the database says of it");
+const defaultTables = 100;
+const name = string("Name to use in statements; with the schema if it is needed");
+const kind = string("table, view, materialized view, …");
+const rows = count("Estimated number of rows, if the database has an estimate");
+const comment = string("Its comment in the database");
 
 interface Listed {
   name: string;
@@ -17,23 +17,23 @@ interface Listed {
   comment?: string;
 }
 
-/** Lists tables. */
+/** The tool `tables`: lists tables and views. */
 export function tablesTool({
   database,
   limits,
-}: Kit): ToolDefinition<
+}: ServerDependencies): ToolDefinition<
   { search?: string; from?: number; limit?: number },
   { tables: Listed[]; next?: number },
   undefined
 > {
   return {
     title: "Tables",
-    description: `The tables and views of ${database.about}`,
+    description: `Lists the tables and views of ${database.about}`,
     input: object(
       {
-        search: text("Only those whose name has this in it", { minLength: 1, maxLength: 200 }),
-        from: count("How many to skip: `next` of the page before", { maximum: 1_000_000 }),
-        limit: count(`How many; ${Math.min(usualTables, limits.maxTables)} unless given`, {
+        search: string("Only tables whose name contains this", { minLength: 1, maxLength: 200 }),
+        from: count("How many to skip: `next` of the previous page", { maximum: 1_000_000 }),
+        limit: count(`Maximum number. Default: ${Math.min(defaultTables, limits.maxTables)}`, {
           ...{ minimum: 1, maximum: limits.maxTables },
         }),
       },
@@ -41,13 +41,13 @@ export function tablesTool({
     ),
     output: object(
       {
-        tables: list(object({ name, kind, rows, comment }, ["rows", "comment"]), "The tables"),
-        next: count("Give it as `from` to go on; absent at the end"),
+        tables: array(object({ name, kind, rows, comment }, ["rows", "comment"]), "The tables"),
+        next: count("Pass it as `from` to get the next page; absent on the last page"),
       },
       ["next"],
     ),
     annotations: annotations.reads,
-    async run({ search, from = 0, limit = Math.min(usualTables, limits.maxTables) }, ctx) {
+    async run({ search, from = 0, limit = Math.min(defaultTables, limits.maxTables) }, ctx) {
       const filter = { ...(search !== undefined && { search }), from, limit: limit + 1, details: false };
       const found = await database.tables(filter, ctx.signal);
       const tables = found.slice(0, limit).map(toListed);
@@ -55,12 +55,9 @@ export function tablesTool({
       const lines = tables.map(
         (table) => `${table.name} (${table.kind})${table.comment === undefined ? "" : `: ${table.comment}`}`,
       );
-      const more = next === undefined ? [] : [`There are more: call again with from ${next}`];
+      const more = next === undefined ? [] : [`There are more; call again with from ${next}`];
       const said = [...lines, ...more].join("\n") || "No tables";
-      return {
-        content: [{ type: "text", text: said }],
-        structuredContent: { tables, ...(next !== undefined && { next }) },
-      };
+      return textResult(said, { tables, ...(next !== undefined && { next }) });
     },
   };
 }
@@ -73,50 +70,50 @@ function toListed({ name: called, kind: is, rows: about, comment: says }: Table)
   };
 }
 
-/** Describes a table. */
-export function describeTool({ database }: Kit): ToolDefinition<{ table: string }, Table, undefined> {
-  const names = (description: string) => list({ type: "string" }, description);
+/** The tool `describe`: describes one table. */
+export function describeTool({ database }: ServerDependencies): ToolDefinition<{ table: string }, Table, undefined> {
+  const names = (description: string) => array({ type: "string" }, description);
   return {
     title: "Describe a table",
-    description: "The columns, keys and indexes of a table or view",
-    input: object({ table: text("Its name, as the tool tables gives it", { minLength: 1, maxLength: 300 }) }),
+    description: "Shows the columns, keys and indexes of a table or view",
+    input: object({ table: string("Table name, as returned by the tool tables", { minLength: 1, maxLength: 300 }) }),
     output: object(
       {
         ...{ name, kind, rows, comment },
-        columns: list(
+        columns: array(
           object(
             {
-              name: text("Its name"),
-              type: text("Its type"),
-              nullable: flag("Whether it may be NULL"),
-              default: text("The expression of its default"),
-              generated: flag("Whether the database computes it"),
-              values: names("What it may be"),
-              comment: text("What the database says of it"),
+              name: string("Its name"),
+              type: string("Its type"),
+              nullable: boolean("True if it can be NULL"),
+              default: string("Default, as an SQL expression"),
+              generated: boolean("True if the database computes it"),
+              values: names("Allowed values of an enumeration"),
+              comment: string("Its comment in the database"),
             },
             ["default", "generated", "values", "comment"],
           ),
-          "The columns in their order",
+          "The columns, in order",
         ),
         primaryKey: names("The columns of the primary key"),
-        foreignKeys: list(
+        foreignKeys: array(
           object({
             columns: names("Columns of this table"),
-            table: text("The table they refer to"),
-            references: names("Its columns; empty for its primary key"),
+            table: string("The table they refer to"),
+            references: names("Columns of that table; empty means its primary key"),
           }),
-          "What refers to other tables",
+          "The foreign keys",
         ),
-        indexes: list(
+        indexes: array(
           object({
-            name: text("Its name"),
-            unique: flag("Whether values differ"),
+            name: string("Its name"),
+            unique: boolean("True if values must be unique"),
             columns: names("Columns or expressions"),
           }),
           "The indexes",
         ),
-        checks: names("Conditions that rows fulfil"),
-        definition: text("The statement it was made with, or the query of a view"),
+        checks: names("Check constraints"),
+        definition: string("The CREATE statement, or the query of a view"),
       },
       ["rows", "comment", "definition"],
     ),
@@ -124,7 +121,7 @@ export function describeTool({ database }: Kit): ToolDefinition<{ table: string 
     async run({ table: wanted }, ctx) {
       const table = await needTable((filter) => database.tables(filter, ctx.signal), wanted);
       const definition = table.kind.includes("view") && table.definition !== undefined ? `\n${table.definition}` : "";
-      return { content: [{ type: "text", text: `${showTable(table)}${definition}` }], structuredContent: table };
+      return textResult(`${showTable(table)}${definition}`, table);
     },
   };
 }

@@ -2,54 +2,54 @@ import { existsSync, constants as flags, lstatSync, readlinkSync, realpathSync }
 import { type FileHandle, lstat, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-/** Thrown when what was found is no longer there: the way to it changed while it was walked. */
-export class Changed extends Error {
+/** Thrown when a path changed while it was being opened. */
+export class PathChanged extends Error {
   override readonly name = "Changed";
 }
 
 /**
- * A folder that is held while something is done in it. Its entries are reached through what is held and not by their
- * path, so that nobody can put another folder into the path meanwhile.
+ * A folder that is held open while it is used. Its entries are accessed relative to it, not by path, so that no other
+ * process can swap a part of the path.
  */
 export interface Folder {
   readonly real: string;
-  /** How to name an entry to the system. */
+  /** Returns the path by which the system reaches an entry. */
   at(name: string): string;
-  /** Throws Changed unless the folder is still the one that was opened; asked where names alone lead to it. */
+  /** Throws PathChanged unless the folder is still the one that was opened; needed where paths are compared. */
   check(): Promise<void>;
-  /** Opens a folder in it; links are not followed. */
+  /** Opens a subfolder; links are not followed. */
   openFolder(name: string): Promise<Folder>;
-  /** Opens a file in it; links are not followed, and what cannot be proven to be this entry is refused. */
+  /** Opens a file; links are not followed. Throws PathChanged if the file cannot be proven to be this entry. */
   openFile(name: string, mode: number, permissions?: number): Promise<FileHandle>;
   close(): Promise<void>;
 }
 
-/** How folders are held: by a descriptor that entries are reached through, or by comparing before and after. */
+/** How folders are held: by a descriptor, or by comparing identities before and after each use. */
 export type Holding = "descriptor" | "comparison";
 
 const descriptors = "/proc/self/fd";
 const noFollow = flags.O_NOFOLLOW ?? 0;
-/** Opening a pipe must not wait for its other end. */
+/** Do not wait for the other end of a pipe. */
 const noWait = flags.O_NONBLOCK ?? 0;
 const directory = flags.O_DIRECTORY ?? 0;
-/** What macOS calls O_NOFOLLOW_ANY: no link anywhere in the path. */
+/** O_NOFOLLOW_ANY of macOS: no link anywhere in the path. */
 const noLinks = process.platform === "darwin" ? 0x2000_0000 : 0;
-const looks = 3;
+const checks = 3;
 
-/** What this system can do: only Linux reaches entries through a descriptor. */
+/** The best method of this system; only Linux can reach entries through a descriptor. */
 export const bestHolding: Holding =
   process.platform === "linux" && existsSync(descriptors) ? "descriptor" : "comparison";
 
-/** Opens a folder by its real path, and makes sure that it is the one. */
+/** Opens a folder by its real path; throws PathChanged if the path led elsewhere. */
 export async function openFolder(real: string, holding: Holding = bestHolding): Promise<Folder> {
   if (holding === "comparison") return openCompared(real);
   const handle = await open(real, flags.O_RDONLY | directory | noFollow).catch(async (reason) => {
-    // The system says "no folder" of a link that it was told not to follow.
-    if (reason.code === "ENOTDIR" && (await lstat(real)).isSymbolicLink()) throw new Changed(real);
+    // The system reports ENOTDIR for a link that it must not follow.
+    if (reason.code === "ENOTDIR" && (await lstat(real)).isSymbolicLink()) throw new PathChanged(real);
     throw reason;
   });
   try {
-    if (pathOf(handle) !== real) throw new Changed(real);
+    if (pathOf(handle) !== real) throw new PathChanged(real);
     return new HeldFolder(handle, real);
   } catch (reason) {
     await handle.close();
@@ -57,25 +57,25 @@ export async function openFolder(real: string, holding: Holding = bestHolding): 
   }
 }
 
-/** Opens a file by its real path for reading, and makes sure that it is the one. */
+/** Opens a file by its real path for reading; throws PathChanged if the path led elsewhere. */
 export async function openByPath(real: string, holding: Holding = bestHolding): Promise<FileHandle> {
   if (holding === "comparison") return (await openCompared(dirname(real))).openFile(basename(real), flags.O_RDONLY);
   const handle = await open(real, flags.O_RDONLY | noFollow | noWait);
   try {
     if (pathOf(handle) === real) return handle;
-    throw new Changed(real);
+    throw new PathChanged(real);
   } catch (reason) {
     await handle.close();
     throw reason;
   }
 }
 
-/** The path of what is open. The kernel knows it without looking at any disk, so nothing is waited for. */
+/** Returns the path of an open file. The kernel knows it without disk access, so the call is synchronous. */
 function pathOf({ fd }: FileHandle): string {
   return readlinkSync(`${descriptors}/${fd}`);
 }
 
-/** Entries are reached through the descriptor, as openat does it. */
+/** Reaches entries through the descriptor, like openat. */
 class HeldFolder implements Folder {
   readonly real: string;
   readonly #handle: FileHandle;
@@ -112,13 +112,13 @@ interface Identity {
 
 async function openCompared(real: string): Promise<Folder> {
   const found = await lstat(real, { bigint: true });
-  if (!found.isDirectory()) throw new Changed(real);
+  if (!found.isDirectory()) throw new PathChanged(real);
   const folder = new ComparedFolder(real, found);
   await folder.check();
   return folder;
 }
 
-/** Entries are reached by their path, which is compared before they are used. */
+/** Reaches entries by path, and compares the folder's identity around each use. */
 class ComparedFolder implements Folder {
   readonly real: string;
   readonly #identity: Identity;
@@ -136,10 +136,10 @@ class ComparedFolder implements Folder {
     this.#checkNow();
   }
 
-  // Nothing is awaited between one look and the next: the shorter the moment, the harder it is to meet.
+  // Synchronous: the shorter the time between two checks, the harder it is to win the race.
   #checkNow(): void {
     const isThere = realpathSync.native(this.real) === this.real;
-    if (!isThere || !isSame(lstatSync(this.real, { bigint: true }), this.#identity)) throw new Changed(this.real);
+    if (!isThere || !isSame(lstatSync(this.real, { bigint: true }), this.#identity)) throw new PathChanged(this.real);
   }
 
   async openFolder(name: string): Promise<Folder> {
@@ -151,10 +151,10 @@ class ComparedFolder implements Folder {
     const handle = await open(this.at(name), mode | noFollow | noLinks | noWait, permissions);
     try {
       const opened = await handle.stat({ bigint: true });
-      // Each look by itself can be deceived by a swap at the right moment; all of them hardly.
-      for (let look = 0; look < looks; look += 1) {
+      // A swap at the right moment can deceive one check, but hardly all of them.
+      for (let check = 0; check < checks; check += 1) {
         this.#checkNow();
-        if (!isSame(opened, lstatSync(this.at(name), { bigint: true }))) throw new Changed(this.at(name));
+        if (!isSame(opened, lstatSync(this.at(name), { bigint: true }))) throw new PathChanged(this.at(name));
       }
       this.#checkNow();
       return handle;

@@ -1,30 +1,29 @@
 import { constants as flags, fstatSync, lstatSync, type Stats } from "node:fs";
-import { type FileHandle, lstat, mkdir, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { type FileHandle, lstat, mkdir, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, normalize, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ToolError } from "portolan/server";
-import { bestHolding, Changed, type Folder, type Holding, openByPath, openFolder } from "./folder.ts";
+import { bestHolding, type Folder, type Holding, openByPath, openFolder, PathChanged } from "./folder.ts";
 import { nameProblem, pathProblem } from "./names.ts";
-import { deepest, leadsOutside, withName } from "./resolve.ts";
 import { isSpecial, type Root, segmentsBelow } from "./roots.ts";
 
-/** Where a path leads: real as far as it exists, and inside a root. */
+/** A resolved path inside a root. */
 export interface Place {
   readonly root: Root;
-  /** Without links. */
+  /** The existing part, without links. */
   readonly real: string;
-  /** The names at its end that are not there yet. */
+  /** Names at the end that do not exist yet. */
   readonly missing: readonly string[];
-  /** How it is called in answers. */
+  /** The path to show to callers. */
   readonly path: string;
 }
 
-/** The real path that a place has, or will have. */
+/** Returns the real path, including the part that does not exist yet. */
 export function fullPath({ real, missing }: Place): string {
   return join(real, ...missing);
 }
 
-/** A file that is open, and proven to be the one that was named. */
+/** An open file that is proven to be the requested one. */
 export interface OpenFile {
   readonly handle: FileHandle;
   readonly stats: Stats;
@@ -36,12 +35,12 @@ export interface JailOptions {
   readonly holding?: Holding;
 }
 
-/** Thrown where a file was expected. */
-export class IsFolder extends ToolError {}
+/** Thrown for a folder where a file was expected. */
+export class IsFolderError extends ToolError {}
 
 const attempts = 8;
 
-/** The folders that exist for a caller, and the only way to what is in them. */
+/** The folders of a caller, and the only access to their content. */
 export class Jail {
   readonly roots: readonly Root[];
   readonly #hidden: boolean;
@@ -53,7 +52,7 @@ export class Jail {
     this.#holding = holding;
   }
 
-  /** Whether a path means all roots together rather than something in one of them. */
+  /** Returns true if a path means the list of all roots, not something in one of them. */
   isTop(path: string): boolean {
     return this.roots.length !== 1 && ["", ".", "/"].includes(path);
   }
@@ -62,17 +61,18 @@ export class Jail {
     return nameProblem(name, this.#hidden, process.platform) === undefined;
   }
 
-  /** The name of a place below a root in answers: what callers may give back. */
+  /** Returns the path to show to callers, who can pass it back. */
   pathOf(root: Root, real: string): string {
     const segments = segmentsBelow(root.real, real) ?? [];
     return [...(this.roots.length > 1 ? [root.name] : []), ...segments].join("/") || ".";
   }
 
-  /** Finds where a path leads, following links; the last one too unless told otherwise. */
+  /** Resolves a path with its links; with `follow: false` a link at the end is not followed. */
   async locate(path: string, { follow = true }: { follow?: boolean } = {}): Promise<Place> {
     const { root, segments } = this.#parse(path);
     const lexical = join(root.real, ...segments);
-    if (segments.length === 0 && !follow) throw new ToolError(`${path}: the served folder itself stays where it is`);
+    if (segments.length === 0 && !follow)
+      throw new ToolError(`${path}: the served folder itself cannot be moved or removed`);
     const { real, missing } = follow
       ? await deepest(path, lexical)
       : await deepest(path, dirname(lexical)).then((found) => withName(path, found, basename(lexical)));
@@ -84,7 +84,7 @@ export class Jail {
 
   /** Holds an existing folder while `use` runs. */
   async inFolder<T>(path: string, use: (folder: Folder, place: Place) => Promise<T>): Promise<T> {
-    const [folder, place] = await steadily(path, async () => {
+    const [folder, place] = await retryOnChange(path, async () => {
       const found = await this.locate(path);
       if (found.missing.length > 0) throw notThere(found.path);
       return [await openFolder(found.real, this.#holding), found] as const;
@@ -92,13 +92,13 @@ export class Jail {
     return use(folder, place).finally(() => folder.close());
   }
 
-  /** Holds the folder that an entry is in, or is to be in, while `use` runs; `make` makes folders that are missing. */
+  /** Holds the parent folder of an entry while `use` runs; `make` creates missing folders. */
   async atEntry<T>(
     path: string,
     { follow = true, make = false }: { follow?: boolean; make?: boolean },
     use: (folder: Folder, name: string, place: Place) => Promise<T>,
   ): Promise<T> {
-    const [folder, name, place] = await steadily(path, () => this.#openEntry(path, follow, make));
+    const [folder, name, place] = await retryOnChange(path, () => this.#openEntry(path, follow, make));
     return use(folder, name, place).finally(() => folder.close());
   }
 
@@ -106,7 +106,8 @@ export class Jail {
     const place = await this.locate(path, { follow });
     const { real, missing, root } = place;
     if (missing.length === 0) {
-      if (real === root.real) throw new ToolError(`${path}: expected something in the served folder, not itself`);
+      if (real === root.real)
+        throw new ToolError(`${path}: expected a path inside the served folder, not the folder itself`);
       return [await openFolder(dirname(real), this.#holding), basename(real), place];
     }
     const name = missing.at(-1) ?? "";
@@ -123,13 +124,13 @@ export class Jail {
     return [folder, name, place];
   }
 
-  /** Opens a regular file and nothing else; the caller closes it. */
+  /** Opens a regular file; the caller closes it. */
   openFile(path: string): Promise<OpenFile> {
-    return steadily(path, async () => {
+    return retryOnChange(path, async () => {
       const place = await this.locate(path);
       const { real, missing } = place;
       if (missing.length > 0) throw notThere(place.path);
-      // The kernel has just walked this path: it answers at once, and two trips less make a read much faster.
+      // Synchronous on purpose: the kernel has just cached this path, and two fewer thread-pool trips make reads faster.
       expectRegular(lstatSync(real), place.path);
       return { ...(await provenRegular(await openByPath(real, this.#holding), place.path)), place };
     });
@@ -167,7 +168,7 @@ export class Jail {
     if (problem) throw new ToolError(`${path}: ${JSON.stringify(name)} ${problem}`);
   }
 
-  /** The innermost root that a path is in. */
+  /** Returns the innermost root that contains a path. */
   #rootOf(path: string, asGiven = false): { root: Root; segments: string[] } | undefined {
     if (isSpecial(path)) return undefined;
     const found = this.roots.flatMap((root) => {
@@ -183,12 +184,12 @@ export class Jail {
     const advice =
       only && others.length === 0
         ? `paths are relative to ${only.real}`
-        : `paths begin with one of the folders: ${names}`;
-    return new ToolError(`${path} is outside what is served; ${advice}`);
+        : `paths start with one of the folders: ${names}`;
+    return new ToolError(`${path} is outside the served folders; ${advice}`);
   }
 }
 
-/** Opens a regular file in a held folder; pipes, sockets and devices are refused before they are opened. */
+/** Opens a regular file in a held folder; refuses pipes, sockets and devices before opening them. */
 export async function openRegular(
   folder: Folder,
   name: string,
@@ -198,12 +199,13 @@ export async function openRegular(
   return provenRegular(await folder.openFile(name, flags.O_RDONLY), path);
 }
 
-/** What was opened may be another thing than what was looked at before. */
+/** Checks an open file again, because it may not be the one that was checked before. */
 async function provenRegular(handle: FileHandle, path: string): Promise<{ handle: FileHandle; stats: Stats }> {
   try {
     const stats = fstatSync(handle.fd);
     expectRegular(stats, path);
-    if (stats.dev === (await kernelDevice)) throw new ToolError(`${path}: expected a file, found one of the kernel's`);
+    if (stats.dev === (await kernelDevice))
+      throw new ToolError(`${path}: expected a regular file, found a kernel file`);
     return { handle, stats };
   } catch (reason) {
     await handle.close();
@@ -211,7 +213,7 @@ async function provenRegular(handle: FileHandle, path: string): Promise<{ handle
   }
 }
 
-/** The file system in which the kernel shows itself, wherever it is mounted. */
+/** Device of the /proc file system, wherever it is mounted. */
 const kernelDevice: Promise<number | undefined> = stat("/proc/self").then(
   ({ dev }) => dev,
   () => undefined,
@@ -219,13 +221,13 @@ const kernelDevice: Promise<number | undefined> = stat("/proc/self").then(
 
 function expectRegular(stats: Stats, path: string): void {
   if (stats.isFile()) return;
-  if (stats.isDirectory()) throw new IsFolder(`${path} is a folder; list shows what is in it`);
-  // It was no link when it was found.
-  if (stats.isSymbolicLink()) throw new Changed(path);
+  if (stats.isDirectory()) throw new IsFolderError(`${path} is a folder; list shows its entries`);
+  // The entry was not a link when it was resolved.
+  if (stats.isSymbolicLink()) throw new PathChanged(path);
   throw new ToolError(`${path} is neither a file nor a folder (a pipe, socket or device); it cannot be used`);
 }
 
-/** Makes one folder, unless it is there, and opens it. */
+/** Creates a folder if needed, and opens it. */
 async function makeFolder(parent: Folder, name: string): Promise<Folder> {
   await parent.check();
   await mkdir(parent.at(name)).catch((reason) => {
@@ -234,15 +236,15 @@ async function makeFolder(parent: Folder, name: string): Promise<Folder> {
   return parent.openFolder(name);
 }
 
-/** Tries again when the way changed while it was walked, a few times. */
-async function steadily<T>(path: string, attempt: () => Promise<T>): Promise<T> {
+/** Retries a few times when a path changes while it is being opened. */
+async function retryOnChange<T>(path: string, attempt: () => Promise<T>): Promise<T> {
   for (let left = attempts; ; left -= 1) {
     try {
       return await attempt();
     } catch (reason) {
-      const hasChanged = reason instanceof Changed || (reason as NodeJS.ErrnoException).code === "ELOOP";
+      const hasChanged = reason instanceof PathChanged || (reason as NodeJS.ErrnoException).code === "ELOOP";
       if (!hasChanged) throw reason;
-      if (left === 1) throw new ToolError(`${path} changes while it is being opened; try again later`);
+      if (left === 1) throw new ToolError(`${path} keeps changing while it is being opened; try again later`);
     }
   }
 }
@@ -256,5 +258,50 @@ function pathOfUri(uri: string): string {
 }
 
 export function notThere(path: string): ToolError {
-  return new ToolError(`There is no ${path}; list or find shows what there is`);
+  return new ToolError(`${path} does not exist; list or find shows the files`);
+}
+
+/** Returns the real path of the existing part of a path, and the names after it. */
+async function deepest(path: string, lexical: string): Promise<{ real: string; missing: string[] }> {
+  const missing: string[] = [];
+  for (let current = resolve(lexical); ; current = dirname(current)) {
+    try {
+      return { real: await realpath(current), missing };
+    } catch (reason) {
+      const { code } = reason as NodeJS.ErrnoException;
+      if (code === "ENOTDIR") throw new ToolError(`${path}: part of the path is a file, not a folder`);
+      if (code === "ELOOP") throw leadsOutside(path);
+      if (code !== "ENOENT" || current === dirname(current)) throw reason;
+    }
+    // A dangling link exists although its target does not: a file created through it could be anywhere.
+    if (await isThere(current)) throw leadsOutside(path);
+    missing.unshift(basename(current));
+  }
+}
+
+/** Adds an entry name to what `deepest` found; a link is not followed. */
+async function withName(
+  path: string,
+  { real, missing }: { real: string; missing: string[] },
+  name: string,
+): Promise<{ real: string; missing: string[] }> {
+  if (missing.length > 0) return { real, missing: [...missing, name] };
+  const entry = join(real, name);
+  if (!(await lstat(real)).isDirectory()) throw new ToolError(`${path}: part of the path is a file, not a folder`);
+  return (await isThere(entry)) ? { real: entry, missing: [] } : { real, missing: [name] };
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (reason) {
+    const { code } = reason as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return false;
+    throw reason;
+  }
+}
+
+function leadsOutside(path: string): ToolError {
+  return new ToolError(`${path} is reached by a link that leads outside the served folders, or to nothing`);
 }

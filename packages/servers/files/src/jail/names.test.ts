@@ -15,25 +15,22 @@ const strange = [
   "a|b",
 ];
 
-test.each(strange)("%j is refused on Windows, where it means something else", (name) => {
+test.each(strange)("refuses %j on Windows, where it has another meaning", (name) => {
   expect(nameProblem(name, false, "win32")).toBeDefined();
   expect(nameProblem(name, false, "linux")).toBeUndefined();
 });
 
-test.each(["console.log", "nul-l", "a b", "🎈", "-rf", "it's", "line\nbreak"])(
-  "%j is a name like any other",
-  (name) => {
-    expect(nameProblem(name, false, "linux")).toBeUndefined();
-  },
-);
+test.each(["console.log", "nul-l", "a b", "🎈", "-rf", "it's", "line\nbreak"])("accepts %j", (name) => {
+  expect(nameProblem(name, false, "linux")).toBeUndefined();
+});
 
-test("hidden names are served only if asked for, and drafts never", () => {
+test("serves hidden names only if enabled, and drafts never", () => {
   expect(nameProblem(".env", false, "linux")).toContain("hidden");
   expect(nameProblem(".env", true, "linux")).toBeUndefined();
   expect(nameProblem(".portolan-draft-x", true, "linux")).toBeDefined();
 });
 
-test("a path with a zero byte, or without end, is none", () => {
+test("rejects a path with a zero byte, and one that is too long", () => {
   expect(pathProblem("a\0b")).toBeDefined();
   expect(pathProblem("a/".repeat(3_000))).toBeDefined();
   expect(pathProblem("a/b")).toBeUndefined();

@@ -14,7 +14,7 @@ test.each([
   expect(segmentsBelow(folder, path)).toEqual(expected);
 });
 
-test("of two folders, one in the other, the inner one is served", () => {
+test("serves the inner one of two nested folders", () => {
   const roots = [{ name: "work", given: "/work", real: "/work" }];
   const folder = (real: string) => ({ given: real, real });
   expect(narrowed(roots, [folder("/work/a"), folder("/work-b"), folder("/etc")])).toEqual([

@@ -4,16 +4,16 @@ import { basename, isAbsolute, relative, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Root as ClientRoot } from "portolan";
 
-/** A folder that is served. */
+/** A served folder. */
 export interface Root {
-  /** What relative paths begin with where there are several. */
+  /** First segment of relative paths if there are several folders. */
   readonly name: string;
-  /** As it was given: paths may be spelled this way too. */
+  /** The path as configured; callers may use it, too. */
   readonly given: string;
   readonly real: string;
 }
 
-/** The folders a server was started with; throws what is wrong with one. */
+/** Opens the configured folders; throws if one is not usable. */
 export function openRoots(folders: readonly string[]): Root[] {
   return named(folders.map((folder) => ({ given: resolve(folder), real: realFolder(folder) })));
 }
@@ -26,13 +26,13 @@ function realFolder(folder: string): string {
   } catch (cause) {
     throw new Error(`${folder}: expected a folder that exists`, { cause });
   }
-  if (isSpecial(real)) throw new Error(`${folder}: expected a folder of files, not one of the system's own`);
+  if (isSpecial(real)) throw new Error(`${folder}: expected a folder of files, not a system folder`);
   return real;
 }
 
 const maxClientRoots = 100;
 
-/** The folders that a client names, as far as they are there. */
+/** Returns the existing folders among a client's roots. */
 export async function clientFolders(roots: readonly ClientRoot[]): Promise<{ given: string; real: string }[]> {
   const found = await Promise.all(
     roots.slice(0, maxClientRoots).map(async ({ uri }) => {
@@ -41,7 +41,7 @@ export async function clientFolders(roots: readonly ClientRoot[]): Promise<{ giv
         const real = await realpath(given);
         return (await lstat(real)).isDirectory() && !isSpecial(real) ? [{ given, real }] : [];
       } catch {
-        // A root that is not there, or not of this machine, has nothing to offer.
+        // Skip a root that does not exist or is not on this machine.
         return [];
       }
     }),
@@ -49,7 +49,7 @@ export async function clientFolders(roots: readonly ClientRoot[]): Promise<{ giv
   return found.flat();
 }
 
-/** What both the server and the client name: of two folders, one in the other, the inner one. */
+/** Returns the folders that both server and client name; of two nested folders the inner one. */
 export function narrowed(roots: readonly Root[], wanted: readonly { given: string; real: string }[]): Root[] {
   const inner = roots.flatMap((root) =>
     wanted.flatMap((folder) => {
@@ -60,7 +60,7 @@ export function narrowed(roots: readonly Root[], wanted: readonly { given: strin
   return named(inner);
 }
 
-/** The server's folders and those of the client. */
+/** Returns the server's folders and those of the client. */
 export function joined(roots: readonly Root[], more: readonly { given: string; real: string }[]): Root[] {
   return named([...roots, ...more]);
 }
@@ -80,7 +80,7 @@ function named(folders: readonly { given: string; real: string }[]): Root[] {
 }
 
 /**
- * The names that lead from a folder down to a path, or undefined where the path is not below it. Compares whole
+ * Returns the names that lead from a folder down to a path; undefined if the path is not below it. Compares whole
  * segments: /root-evil is not below /root.
  */
 export function segmentsBelow(folder: string, path: string): string[] | undefined {
@@ -91,7 +91,7 @@ export function segmentsBelow(folder: string, path: string): string[] | undefine
   return segments[0] === ".." ? undefined : segments;
 }
 
-/** Folders in which files are no files: kernel, devices. */
+/** Returns true for folders of the kernel and of devices. */
 export function isSpecial(real: string): boolean {
   if (process.platform === "win32") return false;
   return /^\/(proc|sys|dev)(\/|$)/.test(real) && !/^\/dev\/shm(\/|$)/.test(real);

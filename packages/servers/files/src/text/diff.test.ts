@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { unifiedDiff } from "./diff.ts";
 
-/** What a diff makes of a text. */
+/** Applies a diff to a text. */
 function apply(before: string, diff: string): string {
   const old = before.match(/[^\n]*\n|[^\n]+$/g) ?? [];
   const made: string[] = [];
@@ -25,7 +25,7 @@ function apply(before: string, diff: string): string {
   return [...made, ...old.slice(at)].join("");
 }
 
-test("a diff has its changes with three lines around them", () => {
+test("shows changes with three lines of context", () => {
   const before = Array.from({ length: 20 }, (_, at) => `line ${at + 1}\n`).join("");
   expect(unifiedDiff("a.txt", before, before.replace("line 10\n", "ten\nand more\n"))).toBe(
     "--- a.txt\n+++ a.txt\n@@ -7,7 +7,8 @@\n line 7\n line 8\n line 9\n-line 10\n+ten\n+and more\n line 11\n line 12\n line 13",
@@ -37,7 +37,7 @@ const texts = fc
   .array(fc.constantFrom("a\n", "b\n", "c\n", "\n", "d"), { maxLength: 30 })
   .map((lines) => lines.join("").replace(/d(?!$)/g, ""));
 
-test("every diff makes the new text of the old one", () => {
+test("every diff turns the old text into the new one", () => {
   fc.assert(
     fc.property(texts, texts, (before, after) => {
       if (before !== after) expect(apply(before, unifiedDiff("x", before, after))).toBe(after);
@@ -46,7 +46,7 @@ test("every diff makes the new text of the old one", () => {
   );
 });
 
-test("texts that differ everywhere are told as one change, soon", () => {
+test("shows completely different texts as one change, quickly", () => {
   const [before, after] = ["a", "b"].map((name) => Array.from({ length: 5_000 }, (_, at) => `${name}${at}\n`).join(""));
   expect(unifiedDiff("x", before!, after!)).toContain("@@ -1,5000 +1,5000 @@");
 });

@@ -1,6 +1,6 @@
-import { linesOf, withoutEnding } from "./lines.ts";
+import { linesOf, withoutEnding } from "./encoding.ts";
 
-/** Lines `from` up to `to` of one text in the place of those of another. */
+/** A replacement of lines `oldFrom` to `oldTo` by lines `newFrom` to `newTo`. */
 interface Change {
   readonly oldFrom: number;
   oldTo: number;
@@ -11,7 +11,7 @@ interface Change {
 const context = 3;
 const maxSteps = 400;
 
-/** How one text becomes another, as a unified diff; empty where they are the same. */
+/** Returns the difference of two texts as a unified diff; empty if they are equal. */
 export function unifiedDiff(path: string, before: string, after: string): string {
   if (before === after) return "";
   const old = linesOf(before);
@@ -41,7 +41,7 @@ function changesBetween(old: readonly string[], now: readonly string[]): Change[
   }));
 }
 
-/** Myers' algorithm; undefined where the texts differ too much for it to be worth the time. */
+/** Myers' algorithm; undefined if the texts differ too much to be worth the time. */
 function shortest(old: readonly string[], now: readonly string[]): Change[] | undefined {
   const furthest = new Map<number, number>([[1, 0]]);
   const trace: Map<number, number>[] = [];
@@ -65,7 +65,7 @@ function comesFromAbove(furthest: ReadonlyMap<number, number>, diagonal: number,
   return diagonal !== steps && (furthest.get(diagonal - 1) ?? -1) < (furthest.get(diagonal + 1) ?? -1);
 }
 
-/** Walks back from the end, and joins steps that follow each other. */
+/** Walks back from the end, and joins consecutive steps. */
 function changesOf(trace: readonly Map<number, number>[], oldLength: number, newLength: number): Change[] {
   const changes: Change[] = [];
   let [x, y] = [oldLength, newLength];
@@ -94,7 +94,7 @@ function changesOf(trace: readonly Map<number, number>[], oldLength: number, new
   return joined;
 }
 
-/** Changes whose surroundings touch are shown together. */
+/** Groups changes whose context lines touch. */
 function grouped(changes: readonly Change[]): Change[][] {
   const groups: Change[][] = [];
   for (const change of changes) {

@@ -3,7 +3,7 @@ import { decode, encodingOf, withoutCut, withoutRest } from "./encoding.ts";
 
 const bytes = (...values: number[]) => Uint8Array.from(values);
 
-test("text is told from bytes", () => {
+test("distinguishes text from binary data", () => {
   expect(encodingOf(Buffer.from("Grüße 🎈"))).toBe("utf-8");
   expect(encodingOf(bytes())).toBe("utf-8");
   expect(encodingOf(bytes(0x47, 0x72, 0xfc, 0xdf, 0x65))).toBe("windows-1252");
@@ -13,20 +13,20 @@ test("text is told from bytes", () => {
   expect(encodingOf(bytes(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a))).toBeUndefined();
 });
 
-test("a sample that ends in the middle of a character is text", () => {
+test("accepts a sample that ends in the middle of a character", () => {
   const balloon = Buffer.from("a🎈");
   for (let length = 1; length <= balloon.length; length += 1)
     expect(encodingOf(balloon.subarray(0, length))).toBe("utf-8");
 });
 
-test("characters that are cut are left out on both sides", () => {
+test("removes incomplete characters at both ends", () => {
   const text = Buffer.from("é🎈é");
   expect(Buffer.from(withoutCut(text.subarray(0, 5))).toString()).toBe("é");
   expect(Buffer.from(withoutRest(text.subarray(3))).toString()).toBe("é");
   expect(Buffer.from(withoutCut(text)).toString()).toBe("é🎈é");
 });
 
-test("marks of the order of bytes are not part of the text", () => {
+test("removes byte order marks", () => {
   expect(decode(bytes(0xef, 0xbb, 0xbf, 0x61), "utf-8")).toBe("a");
   expect(decode(bytes(0xff, 0xfe, 0x61, 0x00), "utf-16le")).toBe("a");
 });

@@ -23,7 +23,7 @@ async function fileOf(text: string) {
 
 const told = ({ bytes, ...range }: { bytes: Uint8Array }) => ({ ...range, text: Buffer.from(bytes).toString() });
 
-test("lines are found from the beginning, from a byte and from the end", async () => {
+test("reads lines from the start, from a byte and from the end", async () => {
   const { read, options } = await fileOf("one\ntwo\nthree\nfour\n");
   const second = { offset: 4, text: "two\nthree\n", lines: 2, isAtEnd: false };
   expect(told(await readFromLine(read, 2, options(2)))).toEqual({ ...second, from: 2 });
@@ -34,13 +34,13 @@ test("lines are found from the beginning, from a byte and from the end", async (
   expect(told(await readFromLine(read, 9, options(2)))).toMatchObject({ text: "", lines: 0, isAtEnd: true });
 });
 
-test("a file without a newline at its end has a last line all the same", async () => {
+test("reads the last line of a file without a final newline", async () => {
   const { read, options } = await fileOf("one\ntwo");
   expect(told(await readFromLine(read, 2, options(9)))).toMatchObject({ text: "two", lines: 1, isAtEnd: true });
   expect(told(await readLastLines(read, options(1)))).toMatchObject({ text: "two", lines: 1, isAtEnd: true });
 });
 
-test("what does not fit ends after a whole line, or else after a whole character", async () => {
+test("cuts after a whole line, or else after a whole character", async () => {
   const { read, options } = await fileOf("ab\ncd\nefgh\n");
   expect(told(await readFromLine(read, 1, options(9, 8)))).toMatchObject({
     text: "ab\ncd\n",
@@ -51,7 +51,7 @@ test("what does not fit ends after a whole line, or else after a whole character
   expect(told(await readFromLine(long.read, 1, long.options(9, 6)))).toMatchObject({ text: "🎈", isAtEnd: false });
 });
 
-test("the lines of pieces that are read one by one are counted through", async () => {
+test("counts lines across pieces", async () => {
   const text = Array.from({ length: 60_000 }, (_, at) => `line number ${at + 1}\n`).join("");
   const { read, options } = await fileOf(text);
   expect(told(await readFromLine(read, 54_321, options(1)))).toMatchObject({

@@ -3,12 +3,12 @@ import { withoutCut } from "./encoding.ts";
 
 /** A part of a file. */
 export interface Range {
-  /** Where it begins in the file. */
+  /** Position in the file. */
   readonly offset: number;
   readonly bytes: Uint8Array;
-  /** The number of its first line, where it is known. */
+  /** Number of the first line, if it is known. */
   readonly from: number | undefined;
-  /** How many lines it has, the last one perhaps not whole. */
+  /** Number of lines; the last one may be incomplete. */
   readonly lines: number;
   readonly isAtEnd: boolean;
 }
@@ -16,7 +16,7 @@ export interface Range {
 export interface RangeOptions {
   readonly lines: number;
   readonly maxBytes: number;
-  /** Of the whole file. */
+  /** Size of the whole file. */
   readonly size: number;
   readonly signal: AbortSignal;
 }
@@ -24,10 +24,10 @@ export interface RangeOptions {
 const chunkBytes = 256 * 1024;
 const newline = 10;
 
-/** Gives bytes from a place; fewer only at the end of the file. */
+/** Returns bytes from an offset; fewer only at the end of the file. */
 export type Reader = (offset: number, wanted: number) => Promise<Buffer>;
 
-/** Reads a file of this size; its beginning, which is looked at first, is kept. */
+/** Creates a reader; the start of the file, which is read first, is kept. */
 export function createReader(handle: FileHandle, size: number): Reader {
   let start: Buffer | undefined;
   return async (offset, wanted) => {
@@ -38,9 +38,9 @@ export function createReader(handle: FileHandle, size: number): Reader {
   };
 }
 
-/** Reads bytes from a place; fewer only at the end of the file. */
+/** Reads bytes from an offset; fewer only at the end of the file. */
 export async function readBytes(handle: FileHandle, offset: number, wanted: number, size: number): Promise<Buffer> {
-  // A file needs no more room than its size, and one byte to see whether it has grown.
+  // At most the size of the file, and one more byte to detect growth.
   const length = Math.min(wanted, Math.max(0, size - offset) + 1);
   const buffer = Buffer.allocUnsafe(length);
   let filled = 0;
@@ -52,7 +52,7 @@ export async function readBytes(handle: FileHandle, offset: number, wanted: numb
   return buffer.subarray(0, filled);
 }
 
-/** Reads lines from the one with this number on; what lies before is looked through and not kept. */
+/** Reads lines starting at a line number; the lines before are scanned but not kept. */
 export async function readFromLine(read: Reader, from: number, options: RangeOptions): Promise<Range> {
   let line = 1;
   let offset = 0;
@@ -72,10 +72,10 @@ export async function readFromLine(read: Reader, from: number, options: RangeOpt
   return { ...(await readFromOffset(read, offset, options)), from };
 }
 
-/** Reads lines from a place in the file on. */
+/** Reads lines starting at an offset. */
 export async function readFromOffset(read: Reader, offset: number, options: RangeOptions): Promise<Range> {
   const { lines: wanted, maxBytes } = options;
-  // One byte more than wanted tells whether the file goes on.
+  // One extra byte tells whether the file continues.
   const found = await read(offset, maxBytes + 1);
   let bytes: Uint8Array = found.subarray(0, maxBytes);
   let end = 0;
@@ -88,7 +88,7 @@ export async function readFromOffset(read: Reader, offset: number, options: Rang
   }
   if (lines < wanted && end < bytes.length) {
     const goesOn = found.length > maxBytes;
-    // Whole lines if there are any, else as much of the one as fits.
+    // Whole lines if possible, else as much of one line as fits.
     if (!goesOn || end === 0) {
       bytes = goesOn ? withoutCut(bytes) : bytes;
       end = bytes.length;
@@ -104,7 +104,7 @@ export async function readFromOffset(read: Reader, offset: number, options: Rang
   };
 }
 
-/** Reads the last lines of a file, from its end. */
+/** Reads the last lines of a file, backwards from its end. */
 export async function readLastLines(read: Reader, options: RangeOptions): Promise<Range> {
   const { lines: wanted, maxBytes, size, signal } = options;
   let start = size;
@@ -117,7 +117,7 @@ export async function readLastLines(read: Reader, options: RangeOptions): Promis
     while (at > 0) {
       const before = chunk.lastIndexOf(newline, at - 1);
       if (before < 0) break;
-      // A newline at the very end closes the last line and begins none.
+      // A newline at the end of the file ends the last line and starts no other.
       if (start - length + before !== size - 1) {
         found += 1;
         if (found === wanted) return readFromOffset(read, start - length + before + 1, options);

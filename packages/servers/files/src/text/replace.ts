@@ -1,6 +1,5 @@
 import { ToolError } from "portolan/server";
-import { lineAt } from "./lines.ts";
-import { describeNearest } from "./nearest.ts";
+import { lineAt, linesOf, withoutEnding } from "./encoding.ts";
 
 /** One replacement in a text. */
 export interface Replacement {
@@ -14,9 +13,9 @@ interface Span {
   readonly end: number;
 }
 
-const shownLines = 10;
+const maxListedLines = 10;
 
-/** Makes all replacements, one after the other; throws what the model should do about one that does not fit. */
+/** Applies all replacements in order; throws a ToolError with advice for one that does not match. */
 export function replaceIn(text: string, replacements: readonly Replacement[]): { text: string; count: number } {
   const ending = endingOf(text);
   let current = text;
@@ -38,13 +37,13 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): {
 }
 
 function findSpans(text: string, { old, all = false }: Replacement, label: string): Span[] {
-  if (old === "") throw new ToolError(`${label}: expected some text to replace; write makes whole files`);
+  if (old === "") throw new ToolError(`${label}: expected some text to replace; use write for whole files`);
   const exact = occurrences(text, old).map((span) => withWholeEnding(text, span));
   const spans = exact.length > 0 ? exact : withAnyEndings(text, old);
   if (spans.length === 0) throw new ToolError(`${label} is not in the file. ${describeNearest(text, old)}`);
   if (spans.length > 1 && !all) {
-    const lines = spans.slice(0, shownLines).map(({ start }) => lineAt(text, start));
-    const more = spans.length > shownLines ? ", …" : "";
+    const lines = spans.slice(0, maxListedLines).map(({ start }) => lineAt(text, start));
+    const more = spans.length > maxListedLines ? ", …" : "";
     throw new ToolError(
       `${label} is in the file ${spans.length} times, at lines ${lines.join(", ")}${more}; add lines around it until it is there once, or set all: true`,
     );
@@ -60,12 +59,12 @@ function occurrences(text: string, wanted: string): Span[] {
   return spans;
 }
 
-/** A span that begins in the middle of a Windows line ending begins before it. */
+/** Extends a span that starts in the middle of a Windows line ending. */
 function withWholeEnding(text: string, { start, end }: Span): Span {
   return { start: text[start] === "\n" && text[start - 1] === "\r" ? start - 1 : start, end };
 }
 
-/** Finds text whose lines end otherwise: both are compared with plain newlines, and the places carried back. */
+/** Finds text with different line endings: compares with plain newlines and maps the positions back. */
 function withAnyEndings(text: string, old: string): Span[] {
   if (!old.includes("\n") && !old.includes("\r")) return [];
   const removed: number[] = [];
@@ -80,7 +79,7 @@ function withAnyEndings(text: string, old: string): Span[] {
   }));
 }
 
-/** How many numbers of a sorted list are smaller than one. */
+/** Counts the numbers of a sorted list below a limit. */
 function countBelow(sorted: readonly number[], limit: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -93,7 +92,7 @@ function countBelow(sorted: readonly number[], limit: number): number {
 
 type Ending = "\r\n" | "\n" | undefined;
 
-/** How most lines of a text end; undefined where it has but one. */
+/** Returns the line ending of most lines; undefined for a single line. */
 function endingOf(text: string): Ending {
   let [all, windows] = [0, 0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
@@ -104,8 +103,105 @@ function endingOf(text: string): Ending {
   return windows > all - windows ? "\r\n" : "\n";
 }
 
-/** New text with the line endings of the file, unless the model wrote those that are there itself. */
+/** Converts new text to the line endings of the file, unless `old` matches with its own endings. */
 function withEnding(text: string, { old, new: wanted }: Replacement, ending: Ending): string {
   if (ending === undefined || (old.includes("\r\n") && text.includes(old))) return wanted;
   return wanted.replaceAll("\r\n", "\n").replaceAll("\n", ending);
+}
+
+interface Candidate {
+  /** The first line, from zero. */
+  readonly start: number;
+  readonly likeness: number;
+}
+
+const anchors = 5;
+const shown = 2;
+const maxCompared = 2_000;
+const comparedLength = 200;
+const shownLength = 160;
+const shownLines = 12;
+
+/** Describes where a missing text almost occurs: the closest lines with their numbers and the difference. */
+function describeNearest(text: string, wanted: string): string {
+  const lines = linesOf(text).map(withoutEnding);
+  const sought = linesOf(wanted).map(withoutEnding);
+  const best = nearest(lines, sought);
+  if (best.length === 0) return "Nothing in the file is similar; read the file again.";
+  const places = best.map(({ start }) => describePlace(lines, sought, start));
+  return `Closest:\n${places.join("\n")}\nCopy the text from there exactly.`;
+}
+
+function nearest(lines: readonly string[], sought: readonly string[]): Candidate[] {
+  // The longest line is the best anchor.
+  const anchor = sought.reduce(
+    (longest, line, at) => (line.trim().length > (sought[longest] ?? "").trim().length ? at : longest),
+    0,
+  );
+  const pairs = pairsOf(sought[anchor] ?? "");
+  const ranked = promising(lines, sought[anchor] ?? "")
+    .map((at) => ({ start: at - anchor, likeness: likeness(pairs, sought[anchor] ?? "", lines[at] ?? "") }))
+    .sort((a, b) => b.likeness - a.likeness)
+    .slice(0, anchors)
+    .map(({ start }) => Math.max(0, start))
+    .filter((start, index, all) => all.indexOf(start) === index)
+    .map((start) => ({ start, likeness: likenessAt(lines, sought, start) }))
+    .sort((a, b) => b.likeness - a.likeness);
+  const [first] = ranked;
+  if (!first || first.likeness < 0.4) return [];
+  return ranked.filter(({ likeness }) => likeness > first.likeness - 0.1).slice(0, shown);
+}
+
+/** Returns the lines that share the most words with the wanted line. */
+function promising(lines: readonly string[], sought: string): number[] {
+  const words = (sought.slice(0, comparedLength).match(/\w{3,}/g) ?? []).slice(0, 8);
+  const hits = lines.map((line) => words.filter((word) => line.includes(word)).length);
+  const ranked = [...lines.keys()].sort((a, b) => (hits[b] ?? 0) - (hits[a] ?? 0));
+  return ranked.slice(0, maxCompared);
+}
+
+function likenessAt(lines: readonly string[], sought: readonly string[], start: number): number {
+  const compared = sought.slice(0, comparedLength);
+  const sum = compared.reduce((all, line, at) => all + likeness(pairsOf(line), line, lines[start + at] ?? ""), 0);
+  return sum / compared.length;
+}
+
+/** Returns the similarity of two lines from 0 to 1, by shared character pairs. */
+function likeness(pairs: ReadonlyMap<string, number>, a: string, b: string): number {
+  if (a === b) return 1;
+  if (plain(a) === plain(b)) return 0.95;
+  const others = pairsOf(b);
+  let common = 0;
+  let size = 0;
+  for (const [pair, times] of pairs) {
+    common += Math.min(times, others.get(pair) ?? 0);
+    size += times;
+  }
+  for (const times of others.values()) size += times;
+  return size === 0 ? 0 : (2 * common) / size;
+}
+
+function pairsOf(line: string): Map<string, number> {
+  const text = plain(line).slice(0, comparedLength);
+  const pairs = new Map<string, number>();
+  for (let at = 0; at + 1 < text.length; at += 1) {
+    const pair = text.slice(at, at + 2);
+    pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
+  }
+  return pairs;
+}
+
+function plain(line: string): string {
+  return line.trim().replace(/\s+/g, " ");
+}
+
+function describePlace(lines: readonly string[], sought: readonly string[], start: number): string {
+  const end = Math.min(lines.length, start + sought.length);
+  const there = lines.slice(start, end);
+  const differing = sought.findIndex((line, at) => line !== there[at]);
+  const isSpace = sought.every((line, at) => plain(line) === plain(there[at] ?? ""));
+  const why = isSpace ? "differs only in white space" : `differs first in line ${start + differing + 1}`;
+  const rows = there.slice(0, shownLines).map((line, at) => `${start + at + 1}| ${line.slice(0, shownLength)}`);
+  const title = start + 1 === end ? `line ${end}` : `lines ${start + 1}–${end}`;
+  return [`${title} (${why}):`, ...rows, ...(there.length > shownLines ? ["…"] : [])].join("\n");
 }

@@ -1,9 +1,9 @@
 import type { FileHandle } from "node:fs/promises";
+import { ToolError } from "portolan/server";
 import { decode, encodingOf, sampleBytes } from "./encoding.ts";
-import type { Matcher } from "./matcher.ts";
 import { readBytes } from "./range.ts";
 
-/** A line that fits. */
+/** A matching line. */
 export interface Match {
   readonly line: number;
   readonly text: string;
@@ -13,14 +13,14 @@ export interface Match {
 
 export interface ScanOptions {
   readonly matcher: Matcher;
-  /** Of the file. */
+  /** Size of the file. */
   readonly size: number;
-  /** Bytes without which nothing can fit, so that most of a large file need not be made into text. */
+  /** Bytes that every match contains; pieces of a file without them are not decoded. */
   readonly needle: Buffer | undefined;
   /** Lines to show before and after. */
   readonly context: number;
   readonly most: number;
-  /** Whether it is time to stop. */
+  /** Returns true when the search must stop. */
   readonly isOver: () => boolean;
 }
 
@@ -29,7 +29,7 @@ const maxLineBytes = 1024 * 1024;
 const newline = 10;
 const shown = 300;
 
-/** Looks through a file of any size, a piece at a time; undefined where it is no text. */
+/** Searches a file of any size in pieces; undefined if it is not text. */
 export async function scan(handle: FileHandle, options: ScanOptions): Promise<Match[] | undefined> {
   const { matcher, size, needle, context, most, isOver } = options;
   const matches: Match[] = [];
@@ -98,7 +98,7 @@ function lastLines(bytes: Uint8Array, count: number): Uint8Array {
   return bytes.subarray(Math.max(0, start + 1));
 }
 
-/** A long line, cut to what is around a place in it. */
+/** Cuts a long line to the part around a position. */
 function around(line: string, at: number): string {
   if (line.length <= shown) return line;
   const start = Math.max(0, Math.min(at - shown / 3, line.length - shown));
@@ -107,4 +107,70 @@ function around(line: string, at: number): string {
 
 function clipped(line: string): string {
   return around(line, 0);
+}
+
+/** Finds matching lines; returns the index of each and the position in it. */
+export type Matcher = (lines: readonly string[]) => (readonly [line: number, at: number])[];
+
+export interface Pattern {
+  readonly pattern: string;
+  readonly isExpression: boolean;
+  readonly ignoreCase: boolean;
+  /** Time for a regular expression on one piece of text. */
+  readonly patternMs: number;
+}
+
+/** Regular expressions see at most this many characters of a line. */
+const maxLine = 10_000;
+
+/** Creates a matcher; a regular expression runs in a context with a timeout, because some never end. */
+export async function createMatcher(pattern: Pattern): Promise<Matcher> {
+  return pattern.isExpression ? createExpression(pattern) : createLiteral(pattern);
+}
+
+function createLiteral({ pattern, ignoreCase }: Pattern): Matcher {
+  const fold = (text: string) => (ignoreCase ? text.toLowerCase() : text);
+  const wanted = fold(pattern);
+  return (lines) =>
+    lines.flatMap((line, index) => {
+      const at = fold(line).indexOf(wanted);
+      return at < 0 ? [] : [[index, at] as const];
+    });
+}
+
+async function createExpression({ pattern, ignoreCase, patternMs }: Pattern): Promise<Matcher> {
+  const expression = compile(pattern, ignoreCase ? "i" : "");
+  const { createContext, Script } = await import("node:vm");
+  const sandbox: { expression: RegExp; lines: readonly string[] } = { expression, lines: [] };
+  const context = createContext(sandbox);
+  const script = new Script(
+    "lines.flatMap((line, index) => { const at = line.search(expression); return at < 0 ? [] : [[index, at]]; })",
+  );
+  return (lines) => {
+    sandbox.lines = lines.map((line) => line.slice(0, maxLine));
+    try {
+      return script.runInContext(context, { timeout: patternMs });
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw cause;
+      throw new ToolError(`${pattern}: takes too long to match; avoid nested repetition such as (a+)+`, {
+        cause,
+      });
+    }
+  };
+}
+
+function compile(pattern: string, flags: string): RegExp {
+  try {
+    return new RegExp(pattern, `${flags}u`);
+  } catch {
+    // Without the u flag more is allowed, such as needless backslashes.
+  }
+  try {
+    return new RegExp(pattern, flags);
+  } catch (cause) {
+    throw new ToolError(
+      `${pattern}: not a regular expression (${(cause as Error).message}); regex: false searches for it literally`,
+      { cause },
+    );
+  }
 }

@@ -1,12 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { ToolError } from "portolan/server";
-import { withReasons } from "../failures.ts";
-import { put } from "../put.ts";
-import { count, flag, object, pathSchema, text } from "../schema.ts";
+import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { writeAtomically } from "../disk/atomic-write.ts";
+import { explainSystemErrors } from "../disk/system-errors.ts";
 import { unifiedDiff } from "../text/diff.ts";
 import { readBytes } from "../text/range.ts";
 import { type Replacement, replaceIn } from "../text/replace.ts";
-import { inBytes, type MakeTool, says } from "./common.ts";
+import { type CreateTool, formatSize, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path: string;
@@ -24,10 +24,10 @@ interface Output {
 const maxEdits = 100;
 const maxDiff = 50_000;
 
-export const editTool: MakeTool<Input, Output> = (desk) => ({
+export const editTool: CreateTool<Input, Output> = (workspace) => ({
   title: "Edit a file",
   description:
-    "Replaces parts of a text, one edit after the other; all of them are made or none. old must be in the file exactly, and once unless all is set. Line endings of the file are kept. dryRun shows the diff and writes nothing.",
+    "Replaces parts of a text file; applies all edits in order, or none. old must match exactly, and only once unless all is set. Line endings of the file are kept. dryRun shows the diff and writes nothing.",
   input: object(
     {
       path: pathSchema,
@@ -37,37 +37,38 @@ export const editTool: MakeTool<Input, Output> = (desk) => ({
         maxItems: maxEdits,
         items: object(
           {
-            old: { ...text("What is there now, with its white space"), minLength: 1 },
-            new: text("What is to be there instead"),
-            all: flag("Replace it wherever it is"),
+            old: { ...string("Text to replace, with its exact white space"), minLength: 1 },
+            new: string("Replacement"),
+            all: boolean("Replace all occurrences"),
           },
-          { optional: ["all"] },
+          ["all"],
         ),
-        description: "What to replace, in order",
+        description: "The edits, in order",
       },
-      dryRun: flag("Only show what would change"),
+      dryRun: boolean("Only show the diff"),
     },
-    { optional: ["dryRun"] },
+    ["dryRun"],
   ),
   output: object({
-    path: text("The file"),
-    replaced: count("How many places changed"),
-    written: flag("The file was changed"),
-    diff: text("What changed, as a unified diff"),
+    path: string("The file"),
+    replaced: count("Number of replacements"),
+    written: boolean("True if the file was written"),
+    diff: string("The changes as a unified diff"),
   }),
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  annotations: annotations.destroys,
   run({ path, edits, dryRun = false }, ctx) {
-    return withReasons(path, async () => {
-      const jail = await desk.jailFor(ctx);
+    return explainSystemErrors(path, async () => {
+      const jail = await workspace.jailFor(ctx);
       const { real } = await jail.locate(path);
-      return desk.turns.take(real, async () => {
+      return workspace.mutex.run(real, async () => {
         const { handle, stats, place } = await jail.openFile(path);
         let before: string;
         try {
-          const { writeBytes } = desk.settings.limits;
-          if (stats.size > writeBytes) throw new ToolError(`${path}: can edit at most ${inBytes(writeBytes)}`);
+          const { writeBytes } = workspace.settings.limits;
+          if (stats.size > writeBytes)
+            throw new ToolError(`${path}: the file is larger than ${formatSize(writeBytes)}, the limit for an edit`);
           const bytes = await readBytes(handle, 0, stats.size, stats.size);
-          if (!isUtf8(bytes)) throw new ToolError(`${path} is no UTF-8 text; write can replace it as a whole`);
+          if (!isUtf8(bytes)) throw new ToolError(`${path} is not UTF-8 text; write can replace the whole file`);
           before = bytes.toString();
         } finally {
           await handle.close();
@@ -76,12 +77,12 @@ export const editTool: MakeTool<Input, Output> = (desk) => ({
         const written = !dryRun && after !== before;
         if (written) {
           await jail.atEntry(path, {}, (folder, name) =>
-            put(folder, name, place.path, stats, (draft) => draft.writeFile(after)),
+            writeAtomically(folder, name, place.path, stats, (draft) => draft.writeFile(after)),
           );
         }
         const diff = shortened(unifiedDiff(place.path, before, after));
         const what = after === before ? "Nothing changes" : dryRun ? "Would change" : "Changed";
-        return says(`${what} in ${place.path}\n${diff}`.trimEnd(), { path: place.path, replaced, written, diff });
+        return textResult(`${what} in ${place.path}\n${diff}`.trimEnd(), { path: place.path, replaced, written, diff });
       });
     });
   },

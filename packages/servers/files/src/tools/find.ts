@@ -1,9 +1,9 @@
-import { withReasons } from "../failures.ts";
-import { compileGlob } from "../glob.ts";
-import { count, flag, kindSchema, list, object, pathSchema, text } from "../schema.ts";
-import type { Kind } from "../walk.ts";
-import { inLine, type MakeTool, readsOnly, says } from "./common.ts";
-import { visitBelow } from "./starts.ts";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { compileGlob } from "../disk/glob.ts";
+import { explainSystemErrors } from "../disk/system-errors.ts";
+import type { Kind } from "../disk/walk.ts";
+import { type CreateTool, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
+import { visitBelow } from "./visit.ts";
 
 interface Input {
   pattern: string;
@@ -20,50 +20,55 @@ interface Output {
   isCut: boolean;
 }
 
-const usual = 200;
+const defaultLimit = 200;
 
-export const findTool: MakeTool<Input, Output> = (desk) => ({
+export const findTool: CreateTool<Input, Output> = (workspace) => ({
   title: "Find files by name",
   description:
-    "Finds files and folders whose name fits a pattern: *.md, test-?.{js,ts}, or with folders src/**/index.ts. To look into files use search.",
+    "Finds files and folders whose name matches a pattern: *.md, test-?.{js,ts}, or with folders src/**/index.ts. Use search to look into files.",
   input: object(
     {
       pattern: {
-        ...text("* and ? in a name, ** for any folders, [a-z], {a,b}. Without a slash: the name, at any depth"),
+        ...string(
+          "* and ? within a name, ** for any folders, [a-z], {a,b}. Without a slash it matches names at any depth",
+        ),
         minLength: 1,
         maxLength: 500,
       },
       path: pathSchema,
-      kind: { enum: ["file", "folder"], description: "Only these" },
-      ignoreCase: flag("Capitals do not matter"),
-      limit: count(`How many, ${usual} unless given`, 1, desk.settings.limits.results),
-      all: flag("Also look into folders that are usually passed by, such as node_modules"),
+      kind: { enum: ["file", "folder"], description: "Only entries of this kind" },
+      ignoreCase: boolean("Ignore upper and lower case"),
+      limit: count(`Maximum number. Default: ${defaultLimit}`, {
+        minimum: 1,
+        maximum: workspace.settings.limits.results,
+      }),
+      all: boolean("Also search folders that are normally skipped, such as node_modules"),
     },
-    { optional: ["path", "kind", "ignoreCase", "limit", "all"] },
+    ["path", "kind", "ignoreCase", "limit", "all"],
   ),
   output: object({
-    entries: list(object({ path: text("What to pass to other tools"), kind: kindSchema }), "What was found"),
-    walked: count("How many entries were looked at"),
-    isCut: flag("There may be more: raise limit, or begin further down with path"),
+    entries: array(object({ path: string("Path for other tools"), kind: kindSchema }), "The matching entries"),
+    walked: count("Number of visited entries"),
+    isCut: boolean("True if there may be more: raise limit, or start in a subfolder with path"),
   }),
-  annotations: readsOnly,
-  run({ pattern, path = ".", kind, ignoreCase = false, limit = usual, all = false }, ctx) {
-    return withReasons(path, async () => {
-      const jail = await desk.jailFor(ctx);
+  annotations: annotations.reads,
+  run({ pattern, path = ".", kind, ignoreCase = false, limit = defaultLimit, all = false }, ctx) {
+    return explainSystemErrors(path, async () => {
+      const jail = await workspace.jailFor(ctx);
       const fits = compileGlob(pattern, { ignoreCase });
       const entries: Output["entries"] = [];
       let isFull = false;
-      const end = await visitBelow(desk, jail, ctx, path, { all }, (found) => {
-        if ((kind !== undefined && found.kind !== kind) || !fits(found.way)) return true;
+      const end = await visitBelow(workspace, jail, ctx, path, { all }, (found) => {
+        if ((kind !== undefined && found.kind !== kind) || !fits(found.segments)) return true;
         isFull = entries.length === limit;
         if (!isFull) entries.push({ path: found.path, kind: found.kind });
         return !isFull;
       });
       const isCut = isFull || end.isCut;
-      const rows = entries.map((entry) => `${inLine(entry.path)}${entry.kind === "folder" ? "/" : ""}`);
-      const none = `Nothing fits ${pattern}; try ignoreCase, or a wider pattern such as *word*`;
+      const rows = entries.map((entry) => `${quoteControls(entry.path)}${entry.kind === "folder" ? "/" : ""}`);
+      const none = `Nothing matches ${pattern}; try ignoreCase, or a wider pattern such as *word*`;
       const text = [...(rows.length === 0 ? [none] : rows), ...(isCut ? ["… cut; there may be more"] : [])];
-      return says(text.join("\n"), { entries, walked: end.walked, isCut });
+      return textResult(text.join("\n"), { entries, walked: end.walked, isCut });
     });
   },
 });

@@ -2,13 +2,13 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
-import { withReasons } from "../failures.ts";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { typeOfName } from "../disk/mime.ts";
+import { explainSystemErrors } from "../disk/system-errors.ts";
+import { type Kind, kindOf } from "../disk/walk.ts";
 import { notThere } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
-import { typeOfName } from "../mime.ts";
-import { count, flag, kindSchema, list, object, pathSchema, text } from "../schema.ts";
-import { type Kind, kindOf } from "../walk.ts";
-import { inBytes, type MakeTool, readsOnly, says } from "./common.ts";
+import { type CreateTool, formatSize, kindSchema, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path?: string;
@@ -28,33 +28,31 @@ interface Output {
   readOnly?: boolean;
 }
 
-export const infoTool: MakeTool<Input, Output> = (desk) => ({
-  title: "Tell about a file",
-  description: "Size, times, kind and permissions of a file or folder. Without a path: which folders are served.",
-  input: object({ path: pathSchema }, { optional: ["path"] }),
+export const infoTool: CreateTool<Input, Output> = (workspace) => ({
+  title: "File information",
+  description: "Shows size, times, kind and permissions of a file or folder. Without a path: the served folders.",
+  input: object({ path: pathSchema }, ["path"]),
   output: object(
     {
-      path: text("What to pass to other tools"),
+      path: string("Path for other tools"),
       kind: kindSchema,
-      uri: text("Its address as a resource"),
-      size: count("Bytes"),
-      mimeType: text("What its name suggests"),
-      modified: text("ISO 8601"),
-      created: text("ISO 8601"),
-      permissions: text("Octal, such as 644"),
-      target: text("Where a link leads, if that is served"),
-      folders: list(text("A real path"), "The folders that are served"),
-      readOnly: flag("Nothing can be written here"),
+      uri: string("Resource URI"),
+      size: count("Size in bytes"),
+      mimeType: string("Media type, from the file name"),
+      modified: string("ISO 8601"),
+      created: string("ISO 8601"),
+      permissions: string("Octal, such as 644"),
+      target: string("Target of a link, if it is served"),
+      folders: array(string("A real path"), "The served folders"),
+      readOnly: boolean("True if nothing can be written"),
     },
-    {
-      optional: ["uri", "size", "mimeType", "modified", "created", "permissions", "target", "folders", "readOnly"],
-    },
+    ["uri", "size", "mimeType", "modified", "created", "permissions", "target", "folders", "readOnly"],
   ),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run({ path = "." }, ctx) {
-    return withReasons(path, async () => {
-      const jail = await desk.jailFor(ctx);
-      const served = { folders: jail.roots.map(({ real }) => real), readOnly: desk.settings.readOnly };
+    return explainSystemErrors(path, async () => {
+      const jail = await workspace.jailFor(ctx);
+      const served = { folders: jail.roots.map(({ real }) => real), readOnly: workspace.settings.readOnly };
       if (jail.isTop(path)) return answer({ path: ".", kind: "folder", ...served });
       const whole = await jail.locate(path).catch((reason) => {
         if (reason instanceof ToolError) return undefined;
@@ -93,10 +91,10 @@ function answer(about: Output) {
   const { path, kind, size, modified, target, folders, readOnly } = about;
   const parts = [
     `${path}: ${kind}`,
-    ...(size === undefined ? [] : [inBytes(size)]),
+    ...(size === undefined ? [] : [formatSize(size)]),
     ...(modified === undefined ? [] : [`changed ${modified}`]),
     ...(target === undefined ? [] : [`leads to ${target}`]),
     ...(folders === undefined ? [] : [`serving ${folders.join(", ") || "nothing"}${readOnly ? ", read only" : ""}`]),
   ];
-  return says(parts.join(", "), about);
+  return textResult(parts.join(", "), about);
 }

@@ -1,9 +1,9 @@
 import { lstat } from "node:fs/promises";
-import { withReasons } from "../failures.ts";
+import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
+import { explainSystemErrors } from "../disk/system-errors.ts";
+import { type Entry, type Kind, kindOf, pageOf } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
-import { count, kindSchema, list, object, pathSchema, text } from "../schema.ts";
-import { type Entry, type Kind, kindOf, pageOf } from "../walk.ts";
-import { inBytes, inLine, type MakeTool, readsOnly, says } from "./common.ts";
+import { type CreateTool, formatSize, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
 
 interface Input {
   path?: string;
@@ -26,45 +26,48 @@ interface Output {
   next?: string;
 }
 
-const usual = 200;
+const defaultLimit = 200;
 
-export const listTool: MakeTool<Input, Output> = (desk) => ({
+export const listTool: CreateTool<Input, Output> = (workspace) => ({
   title: "List a folder",
   description:
-    "Lists what is in one folder, sorted by name. Large folders come in pages: pass next as after. Without a path it lists the served folder, or all of them.",
+    "Lists the entries of one folder, sorted by name, in pages: pass next as after. Default path: the served folder, or the list of all served folders.",
   input: object(
     {
       path: pathSchema,
-      after: text("Begin behind this name: next of the page before"),
-      limit: count(`How many entries, ${usual} unless given`, 1, desk.settings.limits.results),
+      after: string("Start after this name: next of the previous page"),
+      limit: count(`Maximum number of entries. Default: ${defaultLimit}`, {
+        minimum: 1,
+        maximum: workspace.settings.limits.results,
+      }),
     },
-    { optional: ["path", "after", "limit"] },
+    ["path", "after", "limit"],
   ),
   output: object(
     {
-      path: text("The folder"),
-      entries: list(
+      path: string("The folder"),
+      entries: array(
         object(
           {
-            name: text("Its name"),
-            path: text("What to pass to other tools"),
+            name: string("Its name"),
+            path: string("Path for other tools"),
             kind: kindSchema,
-            size: count("Bytes of a file"),
-            modified: text("When it last changed, ISO 8601"),
+            size: count("Size of a file in bytes"),
+            modified: string("Time of the last change, ISO 8601"),
           },
-          { optional: ["size", "modified"] },
+          ["size", "modified"],
         ),
         "One page",
       ),
-      total: count("How many the folder has"),
-      next: text("There is more: pass this as after"),
+      total: count("Number of entries in the folder"),
+      next: string("Pass it as after to get the next page; absent on the last page"),
     },
-    { optional: ["next"] },
+    ["next"],
   ),
-  annotations: readsOnly,
-  run({ path = ".", after, limit = usual }, ctx) {
-    return withReasons(path, async () => {
-      const jail = await desk.jailFor(ctx);
+  annotations: annotations.reads,
+  run({ path = ".", after, limit = defaultLimit }, ctx) {
+    return explainSystemErrors(path, async () => {
+      const jail = await workspace.jailFor(ctx);
       if (jail.isTop(path)) {
         const entries = jail.roots.map(({ name }) => ({ name, path: name, kind: "folder" as const }));
         return answer({ path: ".", entries, total: entries.length });
@@ -91,7 +94,7 @@ async function describe(folder: Folder, entry: Entry, prefix: string): Promise<L
     const kind = kindOf(stats);
     return { ...listed, kind, ...(kind === "file" && { size: stats.size }), modified };
   } catch {
-    // Gone since the folder was read: its name is all that is known.
+    // Removed since the folder was read: only the name is known.
     return listed;
   }
 }
@@ -99,9 +102,9 @@ async function describe(folder: Folder, entry: Entry, prefix: string): Promise<L
 function answer(output: Output) {
   const { entries, total, next } = output;
   const rows = entries.map(({ name, kind, size }) => {
-    if (kind === "folder") return `${inLine(name)}/`;
-    return size === undefined ? `${inLine(name)} (${kind})` : `${inLine(name)} (${inBytes(size)})`;
+    if (kind === "folder") return `${quoteControls(name)}/`;
+    return size === undefined ? `${quoteControls(name)} (${kind})` : `${quoteControls(name)} (${formatSize(size)})`;
   });
   const more = next === undefined ? [] : [`… ${total} in all; more with after: ${JSON.stringify(next)}`];
-  return says([...(rows.length === 0 ? ["(empty)"] : rows), ...more].join("\n"), output);
+  return textResult([...(rows.length === 0 ? ["(empty)"] : rows), ...more].join("\n"), output);
 }

@@ -1,15 +1,14 @@
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
-import { withReasons } from "../failures.ts";
+import { annotations, count, object, string } from "portolan-server-kit";
+import { typeOfName } from "../disk/mime.ts";
+import { explainSystemErrors } from "../disk/system-errors.ts";
 import type { OpenFile } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
-import { typeOfName } from "../mime.ts";
 import type { Limits } from "../options.ts";
-import { count, object, pathSchema, text } from "../schema.ts";
-import { decode, type Encoding, encodingOf, sampleBytes, withoutRest } from "../text/encoding.ts";
-import { linesOf } from "../text/lines.ts";
+import { decode, type Encoding, encodingOf, linesOf, sampleBytes, withoutRest } from "../text/encoding.ts";
 import { createReader, type Range, readBytes, readFromLine, readFromOffset, readLastLines } from "../text/range.ts";
-import { inBytes, type MakeTool, readsOnly } from "./common.ts";
+import { type CreateTool, formatSize, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path: string;
@@ -34,46 +33,46 @@ interface Output {
   nextOffset?: number;
 }
 
-const usualLines = 1_000;
+const defaultLines = 1_000;
 
-export const readTool: MakeTool<Input, Output> = (desk) => ({
+export const readTool: CreateTool<Input, Output> = (workspace) => ({
   title: "Read a file",
-  description: `Reads a text, ${usualLines} lines unless told otherwise: from line \`from\` (negative: from the end) or from byte \`offset\`. Images, sound and other bytes are given as such. What is longer comes in parts: pass nextOffset as offset.`,
+  description: `Reads a file. Text: from line \`from\` (negative: from the end) or from byte \`offset\`. Default: ${defaultLines} lines. Images, audio and other bytes are returned as such. Long files come in parts: pass nextOffset as offset.`,
   input: object(
     {
       path: pathSchema,
-      from: { type: "integer", description: "First line, from 1; -20 gives the last 20 lines" },
-      lines: count(`How many lines, ${usualLines} unless given`, 1),
-      offset: count("Begin at this byte instead of a line"),
-      bytes: count("At most so many bytes", 1, desk.settings.limits.blobBytes),
-      as: { enum: ["text", "bytes"], description: "What it is, if not as it looks" },
+      from: { type: "integer", description: "First line, from 1; -20 means the last 20 lines" },
+      lines: count(`Maximum number of lines. Default: ${defaultLines}`, { minimum: 1 }),
+      offset: count("Start at this byte instead of a line"),
+      bytes: count("Maximum number of bytes", { minimum: 1, maximum: workspace.settings.limits.blobBytes }),
+      as: { enum: ["text", "bytes"], description: "Overrides the detected type" },
     },
-    { optional: ["from", "lines", "offset", "bytes", "as"] },
+    ["from", "lines", "offset", "bytes", "as"],
   ),
   output: object(
     {
-      path: text("The file"),
-      mimeType: text("What it is"),
-      size: count("Bytes of the whole file"),
-      offset: count("Where this part begins, in bytes"),
-      text: text("The text; bytes are in the content instead"),
-      encoding: text("How the text is kept in the file"),
-      from: count("The number of the first line, where it is known", 1),
-      lines: count("How many lines are here"),
-      bytes: count("How many bytes are here"),
-      nextFrom: count("The file goes on with this line"),
-      nextOffset: count("The file goes on at this byte: pass it as offset"),
+      path: string("The file"),
+      mimeType: string("Media type"),
+      size: count("Size of the whole file in bytes"),
+      offset: count("Start of this part in bytes"),
+      text: string("The text; other bytes are in the content"),
+      encoding: string("Encoding of the text"),
+      from: count("Number of the first line, if it is known", { minimum: 1 }),
+      lines: count("Number of lines in this part"),
+      bytes: count("Number of bytes in this part"),
+      nextFrom: count("First line of the next part"),
+      nextOffset: count("Start of the next part: pass it as offset"),
     },
-    { optional: ["text", "encoding", "from", "lines", "bytes", "nextFrom", "nextOffset"] },
+    ["text", "encoding", "from", "lines", "bytes", "nextFrom", "nextOffset"],
   ),
-  annotations: readsOnly,
+  annotations: annotations.reads,
   run(input, ctx) {
     const { path, from, offset } = input;
-    return withReasons(path, async () => {
-      if (from !== undefined && offset !== undefined) throw new ToolError("Give from or offset, not both");
-      const file = await (await desk.jailFor(ctx)).openFile(path);
+    return explainSystemErrors(path, async () => {
+      if (from !== undefined && offset !== undefined) throw new ToolError("from and offset cannot be combined");
+      const file = await (await workspace.jailFor(ctx)).openFile(path);
       try {
-        return await readOpen(file, input, desk.settings.limits, ctx.signal);
+        return await readOpen(file, input, workspace.settings.limits, ctx.signal);
       } finally {
         await file.handle.close();
       }
@@ -94,7 +93,7 @@ async function readOpen(file: OpenFile, input: Input, limits: Limits, signal: Ab
   const about = { path: place.path, mimeType: type, size: stats.size };
   if (!encoding) return bytesOf(file, input, limits, about);
   if (isWide) return wideText(await read(0, limits.readBytes), input, encoding, about);
-  const { from = 1, lines = usualLines, offset } = input;
+  const { from = 1, lines = defaultLines, offset } = input;
   const options = {
     lines,
     maxBytes: Math.min(limits.readBytes, input.bytes ?? limits.readBytes),
@@ -109,12 +108,12 @@ async function readOpen(file: OpenFile, input: Input, limits: Limits, signal: Ab
   }
   const range = await readFromLine(read, Math.max(1, from), options);
   if (range.lines === 0 && from > 1 && (range.from ?? 1) < from + 1 && range.bytes.length === 0) {
-    throw new ToolError(`${place.path} ends before line ${from}; from: -${usualLines} reads its end`);
+    throw new ToolError(`${place.path} ends before line ${from}; from: -${defaultLines} reads its end`);
   }
   return textOf(range, encoding, about);
 }
 
-/** A range that begins in the middle of a character begins after it. */
+/** Moves the start of a range out of the middle of a character. */
 function trimmed(range: Range, encoding: Encoding): Range {
   if (encoding !== "utf-8") return range;
   const bytes = withoutRest(range.bytes);
@@ -142,8 +141,8 @@ function textOf({ offset, bytes, from, lines, isAtEnd }: Range, encoding: Encodi
   });
 }
 
-/** Text of two bytes a character is read as a whole: its lines are counted in memory. */
-function wideText(bytes: Uint8Array, { from = 1, lines = usualLines }: Input, encoding: Encoding, about: About) {
+/** UTF-16 text is read completely, and its lines are counted in memory. */
+function wideText(bytes: Uint8Array, { from = 1, lines = defaultLines }: Input, encoding: Encoding, about: About) {
   const all = linesOf(decode(bytes, encoding));
   const start = from < 0 ? Math.max(0, all.length + from) : Math.max(0, from - 1);
   const some = all.slice(start, start + lines);
@@ -158,13 +157,13 @@ function withText(text: string, output: Output) {
   const isMore = nextFrom !== undefined || nextOffset !== undefined;
   const which = from === undefined ? `${lines} lines` : `lines ${from}–${from + lines - 1}`;
   const how = nextOffset === undefined ? `from: ${nextFrom}` : `offset: ${nextOffset}`;
-  const note = { type: "text" as const, text: `[${which} of ${inBytes(size)}; go on with ${how}]` };
+  const note = { type: "text" as const, text: `[${which} of ${formatSize(size)}; continue with ${how}]` };
   return { content: [{ type: "text" as const, text }, ...(isMore ? [note] : [])], structuredContent: output };
 }
 
 async function bytesOf({ handle, stats, place }: OpenFile, input: Input, limits: Limits, about: About) {
   if (input.from !== undefined) {
-    throw new ToolError(`${about.path} is no text, so it has no lines; leave from out, or give offset and bytes`);
+    throw new ToolError(`${about.path} is not text and has no lines; leave out from, or use offset and bytes`);
   }
   const { offset = 0, bytes: wanted = limits.blobBytes } = input;
   const bytes = await readBytes(
@@ -181,7 +180,7 @@ async function bytesOf({ handle, stats, place }: OpenFile, input: Input, limits:
   const blob = { type: "resource" as const, resource: { uri: uriOf(place.real), mimeType, blob: data } };
   const block = kind ? { type: kind as "image" | "audio", data, mimeType } : blob;
   const output = { ...about, offset, bytes: bytes.length, ...(end < stats.size && { nextOffset: end }) };
-  const range = isWhole ? inBytes(stats.size) : `bytes ${offset}–${end} of ${stats.size}`;
+  const range = isWhole ? formatSize(stats.size) : `bytes ${offset}–${end} of ${stats.size}`;
   return {
     content: [{ type: "text" as const, text: `${about.path}: ${mimeType}, ${range}` }, block],
     structuredContent: output,

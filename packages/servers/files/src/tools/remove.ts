@@ -1,13 +1,13 @@
 import { rmdir, unlink } from "node:fs/promises";
 import { type Context, ToolError } from "portolan/server";
-import type { Desk } from "../desk.ts";
-import { withReasons } from "../failures.ts";
+import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { statOf } from "../disk/atomic-write.ts";
+import { explainSystemErrors } from "../disk/system-errors.ts";
+import { entriesOf } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
 import { type Jail, notThere } from "../jail/jail.ts";
-import { statOf } from "../put.ts";
-import { count, flag, object, pathSchema, text } from "../schema.ts";
-import { entriesOf } from "../walk.ts";
-import { inBytes, isAgreed, type MakeTool, says } from "./common.ts";
+import type { Workspace } from "../workspace.ts";
+import { type CreateTool, formatSize, isConfirmed, pathSchema } from "./tool-parts.ts";
 
 interface Input {
   path: string;
@@ -19,40 +19,40 @@ interface Output {
   removed: number;
 }
 
-export const removeTool: MakeTool<Input, Output> = (desk) => ({
+export const removeTool: CreateTool<Input, Output> = (workspace) => ({
   title: "Remove a file or folder",
   description:
-    "Removes a file, a link or an empty folder for good. A folder with everything in it only with recursive: true, and only if the user agrees.",
-  input: object({ path: pathSchema, recursive: flag("With everything in it") }, { optional: ["recursive"] }),
-  output: object({ path: text("What was removed"), removed: count("How many files and folders are gone") }),
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    "Permanently removes a file, a link or an empty folder. Removes a folder with its content only with recursive: true, and only if the user agrees.",
+  input: object({ path: pathSchema, recursive: boolean("Also remove the content of a folder") }, ["recursive"]),
+  output: object({ path: string("The removed path"), removed: count("Number of removed files and folders") }),
+  annotations: annotations.overwrites,
   run({ path, recursive = false }, ctx) {
-    return withReasons(path, async () => {
-      const jail = await desk.jailFor(ctx);
+    return explainSystemErrors(path, async () => {
+      const jail = await workspace.jailFor(ctx);
       return jail.atEntry(path, { follow: false }, async (folder, name, place) => {
         const stats = await statOf(folder, name);
         if (!stats) throw notThere(place.path);
         if (!stats.isDirectory()) {
-          const what = stats.isFile() ? ` (${inBytes(stats.size)})` : "";
-          if (!(await isAgreed(desk, ctx, `Remove ${place.path}${what}?`))) return kept(ctx, place.path);
+          const what = stats.isFile() ? ` (${formatSize(stats.size)})` : "";
+          if (!(await isConfirmed(workspace, ctx, `Remove ${place.path}${what}?`))) return kept(ctx, place.path);
           await folder.check();
           await unlink(folder.at(name));
           return gone(place.path, 1);
         }
-        const entries = await countIn(desk, jail, ctx, folder, name);
+        const entries = await countIn(workspace, jail, ctx, folder, name);
         if (entries > 0 && !recursive) {
-          throw new ToolError(`${place.path} is not empty; say recursive: true to remove what is in it, too`);
+          throw new ToolError(`${place.path} is not empty; set recursive: true to remove its content, too`);
         }
-        if (entries > 0 && desk.settings.ask && !ctx.mayAsk("elicitation.form")) {
+        if (entries > 0 && workspace.settings.ask && !ctx.mayAsk("elicitation.form")) {
           throw new ToolError(
-            `${place.path} is not empty, and this client cannot ask the user; remove what is in it one by one`,
+            `${place.path} is not empty, and this client cannot ask the user; remove the entries one by one`,
           );
         }
         const question =
           entries === 0
             ? `Remove the empty folder ${place.path}?`
             : `Remove ${place.path} and all ${entries} files and folders in it?`;
-        if (!(await isAgreed(desk, ctx, question))) return kept(ctx, place.path);
+        if (!(await isConfirmed(workspace, ctx, question))) return kept(ctx, place.path);
         const removed = entries === 0 ? 0 : await emptyFolder(folder, name, entries, ctx.signal);
         await folder.check();
         await rmdir(folder.at(name));
@@ -62,9 +62,9 @@ export const removeTool: MakeTool<Input, Output> = (desk) => ({
   },
 });
 
-/** How many entries a folder has, at every depth; throws where it may not be removed as a whole. */
-async function countIn(desk: Desk, jail: Jail, ctx: Context, parent: Folder, name: string): Promise<number> {
-  const { removed, depth } = desk.settings.limits;
+/** Counts the entries of a folder at every depth; throws if the folder must not be removed as a whole. */
+async function countIn(workspace: Workspace, jail: Jail, ctx: Context, parent: Folder, name: string): Promise<number> {
+  const { removed, depth } = workspace.settings.limits;
   let total = 0;
   const visit = async (above: Folder, inner: string, left: number): Promise<void> => {
     if (left === 0) throw new ToolError(`${name} is deeper than ${depth} folders; remove the inner ones first`);
@@ -72,7 +72,7 @@ async function countIn(desk: Desk, jail: Jail, ctx: Context, parent: Folder, nam
       for await (const entry of entriesOf(folder)) {
         ctx.signal.throwIfAborted();
         if (!jail.isNameShown(entry.name)) {
-          throw new ToolError(`${name} has hidden files in it, which are not served; it stays`);
+          throw new ToolError(`${name} contains hidden files, which are not served; it was not removed`);
         }
         total += 1;
         if (total > removed) throw new ToolError(`${name} has more than ${removed} entries; remove parts of it first`);
@@ -84,7 +84,7 @@ async function countIn(desk: Desk, jail: Jail, ctx: Context, parent: Folder, nam
   return total;
 }
 
-/** Removes what is in a folder, but never more than was agreed to. */
+/** Removes the content of a folder, but never more entries than the user agreed to. */
 async function emptyFolder(parent: Folder, name: string, agreed: number, signal: AbortSignal): Promise<number> {
   let removed = 0;
   const visit = (above: Folder, inner: string): Promise<void> =>
@@ -93,7 +93,7 @@ async function emptyFolder(parent: Folder, name: string, agreed: number, signal:
       for await (const entry of entriesOf(folder)) {
         entries.push(entry);
         if (removed + entries.length > agreed)
-          throw new ToolError(`${name} grows while it is removed; ${removed} entries are gone`);
+          throw new ToolError(`${name} grew while it was removed; ${removed} entries were removed`);
       }
       for (const entry of entries) {
         signal.throwIfAborted();
@@ -113,9 +113,9 @@ async function within(parent: Folder, name: string, use: (folder: Folder) => Pro
 }
 
 function gone(path: string, removed: number) {
-  return says(`Removed ${path}${removed > 1 ? ` and ${removed - 1} in it` : ""}`, { path, removed });
+  return textResult(`Removed ${path}${removed > 1 ? ` and ${removed - 1} in it` : ""}`, { path, removed });
 }
 
 function kept(ctx: Context, path: string) {
-  return ctx.cancelled(`${path} stays.`);
+  return ctx.cancelled(`${path} was not removed.`);
 }

@@ -1,15 +1,14 @@
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { ToolError } from "portolan/server";
-import { codeOf, withReasons } from "../failures.ts";
-import { compileGlob } from "../glob.ts";
-import { Changed } from "../jail/folder.ts";
-import { IsFolder, openRegular } from "../jail/jail.ts";
-import { count, flag, list, object, pathSchema, text } from "../schema.ts";
-import { createMatcher } from "../text/matcher.ts";
-import { type Match, scan } from "../text/scan.ts";
-import { inLine, type MakeTool, readsOnly, says } from "./common.ts";
-import { visitBelow } from "./starts.ts";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { compileGlob } from "../disk/glob.ts";
+import { explainSystemErrors, systemCodeOf } from "../disk/system-errors.ts";
+import { PathChanged } from "../jail/folder.ts";
+import { IsFolderError, openRegular } from "../jail/jail.ts";
+import { createMatcher, type Match, scan } from "../text/scan.ts";
+import { type CreateTool, pathSchema, quoteControls } from "./tool-parts.ts";
+import { visitBelow } from "./visit.ts";
 
 interface Input {
   pattern: string;
@@ -35,55 +34,61 @@ interface Opened {
   stats: Stats;
 }
 
-const usual = 100;
+const defaultLimit = 100;
 const maxContext = 10;
 const progressEvery = 500;
 
-export const searchTool: MakeTool<Input, Output> = (desk) => ({
+export const searchTool: CreateTool<Input, Output> = (workspace) => ({
   title: "Search in files",
   description:
-    "Searches the lines of all text files below a folder, or of one file, for a text or a regular expression. Tells path, line number and line. Files that are no text are passed by.",
+    "Searches the lines of all text files below a folder, or of one file, for a text or a regular expression. Returns path, line number and line. Binary files are skipped.",
   input: object(
     {
-      pattern: { ...text("What to look for, within one line"), minLength: 1, maxLength: 1_000 },
-      regex: flag("The pattern is a regular expression of JavaScript"),
-      ignoreCase: flag("Capitals do not matter"),
+      pattern: { ...string("Text to find, within one line"), minLength: 1, maxLength: 1_000 },
+      regex: boolean("Treat the pattern as a JavaScript regular expression"),
+      ignoreCase: boolean("Ignore upper and lower case"),
       path: pathSchema,
-      name: { ...text("Only files whose name fits, such as *.ts or src/**/*.md"), maxLength: 500 },
-      context: count("Lines to show before and after", 0, maxContext),
-      limit: count(`How many matches, ${usual} unless given`, 1, desk.settings.limits.results),
-      all: flag("Also look into folders that are usually passed by, such as node_modules"),
+      name: { ...string("Only files whose name matches, such as *.ts or src/**/*.md"), maxLength: 500 },
+      context: count("Lines to show before and after", { maximum: maxContext }),
+      limit: count(`Maximum number of matches. Default: ${defaultLimit}`, {
+        minimum: 1,
+        maximum: workspace.settings.limits.results,
+      }),
+      all: boolean("Also search folders that are normally skipped, such as node_modules"),
     },
-    { optional: ["regex", "ignoreCase", "path", "name", "context", "limit", "all"] },
+    ["regex", "ignoreCase", "path", "name", "context", "limit", "all"],
   ),
   output: object(
     {
-      matches: list(
+      matches: array(
         object(
           {
-            path: text("The file"),
-            line: count("From 1", 1),
-            text: text("The line; a long one is cut"),
-            before: list(text("A line"), "Lines before it"),
-            after: list(text("A line"), "Lines after it"),
+            path: string("The file"),
+            line: count("Line number, from 1", { minimum: 1 }),
+            text: string("The line; a long one is cut"),
+            before: array(string("A line"), "Lines before it"),
+            after: array(string("A line"), "Lines after it"),
           },
-          { optional: ["before", "after"] },
+          ["before", "after"],
         ),
-        "In the order of paths and lines",
+        "Sorted by path and line",
       ),
-      files: count("How many files were searched"),
-      skipped: count("How many were no text or could not be read"),
-      isCut: flag("There may be more"),
-      why: text("Why it was cut, and what to do"),
+      files: count("Number of searched files"),
+      skipped: count("Number of files that are binary or cannot be read"),
+      isCut: boolean("True if there may be more"),
+      why: string("Why the result was cut, and what to do"),
     },
-    { optional: ["why"] },
+    ["why"],
   ),
-  annotations: readsOnly,
-  run({ pattern, regex = false, ignoreCase = false, path = ".", name, context = 0, limit = usual, all = false }, ctx) {
-    return withReasons(path, async () => {
-      const jail = await desk.jailFor(ctx);
-      const { searchMs, patternMs } = desk.settings.limits;
-      if (/[\r\n]/.test(pattern)) throw new ToolError("pattern: lines are searched one by one; look for one of them");
+  annotations: annotations.reads,
+  run(
+    { pattern, regex = false, ignoreCase = false, path = ".", name, context = 0, limit = defaultLimit, all = false },
+    ctx,
+  ) {
+    return explainSystemErrors(path, async () => {
+      const jail = await workspace.jailFor(ctx);
+      const { searchMs, patternMs } = workspace.settings.limits;
+      if (/[\r\n]/.test(pattern)) throw new ToolError("pattern: expected one line; lines are searched one by one");
       const matcher = await createMatcher({ pattern, isExpression: regex, ignoreCase, patternMs });
       const needle = regex || ignoreCase ? undefined : Buffer.from(pattern);
       const fits = name === undefined ? () => true : compileGlob(name);
@@ -105,8 +110,8 @@ export const searchTool: MakeTool<Input, Output> = (desk) => ({
       const isFile = await lookAtFile(() => jail.openFile(path), path, jail.isTop(path), look);
       const end = isFile
         ? undefined
-        : await visitBelow(desk, jail, ctx, path, { all }, ({ kind, folder, name, way, path }) =>
-            kind === "file" && fits(way) ? look(path, () => openRegular(folder, name, path)) : !isOver(),
+        : await visitBelow(workspace, jail, ctx, path, { all }, ({ kind, folder, name, segments, path }) =>
+            kind === "file" && fits(segments) ? look(path, () => openRegular(folder, name, path)) : !isOver(),
           );
       const why = whyCut(found.matches.length > limit, isOver(), end?.isCut ?? false, searchMs);
       const matches = found.matches.slice(0, limit);
@@ -127,12 +132,12 @@ async function lookAtFile(
     await look(file.place.path, async () => file);
     return true;
   } catch (reason) {
-    if (reason instanceof IsFolder) return false;
+    if (reason instanceof IsFolderError) return false;
     throw reason;
   }
 }
 
-/** What a search finds in a file; undefined for one that cannot be opened. */
+/** Opens a file and runs `use`; undefined if the file cannot be opened. */
 async function openAnd<T>(
   open: () => Promise<Opened>,
   use: (handle: FileHandle, stats: Stats) => Promise<T>,
@@ -141,7 +146,8 @@ async function openAnd<T>(
   try {
     opened = await open();
   } catch (reason) {
-    if (reason instanceof Changed || reason instanceof ToolError || codeOf(reason) !== undefined) return undefined;
+    if (reason instanceof PathChanged || reason instanceof ToolError || systemCodeOf(reason) !== undefined)
+      return undefined;
     throw reason;
   }
   const { handle, stats } = opened;
@@ -161,7 +167,8 @@ function toOutput(path: string, { line, text, before, after }: Match, context: n
 function answer(output: Output) {
   const { matches, files, why } = output;
   const blocks = matches.map(({ path, line, text, before = [], after = [] }) => {
-    const row = (number: number, sign: string, shown: string) => `${inLine(path)}${sign}${number}${sign} ${shown}`;
+    const row = (number: number, sign: string, shown: string) =>
+      `${quoteControls(path)}${sign}${number}${sign} ${shown}`;
     return [
       ...before.map((shown, at) => row(line - before.length + at, "-", shown)),
       row(line, ":", text),
@@ -171,5 +178,5 @@ function answer(output: Output) {
   const separator = matches.some(({ before }) => before !== undefined) ? "\n--\n" : "\n";
   const none = `No match in ${files} files; try ignoreCase, or a shorter pattern`;
   const body = blocks.length === 0 ? none : blocks.join(separator);
-  return says(why === undefined ? body : `${body}\n… ${why}`, output);
+  return textResult(why === undefined ? body : `${body}\n… ${why}`, output);
 }

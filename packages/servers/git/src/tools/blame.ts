@@ -1,7 +1,8 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
-import { short } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { annotations, commit, count, input, isCut, list, object, path, revision, text } from "../schema.ts";
+import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
+import { short } from "../objects/commits.ts";
+import type { Repositories } from "../repository/repositories.ts";
+import { commit, input, isCut, path, revision } from "../tool-parts.ts";
 
 interface BlameArguments {
   repository?: string;
@@ -27,33 +28,33 @@ interface Blame {
 
 const defaultLines = 200;
 
-/** Tells who changed which lines. */
-export function blameTool(git: Git): ToolDefinition<BlameArguments, Blame, undefined> {
+/** The tool `blame`. */
+export function blameTool(git: Repositories): ToolDefinition<BlameArguments, Blame, undefined> {
   const { maxLines } = git.limits;
   return {
     title: "Blame",
-    description: "Which commit last changed each line of a file",
+    description: "Shows which commit last changed each line of a file",
     input: input(
       git,
       {
         path,
-        ref: { ...revision, description: `As of which commit, HEAD unless said otherwise. ${revision["description"]}` },
-        from: count("The first line, 1 unless said otherwise", { minimum: 1 }),
-        to: count(`The last line; ${defaultLines} lines unless said otherwise, at most ${maxLines}`, { minimum: 1 }),
+        ref: { ...revision, description: `Commit to look at. Default: HEAD. ${revision["description"]}` },
+        from: count("First line. Default: 1", { minimum: 1 }),
+        to: count(`Last line. Default: ${defaultLines} lines. At most ${maxLines} lines`, { minimum: 1 }),
       },
       ["path"],
     ),
     output: object({
-      sections: list(
+      sections: array(
         object({
           commit,
-          author: text("Their name"),
-          date: text("When it was written, ISO 8601"),
-          subject: text("The first line of the commit's message"),
-          from: count("The number of the first line"),
-          lines: list({ type: "string" }, "Lines that follow each other"),
+          author: string("Name of the author"),
+          date: string("Date of authorship, ISO 8601"),
+          subject: string("The first line of the commit's message"),
+          from: count("Number of the first line"),
+          lines: array({ type: "string" }, "Consecutive lines"),
         }),
-        "Lines of the same commit together",
+        "Consecutive lines of one commit form a section",
       ),
       isCut,
     }),
@@ -65,23 +66,20 @@ export function blameTool(git: Git): ToolDefinition<BlameArguments, Blame, undef
       if (to < from) throw new ToolError(`to: expected ${from} or more, got ${to}`);
       const last = Math.min(to, from + maxLines - 1);
       const hash = await repository.commit(args.ref ?? "HEAD");
-      // One line more says whether there are more.
+      // One extra line tells whether there are more.
       const range = `-L${from},${last + 1}`;
-      // The last one forgets files of a configuration, whose lines git would tell when they are no hashes.
+      // --no-ignore-revs-file drops configured files: git would print their lines if they are not hashes.
       const flags = ["--porcelain", "--no-textconv", "--no-ignore-revs-file"];
       const said = await repository.text(["blame", ...flags, range, hash, "--", file]);
       const all = parseBlame(said);
       const sections = all.map((section) => upTo(section, last)).filter(({ lines }) => lines.length > 0);
       const isCut = all.some((section) => section.from + section.lines.length - 1 > last);
-      return {
-        content: [{ type: "text", text: sections.map(describe).join("\n") + (isCut ? "\n… and more lines" : "") }],
-        structuredContent: { sections, isCut },
-      };
+      return textResult(sections.map(describe).join("\n") + (isCut ? "\n… and more lines" : ""), { sections, isCut });
     },
   };
 }
 
-/** Reads the porcelain format: what is known of a commit is said only where it first appears. */
+/** Parses the porcelain format, which describes a commit only where it first appears. */
 function parseBlame(said: string): Section[] {
   const known = new Map<string, { [key: string]: string }>();
   const sections: Section[] = [];

@@ -1,9 +1,10 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
-import type { Git } from "../git.ts";
-import { withOwnIndex } from "../own-index.ts";
-import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
-import type { Repository } from "../repository.ts";
-import { annotations, count, flag, input, isCut, list, object, path, revision, text } from "../schema.ts";
+import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../objects/patch.ts";
+import { withIndexCopy } from "../objects/staging-area.ts";
+import type { Repositories } from "../repository/repositories.ts";
+import type { Repository } from "../repository/repository.ts";
+import { input, isCut, path, revision } from "../tool-parts.ts";
 
 interface DiffArguments {
   repository?: string;
@@ -22,25 +23,25 @@ interface Diff {
   isCut: boolean;
 }
 
-/** Compares the work tree, what is staged, and commits. */
-export function diffTool(git: Git): ToolDefinition<DiffArguments, Diff, undefined> {
+/** The tool `diff`: compares the work tree, the index and commits. */
+export function diffTool(git: Repositories): ToolDefinition<DiffArguments, Diff, undefined> {
   return {
     title: "Diff",
     description:
-      "What differs: the work tree from what is staged (no arguments), what is staged from the last commit (staged), the work tree from a commit (from), or a commit from another (from and to)",
+      "Shows differences: work tree and index (no arguments), index and last commit (staged), work tree and a commit (from), or two commits (from and to)",
     input: input(git, {
-      staged: flag("Compare what is staged, instead of the work tree"),
+      staged: boolean("Compare the staged files instead of the work tree"),
       from: { ...revision, description: `The older side. ${revision["description"]}` },
       to: { ...revision, description: `The newer side. ${revision["description"]}` },
-      since_fork: flag("Compare `to` with the commit at which it left `from`: what a branch has added"),
+      since_fork: boolean("Compare `to` with its merge base with `from`: what a branch has added"),
       paths: { type: "array", items: path, maxItems: 100, description: "Only these files and folders" },
-      stat: flag("Only which files, and how many lines"),
-      context: count("Unchanged lines around each change, 3 unless said otherwise", { maximum: 100 }),
+      stat: boolean("Return only file names and line counts, no patch"),
+      context: count("Unchanged lines around each change. Default: 3", { maximum: 100 }),
     }),
     output: object(
       {
-        files: list(changedFileSchema, "Every file that differs"),
-        patch: text("A unified diff; absent if only stat was asked"),
+        files: array(changedFileSchema, "The changed files"),
+        patch: string("A unified diff; absent with stat"),
         isCut,
       },
       ["patch"],
@@ -53,15 +54,15 @@ export function diffTool(git: Git): ToolDefinition<DiffArguments, Diff, undefine
       const what = { flags: args.stat === true ? undefined : [`--unified=${args.context ?? 3}`], sides, paths };
       const isOfWorkTree = args.to === undefined && args.staged !== true;
       const diff = isOfWorkTree
-        ? await withOwnIndex(repository, (env) => compare(repository, what, env))
+        ? await withIndexCopy(repository, (env) => compare(repository, what, env))
         : await compare(repository, what);
-      return { content: [{ type: "text", text: describe(diff) }], structuredContent: diff };
+      return textResult(describe(diff), diff);
     },
   };
 }
 
 interface Comparison {
-  /** For the patch; none if it is not wanted. */
+  /** Flags of the patch; undefined if no patch is wanted. */
   readonly flags: readonly string[] | undefined;
   readonly sides: readonly string[];
   readonly paths: readonly string[];
@@ -91,8 +92,8 @@ function describe({ files, patch, isCut }: Diff): string {
 async function sidesOf(args: DiffArguments, repository: Repository): Promise<string[]> {
   const { staged = false, from, to, since_fork = false } = args;
   if (to !== undefined && (from === undefined || staged))
-    throw new ToolError("to: expected from with it, and not staged");
-  if (since_fork && to === undefined) throw new ToolError("since_fork: expected from and to with it");
+    throw new ToolError("to: needs from, and cannot be combined with staged");
+  if (since_fork && to === undefined) throw new ToolError("since_fork: needs from and to");
   if (to === undefined) await repository.expectWorkTree();
   const older = from === undefined ? [] : [await repository.commit(from)];
   const newer = to === undefined ? [] : [await repository.commit(to)];

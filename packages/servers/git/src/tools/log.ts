@@ -1,8 +1,9 @@
 import { type ToolDefinition, ToolError } from "portolan/server";
-import { type Commit, commitFormat, commitSchema, parseCommits, titleOf } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { quote } from "../names.ts";
-import { annotations, count, input, list, object, path, revision, text } from "../schema.ts";
+import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
+import { type Commit, commitFormat, commitSchema, parseCommits, titleOf } from "../objects/commits.ts";
+import { quote } from "../repository/names.ts";
+import type { Repositories } from "../repository/repositories.ts";
+import { input, path, revision } from "../tool-parts.ts";
 
 interface LogArguments {
   repository?: string;
@@ -22,32 +23,32 @@ interface Log {
 }
 
 const defaultLimit = 20;
-const date = text("A date such as 2026-01-31 or 2026-01-31T12:00:00Z, or as 2 weeks ago", {
+const date = string("A date such as 2026-01-31, 2026-01-31T12:00:00Z or 2 weeks ago", {
   pattern: "^[A-Za-z0-9][A-Za-z0-9 :.+/-]*$",
   maxLength: 64,
 });
 const words = { minLength: 1, maxLength: 200 };
 
-/** Tells the history, in pages. */
-export function logTool(git: Git): ToolDefinition<LogArguments, Log, undefined> {
+/** The tool `log`: returns the history in pages. */
+export function logTool(git: Repositories): ToolDefinition<LogArguments, Log, undefined> {
   const { maxCommits } = git.limits;
   return {
     title: "Log",
-    description: "The commits before and including one, newest first, perhaps only those that match; in pages",
+    description: "Lists a commit and those before it, newest first, optionally filtered; in pages",
     input: input(git, {
-      ref: { ...revision, description: `${revision["description"]}; HEAD unless said otherwise` },
+      ref: { ...revision, description: `${revision["description"]}. Default: HEAD` },
       path: { ...path, description: "Only commits that touched this file or folder" },
-      author: text("Only commits whose author's name or address contains this", words),
+      author: string("Only commits whose author's name or address contains this", words),
       since: { ...date, description: `Only commits after this. ${date["description"]}` },
       until: { ...date, description: `Only commits before this. ${date["description"]}` },
-      grep: text("Only commits whose message contains this", words),
-      limit: count(`How many, ${defaultLimit} unless said otherwise`, { minimum: 1, maximum: maxCommits }),
-      cursor: text("Goes on where an earlier page ended; leave ref as it was", { maxLength: 100 }),
+      grep: string("Only commits whose message contains this", words),
+      limit: count(`Maximum number. Default: ${defaultLimit}`, { minimum: 1, maximum: maxCommits }),
+      cursor: string("Continues after an earlier page; pass the same ref", { maxLength: 100 }),
     }),
     output: object(
       {
-        commits: list(commitSchema, "Newest first"),
-        cursor: text("There may be more: give it to log with the same arguments"),
+        commits: array(commitSchema, "Newest first"),
+        cursor: string("There may be more: pass it to log with the same arguments"),
       },
       ["cursor"],
     ),
@@ -57,7 +58,7 @@ export function logTool(git: Git): ToolDefinition<LogArguments, Log, undefined> 
       const limit = Math.min(args.limit ?? defaultLimit, maxCommits);
       const { start, skip } = args.cursor === undefined ? { start: args.ref, skip: 0 } : parseCursor(args.cursor);
       if (start === undefined && (await repository.head()) === undefined) return { commits: [] };
-      // The page after this one begins at the same commit, whatever is committed in between.
+      // The next page starts at the same commit, even after new commits.
       const from = await repository.commit(start ?? "HEAD");
       const filters = [
         ...(args.author === undefined ? [] : [`--author=${oneLine(args.author)}`]),
@@ -75,21 +76,18 @@ export function logTool(git: Git): ToolDefinition<LogArguments, Log, undefined> 
         ...commits.map(titleOf),
         ...(more.cursor === undefined ? [] : [`More with cursor ${more.cursor}`]),
       ];
-      return {
-        content: [{ type: "text", text: lines.join("\n") || "No commits match" }],
-        structuredContent: { commits, ...more },
-      };
+      return textResult(lines.join("\n") || "No commits match", { commits, ...more });
     },
   };
 }
 
 function parseCursor(cursor: string): { start: string; skip: number } {
   const [, start, skip] = /^([0-9a-f]{40,64}):(\d{1,9})$/.exec(cursor) ?? [];
-  if (start === undefined) throw new ToolError(`cursor: expected one that log gave, got ${quote(cursor)}`);
+  if (start === undefined) throw new ToolError(`cursor: expected one that log returned, got ${quote(cursor)}`);
   return { start, skip: Number(skip) };
 }
 
-/** git takes each line for a pattern of its own. */
+/** Rejects line breaks: git treats each line as a separate pattern. */
 function oneLine(pattern: string): string {
   if (/[\0\r\n]/.test(pattern)) throw new ToolError(`${quote(pattern)}: expected one line`);
   return pattern;

@@ -1,12 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { type ToolDefinition, ToolError } from "portolan/server";
-import { type Commit, commitSchema, readCommit, titleOf } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { quote } from "../names.ts";
-import { readBlob, readTree, type TreeEntry, treeEntrySchema, typeAt } from "../objects.ts";
-import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../patch.ts";
-import type { Repository } from "../repository.ts";
-import { annotations, flag, input, isCut, list, object, path, revision, text } from "../schema.ts";
+import { annotations, array, boolean, object, string, textResult } from "portolan-server-kit";
+import { type Commit, commitSchema, readCommit, titleOf } from "../objects/commits.ts";
+import { type ChangedFile, changedFileSchema, diffFlags, lineOf, parseChanges, readPatch } from "../objects/patch.ts";
+import { objectAt, readBlob, readTree, type TreeEntry, treeEntrySchema } from "../objects/trees.ts";
+import { quote } from "../repository/names.ts";
+import type { Repositories } from "../repository/repositories.ts";
+import type { Repository } from "../repository/repository.ts";
+import { input, isCut, path, revision } from "../tool-parts.ts";
 
 interface ShowArguments {
   repository?: string;
@@ -24,28 +25,28 @@ interface Shown {
   isCut: boolean;
 }
 
-/** Tells a commit, or a file or folder as of one. */
-export function showTool(git: Git): ToolDefinition<ShowArguments, Shown, undefined> {
+/** The tool `show`: shows a commit, or a file or folder of a commit. */
+export function showTool(git: Repositories): ToolDefinition<ShowArguments, Shown, undefined> {
   return {
     title: "Show",
     description:
-      "A commit and what it changed compared with its first parent; with a path: that file, or what is in that folder, as of that commit",
+      "Shows a commit and its changes against its first parent; with a path: that file, or the entries of that folder, at that commit",
     input: input(
       git,
       {
         ref: revision,
-        path: { ...path, description: "A file or folder as of this commit; . is the whole tree" },
-        stat: flag("Without a path: only which files were changed, and how many lines"),
+        path: { ...path, description: "A file or folder at this commit; . is the root folder" },
+        stat: boolean("Without a path: return only file names and line counts"),
       },
       ["ref"],
     ),
     output: object(
       {
         commit: commitSchema,
-        files: list(changedFileSchema, "Without a path: what the commit changed"),
-        patch: text("Without a path: the change as a unified diff"),
-        text: text("With the path of a file: what is in it"),
-        entries: list(treeEntrySchema, "With the path of a folder: what is in it"),
+        files: array(changedFileSchema, "Without a path: the changed files"),
+        patch: string("Without a path: the changes as a unified diff"),
+        text: string("With the path of a file: its text"),
+        entries: array(treeEntrySchema, "With the path of a folder: its entries"),
         isCut,
       },
       ["files", "patch", "text", "entries"],
@@ -58,12 +59,12 @@ export function showTool(git: Git): ToolDefinition<ShowArguments, Shown, undefin
         args.path === undefined
           ? await showChange(repository, commit, args.stat === true)
           : await showPath(repository, commit, repository.path(args.path));
-      return { content: [{ type: "text", text: describe(shown) }], structuredContent: shown };
+      return textResult(describe(shown), shown);
     },
   };
 }
 
-/** The change of a commit: compared with its first parent, or with nothing. */
+/** Returns the changes of a commit against its first parent, or against the empty tree. */
 export async function showChange(repository: Repository, commit: Commit, isShort: boolean): Promise<Shown> {
   const { maxEntries } = repository.limits;
   const sides = ["-r", "--no-commit-id", "--root", ...commit.parents.slice(0, 1), commit.commit, "--"];
@@ -76,23 +77,23 @@ export async function showChange(repository: Repository, commit: Commit, isShort
 }
 
 async function showPath(repository: Repository, commit: Commit, path: string): Promise<Shown> {
-  const found = await typeAt(repository, commit.commit, path);
+  const found = await objectAt(repository, commit.commit, path);
   if (found?.type === "tree") return { commit, ...(await readTree(repository, found.hash)) };
   if (found?.type !== "blob") {
-    throw new ToolError(`There is no ${quote(path)} in ${commit.commit}; show its folder to see what there is`);
+    throw new ToolError(`No ${quote(path)} in ${commit.commit}; show its folder to see the entries`);
   }
   const { bytes, isCut } = await readBlob(repository, found.hash);
-  if (!isText(bytes, isCut)) throw new ToolError(`${quote(path)} is binary; read its blob as a resource instead`);
+  if (!isText(bytes, isCut)) throw new ToolError(`${quote(path)} is binary; read it as a resource instead`);
   return { commit, text: bytes.toString(), isCut };
 }
 
 function isText(bytes: Buffer, isCut: boolean): boolean {
-  // A cut may have gone through the middle of a character.
+  // The cut may split a character.
   const whole = isCut ? bytes.subarray(0, bytes.lastIndexOf(10) + 1) : bytes;
   return isUtf8(whole) && !whole.includes(0);
 }
 
-/** A commit and what was asked of it, as text. */
+/** Formats the result of `show` as text. */
 export function describe({ commit, files = [], patch, text, entries, isCut }: Shown): string {
   const cut = isCut ? "\n… cut" : "";
   if (text !== undefined) return `${text}${cut}`;

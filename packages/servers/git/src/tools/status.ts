@@ -1,32 +1,33 @@
 import type { ToolDefinition } from "portolan/server";
-import { short } from "../commits.ts";
-import type { Git } from "../git.ts";
-import { annotations, input } from "../schema.ts";
-import { readState, type State, type StatusEntry, stateSchema } from "../state.ts";
+import { annotations, textResult } from "portolan-server-kit";
+import { short } from "../objects/commits.ts";
+import { readStatus, type Status, type StatusEntry, statusSchema } from "../objects/status.ts";
+import type { Repositories } from "../repository/repositories.ts";
+import { input } from "../tool-parts.ts";
 
-/** Tells the state of the work tree. */
-export function statusTool(git: Git): ToolDefinition<{ repository?: string }, State, undefined> {
+/** The tool `status`. */
+export function statusTool(git: Repositories): ToolDefinition<{ repository?: string }, Status, undefined> {
   return {
     title: "Status",
     description:
-      "The current branch, what is staged, changed, untracked or conflicting, and whether a merge is going on",
+      "Shows the current branch, staged, changed, untracked and conflicting files, and whether a merge is in progress",
     input: input(git, {}),
-    output: stateSchema,
+    output: statusSchema,
     annotations: annotations.reads,
     async run({ repository }, ctx) {
-      const state = await readState(await git.open(repository, ctx.signal));
-      return { content: [{ type: "text", text: describe(state) }], structuredContent: state };
+      const state = await readStatus(await git.open(repository, ctx.signal));
+      return textResult(describe(state), state);
     },
   };
 }
 
-function describe(state: State): string {
+function describe(state: Status): string {
   const { branch, commit, upstream, ahead = 0, behind = 0, operation } = state;
   const at = commit === undefined ? "nothing committed yet" : `at ${short(commit)}`;
   const follows = upstream === undefined ? "" : `, ${ahead} ahead of and ${behind} behind ${upstream}`;
   return [
     `${branch === undefined ? "No branch" : `Branch ${branch}`}, ${at}${follows}`,
-    ...(operation === undefined ? [] : [`A ${operation} is going on`]),
+    ...(operation === undefined ? [] : [`A ${operation} is in progress`]),
     ...section("Staged", state.staged.map(entryLine)),
     ...section("Changed, not staged", state.unstaged.map(entryLine)),
     ...section(

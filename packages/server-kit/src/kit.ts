@@ -1,0 +1,62 @@
+import { type FullResult, type JsonSchema, RpcError, ToolError } from "portolan/server";
+
+// Plain JSON Schema: a server that starts often should not load a schema library first.
+
+/** Returns a closed object schema; every property is required unless `optional` lists it. */
+export function object(
+  properties: { readonly [name: string]: JsonSchema },
+  optional: readonly string[] = [],
+): JsonSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+export function array(items: JsonSchema, description: string, more: JsonSchema = {}): JsonSchema {
+  return { type: "array", items, description, ...more };
+}
+
+export function string(description: string, more: JsonSchema = {}): JsonSchema {
+  return { type: "string", description, ...more };
+}
+
+export function integer(description: string, more: JsonSchema = {}): JsonSchema {
+  return { type: "integer", description, ...more };
+}
+
+/** Returns an integer schema with the minimum 0, which `more` can raise. */
+export function count(description: string, more: JsonSchema = {}): JsonSchema {
+  return { type: "integer", minimum: 0, description, ...more };
+}
+
+export function boolean(description: string): JsonSchema {
+  return { type: "boolean", description };
+}
+
+/** Hints for hosts about the effect of a tool. */
+export const annotations = {
+  /** Changes nothing. */
+  reads: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  /** Adds something that can be undone; every call adds again. */
+  adds: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  /** Adds or sets something; a second call changes nothing more. */
+  sets: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  /** Can lose data; every call changes something again. */
+  destroys: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  /** Can lose data; a second call changes nothing more. */
+  overwrites: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+} as const;
+
+/** Returns a tool result with a text for models and data for programs. */
+export function textResult<T>(text: string, structuredContent: T): FullResult<T> {
+  return { content: [{ type: "text", text }], structuredContent };
+}
+
+/** Turns a ToolError into an RpcError: prompts and resources have no result for errors. */
+export async function toolErrorsAsInvalidParams<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (reason) {
+    if (reason instanceof ToolError) throw new RpcError(-32602, reason.message, { cause: reason });
+    throw reason;
+  }
+}

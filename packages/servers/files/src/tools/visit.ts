@@ -1,0 +1,50 @@
+import type { Context } from "portolan/server";
+import { type WalkEnd, type WalkedEntry, walk } from "../disk/walk.ts";
+import type { Folder } from "../jail/folder.ts";
+import type { Jail } from "../jail/jail.ts";
+import type { Workspace } from "../workspace.ts";
+
+/** An entry found on a walk, with its path for callers. */
+export interface VisitedEntry extends WalkedEntry {
+  readonly path: string;
+}
+
+export interface VisitOptions {
+  readonly depth?: number;
+  /** Also enters folders that are normally skipped. */
+  readonly all?: boolean;
+}
+
+/**
+ * Walks below a path, or below all served folders, until `see` returns false. Returns what was left out.
+ */
+export async function visitBelow(
+  workspace: Workspace,
+  jail: Jail,
+  ctx: Context,
+  path: string,
+  { depth = workspace.settings.limits.depth, all = false }: VisitOptions,
+  see: (found: VisitedEntry) => boolean | Promise<boolean>,
+): Promise<WalkEnd & { walked: number }> {
+  const { limits } = workspace.settings;
+  const end = { isCut: false, unreadable: 0, walked: 0 };
+  const options = {
+    depth: Math.min(depth, limits.depth),
+    signal: ctx.signal,
+    isShown: (name: string) => jail.isNameShown(name),
+    isEntered: (name: string) => all || !workspace.isIgnored(name),
+  };
+  const visit = async (folder: Folder, base: string): Promise<boolean> => {
+    const prefix = base === "." ? "" : `${base}/`;
+    for await (const found of walk(folder, { ...options, walked: limits.walked - end.walked }, end)) {
+      end.walked += 1;
+      if (!(await see({ ...found, path: prefix + found.segments.join("/") }))) return false;
+    }
+    return true;
+  };
+  const starts = jail.isTop(path) ? jail.roots.map(({ name }) => name) : [path];
+  for (const start of starts) {
+    if (!(await jail.inFolder(start, (folder, place) => visit(folder, place.path)))) break;
+  }
+  return end;
+}

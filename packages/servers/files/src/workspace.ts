@@ -1,0 +1,72 @@
+import type { Context, RequestContext } from "portolan/server";
+import { Jail } from "./jail/jail.ts";
+import { clientFolders, joined, narrowed, type Root } from "./jail/roots.ts";
+import type { Settings } from "./options.ts";
+
+/** Shared by all tools and resources: settings, served folders, and locks. */
+export class Workspace {
+  readonly settings: Settings;
+  /** Serializes changes of the same file. */
+  readonly mutex: KeyedMutex = new KeyedMutex();
+  readonly #roots: readonly Root[];
+  readonly #own: Jail;
+  /** The jail after the local client was last asked for its roots; roots of other clients are not kept. */
+  #lastLocal: Jail | undefined;
+
+  constructor(roots: readonly Root[], settings: Settings) {
+    this.#roots = roots;
+    this.settings = settings;
+    this.#own = new Jail(roots, settings);
+  }
+
+  /** The folders that the server was started with. */
+  get own(): Jail {
+    return this.#own;
+  }
+
+  /** Returns the folders for a caller; asks for its roots in each call, so that changes take effect. */
+  async jailFor(ctx: Context): Promise<Jail> {
+    const { clientRoots } = this.settings;
+    const isLocal = ctx.principal.key === "local";
+    // A client on the network must not choose folders of this machine.
+    if (clientRoots === "ignore" || (clientRoots === "provide" && !isLocal)) return this.#own;
+    if (!ctx.mayAsk("roots")) return this.#own;
+    const wanted = await clientFolders(await ctx.roots());
+    const jail = new Jail((clientRoots === "narrow" ? narrowed : joined)(this.#roots, wanted), this.settings);
+    if (isLocal) this.#lastLocal = jail;
+    return jail;
+  }
+
+  /** Like `jailFor`, but without asking the client: uses its last known roots. */
+  knownJailFor({ principal }: Pick<RequestContext<undefined>, "principal">): Jail {
+    return principal.key === "local" ? this.local : this.#own;
+  }
+
+  /** The last known jail of the local client. */
+  get local(): Jail {
+    return this.#lastLocal ?? this.#own;
+  }
+
+  /** Returns true if searches and lists skip this folder. */
+  isIgnored(name: string): boolean {
+    return this.settings.ignore.has(name);
+  }
+}
+
+/** A mutex per key. */
+export class KeyedMutex {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** Runs `work` after all earlier work on the same key has settled. */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const settled = mine.catch(() => {});
+    this.#last.set(key, settled);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
+    }
+  }
+}

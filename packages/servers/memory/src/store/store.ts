@@ -1,0 +1,256 @@
+import { unwatchFile, watch, watchFile } from "node:fs";
+import { basename, dirname } from "node:path";
+import { holdFileLock } from "portolan/storage/node";
+import { type StoreOptions, toStoreOptions } from "../options.ts";
+import type { Graph } from "./graph.ts";
+import type { Entry } from "./line.ts";
+import { LogFile } from "./log-file.ts";
+import { type Changes, compare, type Damage, Replica, rewrite } from "./replica.ts";
+
+/** Computes a change from the current graph: operations to apply, and the result of the call. */
+export type ComputeChange<T> = (graph: Graph) => { readonly ops: Entry["ops"]; readonly result: T };
+
+/** A memory in a file that any number of processes can use. */
+export interface MemoryStore extends AsyncDisposable {
+  /** Returns the current graph of a namespace, with changes of other processes. */
+  read(namespace: string): Graph;
+  /** Changes a namespace; resolves when the change is on disk. */
+  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal): Promise<T>;
+  /** Returns the namespaces that are not empty. */
+  namespaces(): ReadonlyMap<string, Graph>;
+  state(): { readonly bytes: number; readonly lines: number; readonly damage: readonly Damage[] };
+  /** Rewrites the file without obsolete lines; `repair` also drops damaged lines and keeps a copy of the old file. */
+  compact(options?: { repair?: boolean }): Promise<void>;
+  /** Calls `hear` for every change, also of other processes; returns a function that stops it. */
+  onChange(hear: (changes: Changes) => void): () => void;
+  close(): Promise<void>;
+}
+
+interface QueuedChange {
+  readonly namespace: string;
+  readonly work: ComputeChange<unknown>;
+  readonly signal: AbortSignal | undefined;
+  resolve(result: unknown): void;
+  reject(reason: unknown): void;
+}
+
+/** Opens a memory; throws if the file is not a memory file. */
+export function openStore(options: Partial<StoreOptions> = {}): MemoryStore {
+  return new Store(toStoreOptions(options));
+}
+
+class Store implements MemoryStore {
+  readonly #options: StoreOptions;
+  readonly #log: LogFile;
+  readonly #hearers = new Set<(changes: Changes) => void>();
+  #replica = new Replica();
+  #waiting: QueuedChange[] = [];
+  #writing: Promise<void> = Promise.resolve();
+  #unwatch: (() => void) | undefined;
+  #isLooking = false;
+  #isClosed = false;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    this.#log = new LogFile(options.file);
+    this.#refresh();
+  }
+
+  read(namespace: string): Graph {
+    this.#refresh();
+    return this.#replica.graph(namespace);
+  }
+
+  namespaces(): ReadonlyMap<string, Graph> {
+    this.#refresh();
+    return this.#replica.graphs;
+  }
+
+  state(): { readonly bytes: number; readonly lines: number; readonly damage: readonly Damage[] } {
+    const { size: bytes, lines, damage } = this.#replica;
+    return { bytes, lines, damage };
+  }
+
+  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ namespace, work, signal, resolve: resolve as (result: unknown) => void, reject });
+      // Changes that arrive while others wait for the lock share it.
+      if (this.#waiting.length === 1) this.#enqueue(() => this.#serveWaiting()).catch(() => {});
+    });
+  }
+
+  compact({ repair = false }: { repair?: boolean } = {}): Promise<void> {
+    return this.#enqueue(() => this.#locked(() => this.#rewrite(repair)));
+  }
+
+  onChange(hear: (changes: Changes) => void): () => void {
+    this.#hearers.add(hear);
+    this.#watch();
+    return () => this.#hearers.delete(hear);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#unwatch?.();
+    this.#hearers.clear();
+    await this.#writing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    const done = this.#writing.then(work);
+    this.#writing = done.catch(() => {});
+    return done;
+  }
+
+  async #locked<T>(work: () => T): Promise<T> {
+    const release = await holdFileLock(this.#log.lock, { patienceMs: this.#options.lockWaitMs });
+    try {
+      return work();
+    } finally {
+      release();
+    }
+  }
+
+  async #serveWaiting(): Promise<void> {
+    try {
+      await this.#locked(() => {
+        const served = this.#waiting;
+        this.#waiting = [];
+        this.#serve(served);
+      });
+    } catch (reason) {
+      const refused = this.#waiting;
+      this.#waiting = [];
+      for (const { reject } of refused) reject(reason);
+    }
+  }
+
+  /** Runs queued changes under the lock, synchronously: nothing may happen between read, write and sync. */
+  #serve(served: readonly QueuedChange[]): void {
+    const answers: (() => void)[] = [];
+    try {
+      this.#log.mend();
+      this.#refresh();
+      const changed = new Map<string, Set<string>>();
+      const namesBefore = this.#names();
+      const entries: Entry[] = [];
+      for (const { namespace, work, signal, resolve, reject } of served) {
+        try {
+          signal?.throwIfAborted();
+          const { ops, result } = work(this.#replica.graph(namespace));
+          if (ops.length > 0) {
+            entries.push({ in: namespace, ops });
+            this.#replica.apply({ in: namespace, ops }, changed);
+          }
+          answers.push(() => resolve(result));
+        } catch (reason) {
+          answers.push(() => reject(reason));
+        }
+      }
+      if (entries.length > 0) this.#log.append(this.#replica, entries, this.#options.maxFileBytes);
+      this.#tell(changed, namesBefore);
+    } catch (reason) {
+      // The applied changes are not in the file: read it again.
+      this.#replica = new Replica();
+      for (const { reject } of served) reject(reason);
+      return;
+    }
+    for (const answer of answers) answer();
+    this.#compactIfLarge();
+  }
+
+  #compactIfLarge(): void {
+    const { size, base, damage } = this.#replica;
+    if (damage.length > 0 || size - base < Math.max(this.#options.compactBytes, base)) return;
+    try {
+      this.#rewrite(false);
+    } catch (reason) {
+      // The changes are on disk; the file is only larger than necessary.
+      this.#options.onProblem(`Could not compact: ${(reason as Error).message}`);
+    }
+  }
+
+  #rewrite(repair: boolean): void {
+    this.#log.mend();
+    this.#refresh();
+    if (this.#replica.damage.length > 0 && !repair) {
+      throw new Error("The memory file is damaged; repair it once with --repair before it can be compacted");
+    }
+    if (this.#replica.damage.length > 0) this.#log.keepCopy();
+    this.#replica = this.#log.replace((generation) => rewrite(this.#replica, generation));
+  }
+
+  /** Reads what other processes have written. */
+  #refresh(): void {
+    const known = this.#replica.damage.length;
+    const namesBefore = this.#names();
+    const changed = new Map<string, Set<string>>();
+    if (!this.#log.follow(this.#replica, changed)) {
+      const before = this.#replica;
+      this.#replica = this.#log.readAll();
+      for (const [namespace, names] of compare(before, this.#replica)) changed.set(namespace, names);
+    }
+    for (const { line, byte, why } of this.#replica.damage.slice(known)) {
+      this.#options.onProblem(`The memory file is damaged: line ${line} (byte ${byte}): ${why}`);
+    }
+    this.#tell(changed, namesBefore);
+  }
+
+  #names(): number {
+    let count = 0;
+    for (const { entities } of this.#replica.graphs.values()) count += entities.size;
+    return count;
+  }
+
+  #tell(entities: ReadonlyMap<string, ReadonlySet<string>>, namesBefore: number): void {
+    if (entities.size === 0 || this.#hearers.size === 0) return;
+    const isListChanged =
+      namesBefore !== this.#names() || [...entities].some(([namespace, names]) => this.#isGone(namespace, names));
+    for (const hear of this.#hearers) hear({ entities, isListChanged });
+  }
+
+  #isGone(namespace: string, names: ReadonlySet<string>): boolean {
+    const { entities } = this.#replica.graph(namespace);
+    return [...names].some((name) => !entities.has(name));
+  }
+
+  #watch(): void {
+    if (this.#unwatch || this.#isClosed) return;
+    const { file } = this.#log;
+    const name = basename(file);
+    try {
+      // Watch the folder, because compaction replaces the file.
+      const watcher = watch(dirname(file), { persistent: false }, (_, changed) => {
+        if (changed === null || changed === name) this.#lookSoon();
+      });
+      watcher.on("error", (reason) =>
+        this.#options.onProblem(`Changes of other processes are noticed late: ${reason.message}`),
+      );
+      this.#unwatch = () => watcher.close();
+    } catch {
+      // The system limits the number of watched folders; polling always works.
+      const look = () => this.#lookSoon();
+      watchFile(file, { persistent: false, interval: 1_000 }, look);
+      this.#unwatch = () => unwatchFile(file, look);
+    }
+  }
+
+  /** Refreshes once for all events of one turn of the event loop. */
+  #lookSoon(): void {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setImmediate(() => {
+      this.#isLooking = false;
+      if (this.#isClosed) return;
+      try {
+        this.#refresh();
+      } catch (reason) {
+        this.#options.onProblem((reason as Error).message);
+      }
+    });
+  }
+}
