@@ -9,8 +9,8 @@ import {
 } from "oidc-provider";
 import { RowsAdapter } from "./adapter.ts";
 import { fetchDocuments } from "./clients.ts";
-import { isWithin } from "./limits.ts";
-import { renderProblem } from "./pages/problem.ts";
+import { renderProblem } from "./pages/messages.ts";
+import { isWithin } from "./rate-limit.ts";
 import type { Settings } from "./settings.ts";
 
 export const introspectionRoute = "/introspect";

@@ -5,11 +5,11 @@ import { type Browser, browserOf } from "./browser.ts";
 import { factsOf } from "./clients.ts";
 import { leaveOther, scopeOf, wantedIn, writeGrant } from "./grants.ts";
 import { readForm, sendPage } from "./http.ts";
-import { isWithin, uncount } from "./limits.ts";
-import { consentPage } from "./pages/consent.ts";
+import { consentPage } from "./pages/forms.ts";
 import { leavingPage } from "./pages/leaving.ts";
-import { expiredPage, problemPage } from "./pages/problem.ts";
+import { expiredPage, problemPage } from "./pages/messages.ts";
 import { signInPage } from "./pages/sign-in.ts";
+import { isWithin, uncount } from "./rate-limit.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 

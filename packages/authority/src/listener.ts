@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { sendPage } from "./http.ts";
-import { problemPage } from "./pages/problem.ts";
+import { problemPage } from "./pages/messages.ts";
 import type { Settings } from "./settings.ts";
 
 /** A listener for `node:http` and for frameworks in the manner of connect. */

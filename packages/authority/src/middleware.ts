@@ -1,7 +1,7 @@
 import type { AdapterPayload, KoaContextWithOIDC } from "oidc-provider";
-import { isWithin } from "./limits.ts";
 import { pageHeaders } from "./pages/layout.ts";
-import { problemPage } from "./pages/problem.ts";
+import { problemPage } from "./pages/messages.ts";
+import { isWithin } from "./rate-limit.ts";
 import { cameSecond, type RefreshAnswers } from "./refresh.ts";
 import type { Settings } from "./settings.ts";
 

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import type { AuthorityEvent } from "./events.ts";
 import { derivedKeys } from "./keys.ts";
-import { networkOf } from "./limits.ts";
 import { type AuthorityOptions, checkOptions, type ProtectedResource } from "./options.ts";
+import { networkOf } from "./rate-limit.ts";
 import { Rows } from "./rows.ts";
 import type { SignIn } from "./sign-in.ts";
 

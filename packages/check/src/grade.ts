@@ -1,6 +1,6 @@
+import { connect, giveUp, open, type Place, type Target, transportsOf } from "./connect.ts";
 import { findTool, type Hints, type Role } from "./hints.ts";
 import type { Inbox } from "./inbox.ts";
-import { connect, giveUp, open, type Place, type Target, transportsOf } from "./open.ts";
 import { Failed, NotApplicable, Silence } from "./outcome.ts";
 import type { Peer } from "./peer.ts";
 import type { Grade, Report, Totals, Verdict } from "./report.ts";

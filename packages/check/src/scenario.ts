@@ -1,5 +1,5 @@
+import type { OpenOptions, Place } from "./connect.ts";
 import type { Role } from "./hints.ts";
-import type { OpenOptions, Place } from "./open.ts";
 import { Failed } from "./outcome.ts";
 import type { Peer, ToolUse } from "./peer.ts";
 import type { RevisionDate, Transport } from "./revisions.ts";

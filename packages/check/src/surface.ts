@@ -1,5 +1,5 @@
+import { connect, finishHandshake, type Place, shakeHands } from "./connect.ts";
 import { at, isObject, type JsonObject, show } from "./json.ts";
-import { connect, finishHandshake, type Place, shakeHands } from "./open.ts";
 import { Failed, Silence } from "./outcome.ts";
 import type { Peer } from "./peer.ts";
 import type { RevisionDate, Transport } from "./revisions.ts";

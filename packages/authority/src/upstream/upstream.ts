@@ -6,7 +6,7 @@ import { sha256 } from "portolan/storage";
 import { browserOf } from "../browser.ts";
 import { leaveOther, scopeOf, writeGrant } from "../grants.ts";
 import { sendOn, sendPage } from "../http.ts";
-import { expiredPage } from "../pages/problem.ts";
+import { expiredPage } from "../pages/messages.ts";
 import type { Settings } from "../settings.ts";
 import type { UpstreamSignIn } from "./options.ts";
 import type { Remote, RemoteAttempt } from "./remote.ts";

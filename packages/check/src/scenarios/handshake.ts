@@ -1,5 +1,5 @@
+import { finishHandshake, shakeHands } from "../connect.ts";
 import { at, isObject, type JsonObject, show } from "../json.ts";
-import { finishHandshake, shakeHands } from "../open.ts";
 import { check } from "../outcome.ts";
 import { metaKey, revisions } from "../revisions.ts";
 import { firstStateless, lastStateful, type Scenario } from "../scenario.ts";

@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
-import type { Answer, Carrier, CarrierRequest } from "./carrier.ts";
-import { describe } from "./check.ts";
+import { describe } from "./check-address.ts";
+import type { Answer, Carrier, CarrierRequest } from "./fetch-adapter.ts";
 
 /** Sends by a `fetch`, which resolves hosts by itself. Default: the global one at the time of each request. */
 export function createCarrier(

@@ -1,8 +1,8 @@
 import { PortolanError } from "../errors.ts";
 import { isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
-import { createCarrier } from "./by-fetch.ts";
-import type { Answer, Carrier, CarrierRequest } from "./carrier.ts";
-import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check.ts";
+import { createFetchCarrier } from "./by-fetch.ts";
+import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check-address.ts";
+import type { Answer, Carrier, CarrierRequest } from "./fetch-adapter.ts";
 import type { FetchPolicy, SafeFetch, SafeFetchInit } from "./policy.ts";
 
 const defaultMaxBytes = 256 * 1024;
@@ -30,7 +30,7 @@ export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
   checkWebAddress("https://example.com", policy);
   return async (url, init = {}) => {
     const first = checkWebAddress(url, policy);
-    carrier ??= loadCarrier(policy);
+    carrier ??= createCarrier(policy);
     const method = (init.method ?? "GET").toUpperCase();
     return withinTime(`${method} ${describe(first)}`, policy, init.signal ?? undefined, async (signal) => {
       return new Visit(await (carrier as Promise<Carrier>), policy, signal, method, init).start(first);
@@ -41,14 +41,16 @@ export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
 /** As `checkWebAddress`, and checks what the host resolves to as well, where there is a resolver to ask. */
 export async function checkResolvedAddress(url: string | URL, policy: FetchPolicy = {}): Promise<URL> {
   const address = checkWebAddress(url, policy);
-  const visit = new Visit(await loadCarrier(policy), policy, new AbortController().signal, "GET", {});
+  const visit = new Visit(await createCarrier(policy), policy, new AbortController().signal, "GET", {});
   await visit.check(address);
   return address;
 }
 
-async function loadCarrier({ fetch }: FetchPolicy): Promise<Carrier> {
-  if (fetch) return createCarrier(fetch);
-  return (await import("#net-carrier")).createCarrier();
+async function createCarrier({ fetch }: FetchPolicy): Promise<Carrier> {
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (!fetch && process?.versions?.node !== undefined)
+    return (await import("./node/fetch-adapter.ts")).createNodeCarrier();
+  return createFetchCarrier(fetch ?? ((input, init) => globalThis.fetch(input, init)));
 }
 
 /** Runs work that ends with its result, the caller's signal or the policy's time, whatever the work still waits for. */
@@ -172,7 +174,7 @@ class Visit {
 
   #carrierTo(url: URL): Carrier {
     const fetch = this.#policy.via?.(url);
-    return fetch ? createCarrier(fetch) : this.#carrier;
+    return fetch ? createFetchCarrier(fetch) : this.#carrier;
   }
 
   /** Whether the host that a person has named belongs to a private network. */

@@ -1,12 +1,12 @@
 import type { SafeFetch } from "../../net/policy.ts";
 import { type Refused, readRefusal } from "./challenge.ts";
 import type { Credential, Vault } from "./credential.ts";
-import { AuthFailure, plain } from "./failure.ts";
+import { loadKey, type ProofKey } from "./dpop.ts";
+import { AuthFailure, plain } from "./errors.ts";
 import { Flight } from "./flight.ts";
-import { type Need, type Obtained, Obtaining } from "./obtaining.ts";
-import { loadKey, type ProofKey } from "./proof.ts";
 import { withSecret } from "./registration.ts";
 import type { OAuthOptions } from "./settings.ts";
+import { type Need, type Obtained, Obtaining } from "./token-source.ts";
 import { revokeToken } from "./tokens.ts";
 
 /** A request as far as its authorization depends on it. */

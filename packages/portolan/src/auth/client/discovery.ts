@@ -2,7 +2,7 @@ import type { AuthorizationServer } from "oauth4webapi";
 import { PortolanError } from "../../errors.ts";
 import type { SafeFetch } from "../../net/policy.ts";
 import { metadataPlaces } from "../well-known.ts";
-import { AuthFailure, plain } from "./failure.ts";
+import { AuthFailure, plain } from "./errors.ts";
 
 /** What a server says about who authorizes its callers. */
 export interface ResourceMetadata {

@@ -1,5 +1,5 @@
 export type { AuthorizedRequest, Challenged } from "./account.ts";
-export { AuthFailure, LoginRequired } from "./failure.ts";
+export { AuthFailure, LoginRequired } from "./errors.ts";
 export { fileStore } from "./file-store.ts";
 export {
   type ClientCredentialsOptions,

@@ -7,7 +7,7 @@ import {
 import type { SafeFetch } from "../../net/policy.ts";
 import type { PendingLogin, RegisteredClient } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
-import { AuthFailure, plain, toAuthFailure } from "./failure.ts";
+import { AuthFailure, plain, toAuthFailure } from "./errors.ts";
 import { exchangeCode, type GrantedToken } from "./tokens.ts";
 
 export interface LoginRequest {

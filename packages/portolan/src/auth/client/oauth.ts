@@ -2,7 +2,7 @@ import { nameOf, PortolanError } from "../../errors.ts";
 import { createSafeFetch } from "../../net/index.ts";
 import { Account, type AuthorizedRequest, type Challenged } from "./account.ts";
 import { Vault } from "./credential.ts";
-import { AuthFailure } from "./failure.ts";
+import { AuthFailure } from "./errors.ts";
 import { addressPolicy } from "./policy.ts";
 import type { OAuthOptions } from "./settings.ts";
 import { memoryStore } from "./store.ts";

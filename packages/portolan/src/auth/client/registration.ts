@@ -2,7 +2,7 @@ import type { AuthorizationServer } from "oauth4webapi";
 import type { SafeFetch } from "../../net/policy.ts";
 import type { ClientMethod, RegisteredClient, Vault } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
-import { AuthFailure, plain } from "./failure.ts";
+import { AuthFailure, plain } from "./errors.ts";
 
 /** A client that its authorization server knows beforehand. */
 export interface KnownClient {

@@ -1,7 +1,7 @@
 import type { Refused } from "./challenge.ts";
 import type { Credential } from "./credential.ts";
 import type { Authority, ResourceMetadata } from "./discovery.ts";
-import { AuthFailure, plain } from "./failure.ts";
+import { AuthFailure, plain } from "./errors.ts";
 import type { OAuthOptions } from "./settings.ts";
 
 /** What scopes follow from. */

@@ -1,6 +1,6 @@
 import { Expiring } from "../../storage/expiring.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { withLease } from "./lease.ts";
+import { withLease } from "./concurrency.ts";
 import { Turns } from "./turns.ts";
 
 /** Keeps tokens and registrations; what it holds is secret. */

@@ -17,8 +17,8 @@ import {
 import type { SafeFetch } from "../../net/policy.ts";
 import type { RegisteredClient } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
-import { AuthFailure, plain, toAuthFailure } from "./failure.ts";
-import { loadKey } from "./proof.ts";
+import { loadKey } from "./dpop.ts";
+import { AuthFailure, plain, toAuthFailure } from "./errors.ts";
 
 /** What the token endpoint gave. */
 export interface GrantedToken {

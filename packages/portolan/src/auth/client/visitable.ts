@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { isLoopbackHost } from "../../net/check.ts";
+import { isLoopbackHost } from "../../net/check-address.ts";
 
 /** Refuses an address that no person may be sent to: whatever is not https, or http on this machine. */
 export function checkVisitable(url: URL): void {

@@ -1,8 +1,8 @@
 import { calculateJwkThumbprint, compactVerify, EmbeddedJWK, type JWK } from "jose";
 import { sha256 } from "../../storage/crypto.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { type Claims, TokenProblem } from "./claims.ts";
-import { signatures } from "./issuer.ts";
+import { signatures } from "./issuers.ts";
+import { type Claims, TokenProblem } from "./token-checks.ts";
 
 /** How old a proof may be, and how far in the future by another clock. */
 const windowMs = 5 * 60_000;

@@ -1,6 +1,5 @@
-export type { Claims } from "./claims.ts";
 export type { Introspection } from "./introspection.ts";
-export type { Issuer } from "./issuer.ts";
+export type { Issuer } from "./issuers.ts";
 export {
   type Asked,
   type GuardedRequest,
@@ -10,3 +9,4 @@ export {
   type TokenHolder,
   type TokenProtection,
 } from "./protect.ts";
+export type { Claims } from "./token-checks.ts";

@@ -1,6 +1,6 @@
 import { sha256 } from "../../storage/crypto.ts";
-import { type Claims, TokenProblem } from "./claims.ts";
 import { fetchJson } from "./fetch-json.ts";
+import { type Claims, TokenProblem } from "./token-checks.ts";
 
 /** How an issuer is asked about tokens that say nothing themselves (RFC 7662). */
 export interface Introspection {

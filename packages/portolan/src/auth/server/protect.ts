@@ -2,10 +2,10 @@ import { nameOf, PortolanError } from "../../errors.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { type ChallengeError, toChallenge } from "./challenge.ts";
-import { type Claims, checkClaims, scopesIn, TokenProblem } from "./claims.ts";
 import { checkProof } from "./dpop.ts";
 import { type Introspection, Introspector } from "./introspection.ts";
-import { type Issuer, IssuerKeys, signatures } from "./issuer.ts";
+import { type Issuer, IssuerKeys, signatures } from "./issuers.ts";
+import { type Claims, checkClaims, scopesIn, TokenProblem } from "./token-checks.ts";
 
 const maxToken = 16 * 1024;
 const metadataPath = "/.well-known/oauth-protected-resource";

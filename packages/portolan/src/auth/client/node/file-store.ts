@@ -5,7 +5,7 @@ import { PortolanError } from "../../../errors.ts";
 import { holdFileLock, type LockLimits } from "../../../storage/node/file-lock.ts";
 import type { CredentialStore, ExclusiveOptions } from "../store.ts";
 import { Turns } from "../turns.ts";
-import { type Content, checkTtl, parseContent, withEntry } from "./file-content.ts";
+import { type Content, checkTtl, parseContent, withEntry } from "./credential-file.ts";
 import { readPrivate } from "./private-file.ts";
 
 /** A temporary file that is older belongs to nobody any more. */

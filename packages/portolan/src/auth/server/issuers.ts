@@ -1,8 +1,8 @@
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet, type JWSHeaderParameters } from "jose";
 import { PortolanError } from "../../errors.ts";
 import { metadataPlaces } from "../well-known.ts";
-import { type Claims, TokenProblem } from "./claims.ts";
 import { fetchJson } from "./fetch-json.ts";
+import { type Claims, TokenProblem } from "./token-checks.ts";
 
 /** An authorization server whose tokens are accepted. */
 export interface Issuer {

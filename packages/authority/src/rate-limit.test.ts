@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { networkOf } from "./limits.ts";
+import { networkOf } from "./rate-limit.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkAddresses, checkWebAddress } from "./check.ts";
+import { checkAddresses, checkWebAddress } from "./check-address.ts";
 import type { FetchPolicy } from "./policy.ts";
 
 const local: FetchPolicy = { privateHosts: ["localhost", "127.0.0.1", "::1", "[fd00::5]", "IdP.corp", "10.0.0.5"] };

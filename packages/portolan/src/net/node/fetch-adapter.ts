@@ -4,7 +4,7 @@ import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip } from "node:zlib";
-import type { Answer, Carrier, CarrierRequest } from "../carrier.ts";
+import type { Answer, Carrier, CarrierRequest } from "../fetch-adapter.ts";
 
 const decoders = { gzip: createGunzip, br: createBrotliDecompress };
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { type LeaseLimits, withLease } from "./lease.ts";
+import { type LeaseLimits, withLease } from "./concurrency.ts";
 
 const limits: LeaseLimits = { leaseMs: 30_000, renewMs: 10_000, patienceMs: 60_000 };
 
