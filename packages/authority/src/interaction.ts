@@ -1,14 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type Provider from "oidc-provider";
 import type { Client, Interaction, InteractionResults } from "oidc-provider";
-import { type Browser, browserOf } from "./browser.ts";
+import { type Browser, browserOf, readForm, sendPage } from "./browser.ts";
 import { factsOf } from "./clients.ts";
 import { leaveOther, scopeOf, wantedIn, writeGrant } from "./grants.ts";
-import { readForm, sendPage } from "./http.ts";
-import { consentPage } from "./pages/forms.ts";
-import { leavingPage } from "./pages/leaving.ts";
-import { expiredPage, problemPage } from "./pages/messages.ts";
-import { signInPage } from "./pages/sign-in.ts";
+import { consentPage, signInPage } from "./pages/forms.ts";
+import { expiredPage, leavingPage, problemPage } from "./pages/messages.ts";
 import { isWithin, uncount } from "./rate-limit.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream/upstream.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { sendPage } from "./http.ts";
+import { sendPage } from "./browser.ts";
 import { problemPage } from "./pages/messages.ts";
 import type { Settings } from "./settings.ts";
 

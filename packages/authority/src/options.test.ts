@@ -1,8 +1,8 @@
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";
-import { developmentUser } from "./development.ts";
 import { type AuthorityOptions, checkOptions } from "./options.ts";
 import { upstream } from "./upstream/options.ts";
+import { developmentUser } from "./users.ts";
 
 const fine: AuthorityOptions = {
   issuer: "http://localhost:4000",

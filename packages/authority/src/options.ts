@@ -2,9 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { PortolanError } from "portolan";
 import type { FetchPolicy } from "portolan/net";
 import type { Storage } from "portolan/storage";
-import type { AuthorityEvent } from "./events.ts";
-import { isLoopback, problemOfRedirect } from "./redirects.ts";
-import type { SignIn } from "./sign-in.ts";
+import { isLoopback, problemOfRedirect } from "./clients.ts";
+import type { SignIn } from "./users.ts";
 
 /** An MCP server that tokens are made for. */
 export interface ProtectedResource {
@@ -120,3 +119,21 @@ function isSafe(address: string): boolean {
 function invalid(message: string): PortolanError {
   return new PortolanError("invalid-argument", message);
 }
+
+/** What an operator may want to keep: who was let in, what was given, what was tried. Nothing in it is secret. */
+export type AuthorityEvent =
+  | { readonly type: "signed-in"; readonly subject: string; readonly clientId: string }
+  | { readonly type: "sign-in-failed"; readonly reason: "credentials" | "limit" | "upstream"; readonly address: string }
+  | {
+      readonly type: "allowed" | "denied";
+      readonly subject?: string;
+      readonly clientId: string;
+      readonly scope: string;
+    }
+  | { readonly type: "client-registered"; readonly clientId: string; readonly address: string }
+  | { readonly type: "token-issued" | "token-refreshed"; readonly subject: string; readonly clientId: string }
+  /** A code or refresh token came twice: what it had given is revoked. */
+  | { readonly type: "replayed"; readonly what: "code" | "refresh-token"; readonly clientId: string }
+  | { readonly type: "revoked"; readonly subject?: string; readonly clientId?: string }
+  /** The other provider no longer stands behind a grant of ours. */
+  | { readonly type: "upstream-ended"; readonly subject: string; readonly clientId: string };

@@ -1,5 +1,5 @@
 import Provider, { type Configuration } from "oidc-provider";
-import { isRegistered, problemOfRedirect } from "./redirects.ts";
+import { isRegistered, problemOfRedirect } from "./clients.ts";
 import type { Settings } from "./settings.ts";
 
 const maxName = 200;

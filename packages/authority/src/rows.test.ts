@@ -1,8 +1,7 @@
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { expect, test } from "vitest";
-import { exclusive } from "./exclusive.ts";
 import { isWithin } from "./rate-limit.ts";
-import { Rows } from "./rows.ts";
+import { exclusive, Rows } from "./rows.ts";
 
 const issuer = "https://auth.example";
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createSealer, type Sealer, type Storage, sha256 } from "portolan/storage";
 
 /** A row that may be replaced as long as nobody else did. */
@@ -92,5 +93,43 @@ export class Rows {
   async #open<T>(key: string, text: string): Promise<{ readonly value: T; readonly until: number } | undefined> {
     const opened = await this.#sealer.open(text, { purpose, binding: key });
     return opened.ok ? (JSON.parse(opened.value) as { value: T; until: number }) : undefined;
+  }
+}
+
+/** Whoever dies while it works holds nobody up for longer. */
+const longestMs = 30_000;
+/** How often a lock is tried whose release was not heard of. */
+const againMs = 500;
+
+/** Runs `work` while nobody else does under the same key, in this process or another one. */
+export async function exclusive<T>(rows: Rows, key: string, work: () => Promise<T>): Promise<T> {
+  const { kv, bus } = rows.storage;
+  const lock = `${key}/lock`;
+  const holder = randomUUID();
+  let heard = (): void => {};
+  const unsubscribe = await bus.subscribe(
+    lock,
+    () => heard(),
+    () => heard(),
+  );
+  try {
+    while (!(await kv.set(lock, holder, { ttlMs: longestMs, expect: null }))) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, againMs);
+        heard = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  } finally {
+    await unsubscribe();
+  }
+  try {
+    return await work();
+  } finally {
+    // Not somebody else's, who has taken it over because this took too long.
+    if ((await kv.get(lock)) === holder) await kv.delete(lock);
+    await bus.publish(lock, "");
   }
 }

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
-import type { AuthorityEvent } from "./events.ts";
 import { derivedKeys } from "./keys.ts";
+import type { AuthorityEvent } from "./options.ts";
 import { type AuthorityOptions, checkOptions, type ProtectedResource } from "./options.ts";
 import { networkOf } from "./rate-limit.ts";
 import { Rows } from "./rows.ts";
-import type { SignIn } from "./sign-in.ts";
+import type { SignIn } from "./users.ts";
 
 /** The options of an authority with all that follows from them. */
 export interface Settings {

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { PortolanError } from "portolan";
 import { isHash, isPassword } from "./passwords.ts";
-import type { PasswordSignIn, Person } from "./sign-in.ts";
+import type { UpstreamSignIn } from "./upstream/options.ts";
 
 interface User {
   readonly name: string;
@@ -50,4 +50,35 @@ function parse(text: string, path: string): readonly User[] {
     throw new PortolanError("invalid-argument", what);
   }
   return users as User[];
+}
+
+/** Somebody who can sign in. */
+export interface Person {
+  /** What tokens call them; never given to somebody else. */
+  readonly subject: string;
+  /** What pages call them. */
+  readonly name: string;
+}
+
+/** People who show themselves by a name and a password; `usersIn` keeps them in a file. */
+export interface PasswordSignIn {
+  readonly kind: "passwords";
+  /** Takes as long for an unknown name as for a wrong password. */
+  verify(name: string, password: string): Promise<Person | undefined>;
+  /** Whether a person is still there; their tokens are not renewed when they are not. */
+  find(subject: string): Promise<Person | undefined>;
+}
+
+/** How people show who they are. */
+export type SignIn = PasswordSignIn | UpstreamSignIn | DevelopmentSignIn;
+
+/** One person who is always signed in and allows everything. */
+export interface DevelopmentSignIn {
+  readonly kind: "development";
+  readonly subject: string;
+}
+
+/** Approves whatever is asked without a page: for development and tests, refused unless the issuer is on loopback. */
+export function developmentUser(subject: string): DevelopmentSignIn {
+  return { kind: "development", subject };
 }

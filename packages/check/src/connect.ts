@@ -1,9 +1,9 @@
 import { answerWillingly } from "./answers.ts";
 import { Inbox } from "./inbox.ts";
 import { isObject, type JsonObject } from "./json.ts";
-import { check, Failed } from "./outcome.ts";
 import { type Answer, Peer } from "./peer.ts";
 import type { Reply } from "./reply.ts";
+import { check, Failed } from "./reply.ts";
 import type { Revision, Transport } from "./revisions.ts";
 import type { Trace } from "./trace.ts";
 import { HttpWire } from "./wire/http.ts";

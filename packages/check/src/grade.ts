@@ -1,8 +1,8 @@
 import { connect, giveUp, open, type Place, type Target, transportsOf } from "./connect.ts";
 import { findTool, type Hints, type Role } from "./hints.ts";
 import type { Inbox } from "./inbox.ts";
-import { Failed, NotApplicable, Silence } from "./outcome.ts";
 import type { Peer } from "./peer.ts";
+import { Failed, NotApplicable, Silence } from "./reply.ts";
 import type { Grade, Report, Totals, Verdict } from "./report.ts";
 import { type RevisionDate, revisions } from "./revisions.ts";
 import { belongs, lastStateful, type Scenario, type Stage } from "./scenario.ts";

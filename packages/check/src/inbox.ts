@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "./json.ts";
-import { Failed, Silence } from "./outcome.ts";
+import { Failed, Silence } from "./reply.ts";
 import { type Tap, toValue } from "./trace.ts";
 import type { Sink } from "./wire/wire.ts";
 

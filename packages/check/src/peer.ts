@@ -1,7 +1,6 @@
 import type { Inbox } from "./inbox.ts";
 import { at, isObject, type JsonObject, listAt, show } from "./json.ts";
-import { check, Failed } from "./outcome.ts";
-import { Reply } from "./reply.ts";
+import { check, Failed, Reply } from "./reply.ts";
 import { metaKey, type Revision } from "./revisions.ts";
 import type { Headers, Post, Posted, Wire } from "./wire/wire.ts";
 

@@ -1,5 +1,4 @@
 import { at, isObject, type JsonObject, show } from "./json.ts";
-import { check, Failed } from "./outcome.ts";
 import type { Posted } from "./wire/wire.ts";
 
 /** What came for one request, and how to expect something of it. */
@@ -68,4 +67,18 @@ export class Reply {
   get proof(): string {
     return `sent ${this.sent}; got ${this.seen}`;
   }
+}
+
+/** The server did not do what a scenario expected; the message is the evidence. */
+export class Failed extends Error {}
+
+/** The scenario has nothing to look at on this server; the message is the reason. */
+export class NotApplicable extends Error {}
+
+/** The server did not answer in time. */
+export class Silence extends Failed {}
+
+/** Fails with the evidence unless something holds. */
+export function check(holds: boolean, evidence: () => string): asserts holds {
+  if (!holds) throw new Failed(evidence());
 }

@@ -1,7 +1,7 @@
 import type { OpenOptions, Place } from "./connect.ts";
 import type { Role } from "./hints.ts";
-import { Failed } from "./outcome.ts";
 import type { Peer, ToolUse } from "./peer.ts";
+import { Failed } from "./reply.ts";
 import type { RevisionDate, Transport } from "./revisions.ts";
 import type { Surface } from "./surface.ts";
 import { HttpWire } from "./wire/http.ts";

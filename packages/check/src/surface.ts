@@ -1,7 +1,7 @@
 import { connect, finishHandshake, type Place, shakeHands } from "./connect.ts";
 import { at, isObject, type JsonObject, show } from "./json.ts";
-import { Failed, Silence } from "./outcome.ts";
 import type { Peer } from "./peer.ts";
+import { Failed, Silence } from "./reply.ts";
 import type { RevisionDate, Transport } from "./revisions.ts";
 
 /** What a server offers in one revision over one transport. */

@@ -1,7 +1,6 @@
 import type { ErrorOut, errors, KoaContextWithOIDC } from "oidc-provider";
 import type { Settings } from "../settings.ts";
-import { html } from "./html.ts";
-import { pageHeaders, toPage } from "./layout.ts";
+import { html, pageHeaders, toPage } from "./layout.ts";
 
 /** A page that says what went wrong and what to do. */
 export function problemPage(name: string, what: string, detail?: string): string {
@@ -46,4 +45,19 @@ export function renderProblem(
 /** What is shown when a page is no longer good. */
 export function expiredPage(name: string): string {
   return problemPage(name, expired);
+}
+
+/**
+ * Goes on to an address by itself. A redirect would not do: browsers hold every redirect behind a form against its
+ * `form-action`, up to where the app sends the person at last.
+ */
+export function leavingPage(authorityName: string, address: string): string {
+  return toPage(
+    "One moment",
+    authorityName,
+    html`<h1>One moment…</h1>
+<p><a href="${address}">Go on</a> if nothing happens.</p>`,
+    html`<meta http-equiv="refresh" content="0;url=${address}">
+`,
+  );
 }

@@ -1,5 +1,5 @@
-import { exclusive } from "../exclusive.ts";
 import type { Rows } from "../rows.ts";
+import { exclusive } from "../rows.ts";
 import { type Remote, RemoteEnded, type RemoteTokens } from "./remote.ts";
 
 /** The tokens upstream that one grant of ours stands on. */

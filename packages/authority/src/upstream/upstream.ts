@@ -3,14 +3,13 @@ import { generateRandomCodeVerifier, generateRandomNonce, generateRandomState } 
 import type Provider from "oidc-provider";
 import type { Interaction, InteractionResults } from "oidc-provider";
 import { sha256 } from "portolan/storage";
-import { browserOf } from "../browser.ts";
+import { browserOf, sendOn, sendPage } from "../browser.ts";
 import { leaveOther, scopeOf, writeGrant } from "../grants.ts";
-import { sendOn, sendPage } from "../http.ts";
 import { expiredPage } from "../pages/messages.ts";
 import type { Settings } from "../settings.ts";
 import type { UpstreamSignIn } from "./options.ts";
-import type { Remote, RemoteAttempt } from "./remote.ts";
-import type { RemoteKeeper } from "./tokens.ts";
+import { Remote, type RemoteAttempt } from "./remote.ts";
+import { RemoteKeeper } from "./tokens.ts";
 
 /** How long a person may take to sign in upstream. */
 const patienceMs = 15 * 60_000;
@@ -106,4 +105,20 @@ export class Upstream {
   #keyOf(state: string): Promise<string> {
     return this.#settings.rows.keyOf("upstream-state", state);
   }
+}
+
+const dayMs = 24 * 3_600_000;
+const longestCheckSeconds = 60;
+
+/** Connects an authority with the provider upstream; `ended` is called when that has ended what a grant stands on. */
+export function createLink(
+  settings: Settings,
+  signIn: UpstreamSignIn,
+  ended: (grantId: string) => Promise<void>,
+): Link {
+  const { rows, issuer, mount, refreshTokenSeconds, fail } = settings;
+  const remote = new Remote(signIn, `${issuer.origin}${mount}/callback`);
+  const checkMs = Math.min(signIn.checkSeconds ?? longestCheckSeconds, longestCheckSeconds) * 1_000;
+  const keepMs = refreshTokenSeconds * 1_000 + dayMs;
+  return { signIn, remote, keeper: new RemoteKeeper({ rows, remote, checkMs, keepMs, ended, fail }) };
 }

@@ -1,9 +1,9 @@
 import { answerWillingly } from "../answers.ts";
 import type { Role } from "../hints.ts";
 import { at, isObject, type JsonObject, listAt, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
 import type { Peer, Question, ToolUse } from "../peer.ts";
 import type { Reply } from "../reply.ts";
+import { check, NotApplicable } from "../reply.ts";
 import { firstStateless, httpOf, type Scenario, type Stage } from "../scenario.ts";
 
 /** A connection on which a server can ask; over HTTP with a handshake that takes a session. */

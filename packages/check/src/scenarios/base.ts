@@ -1,6 +1,6 @@
 import { type JsonObject, show } from "../json.ts";
-import { check } from "../outcome.ts";
 import type { Peer, ToolUse } from "../peer.ts";
+import { check } from "../reply.ts";
 import { lastStateful, type Scenario, type Stage } from "../scenario.ts";
 
 /** The same use of a tool with other texts. */

@@ -1,6 +1,6 @@
 import { at, type JsonObject, show } from "../json.ts";
-import { check } from "../outcome.ts";
 import type { Peer } from "../peer.ts";
+import { check } from "../reply.ts";
 import type { Scenario, Stage } from "../scenario.ts";
 
 const onlyIn = { since: "2025-03-26", until: "2025-03-26" } as const;

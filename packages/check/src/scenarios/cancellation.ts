@@ -1,5 +1,5 @@
-import { check } from "../outcome.ts";
 import type { Peer, Started } from "../peer.ts";
+import { check } from "../reply.ts";
 import type { Scenario, Stage } from "../scenario.ts";
 
 /** Cancels a request the way the revision and the transport ask for. */

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, show } from "../json.ts";
-import { check } from "../outcome.ts";
+import { check } from "../reply.ts";
 import { firstStateless, type Scenario, stdioOf } from "../scenario.ts";
 
 /** What all the other scenarios left behind; so it comes last. */

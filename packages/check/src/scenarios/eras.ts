@@ -1,5 +1,5 @@
 import { at, isObject, listAt, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
+import { check, NotApplicable } from "../reply.ts";
 import type { RevisionDate } from "../revisions.ts";
 import { lastStateful, type Scenario, type Stage } from "../scenario.ts";
 import { offers } from "../surface.ts";

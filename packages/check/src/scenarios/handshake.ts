@@ -1,6 +1,6 @@
 import { finishHandshake, shakeHands } from "../connect.ts";
 import { at, isObject, type JsonObject, show } from "../json.ts";
-import { check } from "../outcome.ts";
+import { check } from "../reply.ts";
 import { metaKey, revisions } from "../revisions.ts";
 import { firstStateless, lastStateful, type Scenario } from "../scenario.ts";
 

@@ -1,6 +1,6 @@
 import { show } from "../json.ts";
-import { check } from "../outcome.ts";
 import type { Peer } from "../peer.ts";
+import { check } from "../reply.ts";
 import type { Scenario, Stage } from "../scenario.ts";
 
 const hole = "portolan hole";

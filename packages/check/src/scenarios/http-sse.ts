@@ -1,5 +1,5 @@
 import { show } from "../json.ts";
-import { check } from "../outcome.ts";
+import { check } from "../reply.ts";
 import { httpSseOf, type Scenario } from "../scenario.ts";
 import { HttpSseWire } from "../wire/http-sse.ts";
 

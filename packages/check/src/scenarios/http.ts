@@ -1,7 +1,9 @@
 import { at, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
-import { httpOf, lastStateful, type Scenario } from "../scenario.ts";
-import { expectRefusal, expectStatus, finish, knock, plain } from "./knock.ts";
+import type { Peer } from "../peer.ts";
+import type { Reply } from "../reply.ts";
+import { check, NotApplicable } from "../reply.ts";
+import { firstStateless, httpOf, lastStateful, type Scenario, type Stage } from "../scenario.ts";
+import type { Headers, Post, Posted } from "../wire/wire.ts";
 
 const overHttp = { transports: ["http"] } as const;
 const statefulHttp = { transports: ["http"], until: lastStateful } as const;
@@ -146,3 +148,168 @@ export const http: readonly Scenario[] = [
     },
   },
 ];
+
+function sessionOf(peer: Peer): string {
+  const session = httpOf(peer).standing["mcp-session-id"];
+  if (session === undefined) throw new NotApplicable("the server gives no session id");
+  return session;
+}
+
+export const sessions: readonly Scenario[] = [
+  {
+    id: "http/session-id",
+    title: "a session id is made of visible ASCII",
+    requirements: ["E15"],
+    strength: "must",
+    ...statefulHttp,
+    async run(stage) {
+      const session = sessionOf(await stage.shared());
+      check(/^[\x21-\x7e]+$/.test(session), () => `sent initialize; got the session id ${show(session)}`);
+      return `sent initialize; got a session id of ${session.length} characters`;
+    },
+  },
+  {
+    id: "http/session-missing",
+    title: "a request without its session id is refused with 400",
+    requirements: ["E16"],
+    strength: "should",
+    ...statefulHttp,
+    async run(stage) {
+      const peer = await stage.shared();
+      sessionOf(peer);
+      return expectStatus(await plain(stage, peer, { "mcp-session-id": undefined }), 400);
+    },
+  },
+  {
+    id: "http/session-unknown",
+    title: "a session id that the server does not know is refused with 404",
+    requirements: ["E17"],
+    strength: "must",
+    ...statefulHttp,
+    async run(stage) {
+      const peer = await stage.shared();
+      sessionOf(peer);
+      return expectStatus(await plain(stage, peer, { "mcp-session-id": "portolan-no-such-session" }), 404);
+    },
+  },
+  {
+    id: "http/session-ended",
+    title: "a session that the client ended is gone",
+    requirements: ["E17", "E18"],
+    strength: "must",
+    ...statefulHttp,
+    async run(stage) {
+      const peer = await stage.open();
+      sessionOf(peer);
+      const { status } = await finish(peer, "the answer to DELETE", httpOf(peer).send({ method: "DELETE" }));
+      if (status === 405) throw new NotApplicable("the server lets no client end a session");
+      check(
+        status !== undefined && status >= 200 && status < 300,
+        () => `sent DELETE; got HTTP ${status}; expected 2xx or 405`,
+      );
+      return expectStatus(await plain(stage, peer, {}), 404);
+    },
+  },
+];
+
+const statelessHttp = { transports: ["http"], since: firstStateless } as const;
+
+export const headers: readonly Scenario[] = [
+  {
+    id: "headers/version-missing",
+    title: "a request that does not name its version in the header is refused with -32020",
+    requirements: ["F4", "F11"],
+    strength: "should",
+    ...statelessHttp,
+    async run(stage) {
+      const reply = await plain(stage, await stage.shared(), { "mcp-protocol-version": undefined });
+      reply.error(-32020);
+      return expectStatus(reply, 400);
+    },
+  },
+  {
+    id: "headers/name-encoded",
+    title: "a name in the header may be encoded",
+    requirements: ["F3"],
+    strength: "must",
+    ...statelessHttp,
+    needs: ["tools"],
+    async run(stage) {
+      const { name, arguments: given = {} } = stage.tool("echo");
+      const encoded = `=?base64?${Buffer.from(name).toString("base64")}?=`;
+      const peer = await stage.shared();
+      const reply = await peer.request("tools/call", { name, arguments: given }, { headers: { "mcp-name": encoded } });
+      reply.result();
+      return `sent Mcp-Name: ${encoded}; ${reply.proof}`;
+    },
+  },
+  {
+    id: "headers/uri-mismatch",
+    title: "a read whose header names another resource is refused with -32020",
+    requirements: ["F2", "F4"],
+    strength: "must",
+    ...statelessHttp,
+    needs: ["resources"],
+    async run(stage) {
+      const peer = await stage.shared();
+      const headers = { "mcp-name": "portolan://another" };
+      const reply = await peer.request("resources/read", { uri: "portolan://one" }, { headers });
+      reply.error(-32020);
+      return expectStatus(reply, 400);
+    },
+  },
+  {
+    id: "headers/prompt-mismatch",
+    title: "a prompt whose header names another is refused with -32020",
+    requirements: ["F2", "F4"],
+    strength: "must",
+    ...statelessHttp,
+    needs: ["prompts"],
+    async run(stage) {
+      const peer = await stage.shared();
+      const reply = await peer.request("prompts/get", { name: "one" }, { headers: { "mcp-name": "another" } });
+      reply.error(-32020);
+      return expectStatus(reply, 400);
+    },
+  },
+];
+
+/** A plain request with other headers. */
+export function plain(stage: Stage, peer: Peer, headers: Headers): Promise<Reply> {
+  return peer.request(stage.revision.simplest, undefined, { headers });
+}
+
+/** Expects one of some statuses. */
+export function expectStatus(reply: Reply, ...statuses: readonly number[]): string {
+  check(statuses.includes(reply.status ?? 0), () => reply.evidence(`HTTP ${statuses.join(" or ")}`));
+  return reply.proof;
+}
+
+/** Resolves in time to how something was taken. */
+export async function finish(peer: Peer, what: string, post: Post): Promise<Posted> {
+  let posted: Posted | undefined;
+  post.begun.then((begun) => {
+    posted = begun;
+    peer.inbox.wake();
+  });
+  return peer.inbox.wait(what, () => posted);
+}
+
+/** The first request of a client, with other headers. */
+export async function knock(stage: Stage, headers: Headers): Promise<Reply> {
+  const peer = await stage.connect();
+  if (stage.revision.isStateless) return plain(stage, peer, headers);
+  const clientInfo = { name: "portolan-check", version: "0.1.0" };
+  return peer.request(
+    "initialize",
+    { protocolVersion: stage.revision.date, capabilities: {}, clientInfo },
+    { headers },
+  );
+}
+
+/** Expects any refusal that blames the client. */
+export function expectRefusal(reply: Reply, what: string): string {
+  const { status = 0 } = reply;
+  check(status >= 400 && status < 500, () => `${what}; ${reply.evidence("a refusal")}`);
+  return `${what}; ${reply.proof}`;
+}

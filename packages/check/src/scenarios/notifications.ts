@@ -1,6 +1,6 @@
 import { at, type JsonObject, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
 import type { Peer } from "../peer.ts";
+import { check, NotApplicable } from "../reply.ts";
 import { metaKey } from "../revisions.ts";
 import { firstStateless, lastStateful, type Scenario } from "../scenario.ts";
 

@@ -1,5 +1,5 @@
 import { at, isSame, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
+import { check, NotApplicable } from "../reply.ts";
 import type { Scenario, Stage } from "../scenario.ts";
 import { offers } from "../surface.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { show } from "../json.ts";
-import { check } from "../outcome.ts";
+import { check } from "../reply.ts";
 import { type Scenario, stdioOf } from "../scenario.ts";
 
 const onStdio = { transports: ["stdio"] } as const;

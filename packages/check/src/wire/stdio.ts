@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { Lines } from "./lines.ts";
+import { StringDecoder } from "node:string_decoder";
 import { Allowance, type Post, type Sink, type Wire } from "./wire.ts";
 
 /** A server that is started by a command. */
@@ -123,5 +123,23 @@ export class StdioWire implements Wire {
       return;
     }
     this.#sink.received(value);
+  }
+}
+
+/** Cuts bytes into lines, however they arrive. */
+export class Lines {
+  readonly #decoder = new StringDecoder("utf8");
+  #partial: string[] = [];
+
+  /** The lines that have ended. */
+  read(chunk: string | Uint8Array): string[] {
+    const text = typeof chunk === "string" ? chunk : this.#decoder.write(chunk);
+    const [first = "", ...rest] = text.split("\n");
+    this.#partial.push(first);
+    return rest.map((next) => {
+      const line = this.#partial.join("");
+      this.#partial = [next];
+      return line;
+    });
   }
 }

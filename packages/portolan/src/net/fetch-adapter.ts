@@ -1,3 +1,6 @@
+import { PortolanError } from "../errors.ts";
+import { describe } from "./check-address.ts";
+
 /** Sends requests, whichever runtime this is. */
 export interface Carrier {
   /** The addresses of a host; undefined where nobody here can tell. */
@@ -26,4 +29,40 @@ export interface Answer {
   readonly body: AsyncIterable<Uint8Array>;
   /** Reads no more of it and lets the connection go. */
   drop(): void;
+}
+
+/** Sends by a `fetch`, which resolves hosts by itself. */
+export function createFetchCarrier(fetch: typeof globalThis.fetch): Carrier {
+  return {
+    addressesOf: async () => undefined,
+    send: (request) => sendByFetch(fetch, request),
+  };
+}
+
+async function sendByFetch(fetch: typeof globalThis.fetch, request: CarrierRequest): Promise<Answer> {
+  const { url, method, headers, body, signal } = request;
+  const response = await fetch(url.href, {
+    ...{ method, headers, signal, redirect: "manual", credentials: "omit", cache: "no-store" },
+    ...(body !== undefined && { body }),
+  });
+  if (response.type === "opaqueredirect") {
+    throw new PortolanError("address-refused", `${describe(url)} redirects, and a browser does not tell where to`);
+  }
+  const stream = response.body?.getReader();
+  const answered = new Headers(response.headers);
+  // A fetch may have decoded the body already; then these tell of bytes that nobody sees.
+  for (const name of ["content-encoding", "content-length"]) answered.delete(name);
+  return {
+    status: response.status,
+    headers: answered,
+    body: readBody(stream),
+    drop() {
+      stream?.cancel().catch(() => {});
+    },
+  };
+}
+
+async function* readBody(stream: ReadableStreamDefaultReader<Uint8Array> | undefined): AsyncGenerator<Uint8Array> {
+  if (!stream) return;
+  for (let piece = await stream.read(); !piece.done; piece = await stream.read()) yield piece.value;
 }

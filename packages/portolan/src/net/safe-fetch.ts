@@ -1,8 +1,8 @@
 import { PortolanError } from "../errors.ts";
 import { isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
-import { createFetchCarrier } from "./by-fetch.ts";
 import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check-address.ts";
 import type { Answer, Carrier, CarrierRequest } from "./fetch-adapter.ts";
+import { createFetchCarrier } from "./fetch-adapter.ts";
 import type { FetchPolicy, SafeFetch, SafeFetchInit } from "./policy.ts";
 
 const defaultMaxBytes = 256 * 1024;

@@ -1,11 +1,11 @@
 import type { SafeFetch } from "../../net/policy.ts";
 import { type Refused, readRefusal } from "./challenge.ts";
+import { Flight } from "./concurrency.ts";
 import type { Credential, Vault } from "./credential.ts";
 import { loadKey, type ProofKey } from "./dpop.ts";
 import { AuthFailure, plain } from "./errors.ts";
-import { Flight } from "./flight.ts";
+import type { OAuthOptions } from "./oauth.ts";
 import { withSecret } from "./registration.ts";
-import type { OAuthOptions } from "./settings.ts";
 import { type Need, type Obtained, Obtaining } from "./token-source.ts";
 import { revokeToken } from "./tokens.ts";
 

@@ -78,3 +78,63 @@ function outOfPatience(key: string, patienceMs: number): PortolanError {
   const text = `Credential store: the lease ${JSON.stringify(key)} was not free within ${patienceMs} ms`;
   return new PortolanError("timeout", `${text}; another process still works under it`);
 }
+
+/** Lets work under the same key run one after the other, in the order it came, within one process. */
+export class Turns {
+  readonly #last = new Map<string, Promise<void>>();
+
+  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work);
+    const over = mine.then(nothing, nothing);
+    this.#last.set(key, over);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(key) === over) this.#last.delete(key);
+    }
+  }
+}
+
+function nothing(): void {}
+
+/** Work that several wait for: it is given up when none of them does any more. */
+export class Flight<T> {
+  /** Resolves when the work is over, however it ended. */
+  readonly ended: Promise<void>;
+  readonly #result: Promise<T>;
+  readonly #controller = new AbortController();
+  #waiting = 0;
+  #isOver = false;
+
+  constructor(work: (signal: AbortSignal) => Promise<T>) {
+    this.#result = work(this.#controller.signal);
+    const end = () => {
+      this.#isOver = true;
+    };
+    this.ended = this.#result.then(end, end);
+  }
+
+  /** Whether nobody waited any more before it was over: there is nothing to wait for. */
+  get isGivenUp(): boolean {
+    return this.#controller.signal.aborted;
+  }
+
+  /** Waits for the result, until `signal` aborts. */
+  async join(signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    this.#waiting += 1;
+    let leave = () => {};
+    const left = new Promise<never>((_, reject) => {
+      leave = () => reject(signal.reason);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+    try {
+      return await Promise.race([this.#result, left]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#waiting -= 1;
+      if (this.#waiting === 0 && !this.#isOver) this.#controller.abort(signal.reason);
+    }
+  }
+}

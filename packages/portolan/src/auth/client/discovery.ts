@@ -1,8 +1,9 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { PortolanError } from "../../errors.ts";
-import type { SafeFetch } from "../../net/policy.ts";
+import type { FetchPolicy, SafeFetch } from "../../net/policy.ts";
 import { metadataPlaces } from "../well-known.ts";
 import { AuthFailure, plain } from "./errors.ts";
+import type { OAuthOptions } from "./oauth.ts";
 
 /** What a server says about who authorizes its callers. */
 export interface ResourceMetadata {
@@ -149,4 +150,16 @@ function strings(value: unknown): string[] | undefined {
 /** An address as it may be shown. */
 function shown(address: string): string {
   return plain(address.replace(/[?#].*$/s, ""));
+}
+
+const loopbackHosts = ["localhost", "127.0.0.1", "[::1]"];
+
+/** What may be fetched and opened for a server: what its user has named is trusted that much more than what it names. */
+export function addressPolicy(server: URL, { policy, grant }: OAuthOptions): FetchPolicy {
+  const named = [server, ...(grant?.addresses ?? []).filter((address) => URL.canParse(address))];
+  const hosts = named.map((address) => new URL(address).hostname);
+  const own = hosts.flatMap((host) => (loopbackHosts.includes(host) ? loopbackHosts : [host]));
+  const isHere = loopbackHosts.includes(server.hostname);
+  const privateHosts = [...(policy?.privateHosts ?? []), ...own];
+  return { ...(!isHere && { neighbourOf: server.hostname }), ...policy, privateHosts };
 }

@@ -11,9 +11,9 @@ export {
   workloadIdentity,
 } from "./grants.ts";
 export { type LoopbackOptions, loopback, openBrowser } from "./loopback.ts";
+export type { OAuthEvent, OAuthOptions } from "./oauth.ts";
 export { type OAuth, oauth } from "./oauth.ts";
 export { type PasteOptions, paste } from "./paste.ts";
 export { type DeferredRedirect, deferred, type Redirect, type RedirectAttempt } from "./redirect.ts";
 export type { KnownClient, RegistrationOptions } from "./registration.ts";
-export type { OAuthEvent, OAuthOptions } from "./settings.ts";
 export { type CredentialStore, type ExclusiveOptions, memoryStore, type StoreInOptions, storeIn } from "./store.ts";

@@ -1,3 +1,6 @@
+import { PortolanError } from "../../errors.ts";
+import { isLoopbackHost } from "../../net/check-address.ts";
+
 /** How a person gets to an authorization server and back, while the program waits. */
 export interface Redirect {
   /** Makes ready for one login; `registered` is where the client has said it is found, to be used again if it can be. */
@@ -23,4 +26,11 @@ export interface DeferredRedirect {
 /** Ends what needs a login with a LoginRequired, which names the address to send the person to; `finish` goes on. */
 export function deferred(redirectUri: string): DeferredRedirect {
   return { redirectUri, isDeferred: true };
+}
+
+/** Refuses an address that no person may be sent to: whatever is not https, or http on this machine. */
+export function checkVisitable(url: URL): void {
+  if (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname))) return;
+  const text = `A person is sent to https only, or http on this machine; got a ${url.protocol} address`;
+  throw new PortolanError("address-refused", text);
 }

@@ -1,7 +1,6 @@
 import { Expiring } from "../../storage/expiring.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { withLease } from "./concurrency.ts";
-import { Turns } from "./turns.ts";
+import { Turns, withLease } from "./concurrency.ts";
 
 /** Keeps tokens and registrations; what it holds is secret. */
 export interface CredentialStore {

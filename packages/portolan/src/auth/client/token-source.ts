@@ -1,16 +1,22 @@
 import { checkResolvedAddress } from "../../net/index.ts";
 import type { SafeFetch } from "../../net/policy.ts";
 import type { Refused } from "./challenge.ts";
+import { checkStepUp, scopesFor } from "./challenge.ts";
 import type { Credential, PendingLogin, RegisteredClient, Vault } from "./credential.ts";
-import { type Authority, findAuthority, findResource, guessAuthority, type ResourceMetadata } from "./discovery.ts";
+import {
+  type Authority,
+  addressPolicy,
+  findAuthority,
+  findResource,
+  guessAuthority,
+  type ResourceMetadata,
+} from "./discovery.ts";
 import { createKey } from "./dpop.ts";
 import { AuthFailure, LoginRequired, plain } from "./errors.ts";
 import { beginLogin, checkPkce, completeLogin, type LoginRequest } from "./login.ts";
-import { addressPolicy } from "./policy.ts";
+import type { OAuthEvent, OAuthOptions } from "./oauth.ts";
 import type { Redirect } from "./redirect.ts";
 import { isTooNarrow, knownClient, register, withSecret } from "./registration.ts";
-import { checkStepUp, scopesFor } from "./scopes.ts";
-import type { OAuthEvent, OAuthOptions } from "./settings.ts";
 import { type GrantedToken, requestToken } from "./tokens.ts";
 
 /** Why another token is needed, and what may be done for it. */

@@ -1,5 +1,4 @@
-export type { Introspection } from "./introspection.ts";
-export type { Issuer } from "./issuers.ts";
+export type { Introspection, Issuer } from "./issuers.ts";
 export {
   type Asked,
   type GuardedRequest,

@@ -1,8 +1,8 @@
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet, type JWSHeaderParameters } from "jose";
 import { PortolanError } from "../../errors.ts";
+import { sha256 } from "../../storage/crypto.ts";
 import { metadataPlaces } from "../well-known.ts";
-import { fetchJson } from "./fetch-json.ts";
-import { type Claims, TokenProblem } from "./token-checks.ts";
+import { type Claims, signatures, TokenProblem } from "./token-checks.ts";
 
 /** An authorization server whose tokens are accepted. */
 export interface Issuer {
@@ -13,12 +13,6 @@ export interface Issuer {
   /** Signature algorithms; those of RSA and elliptic curves unless given. */
   readonly algorithms?: readonly string[];
 }
-
-/** Asymmetric ones only: with others whoever can check a token could make one. */
-export const signatures: readonly string[] = [
-  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
-  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
-];
 
 const types: readonly unknown[] = [undefined, "at+jwt", "application/at+jwt", "jwt"];
 /** How long keys are used without a look, and how often they are looked for because a token names another one. */
@@ -114,4 +108,101 @@ function readClaims(payload: Uint8Array): Claims {
     if (typeof claims === "object" && claims !== null && !Array.isArray(claims)) return claims as Claims;
   } catch {}
   throw new TokenProblem("the token has no claims");
+}
+
+/** How an issuer is asked about tokens that say nothing themselves (RFC 7662). */
+export interface Introspection {
+  readonly issuer: string;
+  readonly endpoint: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+const longestMs = 60_000;
+const maxCached = 10_000;
+
+interface Cached {
+  readonly claims: Claims;
+  readonly until: number;
+}
+
+/** What an issuer says about tokens, remembered for a minute at most. */
+export class Introspector {
+  readonly issuer: string;
+  readonly #options: Introspection;
+  readonly #now: () => number;
+  /** By the digest of the token: the oldest first. */
+  readonly #cache = new Map<string, Cached>();
+
+  constructor(options: Introspection, now: () => number) {
+    this.issuer = options.issuer;
+    this.#options = options;
+    this.#now = now;
+  }
+
+  /** The claims of a token that is in use; throws a TokenProblem when it is not. */
+  async verify(token: string): Promise<Claims> {
+    const key = await sha256(token);
+    const cached = this.#cache.get(key);
+    if (cached && cached.until > this.#now()) return cached.claims;
+    this.#cache.delete(key);
+    const claims = await this.#ask(token);
+    this.#cache.set(key, { claims, until: this.#now() + longestMs });
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= maxCached) break;
+      this.#cache.delete(oldest);
+    }
+    return claims;
+  }
+
+  async #ask(token: string): Promise<Claims> {
+    const { endpoint, clientId, clientSecret, issuer } = this.#options;
+    const credentials = [clientId, clientSecret].map(encodeURIComponent).join(":");
+    const claims = await fetchJson(endpoint, {
+      method: "POST",
+      headers: {
+        authorization: `Basic ${btoa(credentials)}`,
+        "content-type": "application/x-www-form-urlencoded",
+        accept: "application/json",
+      },
+      body: new URLSearchParams({ token, token_type_hint: "access_token" }).toString(),
+    });
+    if (claims["active"] !== true) throw new TokenProblem("the token is not in use");
+    // Who answers is the issuer, whether or not the answer repeats it.
+    return { iss: issuer, ...claims };
+  }
+}
+
+const maxBytes = 256 * 1024;
+const patienceMs = 5_000;
+
+/** Fetches a JSON object from an address that the operator has configured, or that such a one names. */
+export async function fetchJson(url: string, init: RequestInit = {}): Promise<{ readonly [member: string]: unknown }> {
+  const where = `${init.method ?? "GET"} ${url}`;
+  const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(patienceMs), ...init }).catch(
+    (cause) => {
+      throw new PortolanError("connection-closed", `${where} failed: ${(cause as Error).message}`, { cause });
+    },
+  );
+  const text = await readSome(response, where);
+  if (!response.ok) throw new PortolanError("http-status", `${where} answered ${response.status}`);
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      return value as { readonly [member: string]: unknown };
+    }
+  } catch {}
+  throw new PortolanError("answer-invalid", `${where}: expected a JSON object, got something else`);
+}
+
+async function readSome(response: Response, where: string): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new PortolanError("message-too-large", `${where}: expected at most ${maxBytes} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { checkVisitable } from "../visitable.ts";
+import { checkVisitable } from "../redirect.ts";
 
 /** A program that has not failed by then has opened something; some stay for as long as the browser does. */
 const patienceMs = 3_000;

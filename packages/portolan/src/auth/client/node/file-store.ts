@@ -3,10 +3,9 @@ import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { PortolanError } from "../../../errors.ts";
 import { holdFileLock, type LockLimits } from "../../../storage/node/file-lock.ts";
+import { Turns } from "../concurrency.ts";
 import type { CredentialStore, ExclusiveOptions } from "../store.ts";
-import { Turns } from "../turns.ts";
-import { type Content, checkTtl, parseContent, withEntry } from "./credential-file.ts";
-import { readPrivate } from "./private-file.ts";
+import { type Content, checkTtl, parseContent, readPrivate, withEntry } from "./credential-file.ts";
 
 /** A temporary file that is older belongs to nobody any more. */
 const leftoverMs = 60_000;

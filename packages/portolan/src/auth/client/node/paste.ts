@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { nameOf, PortolanError } from "../../../errors.ts";
 import type { PasteOptions } from "../paste.ts";
 import type { RedirectAttempt } from "../redirect.ts";
-import { checkVisitable } from "../visitable.ts";
+import { checkVisitable } from "../redirect.ts";
 import { showAddress } from "./browser.ts";
 
 const maxQuestions = 3;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isRegistered, problemOfRedirect } from "./redirects.ts";
+import { isRegistered, problemOfRedirect } from "./clients.ts";
 
 test.each([
   ["https://example.com/cb"],

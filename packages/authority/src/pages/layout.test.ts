@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { html } from "./html.ts";
+import { html } from "./layout.ts";
 
 test("what is put in is text, unless it is HTML", () => {
   const inner = html`<b>${"<i>"}</b>`;

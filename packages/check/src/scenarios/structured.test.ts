@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findBreach } from "./conforms.ts";
+import { findBreach } from "./structured.ts";
 
 const weather = {
   type: "object",

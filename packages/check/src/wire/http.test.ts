@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EventReader, type ServerEvent } from "./events.ts";
+import { EventReader, type ServerEvent } from "./http.ts";
 
 const stream =
   ': hello\r\nevent: endpoint\r\ndata: /messages/1\r\n\r\nid: 7\ndata: {"text":\ndata: "🌊"}\n\nretry: 5\n\n';
