@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { Flight, type LeaseLimits, withLease } from "./concurrency.ts";
+import { KeyedMutex, type LeaseLimits, SharedPromise, withLease } from "./concurrency.ts";
 
 const limits: LeaseLimits = { leaseMs: 30_000, renewMs: 10_000, patienceMs: 60_000 };
 
-/** A storage of which a test turns the clock, and a promise that is kept on demand. */
+/** A storage with a clock that the test advances. */
 function setUp() {
   let time = 1_000;
   const storage = createMemoryStorage({ now: () => time });
@@ -25,7 +25,7 @@ function createGate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open: () => open() };
 }
 
-/** Resolves when somebody has found the lease taken and listens for its end. */
+/** Resolves when a waiter has found the lease taken and listens for its release. */
 function whenAwaited(storage: Storage): { readonly storage: Storage; readonly awaited: Promise<void> } {
   const { opened, open } = createGate();
   const subscribe: Storage["bus"]["subscribe"] = async (...args) => {
@@ -36,8 +36,8 @@ function whenAwaited(storage: Storage): { readonly storage: Storage; readonly aw
   return { storage: { ...storage, bus: { ...storage.bus, subscribe } }, awaited: opened };
 }
 
-test("one that waits is woken by the bus when the lease is given back", async () => {
-  // No pause ever ends by itself here.
+test("wakes a waiter by the bus when the lease is released", async () => {
+  // With fake timers no pause ends by itself.
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const { storage } = setUp();
@@ -55,9 +55,9 @@ test("one that waits is woken by the bus when the lease is given back", async ()
   expect(await second).toBe("second");
 });
 
-test("one that waits gets the lease of a holder that died, when its time is over", async () => {
+test("gives the lease of a dead holder to a waiter after it expires", async () => {
   const { storage, pass } = setUp();
-  await storage.kv.set("a", "somebody who died", { ttlMs: 30_000 });
+  await storage.kv.set("a", "a holder that died", { ttlMs: 30_000 });
   const watched = whenAwaited(storage);
   let hasRun = false;
   const waiting = withLease(watched.storage, "a", async () => {
@@ -72,12 +72,12 @@ test("one that waits gets the lease of a holder that died, when its time is over
   expect(hasRun).toBe(true);
 });
 
-test("a lease is renewed while the work runs", async () => {
+test("renews the lease while the work runs", async () => {
   const { storage, pass } = setUp();
   const work = async () => {
     const holder = await storage.kv.get("a");
     expect(holder).toBeTruthy();
-    // Twice as long as it holds, and it is still held: each step waits until the renewal was seen.
+    // Together twice the time of the lease; each step waits until the lease was renewed.
     for (let step = 0; step < 8; step += 1) {
       pass(25);
       const { promise, renewed } = renewal(storage, "a");
@@ -89,7 +89,7 @@ test("a lease is renewed while the work runs", async () => {
   await withLease(storage, "a", work, { leaseMs: 100, renewMs: 5, patienceMs: 1_000 });
 });
 
-/** The next value that is written over `key`. */
+/** Waits for the next value that is written to `key`. */
 function renewal({ kv }: Storage, key: string): { promise: Promise<void>; renewed: () => string | undefined } {
   const original = kv.set.bind(kv);
   let written: string | undefined;
@@ -107,7 +107,7 @@ function renewal({ kv }: Storage, key: string): { promise: Promise<void>; renewe
   return { promise, renewed: () => written };
 }
 
-test("whoever lost the lease hears its own result, and leaves the new holder alone", async () => {
+test("returns the result after a lost lease and leaves the new holder its lease", async () => {
   const { storage, pass } = setUp();
   const result = await withLease(storage, "a", async () => {
     pass(30_000);
@@ -118,7 +118,7 @@ test("whoever lost the lease hears its own result, and leaves the new holder alo
   expect(await storage.kv.get("a")).toBe("the next holder");
 });
 
-test("waiting ends with an error that names the lease", async () => {
+test("rejects with code timeout and the name of the lease", async () => {
   const { storage } = setUp();
   await storage.kv.set("credentials:lease:key", "a holder that lives on");
   const waiting = withLease(storage, "credentials:lease:key", async () => "never", { ...limits, patienceMs: 30 });
@@ -126,7 +126,7 @@ test("waiting ends with an error that names the lease", async () => {
   await expect(waiting).rejects.toThrow("credentials:lease:key");
 });
 
-test("work is not lost when the lease cannot be given back", async () => {
+test("returns the result when the lease cannot be released", async () => {
   const { storage } = setUp();
   const result = await withLease(storage, "a", async () => {
     storage.kv.set = () => Promise.reject(new Error("The storage is gone"));
@@ -137,29 +137,29 @@ test("work is not lost when the lease cannot be given back", async () => {
 
 const waiter = () => new AbortController();
 
-test("all who wait hear of one result", async () => {
+test("gives one result to all waiters", async () => {
   let runs = 0;
-  const flight = new Flight(async () => {
+  const shared = new SharedPromise(async () => {
     runs += 1;
     return "result";
   });
-  expect(await Promise.all([flight.join(waiter().signal), flight.join(waiter().signal)])).toEqual(["result", "result"]);
+  expect(await Promise.all([shared.join(waiter().signal), shared.join(waiter().signal)])).toEqual(["result", "result"]);
   expect(runs).toBe(1);
 });
 
-test("one who leaves takes nothing from the others", async () => {
+test("keeps the work running when one of two waiters leaves", async () => {
   let resolve: (value: string) => void = () => {};
   const promise = new Promise<string>((settle) => {
     resolve = settle;
   });
   let given: AbortSignal | undefined;
-  const flight = new Flight((signal) => {
+  const shared = new SharedPromise((signal) => {
     given = signal;
     return promise;
   });
   const leaving = waiter();
-  const left = flight.join(leaving.signal);
-  const stayed = flight.join(waiter().signal);
+  const left = shared.join(leaving.signal);
+  const stayed = shared.join(waiter().signal);
   leaving.abort(new Error("no time"));
   await expect(left).rejects.toThrow("no time");
   expect(given?.aborted).toBe(false);
@@ -167,21 +167,38 @@ test("one who leaves takes nothing from the others", async () => {
   expect(await stayed).toBe("result");
 });
 
-test("work that nobody waits for any more is given up", async () => {
+test("aborts the work when the last waiter leaves", async () => {
   let given: AbortSignal | undefined;
-  const flight = new Flight((signal) => {
+  const shared = new SharedPromise((signal) => {
     given = signal;
     return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   });
   const both = [waiter(), waiter()];
-  const joined = both.map(({ signal }) => flight.join(signal));
+  const joined = both.map(({ signal }) => shared.join(signal));
   for (const one of both) one.abort(new Error("gone"));
   for (const one of joined) await expect(one).rejects.toThrow("gone");
   expect(given?.aborted).toBe(true);
-  await flight.ended;
+  await shared.settled;
 });
 
-test("who has left before does not wait", async () => {
-  const flight = new Flight(async () => "result");
-  await expect(flight.join(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
+test("rejects at once for an aborted signal", async () => {
+  const shared = new SharedPromise(async () => "result");
+  await expect(shared.join(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
+});
+
+test("runs work under one key in order, and work under another key at the same time", async () => {
+  const mutex = new KeyedMutex();
+  const order: string[] = [];
+  const gate = createGate();
+  const first = mutex.run("a", async () => {
+    await gate.opened;
+    order.push("first");
+    throw new Error("failed");
+  });
+  const second = mutex.run("a", async () => order.push("second"));
+  await mutex.run("b", async () => order.push("other key"));
+  gate.open();
+  await expect(first).rejects.toThrow("failed");
+  await second;
+  expect(order).toEqual(["other key", "first", "second"]);
 });

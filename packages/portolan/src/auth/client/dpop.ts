@@ -3,15 +3,15 @@ import { sha256 } from "../../storage/crypto.ts";
 
 const algorithm = "ES256";
 
-/** A key that tokens are bound to, and the proofs that its holder sends them. */
-export interface ProofKey {
+/** A key that tokens are bound to (RFC 9449). */
+export interface DpopKey {
   readonly pair: CryptoKeyPair;
-  /** A proof for one request with one token. */
-  prove(request: ProvenRequest): Promise<string>;
+  /** Returns a proof for one request with one token. */
+  prove(request: ProofInput): Promise<string>;
 }
 
-/** What a proof is for. */
-export interface ProvenRequest {
+/** The request that a proof is for. */
+export interface ProofInput {
   readonly method: string;
   readonly url: URL;
   readonly token: string;
@@ -20,14 +20,14 @@ export interface ProvenRequest {
   readonly now: number;
 }
 
-/** A new key, as it is kept. */
+/** Creates a key, in the form in which it is stored. */
 export async function createKey(): Promise<JsonWebKey> {
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
   return exportJWK(privateKey) as Promise<JsonWebKey>;
 }
 
-/** A kept key, ready for use. */
-export async function loadKey(jwk: JsonWebKey): Promise<ProofKey> {
+/** Imports a stored key. */
+export async function loadKey(jwk: JsonWebKey): Promise<DpopKey> {
   const { d: _private, ...rest } = jwk;
   const publicJwk = { kty: rest.kty, crv: rest.crv, x: rest.x, y: rest.y } as JWK;
   const privateKey = (await importJWK(jwk as JWK, algorithm)) as CryptoKey;

@@ -1,13 +1,12 @@
 import { AuthorizationResponseError, ResponseBodyError } from "oauth4webapi";
 import { PortolanError, type PortolanErrorCode } from "../../errors.ts";
+import { maxShownChars } from "./limits.ts";
 
-const maxShown = 200;
-
-/** Why there is no token. Says neither a token nor a code nor a secret, and has no cause that would. */
+/** The reason why there is no token. It contains no token, code or secret, and neither does its cause. */
 export class AuthFailure extends PortolanError {
-  /** The server does nothing for whom it does not know. */
+  /** The server did not run the request, because it refused the caller. */
   readonly neverRan = true;
-  /** As OAuth names it, where an authorization server has said so. */
+  /** The OAuth error code, where the authorization server has sent one. */
   readonly error: string | undefined;
 
   constructor(message: string, options: { readonly code?: PortolanErrorCode; readonly error?: string } = {}) {
@@ -17,19 +16,18 @@ export class AuthFailure extends PortolanError {
   }
 }
 
-/** A person has to sign in, at this address, before the request can be made. */
+/** A person must sign in at `authorizationUrl` before the request can be made. */
 export class LoginRequired extends AuthFailure {
-  /** Where to send the person; `finish` of the authorization takes the address that they come back with. */
+  /** The URL to send the person to; `finish` of the authorization takes the URL that they come back to. */
   readonly authorizationUrl: string;
-  /** Names this login: the `state` that the person comes back with. */
+  /** Identifies this login: the `state` parameter of the URL that the person comes back to. */
   readonly state: string;
 
   constructor(server: string, authorizationUrl: URL, state: string) {
     super(
-      `${server} wants a person to sign in; send them to authorizationUrl, then give finish() where they came back`,
-      {
-        code: "login-required",
-      },
+      `${server} requires a person to sign in; send them to authorizationUrl, ` +
+        "then pass the URL they come back to to finish()",
+      { code: "login-required" },
     );
     this.name = "LoginRequired";
     this.authorizationUrl = authorizationUrl.href;
@@ -37,22 +35,22 @@ export class LoginRequired extends AuthFailure {
   }
 }
 
-/** What went wrong in a conversation with an authorization server, in words that give nothing away. */
+/** Converts a failed exchange with an authorization server to an error without secrets. */
 export function toAuthFailure(what: string, reason: unknown, secrets: Iterable<string> = []): Error {
   if (reason instanceof ResponseBodyError || reason instanceof AuthorizationResponseError) {
     const { error, error_description: description } = reason;
-    let said = description === undefined ? error : `${error}: ${description}`;
-    // Some repeat what they refuse.
-    for (const secret of secrets) said = said.replaceAll(secret, "…");
-    return new AuthFailure(`${what}: ${plain(said)}`, { error });
+    let text = description === undefined ? error : `${error}: ${description}`;
+    // Some authorization servers quote the secret that they refuse.
+    for (const secret of secrets) text = text.replaceAll(secret, "…");
+    return new AuthFailure(`${what}: ${oneLine(text)}`, { error });
   }
   if (reason instanceof PortolanError) return reason;
-  return new AuthFailure(`${what}: ${plain(reason instanceof Error ? reason.message : String(reason))}`);
+  return new AuthFailure(`${what}: ${oneLine(reason instanceof Error ? reason.message : String(reason))}`);
 }
 
-/** Text of somebody else on one line. */
-export function plain(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+/** Returns another party's text as one line of limited length, without control characters. */
+export function oneLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
   const line = text.replace(/[\s\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+/g, " ").trim();
-  return line.length > maxShown ? `${line.slice(0, maxShown)}…` : line;
+  return line.length > maxShownChars ? `${line.slice(0, maxShownChars)}…` : line;
 }

@@ -1,30 +1,30 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import type { SafeFetch } from "../../net/policy.ts";
-import type { ClientMethod, RegisteredClient, Vault } from "./credential.ts";
+import type { ClientAuthMethod, RegisteredClient, Vault } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
-import { AuthFailure, plain } from "./errors.ts";
+import { AuthFailure, oneLine } from "./errors.ts";
 
-/** A client that its authorization server knows beforehand. */
+/** A client that was registered with its authorization server by hand. */
 export interface KnownClient {
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** How the secret is sent; as the authorization server prefers unless said. */
+  /** How the secret is sent. Default: as the authorization server prefers. */
   readonly method?: "client_secret_basic" | "client_secret_post";
-  /** The authorization server that knows it; the first one that it is used with, unless said. */
+  /** The authorization server it is registered with. Default: the first one that it is used with. */
   readonly issuer?: string;
 }
 
-/** How this program becomes known to authorization servers. */
+/** How this program becomes a client of authorization servers. */
 export interface RegistrationOptions {
-  /** Known beforehand. */
+  /** A client that was registered by hand. */
   readonly client?: KnownClient;
-  /** An https address of a document that says who this program is, for authorization servers that read such. */
+  /** The https URL of a client metadata document, for authorization servers that support them. */
   readonly clientMetadataUrl?: string;
-  /** What people read when they are asked for their consent; "Portolan" unless said. */
+  /** The name that people see when they are asked for consent. Default: "Portolan". */
   readonly clientName?: string;
-  /** Said besides where the program registers itself: `client_uri`, `logo_uri`, `contacts` and the like. */
+  /** More members of the registration request: `client_uri`, `logo_uri`, `contacts`… */
   readonly clientMetadata?: { readonly [member: string]: unknown };
-  /** The last resort: asks a person for what they have registered by hand. */
+  /** Asks a person for a client that they have registered by hand. Used only where no other way works. */
   readonly askClient?: (issuer: string) => Promise<KnownClient | undefined>;
 }
 
@@ -34,7 +34,7 @@ export interface RegistrationContext {
   readonly now: () => number;
 }
 
-/** Who this program is at an authorization server, if that is settled without a registration of its own. */
+/** Returns the client to use at an authorization server, if no new registration is needed. */
 export async function knownClient(
   { issuer, metadata }: Authority,
   options: RegistrationOptions,
@@ -60,8 +60,8 @@ async function given(
   const bound = client.issuer ?? (await vault.bind(clientId, issuer));
   if (bound !== issuer) {
     throw new AuthFailure(
-      `The client ${plain(clientId)} is registered with ${plain(bound)}, but the server now names ${plain(issuer)}; ` +
-        "register there and change the configuration",
+      `The client ${oneLine(clientId)} is registered with ${oneLine(bound)}, but the server now names ${oneLine(issuer)}; ` +
+        "register it there and change the configuration",
     );
   }
   return {
@@ -72,17 +72,17 @@ async function given(
   };
 }
 
-/** Whether a client has registered itself for less than is wanted now. */
+/** True if a client has registered itself with fewer scopes than are needed now. */
 export function isTooNarrow({ isDynamic, scopes: named }: RegisteredClient, scopes: readonly string[]): boolean {
   return isDynamic && named !== undefined && scopes.some((scope) => !named.includes(scope));
 }
 
-/** A client as it was kept, with the secret that is configured, for that is where it stays. */
+/** Returns a stored client with the configured secret, which is never stored. */
 export function withSecret(kept: RegisteredClient, { client }: RegistrationOptions): RegisteredClient {
   return client?.clientSecret === undefined ? kept : { ...kept, clientSecret: client.clientSecret };
 }
 
-/** Registers this program, or has a person say what they have registered; what comes of it is kept. */
+/** Registers this program, or asks a person for a client, and stores the result. */
 export async function register(
   { issuer, metadata, isGuessed }: Authority,
   redirectUri: string,
@@ -96,8 +96,8 @@ export async function register(
       : await registered(metadata, redirectUri, scopes, options, context).catch((reason) => {
           if (!isGuessed || !(reason instanceof AuthFailure) || reason.error !== undefined) throw reason;
           throw new AuthFailure(
-            `${plain(issuer)} wants to know who is there, but names no authorization server and is none itself; ` +
-              "it may want a key in a header",
+            `${oneLine(issuer)} requires authorization, but names no authorization server and is none itself; ` +
+              "it may require an API key in a header",
           );
         });
   await context.vault.writeClient(issuer, client);
@@ -111,9 +111,9 @@ async function entered(
 ): Promise<RegisteredClient> {
   const client = await askClient?.(issuer);
   if (!client) {
-    const noDocument = clientMetadataUrl === undefined ? "" : " and reads no client metadata documents";
+    const noDocument = clientMetadataUrl === undefined ? "" : " and does not support client metadata documents";
     throw new AuthFailure(
-      `${plain(issuer)} registers no clients by itself${noDocument}: register one by hand and give it as client`,
+      `${oneLine(issuer)} offers no client registration${noDocument}; register a client by hand and pass it as client`,
     );
   }
   const { clientId, clientSecret } = client;
@@ -147,7 +147,7 @@ async function registered(
   const answer = await post(metadata, document, fetch);
   const { client_id: clientId, client_secret: clientSecret, client_secret_expires_at: expires } = answer;
   if (typeof clientId !== "string" || clientId === "") {
-    throw new AuthFailure(`${plain(metadata.issuer)} has registered this client without an id`);
+    throw new AuthFailure(`${oneLine(metadata.issuer)} has registered this client without a client_id`);
   }
   return {
     clientId,
@@ -162,7 +162,7 @@ async function registered(
 
 type Answer = { readonly [member: string]: unknown };
 
-/** Servers leave out of their answers what they must say about secrets: what is there is enough. */
+/** Sends a registration request. Required members about secrets are missing in many responses, so they are optional here. */
 async function post(
   { issuer, registration_endpoint: endpoint }: AuthorizationServer,
   document: object,
@@ -178,13 +178,18 @@ async function post(
   const { error, error_description: description } = answer ?? {};
   const said = [error, description].filter((one) => typeof one === "string").join(": ");
   throw new AuthFailure(
-    `${plain(issuer)} has not registered this client: ${plain(said || `it answered ${response.status}`)}`,
+    `${oneLine(issuer)} has not registered this client: ${oneLine(said || `it answered with status ${response.status}`)}`,
     typeof error === "string" ? { error } : {},
   );
 }
 
-/** What the answer says, if it is something we can do; else what follows from the rest of it. */
-function methodOf(said: unknown, hasSecret: boolean, metadata: AuthorizationServer, asked: ClientMethod): ClientMethod {
+/** Returns the method that the response names, if it is usable; else the one that follows from its other members. */
+function methodOf(
+  said: unknown,
+  hasSecret: boolean,
+  metadata: AuthorizationServer,
+  asked: ClientAuthMethod,
+): ClientAuthMethod {
   if (said === "none" || said === "client_secret_basic" || said === "client_secret_post") {
     if (said === "none" || hasSecret) return said;
   }
@@ -192,12 +197,12 @@ function methodOf(said: unknown, hasSecret: boolean, metadata: AuthorizationServ
   return chooseMethod(metadata, hasSecret);
 }
 
-/** The best way to authenticate that an authorization server offers: with a secret where there is or can be one. */
-function chooseMethod(metadata: AuthorizationServer, hasSecret: boolean): ClientMethod {
+/** Returns the best authentication method that an authorization server offers: with a secret where there is or can be one. */
+function chooseMethod(metadata: AuthorizationServer, hasSecret: boolean): ClientAuthMethod {
   const offered = metadata.token_endpoint_auth_methods_supported;
   const secretMethods = ["client_secret_basic", "client_secret_post"] as const;
   const secretMethod = secretMethods.find((method) => offered === undefined || offered.includes(method));
   if (hasSecret) return secretMethod ?? "client_secret_basic";
-  // Programs on people's machines keep no secret; some authorization servers insist on giving them one.
+  // Programs on people's machines cannot keep a secret, but some authorization servers insist on giving them one.
   return offered === undefined || offered.includes("none") ? "none" : (secretMethod ?? "none");
 }

@@ -1,58 +1,54 @@
 import { checkResolvedAddress } from "../../net/index.ts";
 import type { SafeFetch } from "../../net/policy.ts";
-import type { Refused } from "./challenge.ts";
-import { checkStepUp, scopesFor } from "./challenge.ts";
+import { checkStepUp, type ParsedChallenge, scopesFor } from "./challenge.ts";
 import type { Credential, PendingLogin, RegisteredClient, Vault } from "./credential.ts";
 import {
   type Authority,
-  addressPolicy,
+  fetchPolicyFor,
   findAuthority,
   findResource,
   guessAuthority,
   type ResourceMetadata,
 } from "./discovery.ts";
 import { createKey } from "./dpop.ts";
-import { AuthFailure, LoginRequired, plain } from "./errors.ts";
+import { AuthFailure, LoginRequired, oneLine } from "./errors.ts";
+import { defaultLoginMs, defaultTokenLifeMs, renewBeforeExpiryMs } from "./limits.ts";
 import { beginLogin, checkPkce, completeLogin, type LoginRequest } from "./login.ts";
 import type { OAuthEvent, OAuthOptions } from "./oauth.ts";
 import type { Redirect } from "./redirect.ts";
 import { isTooNarrow, knownClient, register, withSecret } from "./registration.ts";
 import { type GrantedToken, requestToken } from "./tokens.ts";
 
-/** Why another token is needed, and what may be done for it. */
-export interface Need {
-  /** The token that was not enough; empty when there was none. */
+/** Why another token is needed, and by which means it may be acquired. */
+export interface TokenNeed {
+  /** The token that was refused or is about to expire; empty when there was none. */
   readonly stale: string;
-  readonly refused: Refused;
+  readonly challenge: ParsedChallenge;
   readonly isStepUp: boolean;
   readonly mayRenew: boolean;
   readonly mayLogin: boolean;
 }
 
-/** A token that somebody else had got already, one by renewal, or a new one. */
-export interface Obtained {
+/** A token and its origin: found in the store, renewed, or newly granted. */
+export interface AcquiredToken {
   readonly how: "found" | "renewed" | "granted";
   readonly credential: Credential | undefined;
 }
 
-/** What is known when tokens are asked for. */
-interface Situation {
+/** The parameters of a request for a new token. */
+interface TokenParameters {
   readonly authority: Authority;
-  /** What tokens are for. */
+  /** The server that the token is for, as its metadata names it. */
   readonly resource: string | undefined;
   readonly scopes: readonly string[];
   readonly key: JsonWebKey | undefined;
 }
 
-const defaultLoginMs = 10 * 60_000;
-/** A token is renewed so long before its end, or after nine tenths of its life. */
-const renewalMs = 30_000;
-const defaultLifeMs = 60 * 60_000;
-/** Answers that say nothing about the token or the client. */
-const passing: readonly unknown[] = [undefined, "server_error", "temporarily_unavailable", "slow_down"];
+/** Errors that say nothing about the token or the client: the next attempt may succeed. */
+const transientErrors: readonly unknown[] = [undefined, "server_error", "temporarily_unavailable", "slow_down"];
 
-/** Gets tokens for one server: by renewal, in the program's own name, or by having a person sign in. */
-export class Obtaining {
+/** Acquires tokens for one server: by renewal, in the program's own name, or by having a person sign in. */
+export class TokenSource {
   readonly #server: URL;
   readonly #vault: Vault;
   readonly #fetch: SafeFetch;
@@ -65,113 +61,106 @@ export class Obtaining {
     this.#options = options;
   }
 
-  /** Another token than the one that is kept. Nobody else does the same meanwhile. */
-  async obtain(need: Need, kept: Credential | undefined, signal: AbortSignal): Promise<Obtained> {
-    if (!need.mayLogin && kept) return this.#repeat(kept, signal);
-    const resource = await this.#findResource(need.refused);
-    const authority = await this.#findAuthority(resource, kept);
-    const isSameIssuer = kept?.issuer === authority.issuer;
-    if (kept && isSameIssuer && need.mayRenew && !need.isStepUp) {
-      const credential = await this.#renew(kept, signal);
+  /** Acquires another token than the stored one. The caller holds the lock of this server. */
+  async acquire(need: TokenNeed, stored: Credential | undefined, signal: AbortSignal): Promise<AcquiredToken> {
+    if (!need.mayLogin && stored) return this.#repeat(stored, signal);
+    const { challenge } = need;
+    const resource = await findResource(this.#server, challenge.metadataUrl, this.#fetch);
+    const authority = await this.#findAuthority(resource, stored);
+    const isSameIssuer = stored?.issuer === authority.issuer;
+    if (stored && isSameIssuer && need.mayRenew && !need.isStepUp) {
+      const credential = await this.#renew(stored, signal);
       if (credential) return { how: "renewed", credential };
     }
-    const previous = isSameIssuer ? kept : undefined;
-    if (need.isStepUp) checkStepUp(this.#server, need.refused, previous);
-    const situation: Situation = {
+    const previous = isSameIssuer ? stored : undefined;
+    if (need.isStepUp) checkStepUp(this.#server, challenge, previous);
+    const parameters: TokenParameters = {
       authority,
       resource: resource?.resource,
-      scopes: scopesFor({ refused: need.refused, resource, previous, authority }, this.#options),
-      key: this.#needsKey(need.refused, resource) ? (previous?.key ?? (await createKey())) : undefined,
+      scopes: scopesFor({ challenge, resource, previous, authority }, this.#options),
+      key: this.#needsKey(challenge, resource) ? (previous?.key ?? (await createKey())) : undefined,
     };
-    return { how: "granted", credential: await this.#grant(situation, signal) };
+    return { how: "granted", credential: await this.#grant(parameters, signal) };
   }
 
-  /** Takes up a login where it was left. */
+  /** Completes a deferred login. */
   async finish(pending: PendingLogin, callback: URL): Promise<Credential> {
     return this.#complete(pending, callback, await this.authorityOf(pending));
   }
 
-  tell(kind: OAuthEvent["kind"], { issuer, scopes }: { issuer: string; scopes: readonly string[] }): void {
+  emit(kind: OAuthEvent["kind"], { issuer, scopes }: { issuer: string; scopes: readonly string[] }): void {
     try {
-      // Without its query, which may hold what is secret.
+      // The query is left out: it may contain secrets.
       const server = this.#server.origin + this.#server.pathname;
       this.#options.onEvent?.({ kind, server, issuer, scopes });
     } catch {
-      // A listener that throws spoils nothing.
+      // A listener that throws does not break the login.
     }
   }
 
-  #findResource(refused: Refused): Promise<ResourceMetadata | undefined> {
-    return findResource(this.#server, refused.metadataUrl, this.#fetch);
-  }
-
-  async #findAuthority(resource: ResourceMetadata | undefined, kept: Credential | undefined): Promise<Authority> {
+  async #findAuthority(resource: ResourceMetadata | undefined, stored: Credential | undefined): Promise<Authority> {
     const issuers = resource?.issuers ?? [];
     const [first] = issuers;
     if (first === undefined) return guessAuthority(this.#server, this.#fetch);
     const { chooseIssuer, client, grant } = this.#options;
-    const familiar = [client?.issuer, grant?.issuer, kept?.issuer].find((one) => one && issuers.includes(one));
-    return this.#lookUp(chooseIssuer?.(issuers, this.#server) ?? familiar ?? first);
+    const familiar = [client?.issuer, grant?.issuer, stored?.issuer].find((one) => one && issuers.includes(one));
+    return findAuthority(chooseIssuer?.(issuers, this.#server) ?? familiar ?? first, this.#fetch);
   }
 
-  #lookUp(issuer: string): Promise<Authority> {
-    return findAuthority(issuer, this.#fetch);
-  }
-
-  /** Whoever gave a token, or is about to. */
+  /** Finds the authorization server that issued a token, or is about to. */
   authorityOf({ issuer, isGuessed }: Pick<Credential, "issuer" | "isGuessed">): Promise<Authority> {
-    return isGuessed ? guessAuthority(this.#server, this.#fetch) : this.#lookUp(issuer);
+    return isGuessed ? guessAuthority(this.#server, this.#fetch) : findAuthority(issuer, this.#fetch);
   }
 
-  /** The same token once more, from whoever gave it and for no more than before. */
-  async #repeat(kept: Credential, signal: AbortSignal): Promise<Obtained> {
-    if (!this.#options.grant) return { how: "renewed", credential: await this.#renew(kept, signal) };
-    const { resource, scopes, key } = kept;
-    const situation = { authority: await this.authorityOf(kept), resource, scopes, key };
-    return { how: "granted", credential: await this.#grant(situation, signal) };
+  /** Gets the same kind of token again, from the same issuer and with the same scopes. */
+  async #repeat(stored: Credential, signal: AbortSignal): Promise<AcquiredToken> {
+    if (!this.#options.grant) return { how: "renewed", credential: await this.#renew(stored, signal) };
+    const { resource, scopes, key } = stored;
+    const parameters = { authority: await this.authorityOf(stored), resource, scopes, key };
+    return { how: "granted", credential: await this.#grant(parameters, signal) };
   }
 
-  /** The renewed token; undefined when there is nothing to renew, or no longer. */
-  async #renew(kept: Credential, signal: AbortSignal): Promise<Credential | undefined> {
-    const { refreshToken, issuer, key, resource } = kept;
+  /** Renews a token. Returns `undefined` when there is no refresh token, or it is no longer valid. */
+  async #renew(stored: Credential, signal: AbortSignal): Promise<Credential | undefined> {
+    const { refreshToken, issuer, key, resource } = stored;
     if (refreshToken === undefined) return undefined;
-    const client = withSecret(kept.client, this.#options);
-    const authority = await this.authorityOf(kept);
+    const client = withSecret(stored.client, this.#options);
+    const authority = await this.authorityOf(stored);
     try {
-      // Not given up once it is sent: the token that comes with the answer is the only one that renews the next time.
+      // Not aborted once it is sent: the response may contain the only refresh token that works next time.
       signal.throwIfAborted();
       const request = { authority, client, key, fetch: this.#fetch };
       const token = await requestToken(request, "refresh_token", { refresh_token: refreshToken, resource });
-      const renewed = this.#toCredential(token, { ...kept, refreshToken: token.refreshToken ?? refreshToken });
-      await this.#keep(renewed);
-      this.tell("renewed", renewed);
+      const renewed = this.#toCredential(token, { ...stored, refreshToken: token.refreshToken ?? refreshToken });
+      await this.#store(renewed);
+      this.emit("renewed", renewed);
       return renewed;
     } catch (reason) {
       const error = reason instanceof AuthFailure ? reason.error : undefined;
-      if (passing.includes(error)) throw reason;
-      await this.#keep({ ...kept, accessToken: "", refreshToken: undefined });
+      if (transientErrors.includes(error)) throw reason;
+      await this.#store({ ...stored, accessToken: "", refreshToken: undefined });
       await this.#forgetClient(client, issuer, error);
-      this.tell("expired", kept);
+      this.emit("expired", stored);
       return undefined;
     }
   }
 
-  /** Who is not known any more registers again the next time. */
+  /** Deletes a registration that the authorization server no longer knows, so that the next login registers again. */
   async #forgetClient(client: RegisteredClient, issuer: string, error: string | undefined): Promise<void> {
     const isUnknown = error === "invalid_client" || error === "unauthorized_client" || error === "invalid_scope";
     if (isUnknown && client.isDynamic) await this.#vault.writeClient(issuer, undefined);
   }
 
-  async #grant(situation: Situation, signal: AbortSignal): Promise<Credential> {
+  async #grant(parameters: TokenParameters, signal: AbortSignal): Promise<Credential> {
     const { grant } = this.#options;
     signal.throwIfAborted();
-    if (!grant) return this.#login(situation, signal);
-    const { authority, resource, scopes, key } = situation;
+    if (!grant) return this.#login(parameters, signal);
+    const { authority, resource, scopes, key } = parameters;
     const { issuer, isGuessed } = authority;
     const bound = grant.issuer ?? (await this.#vault.bind(grant.clientId, issuer));
     if (bound !== issuer) {
       throw new AuthFailure(
-        `The grant is for ${plain(bound)}, but the server names ${plain(issuer)}; ` +
+        `The grant is for ${oneLine(bound)}, but the server names ${oneLine(issuer)}; ` +
           "if that is right, give the grant the credentials for it",
       );
     }
@@ -179,31 +168,31 @@ export class Obtaining {
     const { token, client } = await grant.request(context);
     const named = { issuer, isGuessed, resource, client, scopes, key };
     const credential = this.#toCredential(token, { ...named, refreshToken: undefined });
-    await this.#keep(credential);
-    this.tell("granted", credential);
+    await this.#store(credential);
+    this.emit("granted", credential);
     return credential;
   }
 
-  async #login(situation: Situation, signal: AbortSignal): Promise<Credential> {
+  async #login(parameters: TokenParameters, signal: AbortSignal): Promise<Credential> {
     const { redirect } = this.#options;
-    const { authority } = situation;
+    const { authority } = parameters;
     if (!redirect) {
       throw new AuthFailure(
-        `${this.#server.origin} wants a person to sign in at ${plain(authority.issuer)}; ` +
+        `${this.#server.origin} requires a person to sign in at ${oneLine(authority.issuer)}; ` +
           "give oauth() a redirect, such as loopback(), or a grant",
         { code: "login-required" },
       );
     }
     checkPkce(authority, this.#options.pkceAssumedFor ?? []);
     const context = { vault: this.#vault, fetch: this.#fetch, now: this.#options.now ?? Date.now };
-    const { scopes, key, resource } = situation;
+    const { scopes, key, resource } = parameters;
     const known = await knownClient(authority, this.#options, context);
     let usable = known;
     const toRequest = async (redirectUri: string): Promise<LoginRequest> => {
       const isUsable = usable !== undefined && (!usable.isDynamic || usable.redirectUri === redirectUri);
       const all = [...new Set([...(known?.scopes ?? []), ...scopes])];
       const client = isUsable && usable ? usable : await register(authority, redirectUri, all, this.#options, context);
-      if (client !== usable) this.tell("registered", { issuer: authority.issuer, scopes: all });
+      if (client !== usable) this.emit("registered", { issuer: authority.issuer, scopes: all });
       return { server: this.#server.href, authority, resource, client, redirectUri, scopes, key };
     };
     if (!("isDeferred" in redirect)) {
@@ -231,14 +220,14 @@ export class Obtaining {
       const request = await toRequest(attempt.redirectUri);
       const { url, pending } = await beginLogin(request);
       await this.#checkPage(url);
-      this.tell("visiting", pending);
+      this.emit("visiting", pending);
       const limit = AbortSignal.timeout(this.loginMs);
       const callback = await attempt.visit(url, AbortSignal.any([signal, limit])).catch(async (reason) => {
-        // People who never come back may have been shown that the client is unknown: it registers again the next time.
+        // The page may have said that the client is unknown. Nobody tells this program, so it registers again next time.
         if (limit.aborted && pending.client.isDynamic) await this.#vault.writeClient(pending.issuer, undefined);
-        throw limit.aborted ? new AuthFailure(`Nobody signed in at ${plain(pending.issuer)} in time`) : reason;
+        throw limit.aborted ? new AuthFailure(`Sign-in at ${oneLine(pending.issuer)} timed out`) : reason;
       });
-      // Not given up any more: the person has done their part.
+      // Not aborted from here on: the person has done their part.
       return await this.#complete(pending, callback, request.authority);
     } finally {
       await attempt.close();
@@ -253,39 +242,40 @@ export class Obtaining {
     });
     const named = { issuer, isGuessed, resource, client, scopes, key };
     const credential = this.#toCredential(token, { ...named, refreshToken: token.refreshToken });
-    await this.#keep(credential);
-    this.tell("signed-in", credential);
+    await this.#store(credential);
+    this.emit("signed-in", credential);
     return credential;
   }
 
-  /** How long a person may take to sign in. */
   get loginMs(): number {
     return this.#options.loginMs ?? defaultLoginMs;
   }
 
-  /** Only pages are opened: https ones, and those of this machine where the server is one of them. */
+  /** Throws unless the policy lets a browser open this page, by the addresses that its host resolves to. */
   async #checkPage(url: URL): Promise<void> {
-    await checkResolvedAddress(url, addressPolicy(this.#server, this.#options));
+    await checkResolvedAddress(url, fetchPolicyFor(this.#server, this.#options));
   }
 
-  #needsKey({ schemes }: Refused, resource: ResourceMetadata | undefined): boolean {
-    const isOnlyWay = schemes.includes("dpop") && !schemes.includes("bearer");
-    return this.#options.dpop ?? (resource?.needsDpop || isOnlyWay);
+  #needsKey({ schemes }: ParsedChallenge, resource: ResourceMetadata | undefined): boolean {
+    const isOnlyScheme = schemes.includes("dpop") && !schemes.includes("bearer");
+    return this.#options.dpop ?? (resource?.needsDpop || isOnlyScheme);
   }
 
   #toCredential(token: GrantedToken, base: Omit<Credential, "accessToken" | "tokenType" | "renewAt">): Credential {
-    const { accessToken, tokenType, expiresInMs = defaultLifeMs, scopes = [] } = token;
+    const { accessToken, tokenType, expiresInMs = defaultTokenLifeMs, scopes = [] } = token;
     const now = (this.#options.now ?? Date.now)();
     return {
       ...base,
       accessToken,
       tokenType,
-      renewAt: now + Math.max(expiresInMs - renewalMs, expiresInMs * 0.9),
+      // For a token that lives less than five minutes, after nine tenths of its life.
+      renewAt: now + Math.max(expiresInMs - renewBeforeExpiryMs, expiresInMs * 0.9),
       scopes: [...new Set([...base.scopes, ...scopes])],
     };
   }
 
-  #keep(credential: Credential): Promise<void> {
+  /** Writes a credential to the store. A configured client secret stays in the configuration. */
+  #store(credential: Credential): Promise<void> {
     const { clientSecret: _configured, ...client } = credential.client;
     const isConfigured = this.#options.client !== undefined || this.#options.grant !== undefined;
     return this.#vault.writeCredential(this.#server.href, isConfigured ? { ...credential, client } : credential);

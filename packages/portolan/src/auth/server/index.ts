@@ -1,11 +1,11 @@
 export type { Introspection, Issuer } from "./issuers.ts";
 export {
-  type Asked,
+  type AccessControl,
   type GuardedRequest,
   type ProtectOptions,
   protect,
-  type SentAway,
+  type Rejection,
+  type RequestedAction,
   type TokenHolder,
-  type TokenProtection,
 } from "./protect.ts";
 export type { Claims } from "./token-checks.ts";

@@ -1,8 +1,8 @@
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet, type JWSHeaderParameters } from "jose";
 import { PortolanError } from "../../errors.ts";
 import { sha256 } from "../../storage/crypto.ts";
-import { metadataPlaces } from "../well-known.ts";
-import { type Claims, signatures, TokenProblem } from "./token-checks.ts";
+import { metadataUrls } from "../well-known.ts";
+import { type Claims, InvalidTokenError, signatureAlgorithms } from "./token-checks.ts";
 
 /** An authorization server whose tokens are accepted. */
 export interface Issuer {
@@ -23,7 +23,7 @@ const maxKeys = 100;
 type Keys = ReturnType<typeof createLocalJWKSet>;
 
 /** The keys of one issuer, read when they are needed and never from where a token says. */
-export class IssuerKeys {
+export class JwtVerifier {
   readonly issuer: string;
   readonly #algorithms: string[];
   readonly #jwksUri: string | undefined;
@@ -32,10 +32,13 @@ export class IssuerKeys {
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<Keys> | undefined;
 
-  constructor({ issuer, jwksUri, algorithms = signatures }: Issuer, now: () => number) {
-    const wrong = algorithms.find((algorithm) => !signatures.includes(algorithm));
+  constructor({ issuer, jwksUri, algorithms = signatureAlgorithms }: Issuer, now: () => number) {
+    const wrong = algorithms.find((algorithm) => !signatureAlgorithms.includes(algorithm));
     if (wrong !== undefined) {
-      throw new PortolanError("invalid-argument", `algorithms: expected one of ${signatures.join(", ")}, got ${wrong}`);
+      throw new PortolanError(
+        "invalid-argument",
+        `algorithms: expected one of ${signatureAlgorithms.join(", ")}, got ${wrong}`,
+      );
     }
     this.issuer = issuer;
     this.#algorithms = [...algorithms];
@@ -43,16 +46,16 @@ export class IssuerKeys {
     this.#now = now;
   }
 
-  /** The claims of a token that this issuer has signed; throws a TokenProblem for every other one. */
+  /** The claims of a token that this issuer has signed; throws a InvalidTokenError for every other one. */
   async verify(token: string): Promise<Claims> {
     const getKey = (header: JWSHeaderParameters, input: Parameters<Keys>[1]) => this.#find(header, input);
     const { payload, protectedHeader } = await compactVerify(token, getKey, { algorithms: this.#algorithms }).catch(
       (cause) => {
         if (cause instanceof PortolanError) throw cause;
-        throw new TokenProblem("the token is not signed by its issuer", { cause });
+        throw new InvalidTokenError("the token is not signed by its issuer", { cause });
       },
     );
-    if (!types.includes(protectedHeader.typ?.toLowerCase())) throw new TokenProblem("this is no access token");
+    if (!types.includes(protectedHeader.typ?.toLowerCase())) throw new InvalidTokenError("this is no access token");
     return readClaims(payload);
   }
 
@@ -90,7 +93,7 @@ export class IssuerKeys {
 
 async function findJwksUri(issuer: string): Promise<string> {
   let last: unknown;
-  for (const place of metadataPlaces(new URL(issuer))) {
+  for (const place of metadataUrls(new URL(issuer))) {
     try {
       const metadata = await fetchJson(place);
       if (metadata["issuer"] === issuer && typeof metadata["jwks_uri"] === "string") return metadata["jwks_uri"];
@@ -107,7 +110,7 @@ function readClaims(payload: Uint8Array): Claims {
     const claims: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(payload));
     if (typeof claims === "object" && claims !== null && !Array.isArray(claims)) return claims as Claims;
   } catch {}
-  throw new TokenProblem("the token has no claims");
+  throw new InvalidTokenError("the token has no claims");
 }
 
 /** How an issuer is asked about tokens that say nothing themselves (RFC 7662). */
@@ -121,18 +124,18 @@ export interface Introspection {
 const longestMs = 60_000;
 const maxCached = 10_000;
 
-interface Cached {
+interface CachedClaims {
   readonly claims: Claims;
   readonly until: number;
 }
 
 /** What an issuer says about tokens, remembered for a minute at most. */
-export class Introspector {
+export class IntrospectionVerifier {
   readonly issuer: string;
   readonly #options: Introspection;
   readonly #now: () => number;
   /** By the digest of the token: the oldest first. */
-  readonly #cache = new Map<string, Cached>();
+  readonly #cache = new Map<string, CachedClaims>();
 
   constructor(options: Introspection, now: () => number) {
     this.issuer = options.issuer;
@@ -140,7 +143,7 @@ export class Introspector {
     this.#now = now;
   }
 
-  /** The claims of a token that is in use; throws a TokenProblem when it is not. */
+  /** The claims of a token that is in use; throws a InvalidTokenError when it is not. */
   async verify(token: string): Promise<Claims> {
     const key = await sha256(token);
     const cached = this.#cache.get(key);
@@ -167,7 +170,7 @@ export class Introspector {
       },
       body: new URLSearchParams({ token, token_type_hint: "access_token" }).toString(),
     });
-    if (claims["active"] !== true) throw new TokenProblem("the token is not in use");
+    if (claims["active"] !== true) throw new InvalidTokenError("the token is not in use");
     // Who answers is the issuer, whether or not the answer repeats it.
     return { iss: issuer, ...claims };
   }

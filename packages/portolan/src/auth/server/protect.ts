@@ -1,8 +1,15 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { type Introspection, Introspector, type Issuer, IssuerKeys } from "./issuers.ts";
-import { type Claims, checkClaims, checkProof, scopesIn, signatures, TokenProblem } from "./token-checks.ts";
+import { type Introspection, IntrospectionVerifier, type Issuer, JwtVerifier } from "./issuers.ts";
+import {
+  type Claims,
+  checkClaims,
+  checkProof,
+  InvalidTokenError,
+  scopesIn,
+  signatureAlgorithms,
+} from "./token-checks.ts";
 
 const maxToken = 16 * 1024;
 const metadataPath = "/.well-known/oauth-protected-resource";
@@ -17,7 +24,7 @@ export interface GuardedRequest {
 }
 
 /** What a caller asks for: a method, and the name of the tool, prompt or resource where it has one. */
-export interface Asked {
+export interface RequestedAction {
   readonly method: string;
   readonly name: string | undefined;
 }
@@ -36,7 +43,7 @@ export interface TokenHolder {
 }
 
 /** Sends a caller away, and says how it may come back. */
-export interface SentAway {
+export interface Rejection {
   readonly status: 401 | 403 | 503;
   readonly why: string;
   readonly headers: { readonly [name: string]: string };
@@ -50,7 +57,7 @@ export interface ProtectOptions {
   /** Scopes without which nothing is served. */
   readonly scopes?: readonly string[];
   /** Scopes that one thing needs besides. */
-  readonly scopesFor?: (asked: Asked) => readonly string[];
+  readonly scopesFor?: (asked: RequestedAction) => readonly string[];
   /** Scopes that hold others: `{ admin: ["read", "write"] }`. */
   readonly includes?: { readonly [scope: string]: readonly string[] };
   /** Other audiences that tokens for this server may name. */
@@ -67,15 +74,15 @@ export interface ProtectOptions {
 }
 
 /** Lets in who has a token for this server, for `auth` of `serveHttp`. */
-export interface TokenProtection {
-  verify(request: GuardedRequest): Promise<TokenHolder | SentAway>;
-  permit(holder: { readonly scopes?: readonly string[] }, asked: readonly Asked[]): SentAway | undefined;
+export interface AccessControl {
+  verify(request: GuardedRequest): Promise<TokenHolder | Rejection>;
+  permit(holder: { readonly scopes?: readonly string[] }, asked: readonly RequestedAction[]): Rejection | undefined;
   /** The metadata of the protected resource, by its path. */
   readonly documents: ReadonlyMap<string, string>;
 }
 
 /** Protects a server by OAuth 2.1: tokens of these issuers, for this resource, with these scopes, and no others. */
-export function protect(options: ProtectOptions): TokenProtection {
+export function protect(options: ProtectOptions): AccessControl {
   const resource = toResource(options.resource);
   const { issuers, scopes = [], scopesFor, includes = {}, requireDpop = false, now = Date.now } = options;
   if (issuers.length === 0) throw new PortolanError("invalid-argument", "issuers: expected at least one, got none");
@@ -84,11 +91,11 @@ export function protect(options: ProtectOptions): TokenProtection {
   const known = issuers.map((issuer) => toVerifier(issuer, now));
   const metadataUrl = `${resource.origin}${metadataPath}${resource.pathname === "/" ? "" : resource.pathname}`;
 
-  const sendAway = (status: 401 | 403, why: string, error?: ChallengeError, wanted = scopes): SentAway => {
+  const sendAway = (status: 401 | 403, why: string, error?: ChallengeError, wanted = scopes): Rejection => {
     const told = error === undefined ? {} : { error, why };
     const schemes = requireDpop ? (["DPoP"] as const) : (["Bearer", "DPoP"] as const);
     const challenge = schemes.map((scheme) =>
-      toChallenge({ scheme, metadataUrl, scopes: wanted, algorithms: signatures, ...told }),
+      toChallenge({ scheme, metadataUrl, scopes: wanted, algorithms: signatureAlgorithms, ...told }),
     );
     return { status, why, headers: { "www-authenticate": challenge.join(", ") } };
   };
@@ -99,7 +106,7 @@ export function protect(options: ProtectOptions): TokenProtection {
   async function identify(token: string): Promise<Claims> {
     const named = issuerNamedIn(token);
     const candidates = known.filter(({ issuer, isOpaque }) => (named === undefined ? isOpaque : issuer === named));
-    if (candidates.length === 0) throw new TokenProblem("the token is of an issuer that is not accepted here");
+    if (candidates.length === 0) throw new InvalidTokenError("the token is of an issuer that is not accepted here");
     let problem: unknown;
     for (const { issuer, source } of candidates) {
       try {
@@ -124,7 +131,7 @@ export function protect(options: ProtectOptions): TokenProtection {
         const claims = await identify(token);
         const isBound = (claims["cnf"] as { jkt?: unknown } | undefined)?.jkt !== undefined;
         if (scheme === "bearer" && (isBound || requireDpop)) {
-          throw new TokenProblem("the token must be presented with a proof (DPoP)");
+          throw new InvalidTokenError("the token must be presented with a proof (DPoP)");
         }
         if (scheme === "dpop") {
           const url = new URL(request.path, resource).href;
@@ -132,7 +139,7 @@ export function protect(options: ProtectOptions): TokenProtection {
         }
         return toHolder(claims);
       } catch (cause) {
-        if (cause instanceof TokenProblem) return sendAway(401, cause.message, "invalid_token");
+        if (cause instanceof InvalidTokenError) return sendAway(401, cause.message, "invalid_token");
         onError(cause);
         return { status: 503, why: "The token cannot be checked now", headers: { "retry-after": "5" } };
       }
@@ -147,20 +154,20 @@ export function protect(options: ProtectOptions): TokenProtection {
   };
 }
 
-interface Verifying {
+interface TokenVerifier {
   readonly issuer: string;
   readonly isOpaque: boolean;
   readonly source: { verify(token: string): Promise<Claims> };
 }
 
-function toVerifier(issuer: string | Issuer | Introspection, now: () => number): Verifying {
+function toVerifier(issuer: string | Issuer | Introspection, now: () => number): TokenVerifier {
   const options = typeof issuer === "string" ? { issuer } : issuer;
   if (!URL.canParse(options.issuer)) {
     throw new PortolanError("invalid-argument", `issuers: expected an address, got ${nameOf(options.issuer)}`);
   }
   return "endpoint" in options
-    ? { issuer: options.issuer, isOpaque: true, source: new Introspector(options, now) }
-    : { issuer: options.issuer, isOpaque: false, source: new IssuerKeys(options, now) };
+    ? { issuer: options.issuer, isOpaque: true, source: new IntrospectionVerifier(options, now) }
+    : { issuer: options.issuer, isOpaque: false, source: new JwtVerifier(options, now) };
 }
 
 function toResource(resource: string): URL {
@@ -206,14 +213,14 @@ function toHolder(claims: Claims): TokenHolder {
   };
 }
 
-function toMetadata(options: ProtectOptions, known: readonly Verifying[], requireDpop: boolean): object {
+function toMetadata(options: ProtectOptions, known: readonly TokenVerifier[], requireDpop: boolean): object {
   return {
     ...options.about,
     resource: options.resource,
     authorization_servers: [...new Set(known.map(({ issuer }) => issuer))],
     ...(options.scopes && { scopes_supported: options.scopes }),
     bearer_methods_supported: ["header"],
-    dpop_signing_alg_values_supported: signatures,
+    dpop_signing_alg_values_supported: signatureAlgorithms,
     ...(requireDpop && { dpop_bound_access_tokens_required: true }),
   };
 }

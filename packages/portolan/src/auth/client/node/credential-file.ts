@@ -1,48 +1,49 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open } from "node:fs/promises";
 import { PortolanError } from "../../../errors.ts";
+import { maxCredentialFileBytes } from "../limits.ts";
 
 const version = 1;
 
-/** What lies under one key; members that are not known here stay. */
-export interface Entry {
+/** One value of the file. Unknown members are kept. */
+export interface StoredCredential {
   readonly value: string;
-  /** Milliseconds since 1970; without it the value stays. */
+  /** Milliseconds since the epoch; without it the value does not expire. */
   readonly expiresAt?: number;
 }
 
-/** What a file holds; members that are not known here stay. */
-export interface Content {
+/** The parsed credential file. Unknown members are kept. */
+export interface CredentialFile {
   readonly members: { readonly [name: string]: unknown };
-  readonly entries: ReadonlyMap<string, Entry>;
+  readonly entries: ReadonlyMap<string, StoredCredential>;
 }
 
-/** Takes the text of a file apart; no text is an empty file. */
-export function parseContent(text: string | undefined, path: string): Content {
+/** Parses the text of a credential file; `undefined` means an empty one. */
+export function parseCredentialFile(text: string | undefined, path: string): CredentialFile {
   if (text === undefined) return { members: { version }, entries: new Map() };
   let members: unknown;
   try {
     members = JSON.parse(text);
   } catch {
-    // Without the cause, which quotes the text.
-    throw damaged(path, "it is no JSON");
+    // Without the cause, which quotes the content.
+    throw damaged(path, "it is not JSON");
   }
   if (!isObject(members) || !isObject(members["entries"])) throw damaged(path, "it has no entries");
   if (members["version"] !== version) {
-    const text = `fileStore: ${path}: expected version ${version}, got another; use the program that wrote it`;
+    const text = `fileStore: ${path}: expected version ${version}, got another one; use the program that wrote it`;
     throw new PortolanError("invalid-argument", text);
   }
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, StoredCredential>();
   for (const [key, entry] of Object.entries(members["entries"])) {
-    if (!isEntry(entry)) throw damaged(path, "one of its entries has no value");
+    if (!isStoredCredential(entry)) throw damaged(path, "one of its entries has no value");
     entries.set(key, entry);
   }
   return { members, entries };
 }
 
-/** The text of the file after a change, without what has expired. */
-export function withEntry(
-  { members, entries }: Content,
+/** Returns the text of the file with one value changed and expired values removed. */
+export function withCredential(
+  { members, entries }: CredentialFile,
   key: string,
   value: string | undefined,
   ttlMs: number | undefined,
@@ -57,18 +58,18 @@ export function withEntry(
   return `${JSON.stringify({ ...members, entries: Object.fromEntries(changed) }, undefined, 2)}\n`;
 }
 
-/** Refuses a time that never ends or has ended. */
+/** Throws unless a time to live is a positive number. */
 export function checkTtl(ttlMs: number | undefined): void {
   if (ttlMs === undefined || (Number.isFinite(ttlMs) && ttlMs > 0)) return;
   throw new PortolanError("invalid-argument", `ttlMs: expected a number of milliseconds above 0, got ${ttlMs}`);
 }
 
 function damaged(path: string, why: string): PortolanError {
-  const advice = "restore it, or delete it and log in anew";
+  const advice = "restore it, or delete it and sign in again";
   return new PortolanError("invalid-argument", `fileStore: ${path} is damaged: ${why}; ${advice}`);
 }
 
-function isEntry(value: unknown): value is Entry {
+function isStoredCredential(value: unknown): value is StoredCredential {
   if (!isObject(value) || typeof value["value"] !== "string") return false;
   const { expiresAt } = value;
   return expiresAt === undefined || typeof expiresAt === "number";
@@ -78,14 +79,12 @@ function isObject(value: unknown): value is { readonly [member: string]: unknown
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const maxFileBytes = 16 * 1024 * 1024;
-
-/** The text of a file that only this user can read; undefined when there is no file. */
+/** Reads a file that only this user can read. Returns `undefined` if there is no file. */
 export async function readPrivate(path: string): Promise<string | undefined> {
   const file = await openUnlinked(path);
   if (!file) return undefined;
   try {
-    // Of the open file, so that it cannot be exchanged between the check and the reading.
+    // Checks the open file, so that it cannot be replaced between the check and the read.
     checkOwner(path, await file.stat());
     return await file.readFile("utf8");
   } finally {
@@ -95,33 +94,33 @@ export async function readPrivate(path: string): Promise<string | undefined> {
 
 async function openUnlinked(path: string): Promise<FileHandle | undefined> {
   try {
-    // Windows has no such flag, and needs a right to make links.
-    if (constants.O_NOFOLLOW === undefined && (await lstat(path)).isSymbolicLink()) throw isLink(path);
-    // Not waiting: a pipe in its place would be waited for.
+    // Windows has no such flag; creating links there requires a privilege.
+    if (constants.O_NOFOLLOW === undefined && (await lstat(path)).isSymbolicLink()) throw linkRefusal(path);
+    // Non-blocking: opening a pipe would block otherwise.
     return await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
-    if (code === "ELOOP" || code === "EMLINK") throw isLink(path);
+    if (code === "ELOOP" || code === "EMLINK") throw linkRefusal(path);
     throw error;
   }
 }
 
 function checkOwner(path: string, stats: Stats): void {
-  if (!stats.isFile()) throw refusal(path, "something that is no file", "name a file, which need not exist yet");
-  if (stats.size > maxFileBytes) throw refusal(path, `${stats.size} bytes`, "name another file");
+  if (!stats.isFile()) throw refusal(path, "something that is not a file", "name a file; it need not exist yet");
+  if (stats.size > maxCredentialFileBytes) throw refusal(path, `${stats.size} bytes`, "name another file");
   const user = process.getuid?.();
-  // Where there are no users by number there are no modes either.
+  // A system without numeric user ids has no file modes either.
   if (user === undefined) return;
-  if (stats.uid !== user) throw refusal(path, `one of user ${stats.uid}`, `you are user ${user}`);
+  if (stats.uid !== user) throw refusal(path, `a file of user ${stats.uid}`, `you are user ${user}`);
   const mode = stats.mode & 0o777;
   if ((mode & 0o077) === 0) return;
-  const advice = `chmod 600 ${path}, and log in anew if others may have read it`;
+  const advice = `run chmod 600 ${path}, and sign in again if others may have read it`;
   throw refusal(path, `mode ${mode.toString(8)}`, advice);
 }
 
-function isLink(path: string): PortolanError {
-  return refusal(path, "a link", "name the file that it leads to");
+function linkRefusal(path: string): PortolanError {
+  return refusal(path, "a symbolic link", "name the file that it points to");
 }
 
 function refusal(path: string, got: string, advice: string): PortolanError {

@@ -2,18 +2,14 @@ import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
+import { defaultLoginMs, longestTimerMs, maxPortAttempts } from "../limits.ts";
 import type { LoopbackOptions } from "../loopback.ts";
-import { checkVisitable, type RedirectAttempt } from "../redirect.ts";
+import { checkBrowserUrl, type RedirectAttempt } from "../redirect.ts";
 import { openBrowser, showAddress } from "./browser.ts";
 
-const defaultTimeoutMs = 600_000;
-const longestTimerMs = 2 ** 31 - 1;
-/** How often a port is sought that is free on both loopback addresses. */
-const maxTries = 10;
-
-/** Listens for the end of one login. */
+/** Starts to listen for the callback of one login. */
 export async function beginLoopback(options: LoopbackOptions, registered?: string): Promise<RedirectAttempt> {
-  const { host, path, ports } = choosePlace(options, registered);
+  const { host, path, ports } = chooseCallbackUrl(options, registered);
   let attempt: LoopbackAttempt | undefined;
   const listener: RequestListener = (request, response) => {
     if (attempt) attempt.answer(request, response);
@@ -24,29 +20,29 @@ export async function beginLoopback(options: LoopbackOptions, registered?: strin
   return attempt;
 }
 
-interface Place {
+interface CallbackUrl {
   readonly host: "127.0.0.1" | "localhost";
   readonly path: string;
-  /** To be tried in this order; 0 is one that is free. */
+  /** Tried in this order; 0 is any free port. */
   readonly ports: readonly number[];
 }
 
-function choosePlace({ host, port, path }: LoopbackOptions, registered: string | undefined): Place {
+function chooseCallbackUrl({ host, port, path }: LoopbackOptions, registered: string | undefined): CallbackUrl {
   if (path !== undefined && new URL(path, "http://localhost").pathname !== path) {
     throw new PortolanError("invalid-argument", `path: expected one such as "/callback", got ${nameOf(path)}`);
   }
-  const ports = port === undefined ? Array.from({ length: maxTries }, () => 0) : [port];
+  const ports = port === undefined ? Array.from({ length: maxPortAttempts }, () => 0) : [port];
   const known = parseRegistered(registered);
   const isSame = <T>(wanted: T | undefined, had: T) => wanted === undefined || wanted === had;
   if (known && isSame(host, known.host) && isSame(port, known.port) && isSame(path, known.path)) {
-    // When its port is taken the path still counts: authorization servers let a port of this machine differ.
+    // When its port is taken, the path is still kept: authorization servers accept any port on loopback.
     return { host: known.host, path: known.path, ports: [known.port, ...ports] };
   }
   const random = `/callback/${randomBytes(16).toString("base64url")}`;
   return { host: host ?? "127.0.0.1", path: path ?? random, ports };
 }
 
-/** The parts of an address that `loopback` could have listened on. */
+/** Returns the parts of a redirect URI, if `loopback` could have listened on it. */
 function parseRegistered(registered: string | undefined) {
   const url = registered !== undefined && URL.canParse(registered) ? new URL(registered) : undefined;
   const { protocol, hostname: host, port, pathname: path } = url ?? {};
@@ -73,20 +69,20 @@ class LoopbackAttempt implements RedirectAttempt {
       this.#cameBack = resolve;
       this.#gaveUp = reject;
     });
-    // It may fail before anybody has asked.
+    // It may reject before `visit` is called.
     this.#back.catch(() => {});
   }
 
   async visit(url: URL, signal: AbortSignal): Promise<URL> {
-    checkVisitable(url);
+    checkBrowserUrl(url);
     signal.throwIfAborted();
-    const { timeoutMs = defaultTimeoutMs } = this.#options;
-    const tooLate = new PortolanError("timeout", `Nobody came back from the browser within ${timeoutMs} ms`);
+    const { timeoutMs = defaultLoginMs } = this.#options;
+    const tooLate = new PortolanError("timeout", `The browser did not come back within ${timeoutMs} ms`);
     const timer = setTimeout(() => this.#gaveUp(tooLate), Math.min(timeoutMs, longestTimerMs));
     const leave = () => this.#gaveUp(signal.reason);
     signal.addEventListener("abort", leave, { once: true });
     try {
-      // A browser that takes its time to open does not hold up whoever comes back.
+      // The callback may arrive while the command that opens the browser still runs.
       return await Promise.race([this.#back, this.#send(url).then(() => this.#back)]);
     } finally {
       clearTimeout(timer);
@@ -95,13 +91,13 @@ class LoopbackAttempt implements RedirectAttempt {
   }
 
   async close(): Promise<void> {
-    this.#gaveUp(new PortolanError("cancelled", "The login was given up"));
+    this.#gaveUp(new PortolanError("cancelled", "The login was cancelled"));
     await Promise.all(this.#servers.map(stop));
   }
 
   answer(request: IncomingMessage, response: ServerResponse): void {
     const [path, query = ""] = split(request.url ?? "");
-    // A page of elsewhere whose name was made to lead here has that name in its Host.
+    // DNS rebinding: the Host header of a foreign page contains that page's name.
     if (request.headers.host !== this.#place.host) sendPage(response, 403);
     else if (path !== this.#place.pathname) sendPage(response, 404);
     else if (request.method !== "GET") sendPage(response, 405);
@@ -109,7 +105,7 @@ class LoopbackAttempt implements RedirectAttempt {
     else if (!isCallback(query)) sendPage(response, 400);
     else {
       this.#isOver = true;
-      // Once the page is on its way, for the program may end as soon as it has what it wants.
+      // After the page was sent, because the program may exit as soon as it has the callback.
       response.on("close", () => this.#cameBack(new URL(`${this.redirectUri}?${query}`)));
       sendPage(response, 200);
     }
@@ -154,13 +150,13 @@ async function listenOnFirst(
       if (reason.code !== "EADDRINUSE") break;
     }
   }
-  const text = `loopback: nothing can listen on port ${ports.at(-1)} of this machine: ${reason?.message}`;
-  throw new PortolanError("invalid-argument", `${text}; choose another, or none for one that is free`, {
+  const text = `loopback: cannot listen on port ${ports.at(-1)} of this machine: ${reason?.message}`;
+  throw new PortolanError("invalid-argument", `${text}; choose another port, or none to use any free one`, {
     cause: reason,
   });
 }
 
-/** One server for each address, all on the same port: on one that is left out somebody else could wait. */
+/** Listens on each address with the same port: another program could listen on one that is left out. */
 async function listenOn(addresses: string[], wanted: number, listener: RequestListener): Promise<Listening> {
   const servers: Server[] = [];
   let port = wanted;
@@ -178,7 +174,7 @@ async function listenOn(addresses: string[], wanted: number, listener: RequestLi
   }
 }
 
-/** Makes the server listen; false when this machine has no IPv6, so that nobody can be found there. */
+/** Starts a server. Resolves to false if this machine has no IPv6, where nothing can connect either. */
 function start(server: Server, host: string, port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
@@ -206,27 +202,27 @@ h1 { margin: 0 0 .5rem; font-size: 1.5rem; line-height: 1.25; }
 p { margin: 0; opacity: .8; text-wrap: balance; }
 `;
 
-/** Nothing runs, loads, is framed or sent: not even what a mistake would let into the page. */
+/** Allows nothing: no script, no other resource, no frame, no form. */
 const policy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join("; ");
 
-/** The statuses that have a page. */
+/** Statuses that have a page. */
 export type PageStatus = 200 | 400 | 403 | 404 | 405 | 410;
 
-/** All that is ever answered: nothing of a request is in it. */
+/** All pages are constant: nothing of a request is shown. */
 const pages: { readonly [status in PageStatus]: string } = {
   200: toPage("Sign-in received", "You can close this window and return to the application."),
-  400: toPage("Nothing received", "This address is for the end of a sign-in. Begin it in the application."),
-  403: toPage("Not for this address", "This page is reached by one address only."),
-  404: toPage("Nothing here", "This page is reached by one address only."),
-  405: toPage("Nothing here", "This page can only be read."),
-  410: toPage("Already received", "The sign-in was received before. You can close this window."),
+  400: toPage("Nothing received", "This page completes a sign-in. Start the sign-in in the application."),
+  403: toPage("Wrong host", "This page is available under one address only."),
+  404: toPage("Not found", "This page is available under one address only."),
+  405: toPage("Not allowed", "This page can only be read."),
+  410: toPage("Already received", "This sign-in is already complete. You can close this window."),
 };
 
-/** Answers with a page that never changes. */
+/** Sends one of the constant pages. */
 export function sendPage(response: ServerResponse, status: PageStatus): void {
   response.writeHead(status, {
     "content-type": "text/html; charset=utf-8",
