@@ -83,7 +83,7 @@ describe("a protected server", () => {
     ["that never expires", { claims: { exp: undefined } }, "expires"],
     ["of tomorrow", { claims: { nbf: minutes(24 * 60) } }, "not valid yet"],
     ["that was issued an hour ahead", { claims: { iat: minutes(60) } }, "not valid yet"],
-    ["that is a proof", { header: { typ: "dpop+jwt" } }, "no access token"],
+    ["that is a proof", { header: { typ: "dpop+jwt" } }, "not an access token"],
     ["with a key that its issuer does not have", { header: { kid: "made-up" } }, "not signed"],
     ["that brings its own keys", { header: { jku: "https://evil.example.com/keys" } as object }, ""],
   ])("sends away a token %s", async (name, made, why) => {
@@ -174,7 +174,7 @@ describe("scopes", () => {
     expect(answer.status).toBe(403);
     expect(challengeOf(answer)).toContain('error="insufficient_scope"');
     expect(challengeOf(answer)).toContain('scope="read write audit"');
-    expect(await answer.json()).toMatchObject({ id: 7, error: { message: "This needs the scopes read write audit" } });
+    expect(await answer.json()).toMatchObject({ id: 7, error: { message: "Required scopes: read write audit" } });
     const all = await issuer.token({ claims: { scope: "audit write read" } });
     expect((await call(url, all, "write")).status).toBe(200);
   });

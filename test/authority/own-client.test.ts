@@ -83,7 +83,7 @@ test("what cannot be asked upstream now is an error that passes, and opens no pa
   onTestFinished(() => client.close());
   remote.isDown = true;
   vi.setSystemTime(Date.now() + 2.5 * 60_000);
-  await expect(client.callTool("whoami")).rejects.toThrow("cannot be checked now");
+  await expect(client.callTool("whoami")).rejects.toThrow("cannot be verified now");
   remote.isDown = false;
   expect(await client.callTool("whoami")).toMatchObject({ content: [{ text: "zoe" }] });
   expect(visits).toHaveLength(1);

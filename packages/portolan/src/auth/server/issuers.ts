@@ -2,27 +2,32 @@ import { compactVerify, createLocalJWKSet, type JSONWebKeySet, type JWSHeaderPar
 import { PortolanError } from "../../errors.ts";
 import { sha256 } from "../../storage/crypto.ts";
 import { metadataUrls } from "../well-known.ts";
+import {
+  introspectionCacheMs,
+  issuerTimeoutMs,
+  keysMaxAgeMs,
+  keysMinAgeMs,
+  maxCachedIntrospections,
+  maxDocumentBytes,
+  maxIssuerKeys,
+} from "./limits.ts";
 import { type Claims, InvalidTokenError, signatureAlgorithms } from "./token-checks.ts";
 
-/** An authorization server whose tokens are accepted. */
+/** An authorization server whose tokens (JWTs) are accepted. */
 export interface Issuer {
-  /** As its tokens and its metadata name it, to the letter. */
+  /** The identifier, exactly as its tokens and its metadata contain it. */
   readonly issuer: string;
-  /** Where its keys are; found in its metadata unless given. */
+  /** The URL of its keys. Default: the one in its metadata. */
   readonly jwksUri?: string;
-  /** Signature algorithms; those of RSA and elliptic curves unless given. */
+  /** Signature algorithms. Default: all of RSA and elliptic curves. */
   readonly algorithms?: readonly string[];
 }
 
-const types: readonly unknown[] = [undefined, "at+jwt", "application/at+jwt", "jwt"];
-/** How long keys are used without a look, and how often they are looked for because a token names another one. */
-const keysMs = 10 * 60_000;
-const againMs = 60_000;
-const maxKeys = 100;
+const tokenTypes: readonly unknown[] = [undefined, "at+jwt", "application/at+jwt", "jwt"];
 
 type Keys = ReturnType<typeof createLocalJWKSet>;
 
-/** The keys of one issuer, read when they are needed and never from where a token says. */
+/** Verifies the tokens of one issuer with its keys, which are never fetched from a URL in a token. */
 export class JwtVerifier {
   readonly issuer: string;
   readonly #algorithms: string[];
@@ -46,7 +51,7 @@ export class JwtVerifier {
     this.#now = now;
   }
 
-  /** The claims of a token that this issuer has signed; throws a InvalidTokenError for every other one. */
+  /** Returns the claims of a token that this issuer has signed. Throws an `InvalidTokenError` otherwise. */
   async verify(token: string): Promise<Claims> {
     const getKey = (header: JWSHeaderParameters, input: Parameters<Keys>[1]) => this.#find(header, input);
     const { payload, protectedHeader } = await compactVerify(token, getKey, { algorithms: this.#algorithms }).catch(
@@ -55,18 +60,19 @@ export class JwtVerifier {
         throw new InvalidTokenError("the token is not signed by its issuer", { cause });
       },
     );
-    if (!types.includes(protectedHeader.typ?.toLowerCase())) throw new InvalidTokenError("this is no access token");
+    if (!tokenTypes.includes(protectedHeader.typ?.toLowerCase()))
+      throw new InvalidTokenError("this is not an access token");
     return readClaims(payload);
   }
 
   async #find(header: JWSHeaderParameters, input: Parameters<Keys>[1]): ReturnType<Keys> {
-    const isOld = this.#now() - this.#readAt >= keysMs;
+    const isOld = this.#now() - this.#readAt >= keysMaxAgeMs;
     const keys = this.#keys && !isOld ? this.#keys : await this.#read();
     try {
       return await keys(header, input);
     } catch (cause) {
-      // A key may be new; whoever sends made-up names does not make us ask more often.
-      if (this.#now() - this.#readAt < againMs) throw cause;
+      // The key may be new. The time limit keeps made-up key ids from causing more requests.
+      if (this.#now() - this.#readAt < keysMinAgeMs) throw cause;
       return (await this.#read())(header, input);
     }
   }
@@ -82,8 +88,11 @@ export class JwtVerifier {
     const jwksUri = this.#jwksUri ?? (await findJwksUri(this.issuer));
     const found = await fetchJson(jwksUri);
     const keys = Array.isArray(found["keys"]) ? found["keys"] : [];
-    if (keys.length > maxKeys) {
-      throw new PortolanError("answer-invalid", `${jwksUri}: expected at most ${maxKeys} keys, got ${keys.length}`);
+    if (keys.length > maxIssuerKeys) {
+      throw new PortolanError(
+        "answer-invalid",
+        `${jwksUri}: expected at most ${maxIssuerKeys} keys, got ${keys.length}`,
+      );
     }
     this.#keys = createLocalJWKSet({ keys } as JSONWebKeySet);
     this.#readAt = this.#now();
@@ -102,7 +111,7 @@ async function findJwksUri(issuer: string): Promise<string> {
       last = cause;
     }
   }
-  throw new PortolanError("connection-closed", `The keys of ${issuer} cannot be found`, { cause: last });
+  throw new PortolanError("connection-closed", `The keys of ${issuer} could not be loaded`, { cause: last });
 }
 
 function readClaims(payload: Uint8Array): Claims {
@@ -113,7 +122,7 @@ function readClaims(payload: Uint8Array): Claims {
   throw new InvalidTokenError("the token has no claims");
 }
 
-/** How an issuer is asked about tokens that say nothing themselves (RFC 7662). */
+/** An authorization server with opaque tokens, and its introspection endpoint (RFC 7662). */
 export interface Introspection {
   readonly issuer: string;
   readonly endpoint: string;
@@ -121,20 +130,17 @@ export interface Introspection {
   readonly clientSecret: string;
 }
 
-const longestMs = 60_000;
-const maxCached = 10_000;
-
 interface CachedClaims {
   readonly claims: Claims;
   readonly until: number;
 }
 
-/** What an issuer says about tokens, remembered for a minute at most. */
+/** Verifies opaque tokens by introspection. Results are cached for a minute at most. */
 export class IntrospectionVerifier {
   readonly issuer: string;
   readonly #options: Introspection;
   readonly #now: () => number;
-  /** By the digest of the token: the oldest first. */
+  /** By the digest of the token, oldest first. */
   readonly #cache = new Map<string, CachedClaims>();
 
   constructor(options: Introspection, now: () => number) {
@@ -143,16 +149,16 @@ export class IntrospectionVerifier {
     this.#now = now;
   }
 
-  /** The claims of a token that is in use; throws a InvalidTokenError when it is not. */
+  /** Returns the claims of an active token. Throws an `InvalidTokenError` otherwise. */
   async verify(token: string): Promise<Claims> {
     const key = await sha256(token);
     const cached = this.#cache.get(key);
     if (cached && cached.until > this.#now()) return cached.claims;
     this.#cache.delete(key);
     const claims = await this.#ask(token);
-    this.#cache.set(key, { claims, until: this.#now() + longestMs });
+    this.#cache.set(key, { claims, until: this.#now() + introspectionCacheMs });
     for (const oldest of this.#cache.keys()) {
-      if (this.#cache.size <= maxCached) break;
+      if (this.#cache.size <= maxCachedIntrospections) break;
       this.#cache.delete(oldest);
     }
     return claims;
@@ -170,24 +176,21 @@ export class IntrospectionVerifier {
       },
       body: new URLSearchParams({ token, token_type_hint: "access_token" }).toString(),
     });
-    if (claims["active"] !== true) throw new InvalidTokenError("the token is not in use");
-    // Who answers is the issuer, whether or not the answer repeats it.
+    if (claims["active"] !== true) throw new InvalidTokenError("the token is not active");
+    // The endpoint belongs to the issuer, so the response need not repeat it.
     return { iss: issuer, ...claims };
   }
 }
 
-const maxBytes = 256 * 1024;
-const patienceMs = 5_000;
-
-/** Fetches a JSON object from an address that the operator has configured, or that such a one names. */
+/** Fetches a JSON object from a URL that the operator has configured, or that such a document names. */
 export async function fetchJson(url: string, init: RequestInit = {}): Promise<{ readonly [member: string]: unknown }> {
   const where = `${init.method ?? "GET"} ${url}`;
-  const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(patienceMs), ...init }).catch(
+  const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(issuerTimeoutMs), ...init }).catch(
     (cause) => {
       throw new PortolanError("connection-closed", `${where} failed: ${(cause as Error).message}`, { cause });
     },
   );
-  const text = await readSome(response, where);
+  const text = await readLimited(response, where);
   if (!response.ok) throw new PortolanError("http-status", `${where} answered ${response.status}`);
   try {
     const value: unknown = JSON.parse(text);
@@ -198,13 +201,14 @@ export async function fetchJson(url: string, init: RequestInit = {}): Promise<{ 
   throw new PortolanError("answer-invalid", `${where}: expected a JSON object, got something else`);
 }
 
-async function readSome(response: Response, where: string): Promise<string> {
+async function readLimited(response: Response, where: string): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new PortolanError("message-too-large", `${where}: expected at most ${maxBytes} bytes`);
+    if (bytes > maxDocumentBytes)
+      throw new PortolanError("message-too-large", `${where}: expected at most ${maxDocumentBytes} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
