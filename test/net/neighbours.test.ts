@@ -26,7 +26,7 @@ describe("T40: where a person has named a host of a private network", () => {
     "%s passes if its address is of one too",
     async (url) => {
       const isFound = url !== "https://auth.internal/x";
-      expect(await verdictOn(url, "mcp.corp")).toMatch(isFound ? "`allow` said no" : "not public");
+      expect(await verdictOn(url, "mcp.corp")).toMatch(isFound ? "`allow` returned false" : "not public");
     },
   );
 

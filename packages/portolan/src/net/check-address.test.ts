@@ -30,7 +30,7 @@ describe("without a policy", () => {
   });
 });
 
-describe("private hosts that are listed", () => {
+describe("with private hosts in the policy", () => {
   test.each([
     ...["https://localhost", "http://localhost:3000/a", "http://127.0.0.1", "http://2130706433", "http://[::1]:1/"],
     ...["https://[fd00::5]", "https://[fd00:0::5]", "https://idp.corp", "https://10.0.0.5"],
@@ -50,7 +50,7 @@ describe("private hosts that are listed", () => {
   });
 
   test.each(["localhost:3000", "https://localhost", "a/b", "a@b", "", "[::1]:3000", "[::1", "a?b", "::1%eth0"])(
-    "%j in the list is a mistake that shows",
+    "refuses %j as an entry of privateHosts",
     (host) => {
       expect(() => checkWebAddress("https://example.com", { privateHosts: [host] })).toThrow(
         expect.objectContaining({ code: "invalid-argument" }),
@@ -59,31 +59,31 @@ describe("private hosts that are listed", () => {
   );
 });
 
-describe("what a host resolves to", () => {
+describe("the addresses that a host resolves to", () => {
   const url = new URL("https://example.com");
 
-  test("one private address among public ones is enough to refuse", () => {
+  test("refuses a host with one private address among public ones", () => {
     expect(() => checkAddresses(url, ["8.8.8.8", "2606:4700::1111"], {})).not.toThrow();
     expect(() => checkAddresses(url, ["8.8.8.8", "10.0.0.1"], {})).toThrow("10.0.0.1");
     expect(() => checkAddresses(url, ["8.8.8.8", "::ffff:10.0.0.1"], {})).toThrow("privateHosts");
   });
 
-  test("a host that is listed may resolve to any address, and to nothing that is none", () => {
+  test("lets a listed host resolve to any address, but to nothing else", () => {
     const idp = new URL("https://idp.corp");
     expect(() => checkAddresses(idp, ["10.0.0.1", "8.8.8.8"], local)).not.toThrow();
     for (const text of ["idp", "127.1", "fe80::1%eth0", ""]) expect(() => checkAddresses(idp, [text], local)).toThrow();
   });
 
-  test("no address at all is refused", () => expect(() => checkAddresses(url, [], {})).toThrow("no address"));
+  test("refuses a host without an address", () => expect(() => checkAddresses(url, [], {})).toThrow("no address"));
 
-  test("http stays on this machine, whatever localhost resolves to", () => {
+  test("refuses http when localhost resolves to another machine", () => {
     const plain = new URL("http://localhost");
     expect(() => checkAddresses(plain, ["127.0.0.1", "::1"], local)).not.toThrow();
     expect(() => checkAddresses(plain, ["127.0.0.1", "8.8.8.8"], local)).toThrow("not loopback");
   });
 });
 
-describe("what a refusal says", () => {
+describe("the message of a refusal", () => {
   const messageFor = (url: string, policy?: FetchPolicy) => {
     try {
       checkWebAddress(url, policy);
@@ -93,14 +93,14 @@ describe("what a refusal says", () => {
     return "nothing";
   };
 
-  test("which address, why, and what would allow it", () => {
+  test("names the URL, the reason and what would allow it", () => {
     expect(messageFor("https://10.0.0.1/token?code=SECRET#SECRET")).toBe(
-      'https://10.0.0.1/token is refused: its host is not public; to allow it, put "10.0.0.1" into `privateHosts`',
+      'https://10.0.0.1/token is refused: its host is not public; to allow it, add "10.0.0.1" to `privateHosts`',
     );
     expect(messageFor("http://localhost/x")).toContain("expected https");
   });
 
-  test("never the query, credentials or the rest of an odd address", () => {
+  test("contains neither query nor credentials nor the rest of an invalid URL", () => {
     const odd = ["https://SECRET:SECRET@a.example/", "http://a.example/?SECRET", "data:SECRET", "SECRET", "//SECRET"];
     for (const url of odd) {
       expect(messageFor(url)).toContain("is refused");

@@ -1,29 +1,30 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import { isAddress, isLoopbackAddress, isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
+import { maxShownPathChars } from "./limits.ts";
 import type { FetchPolicy } from "./policy.ts";
 
-/** Names that only the own machine or network resolves; where a proxy resolves them it is the proxy's network. */
+/** Names that only this machine or its network resolves; behind a proxy, those of the proxy's network. */
 const privateNames = /(^|\.)(localhost|local|internal|home\.arpa)$/;
 const loopbackNames = /(^|\.)localhost$/;
 
 /**
- * Refuses an address that the policy forbids, as far as the address itself says: its scheme, credentials in it, a
- * literal or a name that is not public. What a name resolves to is checked by `createSafeFetch`.
+ * Throws if the policy forbids a URL, judging by the URL alone: its scheme, credentials, and a host that is not public.
+ * `createSafeFetch` also checks the IP addresses that the host resolves to.
  */
 export function checkWebAddress(url: string | URL, policy: FetchPolicy = {}): URL {
   const address = URL.canParse(url) ? new URL(url) : undefined;
-  if (!address) throw refused("An address that cannot be parsed", "it is no URL");
+  if (!address) throw refused("An invalid URL", "it cannot be parsed");
   const { protocol, hostname } = address;
-  // First, so that nothing else is said of an address such as javascript:… or data:….
+  // First, so that no part of a URL such as javascript:… or data:… is shown.
   if (protocol !== "https:" && protocol !== "http:") {
-    throw refused(`A ${protocol} address`, "expected https");
+    throw refused(`A ${protocol} URL`, "expected https");
   }
   const place = describe(address);
-  if (address.username !== "" || address.password !== "") throw refused(place, "it has credentials in it");
-  if (hostname.endsWith(".")) throw refused(place, "its host ends in a dot; write it without");
+  if (address.username !== "" || address.password !== "") throw refused(place, "it contains credentials");
+  if (hostname.endsWith(".")) throw refused(place, "its host ends with a dot; remove the dot");
   const isListed = privateHostsOf(policy).has(hostname);
   if (protocol === "http:" && !(isListed && isLoopbackHost(hostname))) {
-    throw refused(place, "expected https; http is only for a loopback host that `privateHosts` names");
+    throw refused(place, "expected https; http is allowed only for a loopback host in `privateHosts`");
   }
   if (!isListed && isPrivateHost(hostname) && !mayBeNeighbour(hostname, policy)) {
     throw notPublic(place, hostname, hostname);
@@ -32,8 +33,8 @@ export function checkWebAddress(url: string | URL, policy: FetchPolicy = {}): UR
 }
 
 /**
- * Refuses an address, which `checkWebAddress` let pass, for what its host resolves to; `isIntranet` says that its policy
- * lets hosts of private networks be neighbours.
+ * Throws if the policy forbids the IP addresses that the host of a URL resolves to. `isIntranet` says that the policy
+ * allows other hosts of private networks.
  */
 export function checkAddresses(url: URL, addresses: readonly string[], policy: FetchPolicy, isIntranet = false): void {
   const { protocol, hostname } = url;
@@ -41,7 +42,8 @@ export function checkAddresses(url: URL, addresses: readonly string[], policy: F
   const isListed = privateHostsOf(policy).has(hostname);
   if (addresses.length === 0) throw refused(place, "its host has no address");
   for (const address of addresses) {
-    if (!isAddress(address)) throw refused(place, `its host resolves to ${nameOf(address)}, which is no address`);
+    if (!isAddress(address))
+      throw refused(place, `its host resolves to ${nameOf(address)}, which is not an IP address`);
     const isNeighbour = isIntranet && isPrivateNetworkAddress(address);
     if (!isListed && !isNeighbour && !isPublicAddress(address)) throw notPublic(place, hostname, address);
     if (protocol === "http:" && !isLoopbackAddress(address)) {
@@ -50,28 +52,28 @@ export function checkAddresses(url: URL, addresses: readonly string[], policy: F
   }
 }
 
-/** The address that a literal host is; undefined for a name. */
+/** Returns the IP address of a host that is one; `undefined` for a name. */
 export function literalOf({ hostname }: URL): string | undefined {
   const text = withoutBrackets(hostname);
   return isAddress(text) ? text : undefined;
 }
 
-/** An address as it may be shown: without its query, which may hold secrets. */
+/** Returns a URL for messages, without its query, which may contain secrets. */
 export function describe({ origin, pathname }: URL): string {
-  return origin + (pathname.length > 200 ? `${pathname.slice(0, 200)}…` : pathname);
+  return origin + (pathname.length > maxShownPathChars ? `${pathname.slice(0, maxShownPathChars)}…` : pathname);
 }
 
-/** The error for an address that may not be visited. */
+/** Creates the error for a URL that must not be fetched. */
 export function refused(place: string, why: string): PortolanError {
   return new PortolanError("address-refused", `${place} is refused: ${why}`);
 }
 
 function notPublic(place: string, hostname: string, address: string): PortolanError {
   const what = address === hostname ? "its host is not public" : `its host resolves to ${address}, which is not public`;
-  return refused(place, `${what}; to allow it, put ${JSON.stringify(hostname)} into \`privateHosts\``);
+  return refused(place, `${what}; to allow it, add ${JSON.stringify(hostname)} to \`privateHosts\``);
 }
 
-/** Whether the host of a URL says that it is this machine. */
+/** True if the host of a URL is this machine, by its name or literal address. */
 export function isLoopbackHost(hostname: string): boolean {
   return loopbackNames.test(hostname) || isLoopbackAddress(withoutBrackets(hostname));
 }
@@ -81,7 +83,7 @@ function isPrivateHost(hostname: string): boolean {
   return isAddress(text) ? !isPublicAddress(text) : privateNames.test(hostname);
 }
 
-/** A name may lead to a private network; what it leads to is seen when it is resolved. */
+/** A name may be in a private network; its addresses are checked after it is resolved. */
 function mayBeNeighbour(hostname: string, { neighbourOf }: FetchPolicy): boolean {
   if (neighbourOf === undefined || loopbackNames.test(hostname)) return false;
   const text = withoutBrackets(hostname);
@@ -92,7 +94,7 @@ function withoutBrackets(hostname: string): string {
   return hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
 }
 
-/** As the URL parser writes them, so that equal hosts are equal texts. */
+/** Normalizes hosts as the URL parser does, so that equal hosts are equal strings. */
 function privateHostsOf({ privateHosts = [] }: FetchPolicy): ReadonlySet<string> {
   return new Set(privateHosts.map(toHostname));
 }

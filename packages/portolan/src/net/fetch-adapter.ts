@@ -1,20 +1,21 @@
 import { PortolanError } from "../errors.ts";
 import { describe } from "./check-address.ts";
+import type { FetchPolicy } from "./policy.ts";
 
-/** Sends requests, whichever runtime this is. */
-export interface Carrier {
-  /** The addresses of a host; undefined where nobody here can tell. */
-  addressesOf(host: string): Promise<readonly string[] | undefined>;
-  /** Sends one request and follows no redirect; `addresses` are the only ones it may connect to. */
-  send(request: CarrierRequest, addresses: readonly string[]): Promise<Answer>;
-  /** The content encodings that `decode` undoes, where bodies come as they were sent. */
+/** Sends requests on one runtime. */
+export interface FetchAdapter {
+  /** Returns the IP addresses of a host; `undefined` where the runtime does not reveal them. */
+  resolve(host: string): Promise<readonly string[] | undefined>;
+  /** Sends one request without following redirects, and connects to one of `addresses` only. */
+  send(request: AdapterRequest, addresses: readonly string[]): Promise<AdapterResponse>;
+  /** Content encodings that `decode` can decode, where the runtime delivers bodies as they were sent. */
   readonly encodings?: readonly string[];
-  /** Undoes one of them while the body comes: whoever stops reading stops the work. */
-  decode?(encoding: string, body: Answer["body"]): Answer["body"];
+  /** Decodes a body as a stream; it stops when the reader stops. */
+  decode?(encoding: string, body: AdapterResponse["body"]): AdapterResponse["body"];
 }
 
-/** One request, as it goes out. */
-export interface CarrierRequest {
+/** One request to send. */
+export interface AdapterRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Headers;
@@ -22,39 +23,50 @@ export interface CarrierRequest {
   readonly signal: AbortSignal;
 }
 
-/** The head of an answer, and its body while it comes. */
-export interface Answer {
+/** The head of a response, and its body as a stream. */
+export interface AdapterResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: AsyncIterable<Uint8Array>;
-  /** Reads no more of it and lets the connection go. */
+  /** Stops reading and closes the connection. */
   drop(): void;
 }
 
-/** Sends by a `fetch`, which resolves hosts by itself. */
-export function createFetchCarrier(fetch: typeof globalThis.fetch): Carrier {
+/** Creates the adapter for this runtime, or one for the `fetch` of the policy. */
+export async function createAdapter({ fetch }: FetchPolicy): Promise<FetchAdapter> {
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (!fetch && process?.versions?.node !== undefined)
+    return (await import("./node/fetch-adapter.ts")).createNodeAdapter();
+  return createFetchAdapter(fetch ?? ((input, init) => globalThis.fetch(input, init)));
+}
+
+/** Creates an adapter for a `fetch`, which resolves hosts itself. */
+export function createFetchAdapter(fetch: typeof globalThis.fetch): FetchAdapter {
   return {
-    addressesOf: async () => undefined,
+    resolve: async () => undefined,
     send: (request) => sendByFetch(fetch, request),
   };
 }
 
-async function sendByFetch(fetch: typeof globalThis.fetch, request: CarrierRequest): Promise<Answer> {
+async function sendByFetch(fetch: typeof globalThis.fetch, request: AdapterRequest): Promise<AdapterResponse> {
   const { url, method, headers, body, signal } = request;
   const response = await fetch(url.href, {
     ...{ method, headers, signal, redirect: "manual", credentials: "omit", cache: "no-store" },
     ...(body !== undefined && { body }),
   });
   if (response.type === "opaqueredirect") {
-    throw new PortolanError("address-refused", `${describe(url)} redirects, and a browser does not tell where to`);
+    throw new PortolanError(
+      "address-refused",
+      `${describe(url)} redirects, and the browser does not reveal the target`,
+    );
   }
   const stream = response.body?.getReader();
-  const answered = new Headers(response.headers);
-  // A fetch may have decoded the body already; then these tell of bytes that nobody sees.
-  for (const name of ["content-encoding", "content-length"]) answered.delete(name);
+  const received = new Headers(response.headers);
+  // The fetch may have decoded the body; then these headers describe bytes that no longer exist.
+  for (const name of ["content-encoding", "content-length"]) received.delete(name);
   return {
     status: response.status,
-    headers: answered,
+    headers: received,
     body: readBody(stream),
     drop() {
       stream?.cancel().catch(() => {});

@@ -4,14 +4,14 @@ import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip } from "node:zlib";
-import type { Answer, Carrier, CarrierRequest } from "../fetch-adapter.ts";
+import type { AdapterRequest, AdapterResponse, FetchAdapter } from "../fetch-adapter.ts";
 
 const decoders = { gzip: createGunzip, br: createBrotliDecompress };
 
-/** Sends by `node:http`, one connection for each request, to addresses that were checked. */
-export function createCarrier(): Carrier {
+/** Creates an adapter on `node:http`, with one connection per request, to checked addresses only. */
+export function createNodeAdapter(): FetchAdapter {
   return {
-    async addressesOf(host) {
+    async resolve(host) {
       return (await dns.lookup(host, { all: true })).map(({ address }) => address);
     },
     send,
@@ -20,12 +20,15 @@ export function createCarrier(): Carrier {
   };
 }
 
-function send({ url, method, headers, body, signal }: CarrierRequest, addresses: readonly string[]): Promise<Answer> {
+function send(
+  { url, method, headers, body, signal }: AdapterRequest,
+  addresses: readonly string[],
+): Promise<AdapterResponse> {
   return new Promise((resolve, reject) => {
     const { request } = url.protocol === "http:" ? http : https;
     const sent = request({
       method,
-      // The name stays what it is, for the Host header and for the certificate; `lookup` decides where it leads.
+      // The name stays for the Host header and the certificate; `lookup` decides where to connect.
       hostname: url.hostname.replace(/^\[|\]$/g, ""),
       port: url.port,
       path: url.pathname + url.search,
@@ -36,19 +39,19 @@ function send({ url, method, headers, body, signal }: CarrierRequest, addresses:
     });
     sent.on("response", (response) => resolve(toAnswer(response)));
     sent.on("error", reject);
-    sent.on("close", () => reject(new Error("the connection was closed before the answer")));
+    sent.on("close", () => reject(new Error("the connection closed before the response")));
     sent.end(body);
   });
 }
 
-/** By a pipeline: the decoder asks for no more than is read, and both end when either does. */
-function decode(encoding: string, body: Answer["body"]): Answer["body"] {
+/** Decodes by a pipeline: the decoder reads no more than is consumed, and either end closes both. */
+function decode(encoding: string, body: AdapterResponse["body"]): AdapterResponse["body"] {
   const decoder = decoders[encoding as keyof typeof decoders]();
-  // Whoever reads the decoder hears of errors there.
+  // The reader of the decoder gets its errors.
   return pipeline(Readable.from(body, { objectMode: false }), decoder, () => {});
 }
 
-/** Resolves every host to the addresses that were checked, so that a second answer of the resolver changes nothing. */
+/** Resolves every host to the checked addresses, so that a second DNS answer cannot change them. */
 function leadTo(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, callback) => {
@@ -59,12 +62,12 @@ function leadTo(addresses: readonly string[]): LookupFunction {
   };
 }
 
-function toAnswer(response: http.IncomingMessage): Answer {
+function toAnswer(response: http.IncomingMessage): AdapterResponse {
   const headers = new Headers();
   for (let at = 0; at < response.rawHeaders.length; at += 2) {
     headers.append(response.rawHeaders[at] ?? "", response.rawHeaders[at + 1] ?? "");
   }
-  // Whoever reads the body hears of it there; whoever dropped it need not.
+  // The reader of the body gets its errors; a dropped body needs none.
   response.on("error", () => {});
   return { status: response.statusCode ?? 0, headers, body: response, drop: () => response.destroy() };
 }
