@@ -7,9 +7,9 @@ import { browserOf, sendOn, sendPage } from "../browser.ts";
 import { leaveOther, scopeOf, writeGrant } from "../grants.ts";
 import { expiredPage } from "../pages/messages.ts";
 import type { Settings } from "../settings.ts";
+import { Remote, type RemoteAttempt } from "./client.ts";
 import type { UpstreamSignIn } from "./options.ts";
-import { Remote, type RemoteAttempt } from "./remote.ts";
-import { RemoteKeeper } from "./tokens.ts";
+import { RemoteKeeper } from "./token-store.ts";
 
 /** How long a person may take to sign in upstream. */
 const patienceMs = 15 * 60_000;

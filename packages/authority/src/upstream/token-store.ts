@@ -1,6 +1,6 @@
 import type { Rows } from "../rows.ts";
 import { exclusive } from "../rows.ts";
-import { type Remote, RemoteEnded, type RemoteTokens } from "./remote.ts";
+import { type Remote, RemoteEnded, type RemoteTokens } from "./client.ts";
 
 /** The tokens upstream that one grant of ours stands on. */
 interface Kept extends RemoteTokens {
