@@ -339,7 +339,7 @@ describe("T55: registration", () => {
     const { issuer } = await start();
     const local = (await (await App.register(issuer)).signIn()).text;
     expect(local).toContain("sent back to</dt><dd><strong>127.0.0.1:9999</strong>");
-    expect(local).toContain("Nobody has verified that");
+    expect(local).toContain("Nobody has verified that name");
     expect(local).toContain("any program here can claim this name");
     const web = await App.register(issuer, { redirect_uris: ["https://app.example/callback"] });
     const { text } = await web.signIn();

@@ -161,7 +161,7 @@ describe("T51: a victim cannot be made to finish what an attacker has begun", ()
     const victim = new Browser(() => false);
     const refused = await victim.open(url);
     expect(refused.status).toBe(403);
-    expect(refused.text).toContain("begun in another browser");
+    expect(refused.text).toContain("started in another browser");
     expect(both.events.map(({ type }) => type)).toEqual(["client-registered"]);
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isRegistered, problemOfRedirect } from "./clients.ts";
+import { isRegistered, redirectProblem } from "./clients.ts";
 
 test.each([
   ["https://example.com/cb"],
@@ -8,8 +8,8 @@ test.each([
   ["http://[::1]:1/"],
   ["com.example.app:/cb"],
   ["com.example.app://host/cb"],
-])("%s may be registered", (uri) => {
-  expect(problemOfRedirect(uri)).toBeUndefined();
+])("accepts the redirect URI %s", (uri) => {
+  expect(redirectProblem(uri)).toBeUndefined();
 });
 
 test.each([
@@ -28,8 +28,8 @@ test.each([
   [""],
   [7],
   [undefined],
-])("%s may not", (uri) => {
-  expect(problemOfRedirect(uri)).toMatch(/^expected /);
+])("refuses the redirect URI %s", (uri) => {
+  expect(redirectProblem(uri)).toMatch(/^expected /);
 });
 
 test.each([

@@ -1,4 +1,4 @@
-export { type Authority, createAuthority, type Whose } from "./authority.ts";
+export { type Authority, createAuthority, type GrantFilter } from "./authority.ts";
 export type { AuthorityListener } from "./listener.ts";
 export type {
   AuthorityEvent,

@@ -8,6 +8,6 @@ test.each([
   ["2001:db8::5", "2001:db8:0:0::/64"],
   ["::1", "0:0:0:0::/64"],
   ["unknown", "unknown"],
-])("%s counts as %s", (address, network) => {
+])("counts %s as %s", (address, network) => {
   expect(networkOf(address)).toBe(network);
 });

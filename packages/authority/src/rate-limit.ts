@@ -1,44 +1,43 @@
+import { maxCounterAttempts } from "./limits.ts";
 import type { Rows } from "./rows.ts";
 
-/** So many in so much time. */
-export interface Limit {
-  readonly most: number;
+/** At most `max` attempts in a fixed window of time. */
+export interface RateLimit {
+  readonly max: number;
   readonly windowMs: number;
 }
 
-const maxTries = 50;
-
-/** Counts one more of a kind for somebody; false when there were too many, in all processes together. */
-export async function isWithin(rows: Rows, kind: string, who: string, limit: Limit): Promise<boolean> {
-  const { most, windowMs } = limit;
+/** Counts an attempt. Resolves to false if there were too many, in all processes together. */
+export async function tryConsume(rows: Rows, kind: string, who: string, limit: RateLimit): Promise<boolean> {
+  const { max, windowMs } = limit;
   const key = await keyOf(rows, kind, who, limit);
-  for (let tries = 0; tries < maxTries; tries += 1) {
+  for (let tries = 0; tries < maxCounterAttempts; tries += 1) {
     const row = await rows.read<number>(key);
     if (row === undefined) {
-      if (await rows.add(key, 1, windowMs)) return most >= 1;
+      if (await rows.add(key, 1, windowMs)) return max >= 1;
     } else {
-      if (row.value >= most) return false;
+      if (row.value >= max) return false;
       if (await row.replace(row.value + 1)) return true;
     }
   }
-  // So many at once is too many.
+  // So many parallel attempts are too many.
   return false;
 }
 
-/** Takes one back that should not have counted. */
-export async function uncount(rows: Rows, kind: string, who: string, limit: Limit): Promise<void> {
+/** Takes back an attempt that should not count. */
+export async function refund(rows: Rows, kind: string, who: string, limit: RateLimit): Promise<void> {
   const key = await keyOf(rows, kind, who, limit);
-  for (let tries = 0; tries < maxTries; tries += 1) {
+  for (let tries = 0; tries < maxCounterAttempts; tries += 1) {
     const row = await rows.read<number>(key);
     if (row === undefined || row.value === 0 || (await row.replace(row.value - 1))) return;
   }
 }
 
-function keyOf(rows: Rows, kind: string, who: string, { windowMs }: Limit): Promise<string> {
+function keyOf(rows: Rows, kind: string, who: string, { windowMs }: RateLimit): Promise<string> {
   return rows.keyOf(`limit-${kind}`, who, String(Math.floor(Date.now() / windowMs)));
 }
 
-/** Whom an address counts for: with IPv6 one household has a whole network of them. */
+/** Returns the network that an address counts for: with IPv6 one household has a /64 of addresses. */
 export function networkOf(address: string): string {
   const [head = "", tail = ""] = address.split("::");
   if (!address.includes(":") || /\d+\.\d+\.\d+\.\d+$/.test(address)) return address;

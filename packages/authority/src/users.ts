@@ -11,8 +11,8 @@ interface User {
 }
 
 /**
- * People in a JSON file: `{ "users": [{ "name": "ada", "password": "<of hashPassword>" }] }`, with an `id` for tokens
- * and a `displayName` for pages where they differ from the name. A change counts from the next look on.
+ * Reads users from a JSON file: `{ "users": [{ "name": "ada", "password": "<of hashPassword>" }] }`, with an `id` for
+ * tokens and a `displayName` for pages where they differ from the name. Changes take effect without a restart.
  */
 export function usersIn(path: string): PasswordSignIn {
   let known: { readonly users: readonly User[]; readonly changedAt: number } | undefined;
@@ -46,39 +46,39 @@ function parse(text: string, path: string): readonly User[] {
   if (!Array.isArray(users)) throw new PortolanError("invalid-argument", `${path}: expected a list of "users"`);
   for (const [index, user] of (users as User[]).entries()) {
     if (typeof user?.name === "string" && user.name !== "" && isHash(user.password)) continue;
-    const what = `${path}: user ${index + 1}: expected a name and a password as hashPassword() gives it`;
+    const what = `${path}: user ${index + 1}: expected a name and a password as hashPassword() returns it`;
     throw new PortolanError("invalid-argument", what);
   }
   return users as User[];
 }
 
-/** Somebody who can sign in. */
+/** A person who can sign in. */
 export interface Person {
-  /** What tokens call them; never given to somebody else. */
+  /** The subject of their tokens; never reused for another person. */
   readonly subject: string;
-  /** What pages call them. */
+  /** The name on pages. */
   readonly name: string;
 }
 
-/** People who show themselves by a name and a password; `usersIn` keeps them in a file. */
+/** Sign-in by name and password; `usersIn` reads them from a file. */
 export interface PasswordSignIn {
   readonly kind: "passwords";
-  /** Takes as long for an unknown name as for a wrong password. */
+  /** Takes equally long for an unknown name and for a wrong password. */
   verify(name: string, password: string): Promise<Person | undefined>;
-  /** Whether a person is still there; their tokens are not renewed when they are not. */
+  /** Resolves to `undefined` if the person no longer exists; their tokens are then not renewed. */
   find(subject: string): Promise<Person | undefined>;
 }
 
-/** How people show who they are. */
+/** How people sign in. */
 export type SignIn = PasswordSignIn | UpstreamSignIn | DevelopmentSignIn;
 
-/** One person who is always signed in and allows everything. */
+/** One user who is always signed in and allows everything. */
 export interface DevelopmentSignIn {
   readonly kind: "development";
   readonly subject: string;
 }
 
-/** Approves whatever is asked without a page: for development and tests, refused unless the issuer is on loopback. */
+/** Approves every request without a page. For development and tests only: it requires an issuer on loopback. */
 export function developmentUser(subject: string): DevelopmentSignIn {
   return { kind: "development", subject };
 }

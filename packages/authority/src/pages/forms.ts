@@ -1,19 +1,19 @@
-import type { ClientFacts } from "../clients.ts";
+import type { ClientDescription } from "../clients.ts";
 import { type Html, html, toPage } from "./layout.ts";
 
-export interface ConsentFacts extends FormTarget {
+export interface ConsentPage extends FormTarget {
   readonly authorityName: string;
-  readonly client: ClientFacts;
+  readonly client: ClientDescription;
   readonly servers: readonly { readonly name: string; readonly host: string; readonly scopes: readonly string[] }[];
-  /** Whether access goes on when the person is away. */
+  /** The client gets a refresh token. */
   readonly staysConnected: boolean;
-  /** Who is signed in; nobody yet when another provider is asked afterwards. */
+  /** The person who is signed in; absent when the upstream provider signs them in afterwards. */
   readonly person?: string;
-  /** Who is asked to sign the person in afterwards. */
+  /** The upstream provider that signs the person in afterwards. */
   readonly nextName?: string;
 }
 
-export function consentPage(facts: ConsentFacts): string {
+export function consentPage(facts: ConsentPage): string {
   const { authorityName, client, servers, staysConnected, person, nextName, action } = facts;
   return toPage(
     "Allow access?",
@@ -23,7 +23,7 @@ ${servers.map(
   ({ name, host, scopes }) => html`<h2>In ${name} (${host}) it could</h2>
 <ul>${scopes.map((scope) => html`<li>${scope}</li>`)}</ul>`,
 )}
-${staysConnected && html`<p class="soft">It keeps this access until it is revoked, also when you are away.</p>`}
+${staysConnected && html`<p class="soft">It keeps this access until you revoke it, even when you are away.</p>`}
 <dl>
 <div><dt>Who asks</dt><dd>${identityOf(client)}</dd></div>
 <div><dt>You will be sent back to</dt><dd><strong>${client.returnsTo}</strong></dd></div>
@@ -39,18 +39,18 @@ ${person !== undefined && html`<p class="alone"><button class="link" name="do" v
   );
 }
 
-function identityOf({ vouched, host, name }: ClientFacts) {
+function identityOf({ vouched, host, name }: ClientDescription) {
   if (vouched === "operator") return html`${name}, known to this server`;
   if (vouched === "host") return html`<strong>${host}</strong> (this host is verified, the name is not)`;
-  return html`An app that calls itself “${name}”. Nobody has verified that.`;
+  return html`An app that calls itself “${name}”. Nobody has verified that name.`;
 }
 
-function warningOf({ vouched, isLocal, host, returnsTo }: ClientFacts) {
+function warningOf({ vouched, isLocal, host, returnsTo }: ClientDescription) {
   if (isLocal && vouched !== "operator") {
-    return html`<p class="note" role="note"><strong>Only go on if you have just started this yourself.</strong> You will be sent to a program on this computer, and any program here can claim this name.</p>`;
+    return html`<p class="note" role="note"><strong>Continue only if you have just started this yourself.</strong> You will be sent to a program on this computer, and any program here can claim this name.</p>`;
   }
   if (vouched === "nobody") {
-    return html`<p class="note" role="note"><strong>Do you know this app?</strong> Its name was chosen by itself. Look at where you will be sent back to.</p>`;
+    return html`<p class="note" role="note"><strong>Do you know this app?</strong> It has chosen its name itself. Check where you will be sent back to.</p>`;
   }
   if (vouched === "host" && host !== returnsTo) {
     return html`<p class="note" role="note"><strong>These are two different hosts.</strong> The app is at ${host}, but you will be sent to ${returnsTo}.</p>`;
@@ -58,25 +58,25 @@ function warningOf({ vouched, isLocal, host, returnsTo }: ClientFacts) {
   return undefined;
 }
 
-/** Where a form goes and what shows that it was ours. */
+/** The target of a form, and its token against cross-site request forgery. */
 export interface FormTarget {
   readonly action: string;
   readonly token: string;
 }
 
-export interface SignInFacts extends FormTarget {
+export interface SignInPage extends FormTarget {
   readonly authorityName: string;
   readonly clientName: string;
   readonly problem?: string;
   readonly userName?: string;
 }
 
-/** The hidden parts of every form. */
+/** Returns the hidden fields of every form. */
 export function formParts({ token }: FormTarget): Html {
   return html`<input type="hidden" name="token" value="${token}">`;
 }
 
-export function signInPage(facts: SignInFacts): string {
+export function signInPage(facts: SignInPage): string {
   const { authorityName, clientName, action, problem, userName = "" } = facts;
   return toPage(
     "Sign in",

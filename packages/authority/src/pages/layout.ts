@@ -41,7 +41,7 @@ a { color: var(--go); }
 
 const digest = createHash("sha256").update(style).digest("base64");
 
-/** Headers of everything that a browser is shown: nothing runs, nothing is loaded, nobody frames it or keeps it. */
+/** Headers of every page: no scripts, no other resources, no frames, no caching. */
 export const pageHeaders: { readonly [name: string]: string } = {
   "content-security-policy": `default-src 'none'; style-src 'sha256-${digest}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
   "x-frame-options": "DENY",
@@ -50,7 +50,7 @@ export const pageHeaders: { readonly [name: string]: string } = {
   "cache-control": "no-store",
 };
 
-/** A whole page of an authority, under its name; `head` may have a refresh. */
+/** Builds a whole page under the name of the authority; `head` may contain a refresh. */
 export function toPage(title: string, authorityName: string, body: Html, head?: Html): string {
   return html`<!doctype html>
 <html lang="en">
@@ -71,14 +71,14 @@ ${body}
 `.html;
 }
 
-/** Text that is HTML already. */
+/** A fragment of HTML that is already escaped. */
 export interface Html {
   readonly html: string;
 }
 
 type Part = string | Html | undefined | false | readonly Html[];
 
-/** HTML from a template: whatever is put in is text, unless it is HTML already. */
+/** Template tag for HTML: inserted strings are escaped, `Html` fragments are not. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return { html: strings.map((text, index) => text + toHtml(parts[index])).join("") };
 }
@@ -98,6 +98,6 @@ const entities: { readonly [character: string]: string } = {
 };
 
 function toText(text: string): string {
-  // Characters that turn the direction of text or hide could make a name look like another one.
+  // Control and format characters could hide text or reverse it, so that a name looks like another one.
   return text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }

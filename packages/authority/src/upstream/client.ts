@@ -1,32 +1,30 @@
 import * as oauth from "oauth4webapi";
 import { PortolanError } from "portolan";
+import { upstreamMetadataMs, upstreamTimeoutMs } from "../limits.ts";
 import type { UpstreamOptions } from "./options.ts";
 
-const patienceMs = 10_000;
-const metadataMs = 3_600_000;
-
-/** Tokens of the provider upstream; they are kept here and never given away. */
-export interface RemoteTokens {
+/** Tokens of the upstream provider. They stay here; clients get tokens of the authority. */
+export interface UpstreamTokens {
   readonly accessToken: string;
   readonly refreshToken?: string;
-  /** Milliseconds since the epoch; absent when it was not said. */
+  /** Milliseconds since the epoch; absent if the provider did not state it. */
   readonly expiresAt?: number;
 }
 
-/** What one login upstream must be answered with. */
-export interface RemoteAttempt {
+/** The values of one upstream login that its callback must match. */
+export interface UpstreamLogin {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** The provider upstream does not stand behind a token any more. */
-export class RemoteEnded extends Error {
-  override readonly name = "RemoteEnded";
+/** The upstream provider no longer accepts a token. */
+export class UpstreamSessionEnded extends Error {
+  override readonly name = "UpstreamSessionEnded";
 }
 
-/** The provider upstream, as its client sees it. */
-export class Remote {
+/** The OAuth client of the upstream provider. */
+export class UpstreamClient {
   readonly #options: UpstreamOptions;
   readonly #redirectUri: string;
   readonly #client: oauth.Client;
@@ -41,8 +39,8 @@ export class Remote {
     this.#authentication = clientSecret === undefined ? oauth.None() : secretOf(clientSecret);
   }
 
-  /** Where a person goes to sign in. */
-  async addressFor({ state, nonce, verifier }: RemoteAttempt): Promise<string> {
+  /** Returns the URL where a person signs in. */
+  async addressFor({ state, nonce, verifier }: UpstreamLogin): Promise<string> {
     const server = await this.#server();
     const { clientId, scopes = ["openid"], parameters = {} } = this.#options;
     const url = new URL(endpoint(server, "authorization_endpoint"));
@@ -61,8 +59,8 @@ export class Remote {
     return url.href;
   }
 
-  /** Redeems what a person came back with: who they are, and the tokens for them. */
-  async redeem(query: URLSearchParams, { state, nonce, verifier }: RemoteAttempt): Promise<[string, RemoteTokens]> {
+  /** Exchanges the code of a callback. Returns the person's subject and tokens. */
+  async redeem(query: URLSearchParams, { state, nonce, verifier }: UpstreamLogin): Promise<[string, UpstreamTokens]> {
     const server = await this.#server();
     try {
       return await this.#redeem(server, query, { state, nonce, verifier });
@@ -74,8 +72,8 @@ export class Remote {
   async #redeem(
     server: oauth.AuthorizationServer,
     query: URLSearchParams,
-    { state, nonce, verifier }: RemoteAttempt,
-  ): Promise<[string, RemoteTokens]> {
+    { state, nonce, verifier }: UpstreamLogin,
+  ): Promise<[string, UpstreamTokens]> {
     const checked = oauth.validateAuthResponse(server, this.#client, query, state);
     const response = await oauth.authorizationCodeGrantRequest(
       server,
@@ -95,9 +93,9 @@ export class Remote {
     return [subject, toTokens(answer)];
   }
 
-  /** Other tokens for the same person; throws RemoteEnded when there are none any more. */
-  async renew({ refreshToken }: RemoteTokens): Promise<RemoteTokens> {
-    if (refreshToken === undefined) throw new RemoteEnded("there is no refresh token");
+  /** Renews tokens. Throws `UpstreamSessionEnded` if they cannot be renewed any more. */
+  async renew({ refreshToken }: UpstreamTokens): Promise<UpstreamTokens> {
+    if (refreshToken === undefined) throw new UpstreamSessionEnded("there is no refresh token");
     const server = await this.#server();
     try {
       const response = await oauth.refreshTokenGrantRequest(
@@ -111,14 +109,14 @@ export class Remote {
       return { refreshToken, ...renewed };
     } catch (cause) {
       if (cause instanceof oauth.ResponseBodyError && cause.error === "invalid_grant") {
-        throw new RemoteEnded("the refresh token is not taken any more");
+        throw new UpstreamSessionEnded("the refresh token is no longer accepted");
       }
       throw unavailable("renew a token", cause);
     }
   }
 
-  /** Whether an access token is good there; undefined when there is no way to ask. */
-  async isActive({ accessToken }: RemoteTokens): Promise<boolean | undefined> {
+  /** Resolves to true if an access token is active; `undefined` if the provider has no way to ask. */
+  async isActive({ accessToken }: UpstreamTokens): Promise<boolean | undefined> {
     const server = await this.#server();
     try {
       if (server.introspection_endpoint !== undefined) {
@@ -136,18 +134,18 @@ export class Remote {
       await response.body?.cancel();
       if (response.ok) return true;
       if (response.status === 401 || response.status === 403) return false;
-      throw new PortolanError("http-status", `userinfo answered ${response.status}`);
+      throw new PortolanError("http-status", `userinfo answered with status ${response.status}`);
     } catch (cause) {
       if (cause instanceof oauth.WWWAuthenticateChallengeError && cause.status === 401) {
-        // With credentials of ours refused, nothing was said about the token.
+        // The provider has refused our own credentials, which says nothing about the token.
         if (server.introspection_endpoint === undefined) return false;
       }
       throw unavailable("check a token", cause);
     }
   }
 
-  /** Gives tokens back, where that can be done. */
-  async revoke({ refreshToken, accessToken }: RemoteTokens): Promise<void> {
+  /** Revokes tokens, if the provider has an endpoint for it. */
+  async revoke({ refreshToken, accessToken }: UpstreamTokens): Promise<void> {
     const server = await this.#server();
     if (server.revocation_endpoint === undefined) return;
     const response = await oauth.revocationRequest(
@@ -166,11 +164,11 @@ export class Remote {
     const { subjectOf = ({ sub }) => (typeof sub === "string" ? sub : undefined) } = this.#options;
     const subject = subjectOf(claims);
     if (typeof subject === "string" && subject !== "") return subject;
-    throw new PortolanError("answer-invalid", "upstream: userinfo does not say who this is; give subjectOf");
+    throw new PortolanError("answer-invalid", "upstream: userinfo does not identify the person; pass subjectOf");
   }
 
   #server(): Promise<oauth.AuthorizationServer> {
-    if (this.#found && Date.now() - this.#found.at < metadataMs) return this.#found.server;
+    if (this.#found && Date.now() - this.#found.at < upstreamMetadataMs) return this.#found.server;
     const server = this.#discover().catch((cause) => {
       this.#found = undefined;
       throw unavailable("find its metadata", cause);
@@ -205,8 +203,8 @@ export class Remote {
 
   #request() {
     return {
-      signal: () => AbortSignal.timeout(patienceMs),
-      // Only an operator names this address, and only loopback goes without https.
+      signal: () => AbortSignal.timeout(upstreamTimeoutMs),
+      // The operator configures this URL; http is accepted on loopback only.
       [oauth.allowInsecureRequests]: this.#options.issuer.startsWith("http://"),
     };
   }
@@ -218,7 +216,7 @@ function endpoint(server: oauth.AuthorizationServer, name: "authorization_endpoi
   return found;
 }
 
-function toTokens(answer: oauth.TokenEndpointResponse): RemoteTokens {
+function toTokens(answer: oauth.TokenEndpointResponse): UpstreamTokens {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = answer;
   return {
     accessToken,
@@ -227,7 +225,7 @@ function toTokens(answer: oauth.TokenEndpointResponse): RemoteTokens {
   };
 }
 
-/** Without the cause, which may hold codes and tokens. */
+/** Converts a failure to an error without its cause, which may contain codes and tokens. */
 function unavailable(what: string, cause: unknown): PortolanError {
   if (cause instanceof PortolanError) return cause;
   const {
@@ -242,7 +240,7 @@ function unavailable(what: string, cause: unknown): PortolanError {
   return new PortolanError("connection-closed", `upstream: could not ${what}: ${said}`);
 }
 
-/** As its metadata prefers; encoded as forms are, and no more than that, because many take what stands there as it is. */
+/** Sends the secret as the metadata prefers; form-encoded only, because many servers do not decode any further. */
 function secretOf(clientSecret: string): oauth.ClientAuth {
   const post = oauth.ClientSecretPost(clientSecret);
   const encode = (value: string) => new URLSearchParams([["", value]]).toString().slice(1);

@@ -1,43 +1,41 @@
+import { renewUpstreamBeforeExpiryMs } from "../limits.ts";
 import type { Rows } from "../rows.ts";
-import { exclusive } from "../rows.ts";
-import { type Remote, RemoteEnded, type RemoteTokens } from "./client.ts";
+import { withLock } from "../rows.ts";
+import { type UpstreamClient, UpstreamSessionEnded, type UpstreamTokens } from "./client.ts";
 
-/** The tokens upstream that one grant of ours stands on. */
-interface Kept extends RemoteTokens {
-  /** When it was last known that they are good. */
+/** The upstream tokens that one grant depends on. */
+interface StoredTokens extends UpstreamTokens {
+  /** When they were last known to be active. */
   readonly checkedAt: number;
 }
 
-export interface RemoteKeeperOptions {
+export interface UpstreamTokenStoreOptions {
   readonly rows: Rows;
-  readonly remote: Remote;
+  readonly client: UpstreamClient;
   readonly checkMs: number;
   readonly keepMs: number;
-  /** Called when the provider upstream has ended what a grant stands on. */
+  /** Called when the upstream provider has ended the session that a grant depends on. */
   readonly ended: (grantId: string) => Promise<void>;
-  readonly fail: (error: unknown) => void;
+  readonly reportError: (error: unknown) => void;
 }
 
-/** How long before its end a token is renewed. */
-const earlyMs = 30_000;
-
-/** Binds tokens upstream to grants of ours: a grant lives as long as they do, and they as long as the grant. */
-export class RemoteKeeper {
-  readonly #options: RemoteKeeperOptions;
+/** Binds upstream tokens to grants: when either ends, so does the other. */
+export class UpstreamTokenStore {
+  readonly #options: UpstreamTokenStoreOptions;
   /** Checks under way in this process, by grant. */
   readonly #checks = new Map<string, Promise<boolean>>();
 
-  constructor(options: RemoteKeeperOptions) {
+  constructor(options: UpstreamTokenStoreOptions) {
     this.#options = options;
   }
 
-  async keep(grantId: string, tokens: RemoteTokens): Promise<void> {
+  async keep(grantId: string, tokens: UpstreamTokens): Promise<void> {
     const { rows, keepMs } = this.#options;
-    await rows.set(await this.#keyOf(grantId), { ...tokens, checkedAt: Date.now() } satisfies Kept, keepMs);
+    await rows.set(await this.#keyOf(grantId), { ...tokens, checkedAt: Date.now() } satisfies StoredTokens, keepMs);
   }
 
-  /** Whether the provider upstream still stands behind a grant; throws when it cannot be asked. */
-  stands(grantId: string): Promise<boolean> {
+  /** Resolves to false if the upstream session of a grant has ended. Rejects if the provider cannot be asked. */
+  isActive(grantId: string): Promise<boolean> {
     const known = this.#checks.get(grantId);
     if (known) return known;
     const check = this.#check(grantId).finally(() => this.#checks.delete(grantId));
@@ -46,45 +44,45 @@ export class RemoteKeeper {
   }
 
   async #check(grantId: string): Promise<boolean> {
-    const { rows, remote, checkMs, keepMs } = this.#options;
-    const row = await rows.read<Kept>(await this.#keyOf(grantId));
+    const { rows, client, checkMs, keepMs } = this.#options;
+    const row = await rows.read<StoredTokens>(await this.#keyOf(grantId));
     if (!row) return false;
     const { accessToken, refreshToken, checkedAt } = row.value;
     if (Date.now() - checkedAt < checkMs) return true;
-    const isActive = isDue(row.value) ? false : await remote.isActive(row.value);
-    // Of a provider that can neither be asked nor renews, all that is known is when its token ends.
+    const isActive = isDue(row.value) ? false : await client.isActive(row.value);
+    // If the provider can neither check nor renew a token, only its expiry is known.
     if (isActive ?? refreshToken === undefined) {
-      // Whoever has written meanwhile knew it better.
+      // Not written if another process has changed the row, which is newer then.
       await row.replace({ ...row.value, checkedAt: Date.now() }, keepMs);
       return true;
     }
     return (await this.#renew(grantId, accessToken)) !== undefined;
   }
 
-  /** An access token upstream that is good for now; undefined when the grant has nothing to stand on any more. */
-  async fresh(grantId: string, forMs: number = earlyMs): Promise<string | undefined> {
-    const kept = await this.#options.rows.get<Kept>(await this.#keyOf(grantId));
-    if (!kept) return undefined;
-    // Without a refresh token it is used up to its end.
-    if (!isDue(kept, kept.refreshToken === undefined ? 0 : forMs)) return kept.accessToken;
-    return this.#renew(grantId, kept.accessToken);
+  /** Returns a valid upstream access token; `undefined` if the session of the grant has ended. */
+  async validToken(grantId: string, forMs: number = renewUpstreamBeforeExpiryMs): Promise<string | undefined> {
+    const stored = await this.#options.rows.get<StoredTokens>(await this.#keyOf(grantId));
+    if (!stored) return undefined;
+    // Without a refresh token it is used until it expires.
+    if (!isDue(stored, stored.refreshToken === undefined ? 0 : forMs)) return stored.accessToken;
+    return this.#renew(grantId, stored.accessToken);
   }
 
-  /** Renews once for all who want it at the same time, in whichever process. */
+  /** Renews once for all parallel callers, in all processes. */
   async #renew(grantId: string, seen: string): Promise<string | undefined> {
-    const { rows, remote, ended, keepMs } = this.#options;
+    const { rows, client, ended, keepMs } = this.#options;
     const key = await this.#keyOf(grantId);
-    const renewed = await exclusive(rows, key, async () => {
-      const row = await rows.read<Kept>(key);
+    const renewed = await withLock(rows, key, async () => {
+      const row = await rows.read<StoredTokens>(key);
       if (!row || row.value.accessToken !== seen) return row?.value.accessToken;
       try {
-        const tokens = await remote.renew(row.value);
-        // Only if the grant is still there: what was revoked meanwhile goes back at once.
+        const tokens = await client.renew(row.value);
+        // Compare-and-set: if the grant was revoked in the meantime, the new tokens are revoked, too.
         if (await row.replace({ ...tokens, checkedAt: Date.now() }, keepMs)) return tokens.accessToken;
         if (!(await rows.read(key))) await this.#giveBack(tokens);
-        return (await rows.get<Kept>(key))?.accessToken;
+        return (await rows.get<StoredTokens>(key))?.accessToken;
       } catch (error) {
-        if (error instanceof RemoteEnded) return undefined;
+        if (error instanceof UpstreamSessionEnded) return undefined;
         throw error;
       }
     });
@@ -92,15 +90,15 @@ export class RemoteKeeper {
     return renewed;
   }
 
-  /** Gives back what a grant stood on when the grant has ended. */
+  /** Revokes the upstream tokens of a grant that has ended. */
   async release(grantId: string): Promise<void> {
-    const kept = await this.#options.rows.take<Kept>(await this.#keyOf(grantId));
-    if (kept) await this.#giveBack(kept);
+    const stored = await this.#options.rows.take<StoredTokens>(await this.#keyOf(grantId));
+    if (stored) await this.#giveBack(stored);
   }
 
-  async #giveBack(tokens: RemoteTokens): Promise<void> {
-    // The grant is over whether or not the provider upstream hears of it.
-    await this.#options.remote.revoke(tokens).catch(this.#options.fail);
+  async #giveBack(tokens: UpstreamTokens): Promise<void> {
+    // The grant has ended, even if the upstream provider cannot be told.
+    await this.#options.client.revoke(tokens).catch(this.#options.reportError);
   }
 
   #keyOf(grantId: string): Promise<string> {
@@ -108,6 +106,6 @@ export class RemoteKeeper {
   }
 }
 
-function isDue({ expiresAt }: RemoteTokens, forMs = 0): boolean {
+function isDue({ expiresAt }: UpstreamTokens, forMs = 0): boolean {
   return expiresAt !== undefined && expiresAt - forMs <= Date.now();
 }
