@@ -40,8 +40,8 @@ export function createProvider({ options }: Settings, configuration: Configurati
     },
   });
 
-  const { prototype } = (provider.Client as unknown as { readonly ClientSchema: { readonly prototype: ClientSchema } })
-    .ClientSchema;
+  const { prototype } = (provider.Client as unknown as { readonly Schema: { readonly prototype: ClientSchema } })
+    .Schema;
   const { normalizeResponseTypes } = prototype;
   const rules: ClientSchema = {
     // Clients declare everything they can do; unsupported values are removed, and the response shows the rest.

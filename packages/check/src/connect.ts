@@ -1,9 +1,9 @@
-import { answerWillingly } from "./answers.ts";
+import { acceptEverything } from "./answers.ts";
 import { Inbox } from "./inbox.ts";
 import { isObject, type JsonObject } from "./json.ts";
 import { type Answer, Peer } from "./peer.ts";
 import type { Reply } from "./reply.ts";
-import { check, Failed } from "./reply.ts";
+import { check, ExpectationFailed } from "./reply.ts";
 import type { Revision, Transport } from "./revisions.ts";
 import type { Trace } from "./trace.ts";
 import { HttpWire } from "./wire/http.ts";
@@ -11,10 +11,10 @@ import { HttpSseWire } from "./wire/http-sse.ts";
 import { type CommandTarget, StdioWire } from "./wire/stdio.ts";
 import type { Wire } from "./wire/wire.ts";
 
-/** A server at an address. */
+/** A server at a URL. */
 export interface UrlTarget {
   readonly url: string;
-  /** Sent with every request, such as an authorization. */
+  /** Sent with every request, for example `authorization`. */
   readonly headers?: { readonly [name: string]: string };
 }
 
@@ -26,8 +26,8 @@ export interface OpenOptions {
   readonly answer?: Answer;
 }
 
-/** A server in one revision over one transport, and how long to wait for it. */
-export interface Place {
+/** The server, revision and transport under test, and the timeouts. */
+export interface GradeContext {
   readonly target: Target;
   readonly transport: Transport;
   readonly revision: Revision;
@@ -35,33 +35,33 @@ export interface Place {
   readonly startMs: number;
   readonly trace: Trace;
   readonly signal?: AbortSignal | undefined;
-  /** What is heard on each connection that is open. */
+  /** The inboxes of all open connections. */
   readonly inboxes: Set<Inbox>;
 }
 
-/** The ways in which a target may be reached. */
+/** Returns the transports that a target may have. */
 export function transportsOf(target: Target): readonly Transport[] {
   return "url" in target ? ["http", "http-sse"] : ["stdio"];
 }
 
-/** Opens a connection that has said nothing yet. */
-export async function connect(place: Place, options: OpenOptions = {}): Promise<Peer> {
-  const { target, transport, revision, timeoutMs, startMs, trace, signal, inboxes } = place;
-  const { capabilities = revision.everything, answer = answerWillingly } = options;
+/** Opens a connection without a handshake. */
+export async function connect(context: GradeContext, options: OpenOptions = {}): Promise<Peer> {
+  const { target, transport, revision, timeoutMs, startMs, trace, signal, inboxes } = context;
+  const { capabilities = revision.everything, answer = acceptEverything } = options;
   const tap = trace.tap(revision.date, transport);
   const inbox = new Inbox(timeoutMs, transport === "stdio" ? startMs : timeoutMs, tap);
   const wire = openWire(target, transport, inbox);
   const peer = new Peer(revision, capabilities, answer, inbox, wire);
-  for (const other of inboxes) if (other.over !== undefined) inboxes.delete(other);
+  for (const other of inboxes) if (other.closedReason !== undefined) inboxes.delete(other);
   inboxes.add(inbox);
-  if (signal?.aborted) giveUp(inboxes);
+  if (signal?.aborted) closeInboxes(inboxes);
   if (wire instanceof HttpSseWire) await endpointOf(wire, inbox).catch((error) => closeAndThrow(peer, error));
   return peer;
 }
 
-/** Tells whoever waits for something that it will not come. */
-export function giveUp(inboxes: Iterable<Inbox>): void {
-  for (const inbox of inboxes) inbox.closed("the grading was given up");
+/** Rejects everything that waits on these inboxes. */
+export function closeInboxes(inboxes: Iterable<Inbox>): void {
+  for (const inbox of inboxes) inbox.closed("the grading was aborted");
 }
 
 function openWire(target: Target, transport: Transport, inbox: Inbox): Wire {
@@ -88,8 +88,8 @@ async function closeAndThrow(peer: Peer, error: unknown): Promise<never> {
   throw error;
 }
 
-/** Shakes hands and returns what the server answered; nothing to do where requests describe themselves. */
-export async function shakeHands(peer: Peer, version: string = peer.revision.date): Promise<Reply> {
+/** Sends `initialize` and returns the reply; stateless revisions do not need it. */
+export async function sendInitialize(peer: Peer, version: string = peer.revision.date): Promise<Reply> {
   const reply = await peer.request("initialize", {
     protocolVersion: version,
     capabilities: peer.capabilities,
@@ -98,7 +98,7 @@ export async function shakeHands(peer: Peer, version: string = peer.revision.dat
   const { wire } = peer;
   const session = reply.posted.headers["mcp-session-id"];
   if (wire instanceof HttpWire && isObject(reply.message?.["result"])) {
-    wire.standing = {
+    wire.sessionHeaders = {
       ...(typeof session === "string" && { "mcp-session-id": session }),
       ...(peer.revision.namesVersion && { "mcp-protocol-version": peer.revision.date }),
     };
@@ -106,11 +106,11 @@ export async function shakeHands(peer: Peer, version: string = peer.revision.dat
   return reply;
 }
 
-/** Ends the handshake, and listens where that is a thing of its own. */
+/** Completes the handshake, and opens the stream of the session where there is one. */
 export async function finishHandshake(peer: Peer): Promise<void> {
   const { status } = await peer.notify("notifications/initialized").finished;
   if (status !== undefined && (status < 200 || status > 299)) {
-    throw new Failed(`sent notifications/initialized; got HTTP ${status}; expected 202`);
+    throw new ExpectationFailed(`sent notifications/initialized; got HTTP ${status}; expected 202`);
   }
   if (!(peer.wire instanceof HttpWire)) return;
   let isOpen: true | undefined;
@@ -119,16 +119,16 @@ export async function finishHandshake(peer: Peer): Promise<void> {
     isOpen = true;
     peer.inbox.wake();
   });
-  // Some servers say nothing before they have something to say.
+  // Some servers send no response headers before the first event.
   await peer.inbox.wait("the stream of the session", () => isOpen).catch(() => {});
 }
 
 /** Opens a connection that is ready for requests. */
-export async function open(place: Place, options: OpenOptions = {}): Promise<Peer> {
-  const peer = await connect(place, options);
-  if (place.revision.isStateless) return peer;
+export async function open(context: GradeContext, options: OpenOptions = {}): Promise<Peer> {
+  const peer = await connect(context, options);
+  if (context.revision.isStateless) return peer;
   try {
-    (await shakeHands(peer)).result();
+    (await sendInitialize(peer)).result();
     await finishHandshake(peer);
     return peer;
   } catch (error) {

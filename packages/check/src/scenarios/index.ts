@@ -15,7 +15,7 @@ import { pages } from "./pages.ts";
 import { stdio } from "./stdio.ts";
 import { structured } from "./structured.ts";
 
-/** Every scenario, in the order in which they run. */
+/** All scenarios, in the order in which they run. */
 export const scenarios: readonly Scenario[] = [
   ...handshake,
   ...base,

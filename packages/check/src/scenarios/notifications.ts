@@ -12,7 +12,7 @@ function progressOf(peer: Peer, token: unknown): JsonObject[] {
     .filter((one) => at(one, "params", "progressToken") === token);
 }
 
-/** The levels of the messages that came since. */
+/** Returns the levels of the log messages since. */
 function loggedSince(peer: Peer, from: number): string[] {
   const messages = peer.inbox.messages.slice(from).filter(({ method }) => method === "notifications/message");
   return messages.map((message) => String(at(message, "params", "level")));
@@ -25,13 +25,13 @@ function isBelow(level: string, floor: string): boolean {
 export const telling: readonly Scenario[] = [
   {
     id: "progress/order",
-    title: "progress only grows, comes before the answer, and never after it",
+    title: "progress increases, and arrives before the response, never after it",
     requirements: ["J3", "J4"],
     strength: "must",
     needs: ["tools"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const tool = stage.tool("progress");
+    async run(context) {
+      const peer = await context.shared();
+      const tool = context.tool("progress");
       for (const token of ["a token", 4_711]) {
         const reply = await peer.call(tool, { meta: { progressToken: token } });
         reply.result();
@@ -50,13 +50,13 @@ export const telling: readonly Scenario[] = [
   },
   {
     id: "progress/unasked",
-    title: "who gives no token hears of no progress",
+    title: "a request without a progress token gets no progress",
     requirements: ["J3"],
     strength: "must",
     needs: ["tools"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const tool = stage.tool("progress");
+    async run(context) {
+      const peer = await context.shared();
+      const tool = context.tool("progress");
       const before = peer.inbox.notifications("notifications/progress").length;
       (await peer.call(tool)).result();
       await peer.settle();
@@ -67,14 +67,14 @@ export const telling: readonly Scenario[] = [
   },
   {
     id: "logging/level",
-    title: "nothing below the level that was set is logged",
+    title: "nothing below the requested level is logged",
     requirements: ["J7", "J8"],
     strength: "must",
     until: lastStateful,
     needs: ["tools", "logging"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const tool = stage.tool("log");
+    async run(context) {
+      const peer = await context.shared();
+      const tool = context.tool("log");
       const heard: string[][] = [];
       for (const floor of ["error", "debug"]) {
         (await peer.request("logging/setLevel", { level: floor })).result();
@@ -91,27 +91,27 @@ export const telling: readonly Scenario[] = [
   },
   {
     id: "logging/bad-level",
-    title: "a level that does not exist is refused with -32602",
+    title: "an unknown log level is refused with -32602",
     requirements: ["J8"],
     strength: "should",
     until: lastStateful,
     needs: ["logging"],
-    async run(stage) {
-      const reply = await (await stage.shared()).request("logging/setLevel", { level: "loud" });
+    async run(context) {
+      const reply = await (await context.shared()).request("logging/setLevel", { level: "loud" });
       reply.error(-32602);
-      return reply.proof;
+      return reply.summary;
     },
   },
   {
     id: "logging/opt-in",
-    title: "only a request that names a level is logged about, from that level on",
+    title: "only requests that name a level get log messages, from that level on",
     requirements: ["J8", "J9"],
     strength: "must",
     since: firstStateless,
     needs: ["tools"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const tool = stage.tool("log");
+    async run(context) {
+      const peer = await context.shared();
+      const tool = context.tool("log");
       const from = peer.inbox.messages.length;
       (await peer.call(tool)).result();
       await peer.settle();
@@ -127,16 +127,16 @@ export const telling: readonly Scenario[] = [
   },
   {
     id: "logging/bad-request-level",
-    title: "a request with a level that does not exist is refused with -32602",
+    title: "a request with an unknown log level is refused with -32602",
     requirements: ["J8"],
     strength: "should",
     since: firstStateless,
     needs: ["tools"],
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const reply = await peer.request("tools/list", {}, { meta: { [metaKey("logLevel")]: "loud" } });
       reply.error(-32602);
-      return reply.proof;
+      return reply.summary;
     },
   },
 ];

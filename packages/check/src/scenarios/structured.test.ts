@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findBreach } from "./structured.ts";
+import { findViolation } from "./structured.ts";
 
 const weather = {
   type: "object",
@@ -15,9 +15,9 @@ const weather = {
 };
 
 test("a value that is what the schema says has no breach", () => {
-  expect(findBreach(weather, { celsius: 2.5, sky: "clear", days: [1, 2], unit: "C", note: null })).toBeUndefined();
-  expect(findBreach(true, 5)).toBeUndefined();
-  expect(findBreach({ type: "null" }, null)).toBeUndefined();
+  expect(findViolation(weather, { celsius: 2.5, sky: "clear", days: [1, 2], unit: "C", note: null })).toBeUndefined();
+  expect(findViolation(true, 5)).toBeUndefined();
+  expect(findViolation({ type: "null" }, null)).toBeUndefined();
 });
 
 test.each([
@@ -30,5 +30,5 @@ test.each([
   [{ celsius: 1, note: 5 }, "it.note is not of type string,null"],
   [{ celsius: 1, wind: 3 }, "it.wind is not allowed"],
 ])("%j breaches the schema: %s", (value, breach) => {
-  expect(findBreach(weather, value)).toBe(breach);
+  expect(findViolation(weather, value)).toBe(breach);
 });

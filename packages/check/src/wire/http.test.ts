@@ -8,7 +8,7 @@ const expected = [
   { type: "message", data: '{"text":\n"🌊"}', id: "7" },
 ];
 
-test("events are read however their bytes are cut", () => {
+test("reads events from chunks of any size", () => {
   const bytes = Buffer.from(stream);
   for (let size = 1; size <= bytes.length; size += 1) {
     const reader = new EventReader();
@@ -19,6 +19,6 @@ test("events are read however their bytes are cut", () => {
   }
 });
 
-test("an event that is not complete is not told", () => {
+test("ignores an incomplete event", () => {
   expect(new EventReader().read(Buffer.from("data: 1\n"))).toEqual([]);
 });

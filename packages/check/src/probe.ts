@@ -1,58 +1,59 @@
-import { connect, finishHandshake, type Place, shakeHands } from "./connect.ts";
+import { connect, finishHandshake, type GradeContext, sendInitialize } from "./connect.ts";
 import { at, isObject, type JsonObject, show } from "./json.ts";
 import type { Peer } from "./peer.ts";
-import { Failed, Silence } from "./reply.ts";
+import { ExpectationFailed, TimedOut } from "./reply.ts";
 import type { RevisionDate, Transport } from "./revisions.ts";
 
-/** What a server offers in one revision over one transport. */
-export interface Surface {
+/** The features of a server in one revision over one transport. */
+export interface ServerProfile {
   readonly revision: RevisionDate;
   readonly transport: Transport;
   readonly isSpoken: boolean;
-  /** Why it is not spoken. */
+  /** Why the server does not support the revision. */
   readonly reason?: string;
-  /** Nothing came at all, not even a refusal. */
+  /** Nothing was received, not even an error. */
   readonly isSilent?: boolean;
   readonly capabilities: JsonObject;
-  /** The server's introduction, as it came. */
+  /** The result of `initialize` or `server/discover`. */
   readonly introduction: JsonObject;
   readonly tools: readonly unknown[];
 }
 
-/** Finds out what a server offers; the connection is ready for more where there is something. */
-export async function survey(place: Place): Promise<{ surface: Surface; peer?: Peer }> {
-  const about = { revision: place.revision.date, transport: place.transport };
+/** Probes the features of a server. Returns an open connection if it supports the revision. */
+export async function probe(context: GradeContext): Promise<{ profile: ServerProfile; peer?: Peer }> {
+  const about = { revision: context.revision.date, transport: context.transport };
   let peer: Peer | undefined;
   try {
-    peer = await connect(place);
+    peer = await connect(context);
     const introduction = await introduce(peer);
     const capabilities = at(introduction, "capabilities");
     const offered = isObject(capabilities) ? capabilities : {};
     const tools = isObject(offered["tools"]) ? await listTools(peer) : [];
-    return { surface: { ...about, isSpoken: true, capabilities: offered, introduction, tools }, peer };
+    return { profile: { ...about, isSpoken: true, capabilities: offered, introduction, tools }, peer };
   } catch (error) {
     await peer?.close();
     const reason = show(error instanceof Error ? error.message : error, 300);
-    const isSilent = error instanceof Silence || (peer?.inbox.over !== undefined && peer.inbox.messages.length === 0);
-    return { surface: { ...about, isSpoken: false, isSilent, reason, capabilities: {}, introduction: {}, tools: [] } };
+    const isSilent =
+      error instanceof TimedOut || (peer?.inbox.closedReason !== undefined && peer.inbox.messages.length === 0);
+    return { profile: { ...about, isSpoken: false, isSilent, reason, capabilities: {}, introduction: {}, tools: [] } };
   }
 }
 
-/** The tools, as far as the server lists them; that it fails to is for the scenarios to find out. */
+/** Lists the tools as far as the server does; scenarios report failures of the list itself. */
 async function listTools(peer: Peer): Promise<readonly unknown[]> {
   try {
     return (await peer.list("tools/list", "tools")).entries;
   } catch (error) {
-    if (error instanceof Failed) return [];
+    if (error instanceof ExpectationFailed) return [];
     throw error;
   }
 }
 
 async function introduce(peer: Peer): Promise<JsonObject> {
   const { date, isStateless } = peer.revision;
-  const reply = isStateless ? await peer.request("server/discover") : await shakeHands(peer);
+  const reply = isStateless ? await peer.request("server/discover") : await sendInitialize(peer);
   const result = reply.result();
-  if (!isSpokenIn(result, date, isStateless)) reply.fail(`a server of ${date}`);
+  if (!isSpokenIn(result, date, isStateless)) reply.fail(`a server that supports ${date}`);
   if (!isStateless) await finishHandshake(peer);
   return result;
 }
@@ -63,8 +64,8 @@ function isSpokenIn(result: JsonObject, date: RevisionDate, isStateless: boolean
   return Array.isArray(versions) && versions.includes(date);
 }
 
-/** Whether a server announces a capability: `resources.subscribe`. */
-export function offers({ capabilities }: Surface, path: string): boolean {
+/** True if the server declares a capability, such as `resources.subscribe`. */
+export function hasCapability({ capabilities }: ServerProfile, path: string): boolean {
   const found = at(capabilities, ...path.split("."));
   return found === true || isObject(found);
 }
