@@ -1,12 +1,12 @@
 import type { Report, RevisionDate } from "../../packages/check/src/index.ts";
 
-/** Something that a peer is known to get wrong. */
+/** A known fault of a peer. */
 interface Known {
   readonly scenario: string;
   readonly grade: "fail" | "warn";
-  /** The row that says so, and what the peer does instead. */
+  /** The requirement, and what the peer does instead. */
   readonly why: string;
-  /** Where it is, if not everywhere. */
+  /** Where the fault occurs, if not everywhere. */
   readonly on?: readonly RevisionDate[];
 }
 
@@ -106,7 +106,7 @@ const ofV1: readonly Known[] = [
   { scenario: "ask/undeclared-early", grade: "warn", why: "B6: the same, where it is a should" },
 ];
 
-/** What is known of each peer, by how it is served. */
+/** The known faults of each peer, by transport. */
 export const known: { readonly [peer: string]: readonly Known[] } = {
   "v1 stdio": [...onBoth, ...ofV1, ...onStdio],
   "v1 http": [...onBoth, ...ofV1, ...onHttp],
@@ -142,7 +142,7 @@ export const known: { readonly [peer: string]: readonly Known[] } = {
   ],
 };
 
-/** What a report blames a peer for that is not known, and what is known but was not found where it was looked for. */
+/** Compares a report with the known faults: new ones, and known ones that did not occur. */
 export function compare(report: Report, peer: string): { unknown: string[]; gone: string[] } {
   const expected = known[peer] ?? [];
   const bad = report.verdicts.filter(({ grade }) => grade === "fail" || grade === "warn");

@@ -39,6 +39,5 @@ function opener(): [string, ...string[]] {
 
 /** Writes the URL to stderr for the person to open. */
 export function showAddress(url: URL): void {
-  process.stderr.write(`Open this URL in a browser: ${url.href}
-  `);
+  process.stderr.write(`Open this URL in a browser: ${url.href}\n`);
 }
