@@ -45,12 +45,12 @@ const mirrored: Known = {
 const origin: Known = {
   scenario: "http/origin",
   grade: "fail",
-  why: "E20: the Origin must be checked; the SDK does not unless told to",
+  why: "E20: the Origin must be checked; the SDK does so only if configured",
 };
 const forbidden: Known = {
   scenario: "http/origin-forbidden",
   grade: "fail",
-  why: "E20: a stranger's Origin must be refused with 403; the SDK does not look at it unless told to",
+  why: "E20: a stranger's Origin must be refused with 403; the SDK checks it only if configured",
 };
 const host: Known = {
   scenario: "http/host",
@@ -121,7 +121,7 @@ export const known: { readonly [peer: string]: readonly Known[] } = {
     {
       scenario: "http-sse/origin",
       grade: "fail",
-      why: "D4: the Origin must be checked; the SDK does not unless told to",
+      why: "D4: the Origin must be checked; the SDK does so only if configured",
     },
   ],
   "v2 stdio": [

@@ -6,7 +6,7 @@ import type { Settings } from "./settings.ts";
 /** The facts about a client that a person sees on the consent page. */
 export interface ClientDescription {
   readonly name: string;
-  /** Who vouches for the name: the operator, the host of the metadata document, or nobody. */
+  /** The party that vouches for the name: the operator, the host of the metadata document, or nobody. */
   readonly vouched: "operator" | "host" | "nobody";
   /** The host of the client metadata document, if there is one. */
   readonly host: string | undefined;

@@ -20,7 +20,7 @@ export async function tryConsume(rows: Rows, kind: string, who: string, limit: R
       if (await row.replace(row.value + 1)) return true;
     }
   }
-  // So many parallel attempts are too many.
+  // The counter changes too often: that many parallel attempts are above any limit.
   return false;
 }
 

@@ -8,7 +8,7 @@ import { HttpWire } from "./wire/http.ts";
 import { HttpSseWire } from "./wire/http-sse.ts";
 import { StdioWire } from "./wire/stdio.ts";
 
-/** Whether the specification requires or recommends a behaviour. */
+/** The keyword of the specification for a behaviour: required or recommended. */
 export type Strength = "must" | "should";
 
 /** The server under test, and the connections that a scenario may use. */

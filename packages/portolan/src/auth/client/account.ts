@@ -35,7 +35,7 @@ export interface AuthChallenge {
   readonly signal: AbortSignal;
 }
 
-/** What was already tried for one operation, so that it cannot retry forever. */
+/** Attempts already made for one operation, so that it cannot retry forever. */
 interface Attempts {
   nonces: number;
   newer: number;
