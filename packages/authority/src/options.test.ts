@@ -1,6 +1,6 @@
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";
-import { type AuthorityOptions, checkOptions } from "./options.ts";
+import { type AuthorityOptions, checkAuthorityOptions } from "./options.ts";
 import { upstream } from "./upstream/options.ts";
 import { developmentUser } from "./users.ts";
 
@@ -18,10 +18,12 @@ test.each<[string, Partial<AuthorityOptions>]>([
   ["an issuer with https", { issuer: "https://auth.example", signIn: elsewhere }],
   ["a storage with secrets", { storage: createMemoryStorage(), secrets: ["x".repeat(32)] }],
 ])("accepts %s", (_, options) => {
-  expect(() => checkOptions({ ...fine, ...options })).not.toThrow();
+  expect(() => checkAuthorityOptions({ ...fine, ...options })).not.toThrow();
 });
 
 test.each<[string, Partial<AuthorityOptions>, string]>([
+  ["an unknown option", { isuer: "x" } as object, "createAuthority: unknown option `isuer`; did you mean `issuer`?"],
+  ["an unknown option of registration", { registration: { dynamc: true } as object }, "did you mean `dynamic`?"],
   ["http on another machine", { issuer: "http://auth.example" }, "issuer: expected an https URL"],
   ["an issuer that is not a URL", { issuer: "auth" }, "issuer: expected an https URL"],
   ["an issuer with a query", { issuer: "https://auth.example/?" }, "issuer: expected an https URL"],
@@ -39,5 +41,5 @@ test.each<[string, Partial<AuthorityOptions>, string]>([
   ["http upstream", { signIn: upstream({ issuer: "http://idp.example", clientId: "us" }) }, "upstream: expected https"],
   ["a storage without secrets", { storage: createMemoryStorage() }, "secrets: expected at least one"],
 ])("refuses %s", (_, options, why) => {
-  expect(() => checkOptions({ ...fine, ...options })).toThrow(why);
+  expect(() => checkAuthorityOptions({ ...fine, ...options })).toThrow(why);
 });

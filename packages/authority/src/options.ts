@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
 import type { FetchPolicy } from "portolan/net";
 import type { Storage } from "portolan/storage";
 import { isLoopback, redirectProblem } from "./clients.ts";
@@ -69,8 +70,19 @@ export interface AuthorityOptions {
 /** Schemes that browsers handle themselves. */
 const dangerous = ["http", "https", "javascript", "vbscript", "data", "blob", "file", "about", "ws", "wss", "ftp"];
 
+const optionNames: OptionNames<AuthorityOptions> = {
+  ...{ issuer: 1, name: 1, resources: 1, signIn: 1, clients: 1, registration: 1, storage: 1, secrets: 1 },
+  ...{ accessTokens: 1, accessTokenSeconds: 1, refreshTokenSeconds: 1, introspection: 1, addressOf: 1 },
+  ...{ onEvent: 1, onError: 1 },
+};
+const registrationNames: OptionNames<RegistrationOptions> = {
+  ...{ dynamic: 1, metadataDocuments: 1, privateSchemes: 1, perHour: 1 },
+};
+
 /** Throws, with what to do, if the options would make an unsafe authority. */
-export function checkOptions(options: AuthorityOptions): void {
+export function checkAuthorityOptions(options: AuthorityOptions): void {
+  checkOptions(options, optionNames, "createAuthority");
+  if (options.registration) checkOptions(options.registration, registrationNames, "createAuthority: registration");
   const { issuer, resources, signIn, clients = [], registration, storage, secrets } = options;
   if (!isSafe(issuer) || /[?#@]/.test(issuer)) {
     throw invalid(`issuer: expected an https URL, or http on loopback, without query and fragment, got ${issuer}`);

@@ -3,7 +3,7 @@ import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { derivedKeys } from "./keys.ts";
 import { defaultAccessTokenSeconds, defaultRefreshTokenSeconds } from "./limits.ts";
 import type { AuthorityEvent } from "./options.ts";
-import { type AuthorityOptions, checkOptions, type ProtectedResource } from "./options.ts";
+import { type AuthorityOptions, checkAuthorityOptions, type ProtectedResource } from "./options.ts";
 import { networkOf } from "./rate-limit.ts";
 import { Rows } from "./rows.ts";
 import type { SignIn } from "./users.ts";
@@ -32,7 +32,7 @@ export interface Settings {
 }
 
 export async function toSettings(options: AuthorityOptions): Promise<Settings> {
-  checkOptions(options);
+  checkAuthorityOptions(options);
   const issuer = new URL(options.issuer);
   const { storage = createMemoryStorage(), secrets = [randomSecret()], signIn, onEvent } = options;
   const rows = await Rows.of(options.issuer, storage, secrets);

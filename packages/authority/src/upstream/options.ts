@@ -1,3 +1,5 @@
+import { checkOptions, type OptionNames } from "portolan/internal";
+
 /** An identity provider that people have accounts with. Its tokens stay here; clients get tokens of the authority. */
 export interface UpstreamOptions {
   /** Its identifier, exactly as in its metadata. */
@@ -31,7 +33,13 @@ export interface UpstreamSignIn extends UpstreamOptions {
   readonly kind: "upstream";
 }
 
+const optionNames: OptionNames<UpstreamOptions> = {
+  ...{ issuer: 1, clientId: 1, clientSecret: 1, scopes: 1, name: 1, endpoints: 1, subjectOf: 1, parameters: 1 },
+  ...{ checkSeconds: 1 },
+};
+
 /** Lets people sign in with another provider. Register `<issuer>/callback` of the authority as redirect URI there. */
 export function upstream(options: UpstreamOptions): UpstreamSignIn {
+  checkOptions(options, optionNames, "upstream");
   return { kind: "upstream", ...options };
 }

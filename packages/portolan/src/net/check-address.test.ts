@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkAddresses, checkWebAddress } from "./check-address.ts";
 import type { FetchPolicy } from "./policy.ts";
+import { createSafeFetch } from "./safe-fetch.ts";
 
 const local: FetchPolicy = { privateHosts: ["localhost", "127.0.0.1", "::1", "[fd00::5]", "IdP.corp", "10.0.0.5"] };
 
@@ -107,4 +108,8 @@ describe("the message of a refusal", () => {
       expect(messageFor(url)).not.toContain("SECRET");
     }
   });
+});
+
+test("createSafeFetch refuses an unknown option of the policy", () => {
+  expect(() => createSafeFetch({ maxByte: 1 } as object)).toThrow("unknown option `maxByte`; did you mean `maxBytes`?");
 });

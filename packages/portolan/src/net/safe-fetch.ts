@@ -1,4 +1,5 @@
 import { PortolanError } from "../errors.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
 import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check-address.ts";
 import {
@@ -21,6 +22,11 @@ const connectionHeaders: ReadonlySet<string> = new Set([
 /** The only headers that are sent on to another origin after a redirect: any other one may be a credential. */
 const harmlessHeaders: ReadonlySet<string> = new Set(["accept", "accept-encoding", "accept-language", "user-agent"]);
 
+const policyNames: OptionNames<FetchPolicy> = {
+  ...{ privateHosts: 1, neighbourOf: 1, redirects: 1, maxRedirects: 1, allow: 1, lookup: 1, fetch: 1, via: 1 },
+  ...{ decode: 1, maxBytes: 1, timeoutMs: 1 },
+};
+
 /**
  * Creates a fetch for URLs that another party has named. It reaches public addresses over https only; the policy can
  * allow more. On Node each host is resolved once, checked, and connected to at the checked address. On other runtimes,
@@ -29,6 +35,7 @@ const harmlessHeaders: ReadonlySet<string> = new Set(["accept", "accept-encoding
 export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
   let adapter: Promise<FetchAdapter> | undefined;
   // Checked at once, so that a mistake in the policy throws here.
+  checkOptions(policy, policyNames, "createSafeFetch");
   checkWebAddress("https://example.com", policy);
   return async (url, init = {}) => {
     const first = checkWebAddress(url, policy);

@@ -1,6 +1,7 @@
 import { importJWK, importPKCS8, type JWK } from "jose";
 import { type ClientAuth, PrivateKeyJwt } from "oauth4webapi";
 import type { SafeFetch } from "../../net/policy.ts";
+import { checkOptions } from "../../options.ts";
 import type { RegisteredClient } from "./credential.ts";
 import { type Authority, findAuthority } from "./discovery.ts";
 import { type GrantedToken, requestToken, type TokenRequest } from "./tokens.ts";
@@ -31,6 +32,8 @@ interface ClientIdentity {
   readonly issuer?: string;
 }
 
+const identityNames = { clientId: 1, clientSecret: 1, issuer: 1 } as const;
+
 export type ClientCredentialsOptions = ClientIdentity & {
   /** A key instead of a secret, as PKCS #8 PEM or as JWK; the authorization server has its public key. */
   readonly privateKey?: string | JsonWebKey;
@@ -41,6 +44,7 @@ export type ClientCredentialsOptions = ClientIdentity & {
 
 /** Requests tokens by the client credentials grant, with a secret or a private key. */
 export function clientCredentials(options: ClientCredentialsOptions): MachineGrant {
+  checkOptions(options, { ...identityNames, privateKey: 1, algorithm: 1, keyId: 1 }, "clientCredentials");
   let signer: Promise<ClientAuth> | undefined;
   return {
     issuer: options.issuer,
@@ -71,6 +75,7 @@ export type WorkloadOptions = ClientIdentity & {
 
 /** Exchanges a token of the platform for one of the server. There is one attempt and no fallback. */
 export function workloadIdentity(options: WorkloadOptions): MachineGrant {
+  checkOptions(options, { ...identityNames, assertion: 1 }, "workloadIdentity");
   return {
     issuer: options.issuer,
     clientId: options.clientId,
@@ -94,6 +99,7 @@ export type EnterpriseOptions = ClientIdentity & {
 
 /** Gets tokens through a company's identity provider, which asserts who the person is (ID-JAG). */
 export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
+  checkOptions(options, { ...identityNames, identityProvider: 1 }, "enterpriseManaged");
   const { identityProvider } = options;
   return {
     issuer: options.issuer,

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Redirect } from "./redirect.ts";
 
 /** How `loopback` listens and opens the browser. */
@@ -16,7 +17,10 @@ export interface LoopbackOptions {
   readonly show?: (url: URL) => void;
 }
 
+const optionNames: OptionNames<LoopbackOptions> = { port: 1, path: 1, host: 1, timeoutMs: 1, open: 1, show: 1 };
+
 /** Opens a browser and waits on a local port until the person comes back. Requires Node. */
 export function loopback(options: LoopbackOptions = {}): Redirect {
+  checkOptions(options, optionNames, "loopback");
   return { begin: async (registered) => (await import("./node/loopback.ts")).beginLoopback(options, registered) };
 }

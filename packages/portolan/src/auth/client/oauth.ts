@@ -1,6 +1,7 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import { createSafeFetch } from "../../net/index.ts";
 import type { FetchPolicy } from "../../net/policy.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import { Account, type AuthChallenge, type AuthorizedRequest } from "./account.ts";
 import { Vault } from "./credential.ts";
 import { fetchPolicyFor } from "./discovery.ts";
@@ -61,8 +62,15 @@ export interface OAuth {
   finish(callback: string | URL): Promise<{ readonly server: string }>;
 }
 
+const optionNames: OptionNames<OAuthOptions> = {
+  ...{ redirect: 1, grant: 1, store: 1, account: 1, scopes: 1, dpop: 1, offline: 1, policy: 1, pkceAssumedFor: 1 },
+  ...{ chooseIssuer: 1, loginMs: 1, onEvent: 1, now: 1 },
+  ...{ client: 1, clientMetadataUrl: 1, clientName: 1, clientMetadata: 1, askClient: 1 },
+};
+
 /** Creates an OAuth 2.1 client: it finds each server's authorization server, registers, signs in and renews tokens. */
 export function oauth(options: OAuthOptions = {}): OAuth {
+  checkOptions(options, optionNames, "oauth");
   const { store = memoryStore(), account = "" } = options;
   if (options.redirect && options.grant) {
     throw new PortolanError("invalid-argument", "oauth: expected a redirect or a grant, got both");

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Redirect } from "./redirect.ts";
 
 /** How `paste` talks with the person. */
@@ -10,7 +11,10 @@ export interface PasteOptions {
   readonly ask?: (question: string, signal: AbortSignal) => Promise<string>;
 }
 
+const optionNames: OptionNames<PasteOptions> = { redirectUri: 1, show: 1, ask: 1 };
+
 /** Lets the person open the sign-in page anywhere and paste the URL that they were sent back to. Requires Node. */
 export function paste(options: PasteOptions = {}): Redirect {
+  checkOptions(options, optionNames, "paste");
   return { begin: async (registered) => (await import("./node/paste.ts")).beginPaste(options, registered) };
 }

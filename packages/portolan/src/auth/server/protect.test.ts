@@ -35,6 +35,7 @@ test.each([
 });
 
 test.each([
+  [{ scope: ["read"] }, "protect: unknown option `scope`; did you mean `scopes`?"],
   [{ issuers: [] }, "issuers: expected at least one"],
   [{ issuers: ["as"] }, "issuers: expected a URL"],
   [{ resource: "mcp" }, "resource: expected the http(s) URL"],

@@ -1,4 +1,5 @@
 import { nameOf, PortolanError } from "../../errors.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { resourceMetadataPath } from "../well-known.ts";
@@ -80,8 +81,14 @@ export interface AccessControl {
   readonly documents: ReadonlyMap<string, string>;
 }
 
+const optionNames: OptionNames<ProtectOptions> = {
+  ...{ resource: 1, issuers: 1, scopes: 1, scopesFor: 1, includes: 1, audiences: 1, requireDpop: 1, storage: 1 },
+  ...{ about: 1, onError: 1, now: 1 },
+};
+
 /** Protects a server by OAuth 2.1: it accepts tokens of these issuers for this resource with these scopes. */
 export function protect(options: ProtectOptions): AccessControl {
+  checkOptions(options, optionNames, "protect");
   const resource = toResource(options.resource);
   const { issuers, scopes = [], scopesFor, includes = {}, requireDpop = false, now = Date.now } = options;
   if (issuers.length === 0) throw new PortolanError("invalid-argument", "issuers: expected at least one, got none");
