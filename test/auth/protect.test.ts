@@ -77,13 +77,13 @@ describe("a protected server", () => {
   test.each<[string, Made, string]>([
     ["for another audience", { claims: { aud: "https://other.example.com/mcp" } }, "audience"],
     ["for no audience", { claims: { aud: undefined } }, "audience"],
-    ["for its address with a slash", { claims: { aud: `${resource}/` } }, "audience"],
+    ["for its URL with a slash", { claims: { aud: `${resource}/` } }, "audience"],
     ["of another issuer", { claims: { iss: "https://evil.example.com" } }, "issuer"],
     ["that has expired", { claims: { exp: minutes(-1) } }, "expired"],
     ["that never expires", { claims: { exp: undefined } }, "expires"],
-    ["of tomorrow", { claims: { nbf: minutes(24 * 60) } }, "not valid yet"],
+    ["that is valid from tomorrow", { claims: { nbf: minutes(24 * 60) } }, "not valid yet"],
     ["that was issued an hour ahead", { claims: { iat: minutes(60) } }, "not valid yet"],
-    ["that is a proof", { header: { typ: "dpop+jwt" } }, "not an access token"],
+    ["that is a DPoP proof", { header: { typ: "dpop+jwt" } }, "not an access token"],
     ["with a key that its issuer does not have", { header: { kid: "made-up" } }, "not signed"],
     ["that brings its own keys", { header: { jku: "https://evil.example.com/keys" } as object }, ""],
   ])("refuses a token %s", async (name, made, why) => {

@@ -101,8 +101,8 @@ describe("a client with a metadata document", () => {
     ["names none", { client_id: undefined }],
     ["has a secret", { client_secret: "known to all" }],
     ["wants a shared secret", { token_endpoint_auth_method: "client_secret_basic" }],
-    ["leads to http", { redirect_uris: ["http://app.example/cb"] }],
-    ["leads nowhere", { redirect_uris: [] }],
+    ["has an http redirect URI", { redirect_uris: ["http://app.example/cb"] }],
+    ["has no redirect URI", { redirect_uris: [] }],
     ["has too long a name", { client_name: "n".repeat(201) }],
     ["is too long", { contacts: ["a@b.example".padStart(20_000, "x")] }],
   ])("is refused when that %s", async (_, more) => {

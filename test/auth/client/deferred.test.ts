@@ -48,7 +48,7 @@ describe("a deferred login", () => {
   });
 
   test.each<[string, (callback: URL) => void]>([
-    ["of nobody", (callback) => callback.searchParams.set("state", "made-up")],
+    ["that is unknown", (callback) => callback.searchParams.set("state", "made-up")],
     ["that is missing", (callback) => callback.searchParams.delete("state")],
   ])("T48: is not finished by a state %s, and can still be finished", async (_, change) => {
     const world = await startWorld({ oauth: { redirect } });

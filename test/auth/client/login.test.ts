@@ -70,9 +70,9 @@ describe("PKCE", () => {
   });
 
   test.each<[string, unknown]>([
-    ["does not say that it knows it", undefined],
-    ["knows only the plain kind", ["plain"]],
-    ["knows none", []],
+    ["does not mention it", undefined],
+    ["supports only plain", ["plain"]],
+    ["supports no method", []],
   ])("T42: refuses an authorization server that %s", async (_, methods) => {
     const { authority, person, connect } = await startWorld();
     authority.metadata["code_challenge_methods_supported"] = methods;

@@ -91,7 +91,7 @@ describe("two processes that share a file of credentials", () => {
   });
 
   test.each([
-    ["has not heard of", false],
+    ["has not received", false],
     ["has granted already", true],
   ])("do not block each other when one dies during a renewal that the authority %s", async (_, isGranted) => {
     const { authority, clock, one, two } = await startTwo();

@@ -214,9 +214,9 @@ describe("without client registration", () => {
   });
 
   test.each<[string, OAuthOptions]>([
-    ["nobody can be asked", {}],
-    ["nobody knows", { askClient: async () => undefined }],
-    ["its document is not read", { clientMetadataUrl: "https://app.example.com/client.json" }],
+    ["askClient is not given", {}],
+    ["askClient returns undefined", { askClient: async () => undefined }],
+    ["documents are not supported", { clientMetadataUrl: "https://app.example.com/client.json" }],
   ])("and %s, the error says what to do", async (_, options) => {
     const world = await startWorld();
     delete world.authority.metadata["registration_endpoint"];

@@ -99,8 +99,8 @@ describe("secrets", () => {
     ["does not know the client", { status: 401, body: { error: "invalid_client" } }],
     ["breaks", { status: 500, body: { trace: "at token.ts" } }],
     ["redirects", { status: 307, headers: { location: "https://elsewhere.example.com/token" } }],
-    ["answers nonsense", { status: 200, body: { access_token: 7 } }],
-    ["answers no JSON", { status: 200, headers: { "content-type": "text/html" } }],
+    ["answers with invalid members", { status: 200, body: { access_token: 7 } }],
+    ["answers with HTML", { status: 200, headers: { "content-type": "text/html" } }],
     ["hangs up", "hang up"],
   ];
   test.each(answers)("are in no error when the token endpoint %s", async (_, answer) => {
