@@ -13,7 +13,7 @@ import {
   authorizationMiddleware,
   headersMiddleware,
   metadataMiddleware,
-  RefreshAnswers,
+  RefreshResponses,
   registrationMiddleware,
   tokenMiddleware,
 } from "./middleware.ts";
@@ -78,7 +78,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   provider.use(metadataMiddleware(settings));
   provider.use(authorizationMiddleware(settings));
   provider.use(registrationMiddleware(settings));
-  provider.use(tokenMiddleware(settings, { answers: new RefreshAnswers(rows), revokeGrant: revokeOne }));
+  provider.use(tokenMiddleware(settings, { responses: new RefreshResponses(rows), revokeGrant: revokeOne }));
   // Without a listener, the provider writes errors to the console.
   (provider as EventEmitter).on("error", settings.reportError);
   provider.on("server_error", (_context, error) => settings.reportError(error));

@@ -108,13 +108,13 @@ export function metadataMiddleware({ options }: Settings) {
   };
 }
 
-export interface Tokens {
-  readonly answers: RefreshAnswers;
+export interface TokenMiddlewareParts {
+  readonly responses: RefreshResponses;
   revokeGrant(grantId: string): Promise<void>;
 }
 
 /** Repeats the response for parallel refreshes, revokes grants after a replay, and extends grants that are in use. */
-export function tokenMiddleware(settings: Settings, { answers, revokeGrant }: Tokens) {
+export function tokenMiddleware(settings: Settings, { responses, revokeGrant }: TokenMiddlewareParts) {
   const { rows, emit, refreshTokenSeconds } = settings;
 
   async function keepAlive(grantId: string, clientId: string): Promise<void> {
@@ -135,7 +135,7 @@ export function tokenMiddleware(settings: Settings, { answers, revokeGrant }: To
     const clientId = context.oidc.client?.clientId ?? "";
     const second = replayedToken(context);
     if (second) {
-      const answer = second.kind === "RefreshToken" ? await answers.find(second.id) : undefined;
+      const answer = second.kind === "RefreshToken" ? await responses.find(second.id) : undefined;
       if (answer !== undefined) {
         context.status = 200;
         context.body = answer;
@@ -147,7 +147,7 @@ export function tokenMiddleware(settings: Settings, { answers, revokeGrant }: To
     }
     if (context.status !== 200) return;
     const { RotatedRefreshToken: rotated, Grant: grant, AuthorizationCode: code } = context.oidc.entities;
-    if (rotated) await answers.keep(rotated.jti, context.body);
+    if (rotated) await responses.keep(rotated.jti, context.body);
     if (!grant) return;
     await keepAlive(grant.jti, clientId);
     emit({ type: code ? "token-issued" : "token-refreshed", subject: grant.accountId ?? "", clientId });
@@ -165,7 +165,7 @@ export async function headersMiddleware(context: KoaContextWithOIDC, next: Next)
 }
 
 /** Keeps responses to refreshes for a short time, so that parallel or repeated requests get the same one. */
-export class RefreshAnswers {
+export class RefreshResponses {
   readonly #rows: Rows;
 
   constructor(rows: Rows) {

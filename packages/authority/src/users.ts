@@ -3,6 +3,37 @@ import { PortolanError } from "portolan";
 import { isHash, isPassword } from "./passwords.ts";
 import type { UpstreamSignIn } from "./upstream/options.ts";
 
+/** A person who can sign in. */
+export interface Person {
+  /** The subject of their tokens; never reused for another person. */
+  readonly subject: string;
+  /** The name on pages. */
+  readonly name: string;
+}
+
+/** Sign-in by name and password; `usersIn` reads them from a file. */
+export interface PasswordSignIn {
+  readonly kind: "passwords";
+  /** Takes equally long for an unknown name and for a wrong password. */
+  verify(name: string, password: string): Promise<Person | undefined>;
+  /** Resolves to `undefined` if the person no longer exists; their tokens are then not renewed. */
+  find(subject: string): Promise<Person | undefined>;
+}
+
+/** How people sign in. */
+export type SignIn = PasswordSignIn | UpstreamSignIn | DevelopmentSignIn;
+
+/** One user who is always signed in and allows everything. */
+export interface DevelopmentSignIn {
+  readonly kind: "development";
+  readonly subject: string;
+}
+
+/** Approves every request without a page. For development and tests only: it requires an issuer on loopback. */
+export function developmentUser(subject: string): DevelopmentSignIn {
+  return { kind: "development", subject };
+}
+
 interface User {
   readonly name: string;
   readonly password: string;
@@ -50,35 +81,4 @@ function parse(text: string, path: string): readonly User[] {
     throw new PortolanError("invalid-argument", what);
   }
   return users as User[];
-}
-
-/** A person who can sign in. */
-export interface Person {
-  /** The subject of their tokens; never reused for another person. */
-  readonly subject: string;
-  /** The name on pages. */
-  readonly name: string;
-}
-
-/** Sign-in by name and password; `usersIn` reads them from a file. */
-export interface PasswordSignIn {
-  readonly kind: "passwords";
-  /** Takes equally long for an unknown name and for a wrong password. */
-  verify(name: string, password: string): Promise<Person | undefined>;
-  /** Resolves to `undefined` if the person no longer exists; their tokens are then not renewed. */
-  find(subject: string): Promise<Person | undefined>;
-}
-
-/** How people sign in. */
-export type SignIn = PasswordSignIn | UpstreamSignIn | DevelopmentSignIn;
-
-/** One user who is always signed in and allows everything. */
-export interface DevelopmentSignIn {
-  readonly kind: "development";
-  readonly subject: string;
-}
-
-/** Approves every request without a page. For development and tests only: it requires an issuer on loopback. */
-export function developmentUser(subject: string): DevelopmentSignIn {
-  return { kind: "development", subject };
 }

@@ -53,7 +53,7 @@ export function checkAddresses(url: URL, addresses: readonly string[], policy: F
 }
 
 /** Returns the IP address of a host that is one; `undefined` for a name. */
-export function literalOf({ hostname }: URL): string | undefined {
+export function literalAddress({ hostname }: URL): string | undefined {
   const text = withoutBrackets(hostname);
   return isAddress(text) ? text : undefined;
 }

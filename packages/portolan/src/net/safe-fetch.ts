@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
-import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check-address.ts";
+import { checkAddresses, checkWebAddress, describe, literalAddress, refused } from "./check-address.ts";
 import {
   type AdapterRequest,
   type AdapterResponse,
@@ -166,7 +166,7 @@ class SafeRequest {
   }
 
   async #resolve(url: URL): Promise<readonly string[] | undefined> {
-    const literal = literalOf(url);
+    const literal = literalAddress(url);
     if (literal !== undefined) return [literal];
     // A custom fetch resolves the host itself, so a result from here would prove nothing.
     const { lookup, fetch, via } = this.#policy;

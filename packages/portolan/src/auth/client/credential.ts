@@ -115,18 +115,18 @@ export class Vault {
   }
 
   async #read<T>(key: string): Promise<T | undefined> {
-    const text = await this.#store.get(key).catch(failed);
+    const text = await this.#store.get(key).catch(storeFailed);
     return text === undefined ? undefined : (JSON.parse(text) as T);
   }
 
   #write(key: string, value: unknown, ttlMs?: number): Promise<void> {
     const text = value === undefined ? undefined : JSON.stringify(value);
-    return this.#store.set(key, text, ttlMs === undefined ? undefined : { ttlMs }).catch(failed);
+    return this.#store.set(key, text, ttlMs === undefined ? undefined : { ttlMs }).catch(storeFailed);
   }
 }
 
 /** A store failure has a code of its own: it must not look like a missing token, which a login would replace. */
-function failed(cause: unknown): never {
+function storeFailed(cause: unknown): never {
   const why = cause instanceof Error ? cause.message : String(cause);
   throw new PortolanError("store-failed", `The credential store failed: ${why}`, { cause });
 }

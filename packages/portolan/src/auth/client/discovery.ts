@@ -34,30 +34,35 @@ export async function findResource(
   fetch: SafeFetch,
 ): Promise<ResourceMetadata | undefined> {
   const path = server.pathname === "/" ? "" : server.pathname;
-  const places = [`${server.origin}${resourceMetadataPath}${path}${server.search}`];
-  if (path !== "" || server.search !== "") places.push(`${server.origin}${resourceMetadataPath}`);
-  if (named !== undefined) places.unshift(checkNamed(named, server));
-  for (const place of new Set(places)) {
-    const found = await read(place, fetch);
-    if (found !== undefined) return toResource(found, place, server);
+  const urls = [`${server.origin}${resourceMetadataPath}${path}${server.search}`];
+  if (path !== "" || server.search !== "") urls.push(`${server.origin}${resourceMetadataPath}`);
+  if (named !== undefined) urls.unshift(checkNamed(named, server));
+  for (const url of new Set(urls)) {
+    const found = await read(url, fetch);
+    if (found !== undefined) return toResource(found, url, server);
   }
   if (named === undefined) return undefined;
-  throw new AuthFailure(`${oneLine(server.origin)} names metadata that does not exist: ${shown(named)}`);
+  throw new AuthFailure(`${oneLine(server.origin)} names metadata that does not exist: ${withoutQuery(named)}`);
 }
 
 function checkNamed(named: string, server: URL): string {
   const url = URL.canParse(named, server) ? new URL(named, server) : undefined;
   if (url && (url.origin === server.origin || url.protocol === "https:")) return url.href;
-  throw new AuthFailure(`${server.origin} names metadata at ${shown(named)}, which is neither same-origin nor https`, {
-    code: "address-refused",
-  });
+  throw new AuthFailure(
+    `${server.origin} names metadata at ${withoutQuery(named)}, which is neither same-origin nor https`,
+    {
+      code: "address-refused",
+    },
+  );
 }
 
-function toResource(document: Document, place: string, server: URL): ResourceMetadata {
+function toResource(document: Document, url: string, server: URL): ResourceMetadata {
   const { resource, authorization_servers: issuers, dpop_bound_access_tokens_required: needsDpop } = document;
   if (typeof resource !== "string" || !covers(resource, server)) {
-    const said = typeof resource === "string" ? shown(resource) : "nothing";
-    throw new AuthFailure(`${shown(place)}: expected the metadata of ${shown(server.href)}, got that of ${said}`);
+    const said = typeof resource === "string" ? withoutQuery(resource) : "nothing";
+    throw new AuthFailure(
+      `${withoutQuery(url)}: expected the metadata of ${withoutQuery(server.href)}, got that of ${said}`,
+    );
   }
   return {
     resource,
@@ -87,10 +92,10 @@ export async function findAuthority(issuer: string, fetch: SafeFetch): Promise<A
     });
   }
   let other: string | undefined;
-  for (const place of metadataUrls(url)) {
-    const found = await read(place, fetch);
+  for (const metadataUrl of metadataUrls(url)) {
+    const found = await read(metadataUrl, fetch);
     if (found === undefined) continue;
-    if (found["issuer"] === issuer) return { issuer, metadata: toMetadata(found, place), isGuessed: false };
+    if (found["issuer"] === issuer) return { issuer, metadata: toMetadata(found, metadataUrl), isGuessed: false };
     other ??= String(found["issuer"]);
   }
   const why = other === undefined ? "it has no metadata" : `its metadata is that of ${oneLine(other)}`;
@@ -100,9 +105,9 @@ export async function findAuthority(issuer: string, fetch: SafeFetch): Promise<A
 /** Returns the server's own origin as authorization server, for servers that name none; without metadata, by default paths. */
 export async function guessAuthority(server: URL, fetch: SafeFetch): Promise<Authority> {
   const issuer = server.origin;
-  for (const place of metadataUrls(new URL(issuer))) {
-    const found = await read(place, fetch);
-    if (found !== undefined) return { issuer, metadata: toMetadata(found, place), isGuessed: true };
+  for (const url of metadataUrls(new URL(issuer))) {
+    const found = await read(url, fetch);
+    if (found !== undefined) return { issuer, metadata: toMetadata(found, url), isGuessed: true };
   }
   // The revision that defines these default endpoints requires PKCE of every authorization server.
   const metadata = {
@@ -115,23 +120,23 @@ export async function guessAuthority(server: URL, fetch: SafeFetch): Promise<Aut
   return { issuer, metadata, isGuessed: true };
 }
 
-function toMetadata(document: Document, place: string): AuthorizationServer {
+function toMetadata(document: Document, url: string): AuthorizationServer {
   if (typeof document["issuer"] !== "string") {
-    throw new AuthFailure(`${shown(place)}: expected an issuer, got ${typeof document["issuer"]}`);
+    throw new AuthFailure(`${withoutQuery(url)}: expected an issuer, got ${typeof document["issuer"]}`);
   }
   for (const member of ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"]) {
     const value = document[member];
     if (value === undefined || (typeof value === "string" && URL.canParse(value))) continue;
-    throw new AuthFailure(`${shown(place)}: expected a URL as ${member}`);
+    throw new AuthFailure(`${withoutQuery(url)}: expected a URL as ${member}`);
   }
   return document as unknown as AuthorizationServer;
 }
 
 /** Fetches a JSON object. Returns `undefined` if there is none; servers report that with various statuses and pages. */
-async function read(place: string, fetch: SafeFetch): Promise<Document | undefined> {
-  const response = await fetch(place, { headers: { accept: "application/json" } });
+async function read(url: string, fetch: SafeFetch): Promise<Document | undefined> {
+  const response = await fetch(url, { headers: { accept: "application/json" } });
   if (response.status >= 500 || response.status === 429) {
-    throw new PortolanError("http-status", `GET ${shown(place)} answered ${response.status}`);
+    throw new PortolanError("http-status", `GET ${withoutQuery(url)} answered ${response.status}`);
   }
   if (response.status !== 200) return undefined;
   try {
@@ -146,7 +151,7 @@ function strings(value: unknown): string[] | undefined {
 }
 
 /** Returns a URL for an error message, without its query and fragment, which may contain secrets. */
-function shown(address: string): string {
+function withoutQuery(address: string): string {
   return oneLine(address.replace(/[?#].*$/s, ""));
 }
 

@@ -81,7 +81,7 @@ export function workloadIdentity(options: WorkloadOptions): MachineGrant {
     clientId: options.clientId,
     async request(context) {
       const client = secretClient(options, context.authority);
-      const token = await bearAssertion(context, client, await current(options.assertion));
+      const token = await exchangeAssertion(context, client, await resolveValue(options.assertion));
       return { token, client };
     },
   };
@@ -113,7 +113,7 @@ export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
         "urn:ietf:params:oauth:grant-type:token-exchange",
         {
           requested_token_type: "urn:ietf:params:oauth:token-type:id-jag",
-          subject_token: await current(identityProvider.idToken),
+          subject_token: await resolveValue(identityProvider.idToken),
           subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
           audience: context.authority.metadata.issuer,
           resource: context.resource,
@@ -121,7 +121,7 @@ export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
         },
       );
       const client = secretClient(options, context.authority);
-      return { token: await bearAssertion(context, client, assertion), client };
+      return { token: await exchangeAssertion(context, client, assertion), client };
     },
   };
 }
@@ -134,7 +134,7 @@ async function identityAuthority(
   return { issuer, metadata: { issuer, token_endpoint: tokenEndpoint }, isGuessed: false };
 }
 
-function bearAssertion(
+function exchangeAssertion(
   context: MachineGrantContext,
   client: RegisteredClient,
   assertion: string,
@@ -171,6 +171,6 @@ function scopeOf({ scopes }: MachineGrantContext): string | undefined {
   return scopes.length > 0 ? scopes.join(" ") : undefined;
 }
 
-async function current(value: string | (() => string | Promise<string>)): Promise<string> {
+async function resolveValue(value: string | (() => string | Promise<string>)): Promise<string> {
   return typeof value === "string" ? value : value();
 }

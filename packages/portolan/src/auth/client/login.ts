@@ -68,7 +68,7 @@ export async function completeLogin(
   const { client, redirectUri, state, verifier, resource, key } = pending;
   let answer: URLSearchParams;
   try {
-    checkPlace(callback, redirectUri);
+    checkRedirectUri(callback, redirectUri);
     answer = validateAuthResponse(authority.metadata, { client_id: client.clientId }, callback.searchParams, state);
     if (!answer.has("code")) throw new Error("the callback has no code");
   } catch (reason) {
@@ -77,7 +77,7 @@ export async function completeLogin(
   return exchangeCode({ authority, client, key, fetch }, answer, verifier, redirectUri, resource);
 }
 
-function checkPlace(callback: URL, redirectUri: string): void {
+function checkRedirectUri(callback: URL, redirectUri: string): void {
   const { origin, pathname, protocol, host } = new URL(redirectUri);
   const isSame = callback.origin === origin && callback.protocol === protocol && callback.host === host;
   if (!isSame || callback.pathname !== pathname) throw new Error("the callback came to another URL");

@@ -41,7 +41,7 @@ export async function knownClient(
   { vault, now }: RegistrationContext,
 ): Promise<RegisteredClient | undefined> {
   const { client, clientMetadataUrl } = options;
-  if (client) return given(client, issuer, metadata, vault);
+  if (client) return configuredClient(client, issuer, metadata, vault);
   if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true) {
     return { clientId: clientMetadataUrl, method: "none", isDynamic: false };
   }
@@ -50,7 +50,7 @@ export async function knownClient(
   return isExpired ? undefined : kept;
 }
 
-async function given(
+async function configuredClient(
   client: KnownClient,
   issuer: string,
   metadata: AuthorizationServer,
@@ -92,8 +92,8 @@ export async function register(
 ): Promise<RegisteredClient> {
   const client =
     metadata.registration_endpoint === undefined
-      ? await entered(issuer, metadata, options)
-      : await registered(metadata, redirectUri, scopes, options, context).catch((reason) => {
+      ? await askForClient(issuer, metadata, options)
+      : await registerDynamically(metadata, redirectUri, scopes, options, context).catch((reason) => {
           if (!isGuessed || !(reason instanceof AuthFailure) || reason.error !== undefined) throw reason;
           throw new AuthFailure(
             `${oneLine(issuer)} requires authorization, but names no authorization server and is none itself; ` +
@@ -104,7 +104,7 @@ export async function register(
   return client;
 }
 
-async function entered(
+async function askForClient(
   issuer: string,
   metadata: AuthorizationServer,
   { askClient, clientMetadataUrl }: RegistrationOptions,
@@ -125,7 +125,7 @@ async function entered(
   };
 }
 
-async function registered(
+async function registerDynamically(
   metadata: AuthorizationServer,
   redirectUri: string,
   scopes: readonly string[],
@@ -144,15 +144,15 @@ async function registered(
     token_endpoint_auth_method: method,
     ...(scopes.length > 0 && { scope: scopes.join(" ") }),
   };
-  const answer = await post(metadata, document, fetch);
-  const { client_id: clientId, client_secret: clientSecret, client_secret_expires_at: expires } = answer;
+  const response = await post(metadata, document, fetch);
+  const { client_id: clientId, client_secret: clientSecret, client_secret_expires_at: expires } = response;
   if (typeof clientId !== "string" || clientId === "") {
     throw new AuthFailure(`${oneLine(metadata.issuer)} has registered this client without a client_id`);
   }
   return {
     clientId,
     ...(typeof clientSecret === "string" && { clientSecret }),
-    method: methodOf(answer["token_endpoint_auth_method"], typeof clientSecret === "string", metadata, method),
+    method: methodOf(response["token_endpoint_auth_method"], typeof clientSecret === "string", metadata, method),
     redirectUri,
     ...(scopes.length > 0 && { scopes }),
     ...(typeof expires === "number" && expires > 0 && { secretExpiresAt: expires * 1_000 }),
@@ -160,25 +160,25 @@ async function registered(
   };
 }
 
-type Answer = { readonly [member: string]: unknown };
+type RegistrationResponse = { readonly [member: string]: unknown };
 
 /** Sends a registration request. Required members about secrets are missing in many responses, so they are optional here. */
 async function post(
   { issuer, registration_endpoint: endpoint }: AuthorizationServer,
   document: object,
   fetch: SafeFetch,
-): Promise<Answer> {
-  const response = await fetch(endpoint ?? "", {
+): Promise<RegistrationResponse> {
+  const httpResponse = await fetch(endpoint ?? "", {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/json" },
     body: JSON.stringify(document),
   });
-  const answer = (await response.json().catch(() => undefined)) as Answer | null | undefined;
-  if (response.ok && typeof answer === "object" && answer !== null) return answer;
-  const { error, error_description: description } = answer ?? {};
+  const response = (await httpResponse.json().catch(() => undefined)) as RegistrationResponse | null | undefined;
+  if (httpResponse.ok && typeof response === "object" && response !== null) return response;
+  const { error, error_description: description } = response ?? {};
   const said = [error, description].filter((one) => typeof one === "string").join(": ");
   throw new AuthFailure(
-    `${oneLine(issuer)} has not registered this client: ${oneLine(said || `it answered with status ${response.status}`)}`,
+    `${oneLine(issuer)} has not registered this client: ${oneLine(said || `it answered with status ${httpResponse.status}`)}`,
     typeof error === "string" ? { error } : {},
   );
 }

@@ -25,7 +25,7 @@ export interface Issuer {
 
 const tokenTypes: readonly unknown[] = [undefined, "at+jwt", "application/at+jwt", "jwt"];
 
-type Keys = ReturnType<typeof createLocalJWKSet>;
+type KeySet = ReturnType<typeof createLocalJWKSet>;
 
 /** Verifies the tokens of one issuer with its keys, which are never fetched from a URL in a token. */
 export class JwtVerifier {
@@ -33,9 +33,9 @@ export class JwtVerifier {
   readonly #algorithms: string[];
   readonly #jwksUri: string | undefined;
   readonly #now: () => number;
-  #keys: Keys | undefined;
+  #keys: KeySet | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
-  #reading: Promise<Keys> | undefined;
+  #reading: Promise<KeySet> | undefined;
 
   constructor({ issuer, jwksUri, algorithms = signatureAlgorithms }: Issuer, now: () => number) {
     const wrong = algorithms.find((algorithm) => !signatureAlgorithms.includes(algorithm));
@@ -53,7 +53,7 @@ export class JwtVerifier {
 
   /** Returns the claims of a token that this issuer has signed. Throws an `InvalidTokenError` otherwise. */
   async verify(token: string): Promise<Claims> {
-    const getKey = (header: JWSHeaderParameters, input: Parameters<Keys>[1]) => this.#find(header, input);
+    const getKey = (header: JWSHeaderParameters, input: Parameters<KeySet>[1]) => this.#find(header, input);
     const { payload, protectedHeader } = await compactVerify(token, getKey, { algorithms: this.#algorithms }).catch(
       (cause) => {
         if (cause instanceof PortolanError) throw cause;
@@ -65,7 +65,7 @@ export class JwtVerifier {
     return readClaims(payload);
   }
 
-  async #find(header: JWSHeaderParameters, input: Parameters<Keys>[1]): ReturnType<Keys> {
+  async #find(header: JWSHeaderParameters, input: Parameters<KeySet>[1]): ReturnType<KeySet> {
     const isOld = this.#now() - this.#readAt >= keysMaxAgeMs;
     const keys = this.#keys && !isOld ? this.#keys : await this.#read();
     try {
@@ -77,14 +77,14 @@ export class JwtVerifier {
     }
   }
 
-  #read(): Promise<Keys> {
+  #read(): Promise<KeySet> {
     this.#reading ??= this.#fetch().finally(() => {
       this.#reading = undefined;
     });
     return this.#reading;
   }
 
-  async #fetch(): Promise<Keys> {
+  async #fetch(): Promise<KeySet> {
     const jwksUri = this.#jwksUri ?? (await findJwksUri(this.issuer));
     const found = await fetchJson(jwksUri);
     const keys = Array.isArray(found["keys"]) ? found["keys"] : [];
@@ -102,11 +102,11 @@ export class JwtVerifier {
 
 async function findJwksUri(issuer: string): Promise<string> {
   let last: unknown;
-  for (const place of metadataUrls(new URL(issuer))) {
+  for (const url of metadataUrls(new URL(issuer))) {
     try {
-      const metadata = await fetchJson(place);
+      const metadata = await fetchJson(url);
       if (metadata["issuer"] === issuer && typeof metadata["jwks_uri"] === "string") return metadata["jwks_uri"];
-      last = new PortolanError("answer-invalid", `${place}: expected a jwks_uri and the issuer ${issuer}`);
+      last = new PortolanError("answer-invalid", `${url}: expected a jwks_uri and the issuer ${issuer}`);
     } catch (cause) {
       last = cause;
     }

@@ -258,10 +258,10 @@ export function toChallenge(options: ChallengeOptions): string {
     ["resource_metadata", metadataUrl],
     ["algs", scheme === "DPoP" ? algorithms?.join(" ") : undefined],
   ];
-  const given = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${quotable(value)}"`]));
+  const given = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${toQuotable(value)}"`]));
   return `${scheme} ${given.join(", ")}`;
 }
 
-function quotable(value: string): string {
+function toQuotable(value: string): string {
   return value.replace(/[^ !#-[\]-~]/g, " ").slice(0, maxChallengeValueChars);
 }

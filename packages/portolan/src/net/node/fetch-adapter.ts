@@ -34,10 +34,10 @@ function send(
       path: url.pathname + url.search,
       headers: Object.fromEntries(headers),
       agent: false,
-      lookup: leadTo(addresses),
+      lookup: lookupFixed(addresses),
       signal,
     });
-    sent.on("response", (response) => resolve(toAnswer(response)));
+    sent.on("response", (response) => resolve(toResponse(response)));
     sent.on("error", reject);
     sent.on("close", () => reject(new Error("the connection closed before the response")));
     sent.end(body);
@@ -52,7 +52,7 @@ function decode(encoding: string, body: AdapterResponse["body"]): AdapterRespons
 }
 
 /** Resolves every host to the checked addresses, so that a second DNS answer cannot change them. */
-function leadTo(addresses: readonly string[]): LookupFunction {
+function lookupFixed(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, callback) => {
     const [first] = all;
@@ -62,7 +62,7 @@ function leadTo(addresses: readonly string[]): LookupFunction {
   };
 }
 
-function toAnswer(response: http.IncomingMessage): AdapterResponse {
+function toResponse(response: http.IncomingMessage): AdapterResponse {
   const headers = new Headers();
   for (let at = 0; at < response.rawHeaders.length; at += 2) {
     headers.append(response.rawHeaders[at] ?? "", response.rawHeaders[at + 1] ?? "");

@@ -81,7 +81,7 @@ function isObject(value: unknown): value is { readonly [member: string]: unknown
 
 /** Reads a file that only this user can read. Returns `undefined` if there is no file. */
 export async function readPrivate(path: string): Promise<string | undefined> {
-  const file = await openUnlinked(path);
+  const file = await openWithoutLinks(path);
   if (!file) return undefined;
   try {
     // Checks the open file, so that it cannot be replaced between the check and the read.
@@ -92,7 +92,7 @@ export async function readPrivate(path: string): Promise<string | undefined> {
   }
 }
 
-async function openUnlinked(path: string): Promise<FileHandle | undefined> {
+async function openWithoutLinks(path: string): Promise<FileHandle | undefined> {
   try {
     // Windows has no such flag; creating links there requires a privilege.
     if (constants.O_NOFOLLOW === undefined && (await lstat(path)).isSymbolicLink()) throw linkRefusal(path);

@@ -131,7 +131,7 @@ function isCallback(query: string): boolean {
   return ["code", "state", "error"].some((name) => parameters.has(name));
 }
 
-interface Listening {
+interface ListeningServers {
   readonly servers: readonly Server[];
   readonly port: number;
 }
@@ -140,7 +140,7 @@ async function listenOnFirst(
   ports: readonly number[],
   addresses: string[],
   listener: RequestListener,
-): Promise<Listening> {
+): Promise<ListeningServers> {
   let reason: NodeJS.ErrnoException | undefined;
   for (const port of ports) {
     try {
@@ -157,7 +157,7 @@ async function listenOnFirst(
 }
 
 /** Listens on each address with the same port: another program could listen on one that is left out. */
-async function listenOn(addresses: string[], wanted: number, listener: RequestListener): Promise<Listening> {
+async function listenOn(addresses: string[], wanted: number, listener: RequestListener): Promise<ListeningServers> {
   const servers: Server[] = [];
   let port = wanted;
   try {

@@ -12,7 +12,7 @@ const repeated = "That is not the URL that the browser was sent back to. Paste t
 
 /** Prepares one login whose callback URL is pasted. */
 export async function beginPaste(options: PasteOptions, registered?: string): Promise<RedirectAttempt> {
-  const redirectUri = options.redirectUri ?? usable(registered) ?? randomPlace();
+  const redirectUri = options.redirectUri ?? loopbackOnly(registered) ?? randomRedirectUri();
   if (!URL.canParse(redirectUri)) {
     throw new PortolanError("invalid-argument", `redirectUri: expected a URL, got ${nameOf(redirectUri)}`);
   }
@@ -23,17 +23,17 @@ async function visit(url: URL, signal: AbortSignal, redirectUri: string, options
   checkBrowserUrl(url);
   signal.throwIfAborted();
   const { show = showAddress } = options;
-  const asker = options.ask ? { ask: options.ask, close: () => {} } : createAsker();
+  const prompter = options.ask ? { ask: options.ask, close: () => {} } : createPrompter();
   try {
     show(new URL(url));
     for (let asked = 0; asked < maxPasteQuestions; asked += 1) {
-      const text = await asker.ask(asked === 0 ? question : repeated, signal);
+      const text = await prompter.ask(asked === 0 ? question : repeated, signal);
       signal.throwIfAborted();
       const back = parsePasted(text, redirectUri);
       if (back) return back;
     }
   } finally {
-    asker.close();
+    prompter.close();
   }
   // Without the pasted text, which may contain the code.
   throw new PortolanError(
@@ -64,13 +64,13 @@ function queryAt(text: string, { host, pathname }: URL): string | undefined {
   return url?.host === host && url.pathname === pathname ? url.search.slice(1) : undefined;
 }
 
-interface Asker {
+interface Prompter {
   ask(question: string, signal: AbortSignal): Promise<string>;
   close(): void;
 }
 
 /** One reader for all questions: lines that arrive together would be lost with a reader per question. */
-function createAsker(): Asker {
+function createPrompter(): Prompter {
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   const lines = reader[Symbol.asyncIterator]();
   return {
@@ -93,12 +93,12 @@ function createAsker(): Asker {
 }
 
 /** A registered redirect URI on this machine. Elsewhere a server may listen that does not expect the code. */
-function usable(registered: string | undefined): string | undefined {
+function loopbackOnly(registered: string | undefined): string | undefined {
   const url = registered !== undefined && URL.canParse(registered) ? new URL(registered) : undefined;
   return url?.protocol === "http:" && /^(127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname) ? registered : undefined;
 }
 
 /** A random path on a port of the dynamic range, where no service is registered. */
-function randomPlace(): string {
+function randomRedirectUri(): string {
   return `http://127.0.0.1:${randomInt(49_152, 65_536)}/callback/${randomBytes(16).toString("base64url")}`;
 }
