@@ -1,6 +1,6 @@
 export type { Introspection, Issuer } from "./issuers.ts";
 export {
-  type AccessControl,
+  type TokenAccessControl,
   type GuardedRequest,
   type ProtectOptions,
   protect,

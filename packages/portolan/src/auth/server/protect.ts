@@ -74,7 +74,7 @@ export interface ProtectOptions {
 }
 
 /** Verifies tokens and scopes, for `auth` of `serveHttp`. */
-export interface AccessControl {
+export interface TokenAccessControl {
   verify(request: GuardedRequest): Promise<TokenHolder | Rejection>;
   permit(holder: { readonly scopes?: readonly string[] }, asked: readonly RequestedAction[]): Rejection | undefined;
   /** The documents to serve, by path: the metadata of the protected resource. */
@@ -87,7 +87,7 @@ const optionNames: OptionNames<ProtectOptions> = {
 };
 
 /** Protects a server by OAuth 2.1: it accepts tokens of these issuers for this resource with these scopes. */
-export function protect(options: ProtectOptions): AccessControl {
+export function protect(options: ProtectOptions): TokenAccessControl {
   checkOptions(options, optionNames, "protect");
   const resource = toResource(options.resource);
   const { issuers, scopes = [], scopesFor, includes = {}, requireDpop = false, now = Date.now } = options;
