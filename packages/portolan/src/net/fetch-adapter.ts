@@ -1,6 +1,5 @@
 import { PortolanError } from "../errors.ts";
 import { describe } from "./check-address.ts";
-import type { FetchPolicy } from "./policy.ts";
 
 /** Sends requests on one runtime. */
 export interface FetchAdapter {
@@ -32,16 +31,10 @@ export interface AdapterResponse {
   drop(): void;
 }
 
-/** Creates the adapter for this runtime, or one for the `fetch` of the policy. */
-export async function createAdapter({ fetch }: FetchPolicy): Promise<FetchAdapter> {
-  const { process } = globalThis as { process?: { versions?: { node?: string } } };
-  if (!fetch && process?.versions?.node !== undefined)
-    return (await import("./node/fetch-adapter.ts")).createNodeAdapter();
-  return createFetchAdapter(fetch ?? ((input, init) => globalThis.fetch(input, init)));
-}
-
-/** Creates an adapter for a `fetch`, which resolves hosts itself. */
-export function createFetchAdapter(fetch: typeof globalThis.fetch): FetchAdapter {
+/** Creates an adapter for a `fetch`, which resolves hosts itself. Default: the global one at the time of each request. */
+export function createAdapter(
+  fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init),
+): FetchAdapter {
   return {
     resolve: async () => undefined,
     send: (request) => sendByFetch(fetch, request),

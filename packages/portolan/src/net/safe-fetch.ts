@@ -2,13 +2,7 @@ import { PortolanError } from "../errors.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
 import { checkAddresses, checkWebAddress, describe, literalAddress, refused } from "./check-address.ts";
-import {
-  type AdapterRequest,
-  type AdapterResponse,
-  createAdapter,
-  createFetchAdapter,
-  type FetchAdapter,
-} from "./fetch-adapter.ts";
+import { type AdapterRequest, type AdapterResponse, createAdapter, type FetchAdapter } from "./fetch-adapter.ts";
 import { defaultMaxBytes, defaultMaxRedirects, defaultTimeoutMs, longestTimerMs } from "./limits.ts";
 import type { FetchPolicy, SafeFetch, SafeFetchInit } from "./policy.ts";
 
@@ -39,7 +33,7 @@ export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
   checkWebAddress("https://example.com", policy);
   return async (url, init = {}) => {
     const first = checkWebAddress(url, policy);
-    adapter ??= createAdapter(policy);
+    adapter ??= loadAdapter(policy);
     const method = (init.method ?? "GET").toUpperCase();
     return withTimeout(`${method} ${describe(first)}`, policy, init.signal ?? undefined, async (signal) => {
       return new SafeRequest(await (adapter as Promise<FetchAdapter>), policy, signal, method, init).start(first);
@@ -50,9 +44,15 @@ export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
 /** Checks a URL like `checkWebAddress`, and also the IP addresses of its host, where they can be resolved. */
 export async function checkResolvedAddress(url: string | URL, policy: FetchPolicy = {}): Promise<URL> {
   const address = checkWebAddress(url, policy);
-  const request = new SafeRequest(await createAdapter(policy), policy, new AbortController().signal, "GET", {});
+  const request = new SafeRequest(await loadAdapter(policy), policy, new AbortController().signal, "GET", {});
   await request.check(address);
   return address;
+}
+
+/** Loads the adapter of this runtime, by the `imports` of the package; a `fetch` of the policy replaces it. */
+async function loadAdapter({ fetch }: FetchPolicy): Promise<FetchAdapter> {
+  if (fetch) return createAdapter(fetch);
+  return (await import("#net-adapter")).createAdapter();
 }
 
 /** Runs work until it has a result, the caller's signal aborts, or the policy's time is over. */
@@ -176,7 +176,7 @@ class SafeRequest {
 
   #adapterFor(url: URL): FetchAdapter {
     const fetch = this.#policy.via?.(url);
-    return fetch ? createFetchAdapter(fetch) : this.#adapter;
+    return fetch ? createAdapter(fetch) : this.#adapter;
   }
 
   /** Resolves to true if the host that the user has named is in a private network. */

@@ -9,7 +9,7 @@ import type { AdapterRequest, AdapterResponse, FetchAdapter } from "../fetch-ada
 const decoders = { gzip: createGunzip, br: createBrotliDecompress };
 
 /** Creates an adapter on `node:http`, with one connection per request, to checked addresses only. */
-export function createNodeAdapter(): FetchAdapter {
+export function createAdapter(): FetchAdapter {
   return {
     async resolve(host) {
       return (await dns.lookup(host, { all: true })).map(({ address }) => address);
