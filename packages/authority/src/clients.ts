@@ -72,7 +72,7 @@ export function redirectProblem(uri: unknown, schemes: readonly string[] = []): 
   if (username !== "" || password !== "" || /^[a-z]+:\/\/[^/?]*@/i.test(uri)) return "expected no user name";
   if (protocol === "https:") return hostname === "" ? "expected a host" : undefined;
   if (protocol === "http:") return isLoopback(hostname) ? undefined : "expected https, or http on loopback";
-  // spec: RFC 8252 7.1, a private scheme is a reversed domain name.
+  // RFC 8252, section 7.1: a private scheme is a reversed domain name.
   if (/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+:$/.test(protocol) || schemes.includes(protocol.slice(0, -1))) return undefined;
   return "expected https, http on loopback, or a private scheme such as com.example.app:";
 }

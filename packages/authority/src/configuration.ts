@@ -157,7 +157,7 @@ export function toConfiguration(settings: Settings, { key, introspection, hooks 
     // Tokens outlive the browser session in which they were allowed.
     expiresWithSession: () => false,
     issueRefreshToken: (_context, client) => client.grantTypeAllowed("refresh_token"),
-    // spec: public clients must get another refresh token each time, except when it is bound to their key.
+    // spec 2025-11-25: authorization#token-theft. A refresh token that is bound to a key needs no rotation.
     rotateRefreshToken: ({ oidc }) =>
       oidc.client?.clientAuthMethod === "none" && oidc.entities.RefreshToken?.isSenderConstrained() === false,
     revokeGrantPolicy: () => true,

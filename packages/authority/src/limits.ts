@@ -17,7 +17,7 @@ export const interactionSeconds: number = 1_800;
 /** Lifetime of an ID token; only the client itself reads it. */
 export const idTokenSeconds: number = 600;
 /** A dynamically registered client that is never used is deleted after this time. */
-export const unusedClientMs: number = dayMs;
+export const unusedClientMs: number = 24 * hourMs;
 /** A client in use is kept at least this long after its last token. */
 export const usedClientMs: number = 90 * dayMs;
 /** Signing keys and generated secrets outlive everything they sign; deleting their row replaces them. */

@@ -70,7 +70,7 @@ function isWellFormed(message: JsonObject): boolean {
   const { jsonrpc, id, method, result, error } = message;
   if (jsonrpc !== "2.0") return false;
   if (method !== undefined) return typeof method === "string" && (!("id" in message) || isId(id));
-  // spec: an error has no id if the id of the request could not be read.
+  // JSON-RPC 2.0, section 5: an error has no id if the id of the request could not be read.
   if (isObject(error)) return result === undefined && (id == null || isId(id));
   return isObject(result) && error === undefined && isId(id);
 }

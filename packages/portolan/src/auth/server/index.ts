@@ -1,11 +1,11 @@
 export type { Introspection, Issuer } from "./issuers.ts";
 export {
-  type TokenAccessControl,
   type GuardedRequest,
   type ProtectOptions,
   protect,
   type Rejection,
   type RequestedAction,
+  type TokenAccessControl,
   type TokenHolder,
 } from "./protect.ts";
 export type { Claims } from "./token-checks.ts";
