@@ -9,5 +9,11 @@ export type {
 } from "./options.ts";
 export { hashPassword } from "./passwords.ts";
 export { type UpstreamEndpoints, type UpstreamOptions, type UpstreamSignIn, upstream } from "./upstream/options.ts";
-export type { PasswordSignIn, Person, SignIn } from "./users.ts";
-export { type DevelopmentSignIn, developmentUser, usersIn } from "./users.ts";
+export {
+  type DevelopmentSignIn,
+  developmentUser,
+  type PasswordSignIn,
+  type Person,
+  type SignIn,
+  usersIn,
+} from "./users.ts";

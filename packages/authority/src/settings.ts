@@ -2,8 +2,12 @@ import type { IncomingMessage } from "node:http";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { derivedKeys } from "./keys.ts";
 import { defaultAccessTokenSeconds, defaultRefreshTokenSeconds } from "./limits.ts";
-import type { AuthorityEvent } from "./options.ts";
-import { type AuthorityOptions, checkAuthorityOptions, type ProtectedResource } from "./options.ts";
+import {
+  type AuthorityEvent,
+  type AuthorityOptions,
+  checkAuthorityOptions,
+  type ProtectedResource,
+} from "./options.ts";
 import { networkOf } from "./rate-limit.ts";
 import { Rows } from "./rows.ts";
 import type { SignIn } from "./users.ts";

@@ -1,6 +1,5 @@
 import { renewUpstreamBeforeExpiryMs } from "../limits.ts";
-import type { Rows } from "../rows.ts";
-import { withLock } from "../rows.ts";
+import { type Rows, withLock } from "../rows.ts";
 import { type UpstreamClient, UpstreamSessionEnded, type UpstreamTokens } from "./client.ts";
 
 /** The upstream tokens that one grant depends on. */

@@ -2,8 +2,7 @@ import { acceptEverything } from "../answers.ts";
 import type { Role } from "../hints.ts";
 import { at, isObject, type JsonObject, listAt, show } from "../json.ts";
 import type { Peer, Question, ToolUse } from "../peer.ts";
-import type { Reply } from "../reply.ts";
-import { check, NotApplicable } from "../reply.ts";
+import { check, NotApplicable, type Reply } from "../reply.ts";
 import { firstStateless, httpOf, type Scenario, type ScenarioContext } from "../scenario.ts";
 
 /** Opens a connection on which a server can ask; over HTTP it needs a session. */

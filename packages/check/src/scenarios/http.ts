@@ -1,7 +1,6 @@
 import { at, show } from "../json.ts";
 import type { Peer } from "../peer.ts";
-import type { Reply } from "../reply.ts";
-import { check, NotApplicable } from "../reply.ts";
+import { check, NotApplicable, type Reply } from "../reply.ts";
 import { firstStateless, httpOf, lastStateful, type Scenario, type ScenarioContext } from "../scenario.ts";
 import type { Headers, Post, PostResult } from "../wire/wire.ts";
 

@@ -3,8 +3,7 @@ import { createInterface } from "node:readline";
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { maxPasteQuestions } from "../limits.ts";
 import type { PasteOptions } from "../paste.ts";
-import type { RedirectAttempt } from "../redirect.ts";
-import { checkBrowserUrl } from "../redirect.ts";
+import { checkBrowserUrl, type RedirectAttempt } from "../redirect.ts";
 import { showAddress } from "./browser.ts";
 
 const question = "After you sign in, the browser shows a page that cannot be opened. Paste its whole URL here: ";
