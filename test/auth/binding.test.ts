@@ -34,7 +34,7 @@ async function startAsking() {
   return { issuer, call, told };
 }
 
-test("the state of a call goes on for its own caller and for nobody else", async () => {
+test("a parked call continues for its own caller only", async () => {
   const { issuer, call } = await startAsking();
   const ada = await issuer.token();
   const { result } = await call(ada, "ask");
@@ -50,7 +50,7 @@ test("the state of a call goes on for its own caller and for nobody else", async
   expect(await call(await issuer.token(), "ask", more)).toMatchObject({ result: { content: [{ text: "done" }] } });
 });
 
-test("handlers see all that a token says, and not the token", async () => {
+test("handlers get the claims of a token, but not the token", async () => {
   const { issuer, call, told } = await startAsking();
   const token = await issuer.token({ claims: { email: "ada@example.com" } });
   await call(token, "look");

@@ -21,13 +21,13 @@ export interface Made {
   readonly algorithm?: string;
 }
 
-/** An authorization server with keys and metadata of its own, which makes whatever token a test wants. */
+/** An authorization server with its own keys and metadata, which issues any token that a test needs. */
 export class TestIssuer {
   readonly url: string;
   readonly resource: string;
-  /** What was asked of it. */
+  /** The requests it received. */
   readonly asked: string[] = [];
-  /** What it says of tokens, by the token. */
+  /** Its introspection results, by token. */
   readonly opaque = new Map<string, object>();
   readonly #keys: JWK[];
   #key: CryptoKey;
@@ -85,7 +85,7 @@ export class TestIssuer {
       .sign(key);
   }
 
-  /** Its public key as a shared secret, which is what an attacker would sign with. */
+  /** Signs with its public key as a shared secret, as an attacker would. */
   async publicKeyAsSecret(): Promise<Uint8Array> {
     const publicKey = (await importJWK(this.#keys[0] as JWK, "ES256")) as CryptoKey;
     return new TextEncoder().encode(await exportSPKI(publicKey));

@@ -11,7 +11,7 @@ import { TestIssuer } from "./issuer.ts";
 
 const resource = "https://mcp.example.com/mcp";
 
-/** Somebody who serves keys of their own and counts who asks for them. */
+/** A server with foreign keys that counts its requests. */
 async function startAttacker() {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const jwk = { ...(await exportJWK(publicKey)), kid: "evil", alg: "ES256" };
@@ -26,7 +26,7 @@ async function startAttacker() {
   return { privateKey, jwk, url, asked: () => asked };
 }
 
-test.each(["jwk", "jku", "x5u", "kid"])("T56: a token does not choose its own keys by its %s", async (name) => {
+test.each(["jwk", "jku", "x5u", "kid"])("T56: a token cannot choose its own keys by its %s", async (name) => {
   const issuer = await TestIssuer.start(resource);
   const attacker = await startAttacker();
   const mcp = createMcpServer({ name: "protected", version: "1.0.0" }).tool("open", { run: () => "opened" });

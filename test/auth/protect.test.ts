@@ -35,7 +35,7 @@ function call(url: string, token: string | undefined, name = "whoami", headers =
 const challengeOf = (answer: Answer) => String(answer.headers["www-authenticate"]);
 
 describe("a protected server", () => {
-  test("lets in who has a token for it, and handlers know who it is", async () => {
+  test("accepts a valid token and tells handlers who the caller is", async () => {
     const { issuer, url } = await startProtected();
     const answer = await call(url, await issuer.token());
     expect((await answer.json()).result.content[0].text).toBe(JSON.stringify(["ada", "app", ["read"], true]));
@@ -44,7 +44,7 @@ describe("a protected server", () => {
     expect(issuer.asked.filter((path) => path === "/keys")).toHaveLength(1);
   });
 
-  test("tells who has none where to get one, and everybody may read that", async () => {
+  test("answers 401 with the URL of public metadata when there is no token", async () => {
     const { issuer, url } = await startProtected({ scopes: ["read"] });
     const answer = await call(url, undefined);
     expect(answer.status).toBe(401);
@@ -59,7 +59,7 @@ describe("a protected server", () => {
     });
   });
 
-  test("binds a session to its holder", async () => {
+  test("binds a session to its token holder", async () => {
     const { issuer, url } = await startProtected();
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
     const ada = { ...headers, authorization: `Bearer ${await issuer.token()}` };
@@ -77,20 +77,20 @@ describe("a protected server", () => {
   test.each<[string, Made, string]>([
     ["for another audience", { claims: { aud: "https://other.example.com/mcp" } }, "audience"],
     ["for no audience", { claims: { aud: undefined } }, "audience"],
-    ["for its address with a slash", { claims: { aud: `${resource}/` } }, "audience"],
+    ["for its URL with a slash", { claims: { aud: `${resource}/` } }, "audience"],
     ["of another issuer", { claims: { iss: "https://evil.example.com" } }, "issuer"],
     ["that has expired", { claims: { exp: minutes(-1) } }, "expired"],
     ["that never expires", { claims: { exp: undefined } }, "expires"],
-    ["of tomorrow", { claims: { nbf: minutes(24 * 60) } }, "not valid yet"],
+    ["that is valid from tomorrow", { claims: { nbf: minutes(24 * 60) } }, "not valid yet"],
     ["that was issued an hour ahead", { claims: { iat: minutes(60) } }, "not valid yet"],
-    ["that is a proof", { header: { typ: "dpop+jwt" } }, "no access token"],
+    ["that is a DPoP proof", { header: { typ: "dpop+jwt" } }, "not an access token"],
     ["with a key that its issuer does not have", { header: { kid: "made-up" } }, "not signed"],
     ["that brings its own keys", { header: { jku: "https://evil.example.com/keys" } as object }, ""],
-  ])("sends away a token %s", async (name, made, why) => {
+  ])("refuses a token %s", async (name, made, why) => {
     const { issuer, url } = await startProtected();
     const answer = await call(url, await issuer.token(made));
     if (name.includes("own keys")) {
-      // Where it says that its keys are means nothing: the issuer's are used, and by those it is good.
+      // The key URL in the token is ignored; the issuer's own keys verify it.
       expect(answer.status).toBe(200);
       return;
     }
@@ -99,13 +99,13 @@ describe("a protected server", () => {
     expect((await answer.json()).error?.message).toContain(why);
   });
 
-  test("takes tokens whose issuer's clock is a little off", async () => {
+  test("accepts tokens when the issuer's clock is slightly off", async () => {
     const { issuer, url } = await startProtected();
     const soon = Math.floor(Date.now() / 1_000) + 45;
     expect((await call(url, await issuer.token({ claims: { iat: soon, nbf: soon } }))).status).toBe(200);
   });
 
-  test("is not fooled about the algorithm", async () => {
+  test("is not confused about the algorithm", async () => {
     const { issuer, url } = await startProtected();
     const none = `${[{ alg: "none", typ: "at+jwt" }, issuer.claims()].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.`;
     const secret = await issuer.publicKeyAsSecret();
@@ -115,7 +115,7 @@ describe("a protected server", () => {
     for (const token of [none, shared]) expect((await call(url, token)).status).toBe(401);
   });
 
-  test("sends away what is no token, in any header", async () => {
+  test("refuses malformed authorization headers", async () => {
     const { issuer, url } = await startProtected();
     const token = await issuer.token();
     for (const authorization of [
@@ -141,7 +141,7 @@ describe("a protected server", () => {
     ).toBe(401);
   });
 
-  test("takes the keys of an issuer that has changed them, and does not ask again for made-up ones", async () => {
+  test("fetches new keys of an issuer, but not again for unknown key ids", async () => {
     let now = Date.now();
     const { issuer, url } = await startProtected({ now: () => now });
     expect((await call(url, await issuer.token())).status).toBe(200);
@@ -154,7 +154,7 @@ describe("a protected server", () => {
     expect(issuer.asked.length).toBe(before);
   });
 
-  test("says that it cannot check now when the issuer is out of reach, and tells its operator why", async () => {
+  test("answers 503 when the issuer cannot be reached, and reports the reason to the operator", async () => {
     const { issuer, url, errors } = await startProtected({ issuers: ["http://127.0.0.1:9"] });
     const answer = await call(url, await issuer.token({ claims: { iss: "http://127.0.0.1:9" } }));
     expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"]);
@@ -167,19 +167,19 @@ describe("scopes", () => {
   const scopesFor = ({ method, name }: { method: string; name: string | undefined }) =>
     method === "tools/call" && name === "write" ? ["write", "audit"] : [];
 
-  test("that something needs are all named at once", async () => {
+  test("that are missing are all named at once", async () => {
     const { issuer, url } = await startProtected({ scopes: ["read"], scopesFor });
     expect((await call(url, await issuer.token())).status).toBe(200);
     const answer = await call(url, await issuer.token(), "write");
     expect(answer.status).toBe(403);
     expect(challengeOf(answer)).toContain('error="insufficient_scope"');
     expect(challengeOf(answer)).toContain('scope="read write audit"');
-    expect(await answer.json()).toMatchObject({ id: 7, error: { message: "This needs the scopes read write audit" } });
+    expect(await answer.json()).toMatchObject({ id: 7, error: { message: "Required scopes: read write audit" } });
     const all = await issuer.token({ claims: { scope: "audit write read" } });
     expect((await call(url, all, "write")).status).toBe(200);
   });
 
-  test("that hold others are honoured, and lists of scopes are read", async () => {
+  test("that include others count, and lists of scopes are accepted", async () => {
     const { issuer, url } = await startProtected({
       scopes: ["read"],
       scopesFor,
@@ -189,7 +189,7 @@ describe("scopes", () => {
     expect((await call(url, admin, "write")).status).toBe(200);
   });
 
-  test("are needed to listen too", async () => {
+  test("are required for streams, too", async () => {
     const { issuer, url } = await startProtected({ scopes: ["listen"] });
     const headers = { accept: "text/event-stream", authorization: `Bearer ${await issuer.token()}` };
     for (const path of ["/mcp", "/sse"]) {
@@ -198,7 +198,7 @@ describe("scopes", () => {
   });
 });
 
-describe("tokens that say nothing themselves", () => {
+describe("opaque tokens", () => {
   const inspecting = async (options: Partial<ProtectOptions> = {}) => {
     const issuer = await TestIssuer.start(resource);
     const introspection = {
@@ -211,7 +211,7 @@ describe("tokens that say nothing themselves", () => {
     return { ...started, issuer };
   };
 
-  test("are asked about, once in a minute", async () => {
+  test("are introspected once per minute", async () => {
     let now = Date.now();
     const { issuer, url } = await inspecting({ now: () => now });
     issuer.opaque.set("opaque", { active: true, ...issuer.claims() });
@@ -223,7 +223,7 @@ describe("tokens that say nothing themselves", () => {
     expect((await call(url, "opaque")).status).toBe(401);
   });
 
-  test("are refused when they are not in use, or were made for another server or by another issuer", async () => {
+  test("are refused when they are inactive, for another server or from another issuer", async () => {
     const { issuer, url } = await inspecting();
     issuer.opaque.set("foreign", { active: true, ...issuer.claims({ aud: "https://other.example.com" }) });
     issuer.opaque.set("passed-on", { active: true, ...issuer.claims({ iss: "https://other.example.com" }) });
@@ -241,7 +241,7 @@ describe("tokens that are bound to a key", () => {
   };
   const asked = { method: "POST", url: resource };
 
-  test("are taken with a proof, which is good once", async () => {
+  test("are accepted with a proof, once", async () => {
     const { holder, token, present } = await bound();
     const proof = await holder.proof({ ...asked, token });
     expect((await present(proof)).status).toBe(200);
@@ -249,13 +249,13 @@ describe("tokens that are bound to a key", () => {
     expect([again.status, (await again.json()).error?.message]).toEqual([401, "DPoP: the proof was used before"]);
   });
 
-  test("are worth nothing without it", async () => {
+  test("are refused without a proof", async () => {
     const { url, token } = await bound();
     expect((await call(url, token)).status).toBe(401);
     expect((await call(url, undefined, "whoami", { authorization: `DPoP ${token}` })).status).toBe(401);
   });
 
-  test("are refused with a proof for something else", async () => {
+  test("are refused with a proof for another request", async () => {
     const { holder, token, present } = await bound();
     const thief = await KeyHolder.create();
     const hour = Math.floor(Date.now() / 1_000) - 3_600;
@@ -272,7 +272,7 @@ describe("tokens that are bound to a key", () => {
     expect((await present("nonsense")).status).toBe(401);
   });
 
-  test("may be asked for", async () => {
+  test("may be required", async () => {
     const { issuer, url } = await startProtected({ requireDpop: true });
     const answer = await call(url, await issuer.token());
     expect([answer.status, challengeOf(answer).startsWith("DPoP ")]).toEqual([401, true]);
@@ -280,16 +280,16 @@ describe("tokens that are bound to a key", () => {
 });
 
 test.each<[string, Partial<ProtectOptions>]>([
-  ["resource: expected the http(s) address", { resource: "mcp" }],
-  ["resource: expected the http(s) address", { resource: `${resource}#part` }],
+  ["resource: expected the http(s) URL", { resource: "mcp" }],
+  ["resource: expected the http(s) URL", { resource: `${resource}#part` }],
   ["issuers: expected at least one", { issuers: [] }],
-  ["issuers: expected an address", { issuers: ["auth"] }],
+  ["issuers: expected a URL", { issuers: ["auth"] }],
   ["algorithms: expected one of", { issuers: [{ issuer: "https://auth.example.com", algorithms: ["HS256"] }] }],
-])("says %s", (message, options) => {
+])("throws with %s", (message, options) => {
   expect(() => protect({ resource, issuers: ["https://auth.example.com"], ...options })).toThrow(message);
 });
 
-test("a protection and a verifier together are a mistake", () => {
+test("auth and verify together are an error", () => {
   const auth = protect({ resource, issuers: ["https://auth.example.com"] });
   const server = createServer({ name: "x", version: "1" });
   expect(() => serveHttp(server, { auth, verify: () => ({ key: "x" }) })).toThrow("got both");

@@ -1,4 +1,4 @@
-/** A page or redirect that a browser has come to. */
+/** A page or redirect that a browser has reached. */
 export interface Visited {
   readonly url: string;
   readonly status: number;
@@ -6,7 +6,7 @@ export interface Visited {
   readonly text: string;
 }
 
-/** `fetch`, which says whom it waited for in vain. */
+/** Calls `fetch`; an error names the URL that did not answer. */
 export async function ask(url: string, init: RequestInit): Promise<Response> {
   const signal = AbortSignal.timeout(20_000);
   return fetch(url, { ...init, signal }).catch((cause) => {
@@ -14,14 +14,14 @@ export async function ask(url: string, init: RequestInit): Promise<Response> {
   });
 }
 
-/** As much of a browser as signing in takes: cookies by host and path, redirects, refreshes, forms. */
+/** A minimal browser for sign-in pages: cookies by host and path, redirects, refreshes, forms. */
 export class Browser {
   readonly cookies: { name: string; value: string; host: string; path: string; attributes: string }[] = [];
-  /** Every address on the way to where it is now. */
+  /** Every URL on the way to the present page. */
   readonly trail: string[] = [];
   readonly #stopAt: (url: URL) => boolean;
 
-  /** Stops before it would go to an address of a client. */
+  /** Stops before it would open a URL of a client. */
   constructor(stopAt: (url: URL) => boolean) {
     this.#stopAt = stopAt;
   }
@@ -44,7 +44,7 @@ export class Browser {
     return visited;
   }
 
-  /** One request with the cookies for it. */
+  /** Sends one request with its cookies. */
   async fetch(url: string, init: RequestInit = {}): Promise<Visited> {
     const headers = new Headers(init.headers);
     const cookie = this.cookieFor(url);
@@ -60,7 +60,7 @@ export class Browser {
     return fitting.map(({ name, value }) => `${name}=${value}`).join("; ");
   }
 
-  /** Fills in the form of a page that has a button with this value, and presses it. */
+  /** Fills in the form of a page that has a button with this value, and submits it. */
   press(page: Visited, button: string, fields: { readonly [name: string]: string } = {}): Promise<Visited> {
     const form = formsIn(page).find(({ buttons }) => buttons.includes(button));
     if (!form) throw new Error(`no form with ${button} in ${page.status} ${page.text.slice(-900)}`);

@@ -6,13 +6,13 @@ import { App, type Json, post, redirectUri, serve, start } from "./kit.ts";
 const clientId = "https://app.example/client.json";
 
 interface Site {
-  /** What it serves, by path; a string is a redirect. */
+  /** The documents by path; a string is a redirect. */
   readonly documents: Map<string, Json | string>;
   readonly asked: string[];
   readonly headers: { [name: string]: string };
 }
 
-/** An authority that finds documents of clients on a site of the test: names lead to loopback, all else is as it is. */
+/** An authority that fetches client documents from a site of the test: names lead to loopback, all else is real. */
 async function startWithSite() {
   const site: Site = { documents: new Map(), asked: [], headers: {} };
   const origin = await serve(async () => (request, response) => {
@@ -40,8 +40,8 @@ async function startWithSite() {
 
 const nowhere = () => new Browser(() => false);
 
-describe("a client known by its document", () => {
-  test("logs in without being registered, and its host is shown", async () => {
+describe("a client with a metadata document", () => {
+  test("logs in without registration, and its host is shown", async () => {
     const { issuer, site } = await startWithSite();
     const app = new App(issuer, { clientId });
     const consent = await app.signIn();
@@ -52,13 +52,13 @@ describe("a client known by its document", () => {
     expect(site.asked).toEqual(["/client.json"]);
   });
 
-  test("is not warned about when it leads to its own host", async () => {
+  test("gets no warning when its redirect URI has its own host", async () => {
     const { issuer } = await startWithSite();
     const app = new App(issuer, { clientId, redirectUri: "https://app.example/cb" });
     expect((await app.signIn()).text).not.toContain('class="note"');
   });
 
-  test("is warned about when it leads to another host", async () => {
+  test("gets a warning when its redirect URI has another host", async () => {
     const { issuer, describeAs } = await startWithSite();
     describeAs({ redirect_uris: ["https://elsewhere.example/cb"] });
     const app = new App(issuer, { clientId, redirectUri: "https://elsewhere.example/cb" });
@@ -67,7 +67,7 @@ describe("a client known by its document", () => {
     );
   });
 
-  test("gets refresh tokens when its document says that it uses them", async () => {
+  test("gets refresh tokens if its document names that grant", async () => {
     const { issuer, describeAs } = await startWithSite();
     describeAs({ grant_types: ["authorization_code", "refresh_token", "urn:example:other"] });
     const app = new App(issuer, { clientId });
@@ -75,7 +75,7 @@ describe("a client known by its document", () => {
     expect((await app.refresh(body["refresh_token"])).status).toBe(200);
   });
 
-  test("may show itself by a key of its document", async () => {
+  test("may authenticate by a key of its document", async () => {
     const { issuer, describeAs } = await startWithSite();
     const { privateKey, publicKey } = await generateKeyPair("ES256");
     const key = { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256", use: "sig" };
@@ -101,8 +101,8 @@ describe("a client known by its document", () => {
     ["names none", { client_id: undefined }],
     ["has a secret", { client_secret: "known to all" }],
     ["wants a shared secret", { token_endpoint_auth_method: "client_secret_basic" }],
-    ["leads to http", { redirect_uris: ["http://app.example/cb"] }],
-    ["leads nowhere", { redirect_uris: [] }],
+    ["has an http redirect URI", { redirect_uris: ["http://app.example/cb"] }],
+    ["has no redirect URI", { redirect_uris: [] }],
     ["has too long a name", { client_name: "n".repeat(201) }],
     ["is too long", { contacts: ["a@b.example".padStart(20_000, "x")] }],
   ])("is refused when that %s", async (_, more) => {
@@ -113,7 +113,7 @@ describe("a client known by its document", () => {
     expect([status, headers.get("location"), events]).toEqual([400, null, []]);
   });
 
-  test("is refused where its document has moved", async () => {
+  test("is refused if its document redirects", async () => {
     const { issuer, site } = await startWithSite();
     site.documents.set("/client.json", "https://app.example/elsewhere.json");
     site.documents.set("/elsewhere.json", { client_id: clientId, redirect_uris: [redirectUri] });
@@ -122,7 +122,7 @@ describe("a client known by its document", () => {
     expect(site.asked).not.toContain("/elsewhere.json");
   });
 
-  test("is refused a redirect that its document does not name", async () => {
+  test("is refused a redirect URI that is not in its document", async () => {
     const { issuer } = await startWithSite();
     const app = new App(issuer, { clientId, redirectUri: "https://evil.example/cb" }, nowhere());
     expect((await app.browser.open(app.authorizeUrl())).text).toContain("has not registered");
@@ -150,7 +150,7 @@ describe("T55: what is fetched", () => {
     ["https://[::1]:1/client.json"],
     ["https://169.254.169.254/latest/meta-data"],
     ["https://10.0.0.1/client.json"],
-  ])("is never of a network that is not public: %s", async (id) => {
+  ])("is never in a network that is not public: %s", async (id) => {
     const { issuer, site } = await startWithSite();
     const app = new App(issuer, { clientId: id }, nowhere());
     const { status, text } = await app.browser.open(app.authorizeUrl());
@@ -158,7 +158,7 @@ describe("T55: what is fetched", () => {
     expect(text).not.toContain("private");
   });
 
-  test("is fetched a limited number of times for one address", async () => {
+  test("is limited in number for each IP address", async () => {
     const { issuer, site } = await startWithSite();
     const ids = Array.from({ length: 70 }, (_, index) => `https://app.example/${index}`);
     for (const id of ids) {
@@ -168,7 +168,7 @@ describe("T55: what is fetched", () => {
     expect(site.asked).toHaveLength(60);
   });
 
-  test("is nothing where documents are switched off", async () => {
+  test("is nothing if documents are switched off", async () => {
     const { issuer } = await start({ registration: { metadataDocuments: false } });
     const metadata = await (await fetch(`${issuer}/.well-known/openid-configuration`)).json();
     expect(metadata).not.toHaveProperty("client_id_metadata_document_supported");

@@ -11,7 +11,7 @@ import { send } from "../http/kit.ts";
 import { toHeaders, toMeta } from "../http/peer.ts";
 import { App, calledBack, people, post, redirectUri, resource, type Started, serve, start } from "./kit.ts";
 
-/** A server that takes tokens of an authority; what its one tool says of the caller. */
+/** A server that accepts tokens of an authority, with one tool that returns the caller. */
 async function whoami({ authority }: Started, token: string): Promise<unknown> {
   const auth = protect({ resource, issuers: [authority.protection], scopes: ["notes:read"] });
   const server = createServer({ name: "notes", version: "1.0.0" }).tool("whoami", {
@@ -32,7 +32,7 @@ async function whoami({ authority }: Started, token: string): Promise<unknown> {
 }
 
 describe("metadata", () => {
-  test("says what an MCP client must find, with the issuer to the letter", async () => {
+  test("has everything that an MCP client needs, with the exact issuer", async () => {
     const { issuer } = await start();
     for (const name of ["oauth-authorization-server", "openid-configuration"]) {
       const response = await fetch(`${issuer}/.well-known/${name}`);
@@ -56,7 +56,7 @@ describe("metadata", () => {
     }
   });
 
-  test("is found before and behind the path of an issuer that has one", async () => {
+  test("is found before and behind the path of an issuer", async () => {
     const { issuer } = await start({}, "/tenants/acme");
     const { origin } = new URL(issuer);
     for (const place of [
@@ -69,7 +69,7 @@ describe("metadata", () => {
     expect((await fetch(`${origin}/.well-known/oauth-authorization-server`)).status).toBe(404);
   });
 
-  test("follows the issuer, whatever host a request names", async () => {
+  test("uses the issuer, whatever host a request names", async () => {
     const { issuer } = await start();
     const headers = { host: "evil.example", "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" };
     const answer = await send(`${issuer}/.well-known/openid-configuration`, { method: "GET", headers });
@@ -81,7 +81,7 @@ describe("a login", () => {
   test.each([
     ["", ""],
     ["below a path", "/auth"],
-  ])("%s ends in tokens that a protected server takes", async (_, path) => {
+  ])("%s ends in tokens that a protected server accepts", async (_, path) => {
     const started = await start({}, path);
     const app = await App.register(started.issuer);
     const query = await app.login();
@@ -103,7 +103,7 @@ describe("a login", () => {
   });
 
   test.each([undefined, "", "offline_access"])(
-    "asks about all scopes of the only server for the scope %j",
+    "requests all scopes of the only server for the scope %j",
     async (scope) => {
       const { issuer } = await start();
       const app = await App.register(issuer);
@@ -116,7 +116,7 @@ describe("a login", () => {
     },
   );
 
-  test("may name a server at the root of its host with a slash, and gets tokens for it as it is", async () => {
+  test("may name a server at the root of its host with a slash, and gets tokens for the exact resource", async () => {
     const bare = "http://localhost:3000";
     const { issuer } = await start({ resources: [{ resource: bare, scopes: { "notes:read": "Read your notes" } }] });
     const app = await App.register(issuer);
@@ -125,14 +125,14 @@ describe("a login", () => {
     expect((await app.refresh(body["refresh_token"])).status).toBe(200);
   });
 
-  test("gives no more than was asked for and exists", async () => {
+  test("grants no more than was requested and exists", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer);
     const { body } = await app.loginForTokens("ada", { scope: "notes:write everything" });
     expect(body["scope"]).toBe("notes:write");
   });
 
-  test("of somebody who says no ends with the client", async () => {
+  test("that is denied returns access_denied to the client", async () => {
     const { issuer, events } = await start();
     const app = await App.register(issuer);
     const query = calledBack(await app.browser.press(await app.signIn(), "deny"));
@@ -140,7 +140,7 @@ describe("a login", () => {
     expect(events.at(-1)).toMatchObject({ type: "denied", subject: "ada" });
   });
 
-  test("tells the client what is wrong with its request, and who says so", async () => {
+  test("returns errors of the request to the client, with the issuer", async () => {
     const { issuer } = await start({
       resources: [resource, `${resource}2`].map((one) => ({ resource: one, scopes: { a: "A" } })),
     });
@@ -159,7 +159,7 @@ describe("a login", () => {
     }
   });
 
-  test("is remembered by the browser, asked about each time, and can be somebody else's", async () => {
+  test("is remembered by the browser, asks for consent each time, and can switch the person", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer);
     await app.login();
@@ -172,7 +172,7 @@ describe("a login", () => {
     expect(decodeJwt(body["access_token"]).sub).toBe("bob");
   });
 
-  test("as somebody else while signed in replaces the session", async () => {
+  test("as another person replaces the session", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer);
     await app.login();
@@ -180,7 +180,7 @@ describe("a login", () => {
     expect(decodeJwt(body["access_token"]).sub).toBe("bob");
   });
 
-  test("goes on in two tabs at once", async () => {
+  test("works in two tabs at once", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer);
     await app.login();
@@ -202,7 +202,7 @@ describe("a login", () => {
     expect((await app.refresh(body["refresh_token"])).status).toBe(200);
   });
 
-  test("with a key binds the tokens to that key", async () => {
+  test("with a DPoP key binds the tokens to that key", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer);
     const holder = await KeyHolder.create();
@@ -222,7 +222,7 @@ describe("a login", () => {
 });
 
 describe("a person", () => {
-  test("who is not let in hears the same whatever was wrong", async () => {
+  test("who cannot sign in gets the same message for every reason", async () => {
     const { issuer, events } = await start();
     const app = await App.register(issuer);
     const page = await app.browser.open(app.authorizeUrl());
@@ -233,7 +233,7 @@ describe("a person", () => {
     expect(events.at(-1)).toEqual({ type: "sign-in-failed", reason: "credentials", address: "127.0.0.1" });
   });
 
-  test("can only be guessed at a few times", async () => {
+  test("has a limited number of attempts", async () => {
     const signIn = people();
     const tried: string[] = [];
     const counting = { ...signIn, verify: async (name: string) => void tried.push(name) };
@@ -277,15 +277,15 @@ describe("for development", () => {
     expect(await whoami(started, body["access_token"])).toEqual(["alice", app.clientId, ["notes:read", "notes:write"]]);
   });
 
-  test("only on loopback", async () => {
+  test("works on loopback only", async () => {
     const resources = [{ resource, scopes: { a: "A" } }];
     const options = { issuer: "https://auth.example", name: "Acme", resources, signIn: developmentUser("alice") };
     await expect(createAuthority(options)).rejects.toThrow("developmentUser: lets everybody in");
   });
 });
 
-describe("what was allowed", () => {
-  test("ends when the client gives it back", async () => {
+describe("a grant", () => {
+  test("ends when the client revokes a token", async () => {
     const { issuer, events } = await start();
     const [app, other] = [await App.register(issuer), await App.register(issuer)];
     const { body } = await app.loginForTokens();
@@ -299,7 +299,7 @@ describe("what was allowed", () => {
     expect((await app.refresh(body["refresh_token"])).body["error"]).toBe("invalid_grant");
   });
 
-  test("ends when the operator says so, for a person, a client or both", async () => {
+  test("ends when the operator revokes it, for a person, a client or both", async () => {
     const { issuer, authority } = await start();
     const [one, two] = [await App.register(issuer), await App.register(issuer)];
     const ada = (await one.loginForTokens("ada")).body["refresh_token"];
@@ -315,7 +315,7 @@ describe("what was allowed", () => {
     expect((await two.refresh(bob)).status).toBe(400);
   });
 
-  test("is told to servers and to the client itself, and to no other client", async () => {
+  test("is visible to servers and to its own client, and to no other client", async () => {
     const started = await start({ accessTokens: "opaque" });
     const [app, other] = [await App.register(started.issuer), await App.register(started.issuer)];
     const { body } = await app.loginForTokens();
@@ -336,7 +336,7 @@ describe("what was allowed", () => {
   });
 });
 
-test("forms that a framework has read already are understood", async () => {
+test("forms that a framework has already parsed are accepted", async () => {
   let authority: Authority | undefined;
   const issuer = await serve(async (issuer) => {
     const resources = [{ resource, scopes: { "notes:read": "Read your notes" } }];
@@ -348,7 +348,7 @@ test("forms that a framework has read already are understood", async () => {
   await authority?.close();
 });
 
-test("nothing is served once it is closed, and other paths never are", async () => {
+test("after close() nothing is served, and foreign paths never are", async () => {
   const { issuer, authority } = await start({}, "/auth");
   const { origin } = new URL(issuer);
   for (const path of ["/elsewhere", "/jwks", "/auth", "/auth/mcp", "/auth/page/", "/auth/page/a/b", "/authorize"]) {

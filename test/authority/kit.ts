@@ -19,10 +19,10 @@ export const resource = "http://localhost:3000/mcp";
 export const redirectUri = "http://127.0.0.1:9999/callback";
 const scopes = { "notes:read": "Read your notes", "notes:write": "Change your notes" };
 const password = "correct horse";
-/** As `hashPassword` makes it, at a cost that tests can bear. */
+/** A hash like that of `hashPassword`, at a low cost for tests. */
 const hashed = `scrypt$1024$8$1$${"A".repeat(22)}$${scryptSync(password, Buffer.alloc(16), 32, { N: 1024 }).toString("base64url")}`;
 
-/** A server on loopback until the test is over, with its address known before what it serves is made. */
+/** Starts a server on loopback until the test ends; its URL is known before its handler is created. */
 export async function serve(make: (origin: string) => Promise<RequestListener>): Promise<string> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const server = createServer((request, response) => listener(request, response));
@@ -36,7 +36,7 @@ export async function serve(make: (origin: string) => Promise<RequestListener>):
   return origin;
 }
 
-/** Ada and Bob, in a file; both have the same password. */
+/** Ada and Bob in a file; both have the same password. */
 export function people(): PasswordSignIn & { readonly path: string } {
   const folder = mkdtempSync(join(tmpdir(), "portolan-authority-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -56,7 +56,7 @@ export interface Started {
   readonly errors: unknown[];
 }
 
-/** An authority with people, dynamic registration and one server, unless a test says otherwise. */
+/** Starts an authority with two people, dynamic registration and one server. A test can change each option. */
 export async function start(
   options: Partial<AuthorityOptions> = {},
   path = "",
@@ -81,7 +81,7 @@ export async function start(
   return { issuer: options.issuer ?? origin + path, address: origin + path, authority: authority!, events, errors };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is
+// biome-ignore lint/suspicious/noExplicitAny: the assertions of a test say what it is
 export type Json = { readonly [member: string]: any };
 
 export interface Answered {
@@ -107,7 +107,7 @@ export interface AppOptions {
   readonly redirectUri?: string;
 }
 
-/** A client as it is found in the wild: registers itself, uses PKCE, has a browser at hand. */
+/** A typical client: registers itself, uses PKCE, has a browser. */
 export class App {
   readonly issuer: string;
   readonly clientId: string;
@@ -152,13 +152,13 @@ export class App {
     return `${this.issuer}/authorize?${new URLSearchParams(given)}`;
   }
 
-  /** Signs in as somebody, up to the page that asks. */
+  /** Signs in as a person, up to the consent page. */
   async signIn(name = "ada", parameters = {}): Promise<Visited> {
     const page = await this.browser.open(this.authorizeUrl(parameters));
     return this.browser.press(page, "sign-in", { name, password });
   }
 
-  /** Signs in and allows; the query that the client is called back with. */
+  /** Signs in and allows. Returns the query of the callback. */
   async login(name = "ada", parameters = {}): Promise<URLSearchParams> {
     const consent = await this.signIn(name, parameters);
     return calledBack(await this.browser.press(consent, "allow"));
@@ -204,7 +204,7 @@ export function calledBack({ url, status, text }: Visited): URLSearchParams {
   return hash === "" ? searchParams : new URLSearchParams(hash.slice(1));
 }
 
-/** What a server learns about an opaque token. */
+/** Introspects a token as a server does. */
 export async function introspect({ authority }: Started, token: string): Promise<Json> {
   const { protection } = authority;
   if (!("endpoint" in protection)) throw new Error("tokens are not opaque");

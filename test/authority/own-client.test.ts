@@ -11,7 +11,7 @@ import { UpstreamProvider } from "./upstream-provider.ts";
 
 const redirectUri = "http://127.0.0.1:9999/callback";
 
-/** A person at a browser, who allows everything. */
+/** A person with a browser who allows everything. */
 function somebody() {
   const visits: string[] = [];
   const browser = new Browser((url) => url.href.startsWith(redirectUri));
@@ -27,7 +27,7 @@ function somebody() {
   return { visits, redirect: { begin } };
 }
 
-/** A server of ours, behind an authority of ours, which lets people sign in elsewhere. */
+/** A server of ours behind an authority of ours, with an upstream provider. */
 async function startServer() {
   let remote: UpstreamProvider | undefined;
   const signIn = upstream({ issuer: "http://127.0.0.1:1", clientId: "authority", clientSecret: "between-the-two" });
@@ -59,7 +59,7 @@ async function startServer() {
 
 afterEach(() => vi.useRealTimers());
 
-test("what is ended upstream ends here, and our client has the person sign in again, once", async () => {
+test("after the upstream session ends, our client has the person sign in again, once", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const { url, remote } = await startServer();
   const { visits, redirect } = somebody();
@@ -75,7 +75,7 @@ test("what is ended upstream ends here, and our client has the person sign in ag
   expect(events).toEqual(["registered", "visiting", "signed-in", "expired", "visiting", "signed-in"]);
 });
 
-test("what cannot be asked upstream now is an error that passes, and opens no page", async () => {
+test("when the upstream provider cannot be reached, the call fails without a sign-in page", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const { url, remote } = await startServer();
   const { visits, redirect } = somebody();
@@ -83,7 +83,7 @@ test("what cannot be asked upstream now is an error that passes, and opens no pa
   onTestFinished(() => client.close());
   remote.isDown = true;
   vi.setSystemTime(Date.now() + 2.5 * 60_000);
-  await expect(client.callTool("whoami")).rejects.toThrow("cannot be checked now");
+  await expect(client.callTool("whoami")).rejects.toThrow("cannot be verified now");
   remote.isDown = false;
   expect(await client.callTool("whoami")).toMatchObject({ content: [{ text: "zoe" }] });
   expect(visits).toHaveLength(1);

@@ -4,7 +4,7 @@ import { App, calledBack, introspect, post, serve, start } from "./kit.ts";
 
 afterEach(() => vi.useRealTimers());
 
-/** A provider of OAuth as it was before OpenID: no metadata, no ID tokens, tokens without an end. */
+/** An OAuth provider without OpenID: no metadata, no ID tokens, tokens without an expiry. */
 async function startPlain() {
   const codes = new Map<string, URLSearchParams>();
   const state = { users: new Map<string, object>(), asked: [] as string[] };
@@ -33,7 +33,7 @@ async function startPlain() {
   return { origin, ...state };
 }
 
-test("a provider without metadata and ID tokens says who somebody is, and when that is over", async () => {
+test("a provider without metadata and ID tokens identifies people by userinfo, and ends their sessions", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const plain = await startPlain();
   const started = await start({
@@ -66,7 +66,7 @@ test("a provider without metadata and ID tokens says who somebody is, and when t
   expect((await app.refresh(body["refresh_token"])).body["error"]).toBe("invalid_grant");
 });
 
-test("a provider that cannot be asked at all is trusted until its token ends", async () => {
+test("a provider without introspection and userinfo is trusted until its token expires", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const issued = { access_token: "upstream-token", token_type: "bearer", expires_in: 300 };
   const origin = await serve(async () => (request, response) => {
@@ -96,7 +96,7 @@ test("a provider that cannot be asked at all is trusted until its token ends", a
   expect(revoked.body["error"]).toBe("invalid_grant");
 });
 
-/** An ID token that came over the connection to the provider itself, so that nobody looks at its signature. */
+/** An ID token that came over the connection to the provider itself, so that its signature is not checked. */
 function idToken(issuer: string, nonce: string): string {
   const now = Math.floor(Date.now() / 1_000);
   const parts = [{ alg: "RS256" }, { iss: issuer, aud: "us", sub: "zoe", nonce, iat: now, exp: now + 300 }];

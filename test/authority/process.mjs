@@ -1,4 +1,4 @@
-// An authority in a process of its own, whose storage is in the process that has started it.
+// An authority in its own process, with the storage of the process that started it.
 import { createServer } from "node:http";
 import { createAuthority, usersIn } from "portolan-authority";
 
@@ -6,7 +6,7 @@ const waiting = new Map();
 const subscribers = new Map();
 let count = 0;
 
-/** Calls a method of the storage over there. */
+/** Calls a method of that storage. */
 function call(part, method, ...args) {
   count += 1;
   const id = count;

@@ -21,7 +21,7 @@ async function startTwo(accessTokens: "jwt" | "opaque" = "jwt") {
     accessTokens,
   };
   const { path: users } = people();
-  // Together, so that they race for the keys.
+  // In parallel, so that they race for the keys.
   await Promise.all([port, otherPort].map((one) => startProcess(storage, { ...shared, users, port: one })));
   const authority = await createAuthority({ ...shared, signIn: people(), storage });
   const here: Started = { issuer, authority, events: [], errors: [] };
@@ -37,12 +37,12 @@ describe("two processes over one storage", () => {
     expect(here.keys[0]).not.toHaveProperty("d");
   });
 
-  test("go on with what the other one has begun", async () => {
+  test("continue logins of the other one", async () => {
     const { issuer, other } = await startTwo();
     const app = await App.register(other);
     const begun = await app.browser.open(app.authorizeUrl());
     expect(begun.url.startsWith(other)).toBe(true);
-    // The resumption leads to the issuer, which is the other process.
+    // The login resumes at the issuer, which is the other process.
     const consent = await app.browser.press(begun, "sign-in", { name: "ada", password: "correct horse" });
     expect(consent.url.startsWith(issuer)).toBe(true);
     const code = calledBack(await app.browser.press(consent, "allow")).get("code") ?? "";
@@ -67,7 +67,7 @@ describe("two processes over one storage", () => {
     for (const { body } of given) expect((await app.refresh(body["refresh_token"])).status).toBe(400);
   });
 
-  test("know of each other's revocations", async () => {
+  test("see each other's revocations", async () => {
     const { issuer, here } = await startTwo("opaque");
     const app = await App.register(issuer);
     const { body } = await app.loginForTokens();
@@ -78,7 +78,7 @@ describe("two processes over one storage", () => {
 });
 
 describe("a process that starts again", () => {
-  test("takes what was given before, with an older secret too", async () => {
+  test("accepts tokens from before, also with an older secret", async () => {
     const [storage, older, signIn] = [createMemoryStorage(), randomSecret(), people()];
     const before = await start({ storage, secrets: [older], signIn });
     const app = await App.register(before.issuer);
@@ -88,12 +88,12 @@ describe("a process that starts again", () => {
     const { status, body: renewed } = await app.refresh(body["refresh_token"], {}, after.address);
     expect(status).toBe(200);
     expect(decodeJwt(renewed["access_token"])).toMatchObject({ sub: "ada", iss: before.issuer });
-    // Still signed in, too.
+    // The person is still signed in, too.
     const again = await app.browser.open(app.authorizeUrl().replace(before.issuer, after.address));
     expect(again.text).toContain("Signed in as");
   });
 
-  test("says so when no secret opens what is kept", async () => {
+  test("fails with the reason when no secret opens the stored keys", async () => {
     const storage = createMemoryStorage();
     const { issuer } = await start({ storage, secrets: [randomSecret()] });
     await expect(start({ issuer, storage, secrets: [randomSecret()] })).rejects.toThrow("secrets: none opens");

@@ -7,7 +7,7 @@ const seconds = (count: number) => vi.setSystemTime(Date.now() + count * 1_000);
 const letTimePass = () => vi.useFakeTimers({ toFake: ["Date"] });
 afterEach(() => vi.useRealTimers());
 
-/** A storage in which rows of one kind are read by two at a time: whoever comes alone waits. */
+/** A storage in which rows of one kind are always read by two callers at a time. */
 function inPairs(kind: string): Storage {
   const storage = createMemoryStorage();
   let alone: (() => void) | undefined;
@@ -28,7 +28,7 @@ function inPairs(kind: string): Storage {
   return { log, bus, kv: { get, set: kv.set.bind(kv), delete: kv.delete.bind(kv), list: kv.list.bind(kv) } };
 }
 
-describe("T52: redirects", () => {
+describe("T52: redirect URIs", () => {
   test.each([
     ["file:///etc/passwd"],
     ["javascript:alert(1)"],
@@ -43,7 +43,7 @@ describe("T52: redirects", () => {
     ["https://example.com\\@evil.example/callback"],
     ["/callback"],
     [`https://example.com/${"x".repeat(2_000)}`],
-  ])("to %s are not registered", async (uri) => {
+  ])("%s is refused at registration", async (uri) => {
     const { issuer } = await start();
     const answer = await post(`${issuer}/register`, { redirect_uris: [redirectUri, uri] });
     expect([answer.status, answer.body["error"]]).toEqual([400, "invalid_redirect_uri"]);
@@ -55,12 +55,12 @@ describe("T52: redirects", () => {
     ["http://127.0.0.1/callback"],
     ["http://[::1]:9/callback"],
     ["com.example.app:/callback"],
-  ])("to %s are", async (uri) => {
+  ])("%s is accepted at registration", async (uri) => {
     const { issuer } = await start();
     expect((await post(`${issuer}/register`, { redirect_uris: [uri] })).status).toBe(201);
   });
 
-  test("to the scheme of an app are registered where the operator has named it", async () => {
+  test("of an app's scheme are accepted if the operator has listed it", async () => {
     const uri = "cursor://anysphere.example/callback";
     const refused = await start();
     expect((await post(`${refused.issuer}/register`, { redirect_uris: [uri] })).status).toBe(400);
@@ -80,7 +80,7 @@ describe("T52: redirects", () => {
     ["http://127.0.0.1:9999/callback", "http://127.0.0.1:9999/other"],
     ["http://127.0.0.1:9999/callback", "http://x@127.0.0.1:9999/callback"],
     ["http://127.0.0.1:9999/callback", "https://127.0.0.1:9999/callback"],
-  ])("registered as %s are not made to %s", async (registered, used) => {
+  ])("registered as %s do not allow %s", async (registered, used) => {
     const { issuer } = await start();
     const app = await App.register(issuer, { redirect_uris: [registered] });
     const nowhere = new Browser(() => false);
@@ -89,7 +89,7 @@ describe("T52: redirects", () => {
     expect(text).toContain("has not registered");
   });
 
-  test("to loopback may use another port, which the code is then bound to", async () => {
+  test("on loopback may use another port, which the code is then bound to", async () => {
     const { issuer } = await start();
     const registered = await App.register(issuer);
     const app = new App(issuer, { clientId: registered.clientId, redirectUri: "http://127.0.0.1:1234/callback" });
@@ -98,7 +98,7 @@ describe("T52: redirects", () => {
     expect((await app.redeem(code)).status).toBe(200);
   });
 
-  test("are never made by a client that nobody knows", async () => {
+  test("of an unknown client are never used", async () => {
     const { issuer } = await start();
     const app = new App(issuer, { clientId: "made-up" }, new Browser(() => false));
     const { status, text } = await app.browser.open(app.authorizeUrl());
@@ -106,7 +106,7 @@ describe("T52: redirects", () => {
     expect(text).toContain("is not known");
   });
 
-  test("are only made with the answer in the query", async () => {
+  test("get the response in the query only", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer, { response_modes: ["form_post", "fragment"] });
     for (const response_mode of ["form_post", "fragment", "web_message"]) {
@@ -116,7 +116,7 @@ describe("T52: redirects", () => {
 });
 
 describe("T53: a code", () => {
-  test("that comes twice ends what it has given", async () => {
+  test("that is used twice revokes the tokens it was exchanged for", async () => {
     const started = await start({ accessTokens: "opaque" });
     const app = await App.register(started.issuer);
     const code = (await app.login()).get("code") ?? "";
@@ -129,7 +129,7 @@ describe("T53: a code", () => {
     expect(started.events.at(-1)).toEqual({ type: "replayed", what: "code", clientId: app.clientId });
   });
 
-  test("that comes many times at once gives tokens once at most, and none that last", async () => {
+  test("that is used many times in parallel gives tokens at most once, and none that last", async () => {
     const started = await start({ accessTokens: "opaque" });
     const app = await App.register(started.issuer);
     const code = (await app.login()).get("code") ?? "";
@@ -141,7 +141,7 @@ describe("T53: a code", () => {
     expect(started.errors).toEqual([]);
   });
 
-  test("whose two requests both find it unused is a replay for the second", async () => {
+  test("that two parallel requests find unused is a replay for the second", async () => {
     const started = await start({
       accessTokens: "opaque",
       storage: inPairs("AuthorizationCode"),
@@ -157,7 +157,7 @@ describe("T53: a code", () => {
     expect(started.events.some((event) => event.type === "replayed" && event.what === "code")).toBe(true);
   });
 
-  test("is good for its client, its redirect, its verifier and its server only", async () => {
+  test("is valid for its client, redirect URI, verifier and server only", async () => {
     const { issuer } = await start();
     const [app, other] = [await App.register(issuer), await App.register(issuer)];
     const code = (await app.login()).get("code") ?? "";
@@ -174,7 +174,7 @@ describe("T53: a code", () => {
     expect((await app.redeem(code, { resource: "https://elsewhere.example" })).body["error"]).toBe("invalid_target");
   });
 
-  test("is good for a minute", async () => {
+  test("expires after a minute", async () => {
     letTimePass();
     const { issuer } = await start();
     const app = await App.register(issuer);
@@ -185,7 +185,7 @@ describe("T53: a code", () => {
 });
 
 describe("T54: a refresh token", () => {
-  test("of a public client is another one each time", async () => {
+  test("of a public client is replaced each time", async () => {
     const { issuer, events } = await start();
     const app = await App.register(issuer);
     const first = (await app.loginForTokens()).body["refresh_token"];
@@ -195,7 +195,7 @@ describe("T54: a refresh token", () => {
     expect(events.at(-1)).toMatchObject({ type: "token-refreshed", subject: "ada" });
   });
 
-  test("that comes twice within ten seconds gets the same answer, however close", async () => {
+  test("that is used twice within ten seconds gets the same response, even in parallel", async () => {
     const { issuer, errors } = await start();
     const app = await App.register(issuer);
     const first = (await app.loginForTokens()).body["refresh_token"];
@@ -208,7 +208,7 @@ describe("T54: a refresh token", () => {
     expect(errors).toEqual([]);
   });
 
-  test("whose two requests both find it unused gets one answer", async () => {
+  test("that two parallel requests find unused gets one response", async () => {
     const { issuer } = await start({ storage: inPairs("RefreshToken"), secrets: [randomSecret()] });
     const app = await App.register(issuer);
     const first = (await app.loginForTokens()).body["refresh_token"];
@@ -216,7 +216,7 @@ describe("T54: a refresh token", () => {
     expect([one.status, two.status, two.body]).toEqual([200, 200, one.body]);
   });
 
-  test("that comes again later ends all that came from it", async () => {
+  test("that is used again later revokes everything issued from it", async () => {
     letTimePass();
     const started = await start({ accessTokens: "opaque" });
     const app = await App.register(started.issuer);
@@ -230,7 +230,7 @@ describe("T54: a refresh token", () => {
     expect(started.events.at(-1)).toEqual({ type: "replayed", what: "refresh-token", clientId: app.clientId });
   });
 
-  test("is of no use to another client, even right after its own", async () => {
+  test("is refused from another client, even right after its own", async () => {
     const { issuer } = await start();
     const [app, other] = [await App.register(issuer), await App.register(issuer)];
     const first = (await app.loginForTokens()).body["refresh_token"];
@@ -239,7 +239,7 @@ describe("T54: a refresh token", () => {
     expect((await other.refresh(first)).body["error"]).toBe("invalid_grant");
   });
 
-  test("is good for as long as it is used", async () => {
+  test("lasts as long as it is used", async () => {
     letTimePass();
     const { issuer } = await start({ refreshTokenSeconds: 100 * 24 * 3_600 });
     const app = await App.register(issuer);
@@ -256,21 +256,21 @@ describe("T54: a refresh token", () => {
 });
 
 describe("T55: registration", () => {
-  test("is off unless it is wanted", async () => {
+  test("is off by default", async () => {
     const { issuer } = await start({ registration: {} });
     expect((await post(`${issuer}/register`, { redirect_uris: [redirectUri] })).status).toBe(404);
     const metadata = await (await fetch(`${issuer}/.well-known/openid-configuration`)).json();
     expect(metadata).not.toHaveProperty("registration_endpoint");
   });
 
-  test("is limited for each address", async () => {
+  test("is limited for each IP address", async () => {
     const { issuer } = await start({ registration: { dynamic: true, perHour: 3 } });
     const register = () => post(`${issuer}/register`, { redirect_uris: [redirectUri] });
     const answers = await Promise.all(Array.from({ length: 6 }, register));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 429, 429, 429]);
   });
 
-  test("takes nothing that is too long", async () => {
+  test("refuses metadata that is too long", async () => {
     const { issuer } = await start();
     const named = (length: number) =>
       post(`${issuer}/register`, { redirect_uris: [redirectUri], client_name: "n".repeat(length) });
@@ -281,7 +281,7 @@ describe("T55: registration", () => {
     expect((await post(`${issuer}/register`, { redirect_uris })).status).toBe(400);
   });
 
-  test("leaves out what is not done here, and names what is", async () => {
+  test("removes unsupported values, and returns the rest", async () => {
     const { issuer } = await start();
     const { status, body } = await post(`${issuer}/register`, {
       redirect_uris: ["http://localhost/", "https://editor.example/redirect"],
@@ -304,7 +304,7 @@ describe("T55: registration", () => {
     expect(body).not.toHaveProperty("scope");
   });
 
-  test("can be done by a page for itself only", async () => {
+  test("is allowed to a page for its own origin only", async () => {
     const { issuer } = await start();
     const register = (origin: string) =>
       post(`${issuer}/register`, { redirect_uris: ["https://app.example/cb"] }, { origin });
@@ -316,7 +316,7 @@ describe("T55: registration", () => {
     ]).toEqual(["https://app.example", null, null]);
   });
 
-  test("is forgotten when it is not used, and kept when it is", async () => {
+  test("is deleted if it is never used, and kept otherwise", async () => {
     letTimePass();
     const { issuer } = await start();
     const [used, unused] = [await App.register(issuer), await App.register(issuer)];
@@ -326,7 +326,7 @@ describe("T55: registration", () => {
     expect((await unused.browser.open(unused.authorizeUrl())).text).toContain("is not known");
   });
 
-  test("cannot dress up a name as something else on a page", async () => {
+  test("cannot disguise a name on a page", async () => {
     const { issuer } = await start();
     const client_name = '<script>alert(1)</script>\u202Eelgoog" onclick=x';
     const app = await App.register(issuer, { client_name });
@@ -335,11 +335,11 @@ describe("T55: registration", () => {
     expect(text).not.toMatch(/<script|\u202E/);
   });
 
-  test("shows on the page who asks, where it leads, and that nobody vouches for it", async () => {
+  test("shows on the consent page who asks, where it leads, and that the name is not verified", async () => {
     const { issuer } = await start();
     const local = (await (await App.register(issuer)).signIn()).text;
     expect(local).toContain("sent back to</dt><dd><strong>127.0.0.1:9999</strong>");
-    expect(local).toContain("Nobody has verified that");
+    expect(local).toContain("Nobody has verified that name");
     expect(local).toContain("any program here can claim this name");
     const web = await App.register(issuer, { redirect_uris: ["https://app.example/callback"] });
     const { text } = await web.signIn();
@@ -349,7 +349,7 @@ describe("T55: registration", () => {
 });
 
 describe("T57: pages", () => {
-  test("cannot be framed, kept or scripted, and say nothing of where one came from", async () => {
+  test("cannot be framed, cached or scripted, and send no referrer", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer);
     const signIn = await app.browser.open(app.authorizeUrl());
@@ -374,7 +374,7 @@ describe("T57: pages", () => {
     }
   });
 
-  test("take no form of another site or browser", async () => {
+  test("refuse forms of another site or browser", async () => {
     const { issuer, events } = await start();
     const app = await App.register(issuer);
     const consent = await app.signIn();
@@ -393,7 +393,7 @@ describe("T57: pages", () => {
     expect(calledBack(await app.browser.press(consent, "allow")).has("code")).toBe(true);
   });
 
-  test("use cookies that no script and no other site gets, and with https no other host sets", async () => {
+  test("use cookies that scripts and other sites do not get, and with https no other host can set", async () => {
     const { issuer } = await start();
     const app = await App.register(issuer);
     await app.login();
@@ -419,12 +419,12 @@ describe("T57: pages", () => {
   });
 });
 
-describe("what is kept", () => {
-  test("needs secrets", async () => {
+describe("stored data", () => {
+  test("requires secrets", async () => {
     await expect(start({ storage: createMemoryStorage() })).rejects.toThrow("secrets: expected at least one");
   });
 
-  test("ends by itself, all of it but the keys", async () => {
+  test("expires, except for the keys", async () => {
     letTimePass();
     const storage = createMemoryStorage();
     const { issuer } = await start({ storage, secrets: [randomSecret()], signIn: people() });

@@ -4,15 +4,15 @@ import { serve } from "./kit.ts";
 
 export interface UpstreamProviderOptions {
   readonly redirectUri: string;
-  /** Whether it says what its tokens are worth, other than by taking them. */
+  /** The provider has an introspection endpoint. */
   readonly hasIntrospection?: boolean;
 }
 
-/** Another provider, with people and pages of its own: whoever comes is signed in as `person`. */
+/** An upstream provider with its own people and pages; everyone is signed in as `person`. */
 export class UpstreamProvider {
   readonly issuer: string;
   readonly provider: Provider;
-  /** What was asked of it, as method and path. */
+  /** The requests it received, as method and path. */
   readonly asked: string[] = [];
   person = "zoe";
   denies = false;
@@ -57,7 +57,7 @@ export class UpstreamProvider {
     await this.provider.interactionFinished(request, response, { consent: { grantId } });
   }
 
-  /** Ends what people have allowed, as an administrator or the person would. */
+  /** Revokes what people have allowed, as an administrator or the person would. */
   async endAll(): Promise<void> {
     for (const grantId of this.#grants) {
       await this.provider.Grant.adapter.destroy(grantId);
@@ -66,7 +66,7 @@ export class UpstreamProvider {
     }
   }
 
-  /** What it says of a token of its own. */
+  /** Returns its introspection of one of its tokens. */
   async knows(token: string): Promise<boolean> {
     const found = (await this.provider.AccessToken.find(token)) ?? (await this.provider.RefreshToken.find(token));
     return found?.isValid === true;
@@ -77,7 +77,7 @@ export class UpstreamProvider {
   }
 }
 
-/** Without the warning that keys and storage are for development: here they are. */
+/** Suppresses the warning that keys and storage are for development only. */
 function quietly<T>(make: () => T): T {
   const { warn } = console;
   console.warn = () => {};

@@ -10,13 +10,13 @@ interface Both extends Started {
   readonly remote: UpstreamProvider;
 }
 
-/** An authority that lets people sign in with another provider. */
+/** An authority that lets people sign in with an upstream provider. */
 async function startBoth(
   remoteOptions: Partial<UpstreamProviderOptions> = {},
   options: Partial<AuthorityOptions> = {},
 ): Promise<Both> {
   let remote: UpstreamProvider | undefined;
-  // Where each is found is known only when it listens, so the authority learns of the other one late.
+  // The URLs are known only when both listen, so the authority gets that of the provider late.
   const signIn = upstream({
     issuer: "http://127.0.0.1:1",
     clientId: "authority",
@@ -35,7 +35,7 @@ async function startBoth(
   return { ...started, remote };
 }
 
-/** Allows, and signs in at the other provider. */
+/** Allows, and signs in at the upstream provider. */
 async function login(app: App): Promise<URLSearchParams> {
   const consent = await app.browser.open(app.authorizeUrl());
   return calledBack(await app.browser.press(consent, "allow"));
@@ -49,8 +49,8 @@ const minutes = (count: number) => vi.setSystemTime(Date.now() + count * 60_000)
 afterEach(() => vi.useRealTimers());
 const letTimePass = () => vi.useFakeTimers({ toFake: ["Date"] });
 
-describe("signing in with another provider", () => {
-  test("asks here first, and ends in tokens of ours", async () => {
+describe("signing in with an upstream provider", () => {
+  test("asks for consent here first, and ends in tokens of the authority", async () => {
     const { issuer, remote, errors, events, ...rest } = await startBoth();
     const app = await App.register(issuer);
     const consent = await app.browser.open(app.authorizeUrl());
@@ -70,7 +70,7 @@ describe("signing in with another provider", () => {
     expect(events.map(({ type }) => type)).toEqual(["client-registered", "signed-in", "allowed", "token-issued"]);
   });
 
-  test("is not begun for somebody who says no, and ends with the client when they say it there", async () => {
+  test("does not start after a denial here, and ends with the client after a denial there", async () => {
     const { issuer, remote } = await startBoth();
     const app = await App.register(issuer);
     const consent = await app.browser.open(app.authorizeUrl());
@@ -80,7 +80,7 @@ describe("signing in with another provider", () => {
     expect((await login(app)).get("error")).toBe("access_denied");
   });
 
-  test("as somebody else the next time is that person's", async () => {
+  test("as another person the next time belongs to that person", async () => {
     const both = await startBoth();
     const app = await App.register(both.issuer);
     await loginForTokens(app);
@@ -95,7 +95,7 @@ describe("signing in with another provider", () => {
     expect((await introspect(both, access_token))["sub"]).toBe("yan");
   });
 
-  test("that fails there is told to the client without what went wrong", async () => {
+  test("that fails there is reported to the client without details", async () => {
     const { issuer, remote, errors } = await startBoth();
     const app = await App.register(issuer);
     const consent = await app.browser.open(app.authorizeUrl());
@@ -112,7 +112,7 @@ describe("signing in with another provider", () => {
     expect(errors).toHaveLength(1);
   });
 
-  test("and fails in any other way is told to the operator without anything secret", async () => {
+  test("that fails in any other way is reported to the operator without secrets", async () => {
     const { issuer, events, errors } = await startBoth();
     const app = await App.register(issuer);
     const consent = await app.browser.open(app.authorizeUrl());
@@ -121,7 +121,7 @@ describe("signing in with another provider", () => {
     const back = new URL((await stopped.press(consent, "allow")).url);
     app.browser.cookies.push(...stopped.cookies);
     const code = back.searchParams.get("code") ?? "";
-    // The answer of somebody else: it is refused with the code in hand.
+    // The callback of another login: it is refused although it has a code.
     back.searchParams.set("iss", "https://evil.example");
     const query = calledBack(await app.browser.open(back.href));
     expect(query.get("error")).toBe("server_error");
@@ -134,7 +134,7 @@ describe("signing in with another provider", () => {
   });
 });
 
-test("a provider that cannot be reached is named to the person", async () => {
+test("the page names a provider that cannot be reached", async () => {
   const { issuer, remote, errors } = await startBoth();
   const app = await App.register(issuer);
   const consent = await app.browser.open(app.authorizeUrl());
@@ -144,8 +144,8 @@ test("a provider that cannot be reached is named to the person", async () => {
   expect(text).toContain("Big Provider cannot be reached now");
 });
 
-describe("T51: a victim cannot be made to finish what an attacker has begun", () => {
-  /** The address that an attacker is sent back to from the provider upstream, caught on the way. */
+describe("T51: a victim cannot be made to finish an attacker's login", () => {
+  /** The callback URL of an attacker, caught before it is opened. */
   async function caughtCallback({ issuer }: Both): Promise<[App, string]> {
     const attacker = await App.register(issuer);
     const browser = new Browser((url) => url.href.startsWith(`${issuer}/callback`));
@@ -155,17 +155,17 @@ describe("T51: a victim cannot be made to finish what an attacker has begun", ()
     return [attacker, url];
   }
 
-  test("in another browser the way back is refused", async () => {
+  test("because the callback is refused in another browser", async () => {
     const both = await startBoth();
     const [, url] = await caughtCallback(both);
     const victim = new Browser(() => false);
     const refused = await victim.open(url);
     expect(refused.status).toBe(403);
-    expect(refused.text).toContain("begun in another browser");
+    expect(refused.text).toContain("started in another browser");
     expect(both.events.map(({ type }) => type)).toEqual(["client-registered"]);
   });
 
-  test("in a browser that has begun something of its own too", async () => {
+  test("because the callback is refused in a browser with its own login, too", async () => {
     const both = await startBoth();
     const [, url] = await caughtCallback(both);
     const victim = await App.register(both.issuer);
@@ -173,7 +173,7 @@ describe("T51: a victim cannot be made to finish what an attacker has begun", ()
     expect((await victim.browser.open(url)).status).toBe(403);
   });
 
-  test("the way back is good once", async () => {
+  test("because the callback works once", async () => {
     const both = await startBoth();
     const [app, url] = await caughtCallback(both);
     const [one, two] = await Promise.all([app.browser.fetch(url), app.browser.fetch(url)]);
@@ -183,14 +183,14 @@ describe("T51: a victim cannot be made to finish what an attacker has begun", ()
     expect((await app.browser.open(url)).status).toBe(400);
   });
 
-  test("a state that was never allowed is none", async () => {
+  test("because an unknown state is refused", async () => {
     const both = await startBoth();
     const app = await App.register(both.issuer);
     await app.browser.open(app.authorizeUrl());
     expect((await app.browser.open(`${both.issuer}/callback?code=x&state=made-up`)).status).toBe(400);
   });
 
-  test("what one client was allowed another one is asked about again", async () => {
+  test("because consent for one client does not count for another one", async () => {
     const both = await startBoth();
     const one = await App.register(both.issuer);
     const two = await App.register(both.issuer, { client_name: "Another" }, one.browser);
@@ -203,7 +203,7 @@ describe("T51: a victim cannot be made to finish what an attacker has begun", ()
 });
 
 describe("N24: our tokens live as long as those upstream", () => {
-  test("ended there, they are inactive here and the client is told to log in again", async () => {
+  test("when those end, ours are inactive and the client must sign in again", async () => {
     letTimePass();
     const both = await startBoth();
     const app = await App.register(both.issuer);
@@ -219,18 +219,21 @@ describe("N24: our tokens live as long as those upstream", () => {
     );
   });
 
-  test.each(["none", "client_secret_basic"])("a refresh (%s) finds it out too, and ends the rest", async (method) => {
-    letTimePass();
-    const both = await startBoth();
-    const app = await App.register(both.issuer, { token_endpoint_auth_method: method });
-    const { access_token, refresh_token } = await loginForTokens(app);
-    await both.remote.endAll();
-    minutes(1.1);
-    expect((await app.refresh(refresh_token)).body["error"]).toBe("invalid_grant");
-    expect(await introspect(both, access_token)).toEqual({ active: false });
-  });
+  test.each(["none", "client_secret_basic"])(
+    "a refresh (%s) notices that, too, and revokes the rest",
+    async (method) => {
+      letTimePass();
+      const both = await startBoth();
+      const app = await App.register(both.issuer, { token_endpoint_auth_method: method });
+      const { access_token, refresh_token } = await loginForTokens(app);
+      await both.remote.endAll();
+      minutes(1.1);
+      expect((await app.refresh(refresh_token)).body["error"]).toBe("invalid_grant");
+      expect(await introspect(both, access_token)).toEqual({ active: false });
+    },
+  );
 
-  test("the word of the other provider is asked for once a minute", async () => {
+  test("the upstream provider is asked once a minute", async () => {
     letTimePass();
     const both = await startBoth();
     const app = await App.register(both.issuer);
@@ -243,7 +246,7 @@ describe("N24: our tokens live as long as those upstream", () => {
     expect(asked()).toBe(1);
   });
 
-  test("where it has no introspection, its userinfo says it", async () => {
+  test("without introspection, userinfo is asked", async () => {
     letTimePass();
     const both = await startBoth({ hasIntrospection: false });
     const app = await App.register(both.issuer);
@@ -256,7 +259,7 @@ describe("N24: our tokens live as long as those upstream", () => {
     expect(await introspect(both, access_token)).toEqual({ active: false });
   });
 
-  test("nothing is said about tokens while it cannot be asked, and nothing is ended", async () => {
+  test("while the provider cannot be reached, tokens are neither confirmed nor revoked", async () => {
     letTimePass();
     const both = await startBoth();
     const app = await App.register(both.issuer);
@@ -268,7 +271,7 @@ describe("N24: our tokens live as long as those upstream", () => {
     expect((await introspect(both, access_token))["active"]).toBe(true);
   });
 
-  test("what cannot be renewed now has not ended", async () => {
+  test("a failed upstream renewal does not end the session", async () => {
     letTimePass();
     const both = await startBoth();
     const app = await App.register(both.issuer);
@@ -283,7 +286,7 @@ describe("N24: our tokens live as long as those upstream", () => {
     expect((await app.refresh(refresh_token)).status).toBe(200);
   });
 
-  test("when ours is refreshed, the one there is renewed in time", async () => {
+  test("a refresh of ours renews the upstream token in time", async () => {
     letTimePass();
     const both = await startBoth();
     const app = await App.register(both.issuer);
@@ -296,7 +299,7 @@ describe("N24: our tokens live as long as those upstream", () => {
     expect((await introspect(both, body["access_token"]))["active"]).toBe(true);
   });
 
-  test("a server gets a token there for its own calls, renewed once for all who ask", async () => {
+  test("a server gets an upstream token for its own calls, renewed once for parallel callers", async () => {
     letTimePass();
     const both = await startBoth();
     const app = await App.register(both.issuer);
@@ -315,7 +318,7 @@ describe("N24: our tokens live as long as those upstream", () => {
     });
   });
 
-  test("revoked here, they are given back there", async () => {
+  test("a revocation here revokes the upstream tokens", async () => {
     const both = await startBoth();
     const app = await App.register(both.issuer);
     const { access_token } = await loginForTokens(app);
@@ -325,7 +328,7 @@ describe("N24: our tokens live as long as those upstream", () => {
     expect(await both.remote.knows(there)).toBe(false);
   });
 
-  test("no token of the other provider is kept or given in the clear", async () => {
+  test("upstream tokens are neither stored nor sent in plain text", async () => {
     const storage = createMemoryStorage();
     const both = await startBoth({}, { storage, secrets: [randomSecret()] });
     const app = await App.register(both.issuer);

@@ -4,13 +4,13 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
 import { pathTo } from "../examples/example.ts";
 
-/** What Chromium would look up by itself is none of a test's business. */
+/** Keeps Chromium from making requests of its own. */
 const quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"];
 
-/** Where the screenshots of a run are. */
+/** The folder for the screenshots of a run. */
 export const screenshots: string = pathTo("node_modules/.cache/portolan/screenshots");
 
-/** The system's Chromium until the test is over. */
+/** Starts the system's Chromium until the test ends. */
 export async function startChromium(): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
@@ -20,7 +20,7 @@ export async function startChromium(): Promise<Browser> {
   return browser;
 }
 
-/** Shows what a page looks like, for people. */
+/** Saves a screenshot of a page for people to look at. */
 export async function shoot(page: Page, name: string): Promise<Buffer> {
   mkdirSync(screenshots, { recursive: true });
   return page.screenshot({ path: join(screenshots, `${name}.png`) });

@@ -20,13 +20,13 @@ async function startProgram(file: string, ...args: (string | number)[]): Promise
   await Promise.race([printed, left]);
 }
 
-/** The three programs of the guide: the company, the server, and a way to run the client whose browser we are. */
+/** The three programs of the guide: the company, the server, and the client with our browser. */
 async function startAll() {
   const [company, notes] = [await freePort(), await freePort()];
   const folder = await makeFolder();
   const opened = join(folder, "opened");
   const opener = join(folder, "xdg-open");
-  // It writes beside its place and moves there, so that nobody reads half an address.
+  // Written to a temporary file and renamed, so that a reader never gets half a URL.
   writeFileSync(opener, `#!/bin/sh\nprintf %s "$1" > "${opened}.part" && mv "${opened}.part" "${opened}"\n`);
   chmodSync(opener, 0o755);
   await startProgram("examples/authorization/upstream.mjs", company, `http://localhost:${notes}`);
@@ -48,7 +48,7 @@ async function startAll() {
   return { company: `http://localhost:${company}`, notes: `http://localhost:${notes}`, run, pageOpened, store };
 }
 
-/** What goes wrong in a page, and what it asks of others than this machine. */
+/** Records errors of a page, and its requests to other machines. */
 function watch(page: Page): string[] {
   const problems: string[] = [];
   page.on("console", (message) => {
@@ -68,7 +68,7 @@ async function signIn(page: Page, name: string, password: string): Promise<void>
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-test("a person signs in with a browser, through both providers, and the client goes on", async () => {
+test("a person signs in with a browser, through both providers, and the client continues", async () => {
   const { company, notes, run, pageOpened, store } = await startAll();
   const client = run();
   const browser = await startChromium();
@@ -106,14 +106,14 @@ test("a person signs in with a browser, through both providers, and the client g
   await shoot(page, "received");
 
   expect(await client).toEqual({ code: 0, output: "[ { type: 'text', text: 'Buy oat milk' } ]\n" });
-  // The page that wants another password is the only one that is no success.
+  // Only the page after a wrong password has an error status.
   expect(problems).toEqual([expect.stringContaining("status of 401")]);
   expect(statSync(store).mode & 0o777).toBe(0o600);
-  // Nobody is asked again.
+  // The second run needs no login.
   expect(await run()).toMatchObject({ code: 0, output: expect.stringContaining("Buy oat milk\\nBuy oat milk") });
 });
 
-test("a person who does not agree is sent back, and the client says so", async () => {
+test("a person who denies is sent back, and the client reports it", async () => {
   const { run, pageOpened } = await startAll();
   const client = run();
   const browser = await startChromium();

@@ -1,12 +1,12 @@
 import type { Report, RevisionDate } from "../../packages/check/src/index.ts";
 
-/** Something that a peer is known to get wrong. */
+/** A known fault of a peer. */
 interface Known {
   readonly scenario: string;
   readonly grade: "fail" | "warn";
-  /** The row that says so, and what the peer does instead. */
+  /** The requirement, and what the peer does instead. */
   readonly why: string;
-  /** Where it is, if not everywhere. */
+  /** Where the fault occurs, if not everywhere. */
   readonly on?: readonly RevisionDate[];
 }
 
@@ -45,12 +45,12 @@ const mirrored: Known = {
 const origin: Known = {
   scenario: "http/origin",
   grade: "fail",
-  why: "E20: the Origin must be checked; the SDK does not unless told to",
+  why: "E20: the Origin must be checked; the SDK does so only if configured",
 };
 const forbidden: Known = {
   scenario: "http/origin-forbidden",
   grade: "fail",
-  why: "E20: a stranger's Origin must be refused with 403; the SDK does not look at it unless told to",
+  why: "E20: a stranger's Origin must be refused with 403; the SDK checks it only if configured",
 };
 const host: Known = {
   scenario: "http/host",
@@ -106,7 +106,7 @@ const ofV1: readonly Known[] = [
   { scenario: "ask/undeclared-early", grade: "warn", why: "B6: the same, where it is a should" },
 ];
 
-/** What is known of each peer, by how it is served. */
+/** The known faults of each peer, by transport. */
 export const known: { readonly [peer: string]: readonly Known[] } = {
   "v1 stdio": [...onBoth, ...ofV1, ...onStdio],
   "v1 http": [...onBoth, ...ofV1, ...onHttp],
@@ -121,7 +121,7 @@ export const known: { readonly [peer: string]: readonly Known[] } = {
     {
       scenario: "http-sse/origin",
       grade: "fail",
-      why: "D4: the Origin must be checked; the SDK does not unless told to",
+      why: "D4: the Origin must be checked; the SDK does so only if configured",
     },
   ],
   "v2 stdio": [
@@ -142,7 +142,7 @@ export const known: { readonly [peer: string]: readonly Known[] } = {
   ],
 };
 
-/** What a report blames a peer for that is not known, and what is known but was not found where it was looked for. */
+/** Compares a report with the known faults: new ones, and known ones that did not occur. */
 export function compare(report: Report, peer: string): { unknown: string[]; gone: string[] } {
   const expected = known[peer] ?? [];
   const bad = report.verdicts.filter(({ grade }) => grade === "fail" || grade === "warn");

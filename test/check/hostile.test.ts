@@ -14,7 +14,7 @@ test.concurrent.for(neverSpeaks)(
     expect(spokenIn(report)).toEqual([]);
     expect(report.isPassed).toBe(false);
     expect(report.verdicts).toMatchObject([{ scenario: "handshake/answered", grade: "fail" }]);
-    expect(formatReport(report)).toContain("speaks none of the revisions");
+    expect(formatReport(report)).toContain("supports none of the revisions");
   },
 );
 
@@ -26,7 +26,7 @@ test.concurrent.for(speaksBadly)(
     const report = await grade(scripted("./fixtures/bad-stdio.mjs", habit), stateful);
     expect(report.isPassed).toBe(false);
     expect(report.totals[0]?.fail).toBeGreaterThan(0);
-    expect(formatReport(report)).not.toContain("the grader could not go on");
+    expect(formatReport(report)).not.toContain("the grader failed");
   },
 );
 
@@ -51,21 +51,21 @@ test.concurrent.for(badHabits)(
   },
 );
 
-test("grading that is given up ends at once, and so does the server", async () => {
+test("aborted grading ends at once, and so does the server", async () => {
   const given = new AbortController();
   const reason = new Error("enough");
   const grading = grade(scripted("./fixtures/bad-stdio.mjs", "deaf"), {
     revisions: ["2025-11-25"],
     timeoutMs: 50_000,
     signal: given.signal,
-    // It answers the handshake, and nothing from then on.
+    // The server answers the handshake, and nothing after it.
     onMessage: (direction) => direction === "received" && given.abort(reason),
   });
   await expect(grading).rejects.toBe(reason);
   await expect(grade({ command: "/no/such/command" }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
 });
 
-test("a command that does not exist fails, and so does an address where nobody is", async () => {
+test("a command that does not exist fails, and so does a URL where nothing listens", async () => {
   const missing = await grade({ command: "/no/such/command" }, stateful);
   expect([missing.isPassed, missing.totals[0]?.reason]).toEqual([
     false,
@@ -75,7 +75,7 @@ test("a command that does not exist fails, and so does an address where nobody i
   expect(nobody.isPassed).toBe(false);
 });
 
-test("the headers of a target go with every request", async () => {
+test("the headers of a target are sent with every request", async () => {
   const seen = new Set<string | undefined>();
   const url = await startWithFault(({ headers }) => {
     seen.add(headers["authorization"]);

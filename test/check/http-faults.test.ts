@@ -5,7 +5,7 @@ import { accept, type Intercept, startWithFault } from "./relay.ts";
 const stateful = "2025-11-25";
 const stateless = "2026-07-28";
 
-/** Takes what should be refused. */
+/** Accepts what should be refused. */
 function takes(isIt: (headers: { readonly [name: string]: unknown }, body: string) => boolean): Intercept {
   return (request, body) => (request.method === "POST" && isIt(request.headers, body) ? accept(body) : undefined);
 }
@@ -14,7 +14,7 @@ const namesOther = takes(
   (headers, body) => headers["mcp-name"] !== undefined && !body.includes(`"${headers["mcp-name"]}"`),
 );
 
-/** Each scenario and the fault that it has to find. */
+/** Each scenario with the fault that it must find. */
 const faults: readonly [scenario: string, revision: RevisionDate, fault: Intercept][] = [
   ["http/origin", "2025-06-18", takes(({ origin }) => origin !== undefined)],
   ["http/origin-forbidden", stateful, ({ headers }) => (headers["origin"] ? { status: 400 } : undefined)],
@@ -53,7 +53,7 @@ const faults: readonly [scenario: string, revision: RevisionDate, fault: Interce
   ["hostile/too-large", stateful, (_, body) => (body.length > 1e7 ? { status: 500 } : undefined)],
 ];
 
-test.each(faults)("%s in %s finds the fault it is for", async (scenario, revision, fault) => {
+test.each(faults)("%s in %s finds its fault", async (scenario, revision, fault) => {
   expect(await gradeOf(await startWithFault(fault), scenario, revision)).toMatch(
     /^(fail|warn): sent|^(fail|warn): cancelled/,
   );
@@ -72,7 +72,7 @@ const oldFaults: readonly [scenario: string, fault: Intercept][] = [
   ],
 ];
 
-test.each(oldFaults)("%s finds the fault it is for", async (scenario, fault) => {
+test.each(oldFaults)("%s finds its fault", async (scenario, fault) => {
   const at = async (intercept: Intercept) => new URL("/sse", await startWithFault(intercept)).href;
   expect(await gradeOf(await at(fault), scenario, old)).toMatch(/^fail/);
   expect(await gradeOf(await at(() => undefined), scenario, old)).toMatch(/^pass/);

@@ -6,17 +6,17 @@ import type { CommandTarget, OnMessage, Report, Verdict } from "../../packages/c
 import type { Passed } from "../kit/conversation.ts";
 import { quickServer } from "../kit/quick-servers.mjs";
 
-/** The path of a file, as seen from this folder. */
+/** Returns the path of a file in this folder. */
 export function pathOf(file: string): string {
   return fileURLToPath(new URL(file, import.meta.url));
 }
 
-/** A server that a script is. */
+/** Returns the target for a script that is a server. */
 export function scripted(file: string, ...args: readonly string[]): CommandTarget {
   return { command: process.execPath, args: [quickServer(pathOf(file)), ...args] };
 }
 
-/** Starts a server that says its address on the first line of its output, gone when `finished` says so. */
+/** Starts a server that writes its URL as its first line; it ends when `finished` runs. */
 export async function startHttp(
   { command, args = [], env }: CommandTarget,
   finished = onTestFinished,
@@ -31,7 +31,7 @@ export async function startHttp(
   throw new Error("the server ended before it said where it is");
 }
 
-/** Keeps what passes while a server is graded. */
+/** Records all messages of a grading. */
 export function keep(passed: Passed[]): OnMessage {
   return (direction, message, { revision, transport, connection }) => {
     const from = direction === "sent" ? "client" : "server";
@@ -39,7 +39,7 @@ export function keep(passed: Passed[]): OnMessage {
   };
 }
 
-/** One line for each verdict that is none of these grades. */
+/** Returns one line for each verdict with another grade. */
 export function besides(report: Report, ...grades: readonly Verdict["grade"][]): string[] {
   return report.verdicts
     .filter(({ grade }) => !grades.includes(grade))
@@ -48,7 +48,7 @@ export function besides(report: Report, ...grades: readonly Verdict["grade"][]):
     });
 }
 
-/** The revisions that a server was found to speak, with their transport. */
+/** Returns the revisions that a server supports, with their transport. */
 export function spokenIn(report: Report): string[] {
   return report.totals.filter(({ isSpoken }) => isSpoken).map(({ revision, transport }) => `${revision} ${transport}`);
 }

@@ -41,13 +41,13 @@ test("our server passes every scenario over HTTP+SSE", async () => {
   expectValid(passed, 100);
 });
 
-/** Every answer of ours is valid, also those to what is wrong on purpose. */
+/** Checks that every response of ours is valid, even to invalid requests. */
 function expectValid(passed: readonly Passed[], atLeast: number): void {
   expect(passed.filter(({ from }) => from === "server").length).toBeGreaterThan(atLeast);
   expect(problemsOf(passed, "server")).toEqual([]);
 }
 
-/** The scenarios of a transport that a report says nothing about. */
+/** Returns the scenarios of a transport that a report does not contain. */
 function unseen({ verdicts }: Report, transport: Transport): string[] {
   const seen = new Set(verdicts.map(({ scenario }) => scenario));
   const isHere = ({ transports, until }: Scenario) =>

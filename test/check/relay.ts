@@ -4,7 +4,7 @@ import { serveHttp } from "portolan/server/http";
 import { onTestFinished } from "vitest";
 import createFullServer from "../kit/full-server.mjs";
 
-/** What a relay says in the place of the server behind it. */
+/** A response of the relay instead of the server behind it. */
 export interface Instead {
   readonly status: number;
   readonly type?: string;
@@ -12,10 +12,10 @@ export interface Instead {
   readonly session?: string;
 }
 
-/** Looks at a request and may answer it instead. */
+/** Looks at a request and may answer it instead of the server. */
 export type Intercept = (request: IncomingMessage, body: string) => Instead | undefined;
 
-/** Our own server behind a relay that gets some things wrong, both gone with the test. */
+/** Starts our own server behind a relay with some faults; both end with the test. */
 export async function startWithFault(intercept: Intercept): Promise<string> {
   const serving = serveHttp(createFullServer(), { httpSse: true });
   const { url } = await serving.listen(0);
@@ -57,7 +57,7 @@ export async function startWithFault(intercept: Intercept): Promise<string> {
   return relayUrl;
 }
 
-/** A plain answer to a request, whatever was wrong with it. */
+/** Returns a plain result for a request. */
 export function accept(body: string): Instead {
   const id = /"id":("[^"]*"|\d+)/.exec(body)?.[1] ?? "1";
   const result = '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}';

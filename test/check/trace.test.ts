@@ -7,7 +7,7 @@ import { accept, startWithFault } from "./relay.ts";
 
 const pings = { revisions: ["2025-11-25"], timeoutMs: 5_000, startMs: 30_000 } as const;
 
-test("a trace has what was sent and what came, in order, and where", async () => {
+test("a trace has all messages in order, with their direction and context", async () => {
   const heard: [string, unknown, TraceContext][] = [];
   await grade(scripted("../kit/serve.mjs", pathOf("../kit/full-server.mjs")), {
     ...pings,
@@ -25,7 +25,7 @@ test("a trace has what was sent and what came, in order, and where", async () =>
   expect(during("stdio/parse-error-survived").map(([, message]) => typeof message)).toContain("string");
 });
 
-test.skipIf(schemasMissing)("a message that was tampered with on its way is found in the trace", async () => {
+test.skipIf(schemasMissing)("a message that was changed on its way is found in the trace", async () => {
   const problemsThrough = async (tampers: boolean) => {
     const passed: Passed[] = [];
     const url = await startWithFault((_, body) => {

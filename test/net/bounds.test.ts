@@ -9,7 +9,7 @@ const local: FetchPolicy = { privateHosts: ["localhost"], lookup: async () => ["
 describe("size", () => {
   const safeFetch = createSafeFetch({ ...local, maxBytes: 1_000 });
 
-  test("an answer of exactly the most bytes is taken, one more is not", async () => {
+  test("a response of exactly the limit is accepted, one byte more is not", async () => {
     const server = await startServer(({ path }, response) => {
       response.write("x".repeat(500));
       response.end("x".repeat(Number(path.slice(1)) - 500));
@@ -20,14 +20,14 @@ describe("size", () => {
     expect(error.message).toContain("maxBytes");
   });
 
-  test("an announced length that is too large is not waited for", async () => {
+  test("a content-length above the limit fails at once", async () => {
     const server = await startServer((_, response) => {
       response.writeHead(200, { "content-length": "1001" }).flushHeaders();
     });
     expect((await errorOf(safeFetch(server.url))).code).toBe("message-too-large");
   });
 
-  test("a body without end is cut off and its connection closed", async () => {
+  test("an endless body is cut off and its connection closed", async () => {
     let closed: Promise<unknown> = Promise.resolve();
     const server = await startServer((_, response) => {
       closed = once(response, "close");
@@ -41,7 +41,7 @@ describe("size", () => {
     await closed;
   });
 
-  test("a length that lies is an error and not a shorter answer", async () => {
+  test("a wrong content-length is an error, not a shorter response", async () => {
     const server = await startServer((_, response) => {
       response.writeHead(200, { "content-length": "10" });
       response.write("12345", () => response.destroy());
@@ -49,7 +49,7 @@ describe("size", () => {
     expect((await errorOf(safeFetch(server.url))).code).toBe("connection-closed");
   });
 
-  test("a compressed answer is refused, however small", async () => {
+  test("a compressed response is refused, however small", async () => {
     const server = await startServer((_, response) => {
       response.setHeader("content-encoding", "gzip").end(gzipSync("x".repeat(1_000_000)));
     });
@@ -57,7 +57,7 @@ describe("size", () => {
   });
 });
 
-describe("time", () => {
+describe("time limits", () => {
   const hasty = createSafeFetch({ ...local, timeoutMs: 100 });
 
   test("a server that never answers", async () => {
@@ -67,7 +67,7 @@ describe("time", () => {
     expect(error.message).not.toContain("SECRET");
   });
 
-  test("a body that comes drop by drop", async () => {
+  test("a body that arrives byte by byte", async () => {
     let closed: Promise<unknown> = Promise.resolve();
     const server = await startServer((_, response) => {
       const drops = setInterval(() => response.write("x"), 10);
@@ -77,7 +77,7 @@ describe("time", () => {
     await closed;
   });
 
-  test("a resolver that never answers, and nothing is sent when it does at last", async () => {
+  test("a resolver that never answers; nothing is sent when it finally does", async () => {
     const server = await startServer((_, response) => response.end());
     let resolve: (addresses: string[]) => void = () => {};
     const lookup = () => new Promise<string[]>((found) => (resolve = found));
@@ -87,7 +87,7 @@ describe("time", () => {
     expect(server.connections.count).toBe(1);
   });
 
-  test("redirects share it", async () => {
+  test("are shared by redirects", async () => {
     const server = await startServer(({ path }, response) => {
       const timer = setTimeout(() => response.writeHead(302, { location: `${path}x` }).end(), 60);
       response.on("close", () => clearTimeout(timer));
@@ -97,7 +97,7 @@ describe("time", () => {
 });
 
 describe("the caller's signal", () => {
-  test("ends the wait for the answer with its reason, and the connection", async () => {
+  test("ends the request with its reason, and closes the connection", async () => {
     const leaving = new AbortController();
     const reason = new Error("enough");
     let closed: Promise<unknown> = Promise.resolve();
@@ -110,7 +110,7 @@ describe("the caller's signal", () => {
     await closed;
   });
 
-  test("that was aborted before lets nothing out", async () => {
+  test("that is aborted before sends nothing", async () => {
     const server = await startServer((_, response) => response.end());
     const reason = new Error("never");
     const signal = AbortSignal.abort(reason);

@@ -7,11 +7,11 @@ import { errorOf, startServer } from "./kit.ts";
 const local: FetchPolicy = { privateHosts: ["localhost"], lookup: async () => ["127.0.0.1"] };
 const decoding = createSafeFetch({ ...local, decode: true, maxBytes: 10_000 });
 
-describe("compressed answers, where they are asked for", () => {
+describe("compressed responses, if the policy allows them", () => {
   test.each([
     ["gzip", gzipSync],
     ["br", brotliCompressSync],
-  ])("%s is decoded, and the headers tell of what is there", async (encoding, compress) => {
+  ])("%s is decoded, and the headers describe the decoded body", async (encoding, compress) => {
     const server = await startServer((_, response) => {
       const body = compress("the text ☂");
       response.writeHead(200, { "content-encoding": encoding.toUpperCase(), "content-length": body.length }).end(body);
@@ -22,7 +22,7 @@ describe("compressed answers, where they are asked for", () => {
     expect(server.seen[0]?.headers["accept-encoding"]).toBe("gzip, br");
   });
 
-  test("an answer that is not compressed is as good, and so is one without a body", async () => {
+  test("an uncompressed response works, and so does one without a body", async () => {
     const server = await startServer(({ path, method }, response) => {
       if (path === "/plain") response.end("plain");
       else response.writeHead(method === "HEAD" ? 200 : 204, { "content-encoding": "gzip" }).end();
@@ -32,7 +32,7 @@ describe("compressed answers, where they are asked for", () => {
     expect((await decoding(`${server.url}/head`, { method: "HEAD" })).status).toBe(200);
   });
 
-  test("the limit counts what comes out, to the byte", async () => {
+  test("the limit counts decoded bytes exactly", async () => {
     const server = await startServer(({ path }, response) => {
       response.setHeader("content-encoding", "gzip").end(gzipSync("x".repeat(Number(path.slice(1)))));
     });
@@ -40,7 +40,7 @@ describe("compressed answers, where they are asked for", () => {
     expect((await errorOf(decoding(`${server.url}/10001`))).code).toBe("message-too-large");
   });
 
-  test("a bomb without end is left when the limit is reached, and its connection closed", async () => {
+  test("an endless bomb is dropped at the limit, and its connection closed", async () => {
     let closed: Promise<unknown> = Promise.resolve();
     let sent = 0;
     const server = await startServer((_, response) => {
@@ -60,7 +60,7 @@ describe("compressed answers, where they are asked for", () => {
     expect(sent).toBeLessThan(1_000);
   });
 
-  test("what is not what it says, or is cut short, is an error", async () => {
+  test("a wrong or truncated encoding is an error", async () => {
     const server = await startServer(({ path }, response) => {
       const whole = gzipSync("x".repeat(5_000));
       response.setHeader("content-encoding", "gzip").end(path === "/cut" ? whole.subarray(0, 20) : "no gzip at all");
@@ -77,7 +77,7 @@ describe("compressed answers, where they are asked for", () => {
   });
 });
 
-test("the answer says which address gave it, and as many redirects are followed as are allowed", async () => {
+test("the response has the URL that answered, after as many redirects as are allowed", async () => {
   const server = await startServer(({ path }, response) => {
     const step = Number(path.slice(1));
     if (step === 0) response.end("here");
@@ -88,7 +88,7 @@ test("the answer says which address gave it, and as many redirects are followed 
   expect((await errorOf(patient(`${server.url}/6`))).code).toBe("limit-reached");
 });
 
-test("who has the last word about an address may take his time", async () => {
+test("allow may be asynchronous", async () => {
   const server = await startServer((_, response) => response.end());
   const allow = async ({ pathname }: URL) => pathname !== "/no";
   const asked = createSafeFetch({ ...local, allow });

@@ -9,10 +9,10 @@ export const hasIpv6: boolean = Object.values(networkInterfaces())
   .flat()
   .some((one) => one?.address === "::1");
 
-/** An address of this machine that is not 127.0.0.1. */
+/** A loopback address other than 127.0.0.1. */
 export const otherLoopback: string = hasIpv6 ? "::1" : "127.0.0.2";
 
-/** One request as a server saw it. */
+/** One request as a server received it. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -21,17 +21,17 @@ export interface Seen {
 }
 
 export interface TestServer {
-  /** With the name `localhost`. */
+  /** With the host name `localhost`. */
   readonly url: string;
   readonly port: number;
   readonly seen: Seen[];
-  /** How many connections were opened, whatever came over them. */
+  /** The number of connections, with or without a request. */
   readonly connections: { count: number };
 }
 
 export type Handle = (seen: Seen, response: ServerResponse, request: IncomingMessage) => unknown;
 
-/** A server of the loopback interface that does what the test says. */
+/** Starts a server on loopback that handles requests as the test says. */
 export async function startServer(handle: Handle, host = "127.0.0.1", port = 0): Promise<TestServer> {
   const seen: Seen[] = [];
   const connections = { count: 0 };
@@ -54,7 +54,7 @@ export async function startServer(handle: Handle, host = "127.0.0.1", port = 0):
   return { url: `http://localhost:${taken}`, port: taken, seen, connections };
 }
 
-/** The error that a promise rejects with. */
+/** Returns the error that a promise rejects with. */
 export async function errorOf(promise: Promise<unknown>): Promise<Error & { code?: string }> {
   return promise.then(
     () => {

@@ -11,7 +11,7 @@ const addresses: { readonly [host: string]: string } = {
   "cloud.example": "169.254.169.254",
 };
 
-/** Says why an address was refused; nothing is ever connected to, because `allow` has the last word. */
+/** Returns why a URL is refused; no connection is ever made, because `allow` returns false. */
 async function verdictOn(url: string, neighbourOf: string): Promise<string> {
   const policy: FetchPolicy = {
     neighbourOf,
@@ -21,12 +21,12 @@ async function verdictOn(url: string, neighbourOf: string): Promise<string> {
   return (await errorOf(createSafeFetch(policy)(url))).message;
 }
 
-describe("T40: where a person has named a host of a private network", () => {
+describe("T40: if the user has named a host of a private network", () => {
   test.each(["https://login.corp/x", "https://six.corp/x", "https://10.9.9.9/x", "https://auth.internal/x"])(
-    "%s passes if its address is of one too",
+    "%s is allowed if its address is in a private network, too",
     async (url) => {
       const isFound = url !== "https://auth.internal/x";
-      expect(await verdictOn(url, "mcp.corp")).toMatch(isFound ? "`allow` said no" : "not public");
+      expect(await verdictOn(url, "mcp.corp")).toMatch(isFound ? "`allow` returned false" : "not public");
     },
   );
 
@@ -37,11 +37,11 @@ describe("T40: where a person has named a host of a private network", () => {
     "https://localhost/x",
     "https://169.254.169.254/x",
     "https://[::1]/x",
-  ])("%s does not: it is on this machine, or there for this machine alone", async (url) => {
+  ])("%s is refused, because it is on this machine or link-local", async (url) => {
     expect(await verdictOn(url, "mcp.corp")).toContain("not public");
   });
 
-  test("http stays forbidden", async () => {
+  test("http is still refused", async () => {
     expect(await verdictOn("http://login.corp/x", "mcp.corp")).toContain("expected https");
   });
 });

@@ -5,7 +5,7 @@ import { errorOf, startServer } from "./kit.ts";
 const local: FetchPolicy = { privateHosts: ["localhost", "127.0.0.1"], lookup: async () => ["127.0.0.1"] };
 const statuses = [301, 302, 303, 307, 308];
 
-/** A server that redirects `/to?<address>` there, and counts `/down/<n>` down to nothing. */
+/** A server that redirects `/to?<URL>` there, and counts `/down/<n>` down to zero. */
 function startRedirector(status = 302) {
   return startServer(({ path }, response) => {
     const [, rest] = path.match(/^\/down\/([1-9])$/) ?? [];
@@ -28,7 +28,7 @@ describe("on the same origin", () => {
     expect(server.seen.map(({ method }) => method)).toEqual(["GET", "GET", "HEAD", "HEAD"]);
   });
 
-  test.each(statuses)("a POST fails at %i and goes nowhere else", async (status) => {
+  test.each(statuses)("a POST fails at %i and is not sent again", async (status) => {
     const server = await startRedirector(status);
     const safeFetch = createSafeFetch({ ...local, redirects: "anywhere" });
     const error = await errorOf(safeFetch(`${server.url}/to?/there`, { method: "POST", body: "code=SECRET" }));
@@ -37,13 +37,13 @@ describe("on the same origin", () => {
     expect(server.seen.length).toBe(1);
   });
 
-  test("headers stay, since the server is the same", async () => {
+  test("headers are kept, since the server is the same", async () => {
     const server = await startRedirector();
     await createSafeFetch(local)(`${server.url}/to?/there`, { headers: { authorization: "Bearer x" } });
     expect(server.seen[1]?.headers.authorization).toBe("Bearer x");
   });
 
-  test("three are followed and a fourth is not", async () => {
+  test("three redirects are followed and a fourth is not", async () => {
     const server = await startRedirector();
     const safeFetch = createSafeFetch(local);
     expect(await (await safeFetch(`${server.url}/down/3`)).text()).toBe("/down/0");
@@ -68,13 +68,13 @@ describe("on the same origin", () => {
     expect(server.seen.length).toBe(1);
   });
 
-  test("an answer that only looks like a redirect is an answer", async () => {
+  test("a response that only looks like a redirect is a response", async () => {
     const server = await startServer((_, response) => response.writeHead(302).end("where to?"));
     expect((await createSafeFetch(local)(server.url)).status).toBe(302);
   });
 });
 
-test("credentials in the target are refused, also on the same origin", async () => {
+test("credentials in the target are refused, even on the same origin", async () => {
   const server = await startRedirector();
   const target = `http://user:pass@localhost:${server.port}/there`;
   expect((await errorOf(createSafeFetch(local)(`${server.url}/to?${target}`))).code).toBe("address-refused");
@@ -82,7 +82,7 @@ test("credentials in the target are refused, also on the same origin", async () 
 });
 
 describe("to another origin", () => {
-  test("none is followed unless the policy says so, and the error names the target without its query", async () => {
+  test("none is followed by default, and the error names the target without its query", async () => {
     const [from, to] = [await startRedirector(), await startRedirector()];
     const error = await errorOf(createSafeFetch(local)(`${from.url}/to?${to.url}/there?SECRET`));
     expect(error).toMatchObject({ code: "address-refused" });
@@ -92,13 +92,13 @@ describe("to another origin", () => {
     expect(to.connections.count).toBe(0);
   });
 
-  test("another host on the same port is another origin", async () => {
+  test("another host with the same port is another origin", async () => {
     const server = await startRedirector();
     const target = `http://127.0.0.1:${server.port}/there`;
     expect((await errorOf(createSafeFetch(local)(`${server.url}/to?${target}`))).code).toBe("address-refused");
   });
 
-  test("nothing that may be a credential goes along, nor does it come back", async () => {
+  test("headers that may be credentials are removed, also after a redirect back", async () => {
     const [home, away] = [await startRedirector(), await startRedirector()];
     const back = `${home.url}/home`;
     const headers = { authorization: "SECRET", cookie: "SECRET", dpop: "SECRET", "x-api-key": "SECRET", accept: "a/b" };

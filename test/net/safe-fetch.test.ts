@@ -5,8 +5,8 @@ import { errorOf, hasIpv6, otherLoopback, startServer } from "./kit.ts";
 const lookup = async () => ["127.0.0.1"];
 const local: FetchPolicy = { privateHosts: ["localhost"], lookup };
 
-describe("an address that may be fetched", () => {
-  test("is answered with a whole, standard response", async () => {
+describe("an allowed URL", () => {
+  test("returns a complete standard response", async () => {
     const server = await startServer((seen, response) => {
       response.writeHead(201, { "x-kind": "test", "set-cookie": ["a=1", "b=2"] }).end(`${seen.method} ${seen.body} ☂`);
     });
@@ -20,7 +20,7 @@ describe("an address that may be fetched", () => {
     expect(server.seen[0]).toMatchObject({ path: "/a?b=c", headers: { authorization: "Bearer x" } });
   });
 
-  test("may answer without a body, or with an error", async () => {
+  test("may return no body, or an error status", async () => {
     const server = await startServer((seen, response) => {
       response.writeHead(Number(seen.path.slice(1))).end(seen.path === "/404" ? "none" : undefined);
     });
@@ -32,7 +32,7 @@ describe("an address that may be fetched", () => {
     expect((await errorOf(safeFetch(`${server.url}/999`))).code).toBe("http-status");
   });
 
-  test("is told the host it was asked by, whatever the caller says, and keeps no connection", async () => {
+  test("gets the Host header of its URL, whatever the caller sets, and keeps no connection", async () => {
     const server = await startServer((_, response) => response.end("{}"));
     const headers = { Host: "evil.example", "Accept-Encoding": "gzip", Connection: "keep-alive" };
     await createSafeFetch(local)(server.url, { headers });
@@ -41,7 +41,7 @@ describe("an address that may be fetched", () => {
     });
   });
 
-  test.skipIf(!hasIpv6)("is reached over IPv6 too (needs IPv6)", async () => {
+  test.skipIf(!hasIpv6)("is reached over IPv6, too (needs IPv6)", async () => {
     const server = await startServer((_, response) => response.end("six"), "::1");
     const literal = createSafeFetch({ privateHosts: ["::1"] });
     expect(await (await literal(`http://[::1]:${server.port}/`)).text()).toBe("six");
@@ -50,20 +50,20 @@ describe("an address that may be fetched", () => {
     expect(await (await named(server.url)).text()).toBe("six");
   });
 
-  test("is reached at its second address when nobody listens at the first", async () => {
+  test("is reached at its second address when nothing listens at the first", async () => {
     const server = await startServer((_, response) => response.end("second"), otherLoopback);
     const safeFetch = createSafeFetch({ ...local, lookup: async () => ["127.0.0.1", otherLoopback] });
     expect(await (await safeFetch(server.url)).text()).toBe("second");
   });
 
-  test("is found by the system's resolver unless another is given", async () => {
+  test("is resolved by the system by default", async () => {
     const server = await startServer((_, response) => response.end("found"));
     expect(await (await createSafeFetch({ privateHosts: ["localhost"] })(server.url)).text()).toBe("found");
   });
 });
 
-describe("an address that may not be fetched", () => {
-  test("gets no connection, for what it says or for what it resolves to", async () => {
+describe("a refused URL", () => {
+  test("gets no connection, whether for itself or for its addresses", async () => {
     const server = await startServer((_, response) => response.end());
     const safeFetch = createSafeFetch({ lookup });
     for (const host of ["localhost", "127.0.0.1", "2130706433", "[::ffff:127.0.0.1]", "public.example"]) {
@@ -80,7 +80,7 @@ describe("an address that may not be fetched", () => {
     expect((await errorOf(safeFetch("https://public.example"))).message).toContain("64:ff9b::10.0.0.1");
   });
 
-  test("is what `allow` says no to, which hears the addresses", async () => {
+  test("is refused when `allow` returns false, which gets the addresses", async () => {
     const server = await startServer((_, response) => response.end("yes"));
     const asked: unknown[] = [];
     const allow = (url: URL, addresses: readonly string[]) => {
@@ -97,12 +97,12 @@ describe("an address that may not be fetched", () => {
     expect(server.seen.length).toBe(1);
   });
 
-  test("is refused when the policy is made, if the policy is wrong", () => {
+  test("throws for an invalid policy when the fetch is created", () => {
     expect(() => createSafeFetch({ privateHosts: ["localhost:80"] })).toThrow("privateHosts");
   });
 });
 
-test("a resolver that changes its answer between check and use changes nothing", async () => {
+test("DNS rebinding: a second answer of the resolver changes nothing", async () => {
   const checked = await startServer((_, response) => response.end("checked"), "127.0.0.1");
   const other = await startServer((_, response) => response.end("other"), otherLoopback, checked.port);
   let asked = 0;
@@ -115,7 +115,7 @@ test("a resolver that changes its answer between check and use changes nothing",
   expect([asked, other.connections.count]).toEqual([1, 0]);
 });
 
-test("a failure says what failed and why, and never the query", async () => {
+test("an error says what failed and why, without the query", async () => {
   const server = await startServer((_, response) => response.destroy());
   const error = await errorOf(createSafeFetch(local)(`${server.url}/token?code=SECRET`, { method: "POST" }));
   expect(error).toMatchObject({ name: "PortolanError", code: "connection-closed" });
@@ -128,8 +128,8 @@ test("a failure says what failed and why, and never the query", async () => {
   expect(broken.message).not.toContain("SECRET");
 });
 
-describe("with a fetch of one's own", () => {
-  test("the address itself is checked, and so is each redirect", async () => {
+describe("with a custom fetch", () => {
+  test("the URL itself is checked, and so is each redirect", async () => {
     const sent: [string, RequestInit | undefined][] = [];
     const fetch: typeof globalThis.fetch = async (input, init) => {
       sent.push([String(input), init]);
@@ -148,7 +148,7 @@ describe("with a fetch of one's own", () => {
     expect(sent.length).toBe(3);
   });
 
-  test("size and time are bounded as well", async () => {
+  test("size and time are limited, too", async () => {
     const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(1000)) });
     const large = createSafeFetch({ fetch: async () => new Response(endless), maxBytes: 5_000 });
     expect((await errorOf(large("https://public.example"))).code).toBe("message-too-large");
@@ -157,10 +157,10 @@ describe("with a fetch of one's own", () => {
   });
 });
 
-describe("an address that is reached by something else", () => {
+describe("a URL with a fetch from `via`", () => {
   const other: typeof globalThis.fetch = async (input) => new Response(`by another way: ${input}`);
 
-  test("is not looked up here, and every other is, as ever", async () => {
+  test("is not resolved here, and all others are", async () => {
     const looked: string[] = [];
     const safeFetch = createSafeFetch({
       via: ({ hostname }) => (hostname === "far.example" ? other : undefined),
@@ -175,7 +175,7 @@ describe("an address that is reached by something else", () => {
     expect(looked).toEqual(["near.example"]);
   });
 
-  test("is still refused for what it says itself", async () => {
+  test("is still refused for the URL itself", async () => {
     const safeFetch = createSafeFetch({ via: () => other });
     for (const address of ["https://10.0.0.1/", "https://x.internal/", "http://far.example/"]) {
       expect(await errorOf(safeFetch(address))).toMatchObject({ code: "address-refused" });

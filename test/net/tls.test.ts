@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 const program = join(import.meta.dirname, "fixtures/fetch-named.mjs");
 
-test("a certificate must be for the name that was asked for, wherever it leads", async () => {
+test("a certificate must be for the requested name, whatever the address is", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-tls-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];

@@ -1,8 +1,8 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from "oidc-provider";
 import type { Rows } from "./rows.ts";
 
-/** What is kept of a grant so that it can be found by its holder. */
-export interface Held {
+/** The index entry of a grant, by which it is found from its person and client. */
+export interface GrantRecord {
   readonly grantId: string;
   readonly subject: string;
   readonly clientId: string;
@@ -11,16 +11,16 @@ export interface Held {
 
 export interface AdapterOptions {
   readonly rows: Rows;
-  /** A client that was never used is forgotten after this time. */
+  /** A client that is never used is deleted after this time. */
   readonly unusedClientMs: number;
-  /** Called when a grant has ended, whatever ended it. */
+  /** Called when a grant has ended, for whatever reason. */
   readonly grantEnded: (grantId: string) => Promise<void>;
 }
 
-/** Kinds that end with their grant. */
+/** Kinds that are deleted with their grant. */
 const ofGrant: ReadonlySet<string> = new Set(["AccessToken", "AuthorizationCode", "RefreshToken"]);
 
-/** Keeps one kind of things of the provider in rows. */
+/** Stores one kind of the provider's records in rows. */
 export class RowsAdapter implements Adapter {
   readonly #kind: string;
   readonly #options: AdapterOptions;
@@ -36,7 +36,7 @@ export class RowsAdapter implements Adapter {
     const ttlMs = expiresIn === undefined ? this.#options.unusedClientMs : expiresIn * 1_000;
     const key = await this.#rows.keyOf(this.#kind, id);
     const { grantId, uid, accountId, clientId } = payload;
-    // Indexed first: what is there can always be found to be revoked.
+    // The index is written first, so that everything that exists can be found and revoked.
     if (grantId !== undefined && ofGrant.has(this.#kind)) {
       await this.#rows.set(await this.#rows.keyOf(`of-grant-${this.#kind}`, grantId, id), key, ttlMs);
     }
@@ -44,10 +44,10 @@ export class RowsAdapter implements Adapter {
       await this.#rows.set(await this.#rows.keyOf("session-of", uid), id, ttlMs);
     }
     if (this.#kind === "Grant" && accountId !== undefined && clientId !== undefined) {
-      const held: Held = { grantId: id, subject: accountId, clientId, since: Date.now() };
-      await this.#rows.set(await this.#rows.keyOf("held", accountId, clientId, id), held, ttlMs);
+      const record: GrantRecord = { grantId: id, subject: accountId, clientId, since: Date.now() };
+      await this.#rows.set(await this.#rows.keyOf("grant-record", accountId, clientId, id), record, ttlMs);
     }
-    // What is seen for the first time may come a second time at this moment, to another process.
+    // Atomic: the same value may arrive in another process at the same moment.
     if (this.#kind !== "ReplayDetection") await this.#rows.set(key, payload, ttlMs);
     else if (!(await this.#rows.add(key, payload, ttlMs))) throw new errors.InvalidRequest("this was used before");
   }
@@ -65,13 +65,13 @@ export class RowsAdapter implements Adapter {
     return undefined;
   }
 
-  /** For one caller only; whoever comes second is told so, however close. */
+  /** Marks a record as used, for one caller only; every other one gets `InvalidGrant`, even in parallel. */
   async consume(id: string): Promise<void> {
     const row = await this.#rows.read<AdapterPayload>(await this.#rows.keyOf(this.#kind, id));
     const isFirst = row && row.value.consumed === undefined;
     if (isFirst && (await row.replace({ ...row.value, consumed: Date.now() }))) return;
     const context = Provider.ctx;
-    if (context && row) context.state["cameSecond"] = { kind: this.#kind, id, grantId: row.value.grantId };
+    if (context && row) context.state["replayedToken"] = { kind: this.#kind, id, grantId: row.value.grantId };
     throw new errors.InvalidGrant(`${this.#kind} was used before`);
   }
 
@@ -87,7 +87,7 @@ export class RowsAdapter implements Adapter {
       await this.#rows.delete(await this.#rows.keyOf("session-of", uid));
     if (this.#kind !== "Grant") return;
     if (accountId !== undefined && clientId !== undefined) {
-      await this.#rows.delete(await this.#rows.keyOf("held", accountId, clientId, id));
+      await this.#rows.delete(await this.#rows.keyOf("grant-record", accountId, clientId, id));
     }
     await this.#options.grantEnded(id);
   }
@@ -101,13 +101,13 @@ export class RowsAdapter implements Adapter {
   }
 }
 
-/** The grants of a person, of a client, or of both. */
+/** Lists the grants of a person, of a client, or of both. */
 export async function* grantsOf(
   rows: Rows,
   { subject, clientId }: { readonly subject?: string | undefined; readonly clientId?: string | undefined },
-): AsyncGenerator<Held> {
+): AsyncGenerator<GrantRecord> {
   const ids = subject === undefined ? [] : clientId === undefined ? [subject] : [subject, clientId];
-  for await (const { value } of rows.below<Held>(await rows.keyOf("held", ...ids))) {
+  for await (const { value } of rows.below<GrantRecord>(await rows.keyOf("grant-record", ...ids))) {
     if (clientId === undefined || value.clientId === clientId) yield value;
   }
 }

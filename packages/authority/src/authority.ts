@@ -1,45 +1,51 @@
 import type { EventEmitter } from "node:events";
+import { type Account, type AdapterPayload, errors, type KoaContextWithOIDC, type RefreshToken } from "oidc-provider";
 import { PortolanError } from "portolan";
 import type { Introspection, Issuer } from "portolan/auth/server";
-import { findAccount, replayedIn } from "./accounts.ts";
-import { grantsOf, type Held } from "./adapter.ts";
+import { type GrantRecord, grantsOf } from "./adapter.ts";
 import { introspectionRoute, toConfiguration } from "./configuration.ts";
 import { revokeGrant } from "./grants.ts";
 import { Interactions } from "./interaction.ts";
 import { introspectionSecret, signingKey } from "./keys.ts";
+import { refreshRepeatMs } from "./limits.ts";
 import { type AuthorityListener, createListener } from "./listener.ts";
-import { authorizing, describing, guarding, issuing, registering } from "./middleware.ts";
+import {
+  authorizationMiddleware,
+  headersMiddleware,
+  metadataMiddleware,
+  RefreshResponses,
+  registrationMiddleware,
+  tokenMiddleware,
+} from "./middleware.ts";
 import type { AuthorityOptions } from "./options.ts";
 import { createProvider } from "./provider.ts";
-import { RefreshAnswers } from "./refresh.ts";
-import { toSettings } from "./settings.ts";
-import { createLink } from "./upstream/link.ts";
-import { Upstream } from "./upstream/upstream.ts";
+import { type Settings, toSettings } from "./settings.ts";
+import { connectUpstream, Upstream, type UpstreamConnection } from "./upstream/upstream.ts";
 
-/** Whose grants are meant: of a person, of a client, or of a person to a client. */
-export interface Whose {
+/** Selects grants: of a person, of a client, or of a person to a client. */
+export interface GrantFilter {
   readonly subject?: string;
   readonly clientId?: string;
 }
 
-/** An authorization server of one's own. */
+/** An authorization server. */
 export interface Authority {
-  /** Serves everything below the issuer, and its metadata at the root of its host. */
+  /** Serves all paths below the issuer, and its metadata at the root of its host. */
   readonly handle: AuthorityListener;
-  /** For `issuers` of `protect`: how servers check the tokens that are made here. */
+  /** For `issuers` of `protect`: how resource servers verify the tokens of this authority. */
   readonly protection: Issuer | Introspection;
   /**
-   * A token of the provider upstream for a person who uses a client, for calls that a server makes on their behalf.
-   * Rejects with "unauthorized" when the person must sign in again.
+   * Returns an access token of the upstream provider for a person who uses a client, so that a server can make calls on
+   * their behalf. Rejects with code `unauthorized` when the person must sign in again.
    */
   upstreamToken(holder: { readonly subject: string; readonly clientId: string }): Promise<string>;
-  /** Ends what was allowed: refresh tokens and opaque access tokens at once, JWTs when they expire. */
-  revoke(whose: Whose): Promise<void>;
-  /** Serves nothing more; resolves when what was under way is answered. */
+  /** Revokes grants. Refresh tokens and opaque access tokens end at once, JWTs when they expire. */
+  revoke(filter: GrantFilter): Promise<void>;
+  /** Refuses new requests. Resolves when the requests under way are answered. */
   close(): Promise<void>;
 }
 
-/** Makes an OAuth 2.1 authorization server for MCP servers that have none. */
+/** Creates an OAuth 2.1 authorization server for MCP servers that have none. */
 export async function createAuthority(options: AuthorityOptions): Promise<Authority> {
   const settings = await toSettings(options);
   const { rows, issuer, mount, signIn } = settings;
@@ -47,15 +53,15 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     clientId: "resource-server",
     clientSecret: await introspectionSecret(rows),
   };
-  const link = signIn.kind === "upstream" ? createLink(settings, signIn, endedUpstream) : undefined;
+  const connection = signIn.kind === "upstream" ? connectUpstream(settings, signIn, endedUpstream) : undefined;
 
   const configuration = toConfiguration(settings, {
     key: await signingKey(rows),
     introspection,
     hooks: {
-      findAccount: (context, subject, token) => findAccount(settings, link, context, subject, token),
-      stands: async (grantId) => !link || (grantId !== undefined && link.keeper.stands(grantId)),
-      grantEnded: async (grantId) => link?.keeper.release(grantId),
+      findAccount: (context, subject, token) => findAccount(settings, connection, context, subject, token),
+      isActive: async (grantId) => !connection || (grantId !== undefined && connection.tokens.isActive(grantId)),
+      grantEnded: async (grantId) => connection?.tokens.release(grantId),
     },
   });
   const provider = createProvider(settings, configuration);
@@ -65,33 +71,33 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     const grant = await provider.Grant.find(grantId);
     await revokeOne(grantId);
     const { accountId: subject = "", clientId = "" } = grant ?? {};
-    if (grant) settings.tell({ type: "upstream-ended", subject, clientId });
+    if (grant) settings.emit({ type: "upstream-ended", subject, clientId });
   }
 
-  provider.use(guarding);
-  provider.use(describing(settings));
-  provider.use(authorizing(settings));
-  provider.use(registering(settings));
-  provider.use(issuing(settings, { answers: new RefreshAnswers(rows), revokeGrant: revokeOne }));
-  // Otherwise it would be written to the console.
-  (provider as EventEmitter).on("error", settings.fail);
-  provider.on("server_error", (_context, error) => settings.fail(error));
+  provider.use(headersMiddleware);
+  provider.use(metadataMiddleware(settings));
+  provider.use(authorizationMiddleware(settings));
+  provider.use(registrationMiddleware(settings));
+  provider.use(tokenMiddleware(settings, { responses: new RefreshResponses(rows), revokeGrant: revokeOne }));
+  // Without a listener, the provider writes errors to the console.
+  (provider as EventEmitter).on("error", settings.reportError);
+  provider.on("server_error", (_context, error) => settings.reportError(error));
   provider.on("grant.error", ({ oidc }, error) => {
-    const what = replayedIn(error);
-    if (what) settings.tell({ type: "replayed", what, clientId: oidc.client?.clientId ?? "" });
+    const what = replayOf(error);
+    if (what) settings.emit({ type: "replayed", what, clientId: oidc.client?.clientId ?? "" });
   });
 
   provider.on("grant.revoked", ({ oidc }) => {
     if (oidc.route !== "revocation") return;
     const subject = (oidc.entities.RefreshToken ?? oidc.entities.AccessToken)?.accountId;
-    settings.tell({
+    settings.emit({
       type: "revoked",
       clientId: oidc.client?.clientId ?? "",
       ...(subject !== undefined && { subject }),
     });
   });
 
-  const upstream = link && new Upstream(settings, provider, link);
+  const upstream = connection && new Upstream(settings, provider, connection);
   const interactions = new Interactions(settings, provider, upstream);
   const provide = provider.callback();
   const { handle, close } = createListener(settings, {
@@ -106,22 +112,55 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
       ? { issuer: options.issuer, endpoint: `${issuer.origin}${mount}${introspectionRoute}`, ...introspection }
       : { issuer: options.issuer, jwksUri: `${issuer.origin}${mount}/jwks`, algorithms: ["ES256"] },
     async upstreamToken(holder) {
-      const held: Held[] = [];
-      for await (const one of grantsOf(rows, holder)) held.push(one);
-      // The latest first: of several programs under one name it is the one in use.
-      for (const { grantId } of held.sort((a, b) => b.since - a.since)) {
-        const token = await link?.keeper.fresh(grantId);
+      const records: GrantRecord[] = [];
+      for await (const one of grantsOf(rows, holder)) records.push(one);
+      // Latest first: when several programs share a client id, the latest grant is the one in use.
+      for (const { grantId } of records.sort((a, b) => b.since - a.since)) {
+        const token = await connection?.tokens.validToken(grantId);
         if (token !== undefined) return token;
       }
       throw new PortolanError(
         "unauthorized",
-        `${holder.subject} has no session upstream any more and must sign in again`,
+        `${holder.subject} has no upstream session any more and must sign in again`,
       );
     },
-    async revoke(whose) {
-      for await (const { grantId } of grantsOf(rows, whose)) await revokeOne(grantId);
-      settings.tell({ type: "revoked", ...whose });
+    async revoke(filter) {
+      for await (const { grantId } of grantsOf(rows, filter)) await revokeOne(grantId);
+      settings.emit({ type: "revoked", ...filter });
     },
     close,
   };
+}
+
+/** Returns the account that a code or refresh token belongs to, if it is still active. Throws `InvalidGrant` otherwise. */
+export async function findAccount(
+  settings: Settings,
+  connection: UpstreamConnection | undefined,
+  context: KoaContextWithOIDC,
+  subject: string,
+  token: unknown,
+): Promise<Account | undefined> {
+  const { kind, jti, grantId, consumed } = (token ?? {}) as Partial<RefreshToken> & Pick<AdapterPayload, "consumed">;
+  const isRefresh = kind === "RefreshToken";
+  if (isRefresh && typeof consumed === "number" && Date.now() - consumed < refreshRepeatMs) {
+    // The provider has already checked everything else about the request.
+    context.state["replayedToken"] = { kind, id: jti, grantId };
+    throw new errors.InvalidGrant("refresh token is in use");
+  }
+  const { signIn, accessTokenSeconds } = settings;
+  if (signIn.kind === "passwords" && !(await signIn.find(subject))) return undefined;
+  if (isRefresh && connection && grantId !== undefined) {
+    const isActive =
+      (await connection.tokens.isActive(grantId)) &&
+      (await connection.tokens.validToken(grantId, accessTokenSeconds * 1_000)) !== undefined;
+    if (!isActive) throw new errors.InvalidGrant("the upstream session has ended");
+  }
+  return { accountId: subject, claims: async () => ({ sub: subject }) };
+}
+
+/** Returns what was used twice, if the error of the token endpoint says so. */
+export function replayOf(error: errors.OIDCProviderError): "code" | "refresh-token" | undefined {
+  const { error_detail: detail } = error as { error_detail?: string };
+  if (detail === "refresh token already used") return "refresh-token";
+  return detail === "authorization code already consumed" ? "code" : undefined;
 }

@@ -1,18 +1,20 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { maxFormBytes } from "./limits.ts";
+import { pageHeaders } from "./pages/layout.ts";
 import type { Settings } from "./settings.ts";
 
-/** One browser, known by a cookie that only it has. */
+/** A browser, identified by a cookie. */
 export interface Browser {
   readonly id: string;
-  /** What a form of one page carries, so that no other page can send it. */
+  /** Returns the token that forms of one page carry against cross-site request forgery. */
   tokenFor(page: string): string;
   isTokenFor(page: string, token: string | undefined): boolean;
 }
 
 const form = /^[A-Za-z0-9_-]{43}$/;
 
-/** The browser of a request; a new one gets its cookie with the answer. */
+/** Returns the browser of a request; a new one gets its cookie with the response. */
 export function browserOf(request: IncomingMessage, response: ServerResponse, settings: Settings): Browser {
   const name = settings.cookieName("browser");
   const known = cookieIn(request, name);
@@ -40,4 +42,30 @@ function cookieIn(request: IncomingMessage, name: string): string | undefined {
     if (key === name) return value;
   }
   return undefined;
+}
+
+export function sendPage(response: ServerResponse, status: number, page: string): void {
+  response.writeHead(status, { ...pageHeaders, "content-type": "text/html; charset=utf-8" }).end(page);
+}
+
+/** Redirects a browser that came by a link or a redirect. */
+export function redirect(response: ServerResponse, address: string): void {
+  response.writeHead(303, { ...pageHeaders, location: address }).end();
+}
+
+/** Returns the fields of a form; `undefined` if it is too long or not a form. */
+export async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(request.headers["content-type"] ?? "")) return undefined;
+  // A framework may have parsed the body already.
+  const { body } = request as { body?: unknown };
+  if (typeof body === "object" && body !== null) return new URLSearchParams(body as Record<string, string>);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Not destroyed if it is too long: the response uses the same socket.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    length += (chunk as Buffer).length;
+    if (length > maxFormBytes) return undefined;
+    chunks.push(chunk as Buffer);
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
 }

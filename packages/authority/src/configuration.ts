@@ -9,31 +9,38 @@ import {
 } from "oidc-provider";
 import { RowsAdapter } from "./adapter.ts";
 import { fetchDocuments } from "./clients.ts";
-import { isWithin } from "./limits.ts";
-import { renderProblem } from "./pages/problem.ts";
+import {
+  codeSeconds,
+  daySeconds,
+  documentLimit,
+  idTokenSeconds,
+  interactionSeconds,
+  maxClientKeysBytes,
+  maxClientMetadataBytes,
+  unusedClientMs,
+} from "./limits.ts";
+import { renderError } from "./pages/messages.ts";
+import { tryConsume } from "./rate-limit.ts";
 import type { Settings } from "./settings.ts";
 
 export const introspectionRoute = "/introspect";
-const day = 24 * 3_600;
-const unusedClientMs = day * 1_000;
-const documentsPerMinute = { most: 60, windowMs: 60_000 };
 
-/** What the provider asks while it works. */
-export interface Hooks {
-  /** The person of a code or refresh token that is used now; throws InvalidGrant when it may not be used. */
+/** Functions that the provider calls while it handles a request. */
+export interface ProviderHooks {
+  /** Returns the account of a code or refresh token that is used now. Throws `InvalidGrant` if it must not be used. */
   findAccount(context: KoaContextWithOIDC, subject: string, token: unknown): Promise<Account | undefined>;
-  /** Whether an access token still stands. */
-  stands(grantId: string | undefined): Promise<boolean>;
+  /** Resolves to false if the grant of an access token has ended. */
+  isActive(grantId: string | undefined): Promise<boolean>;
   grantEnded(grantId: string): Promise<void>;
 }
 
 export interface ConfigurationParts {
   readonly key: JWK;
   readonly introspection: { readonly clientId: string; readonly clientSecret: string };
-  readonly hooks: Hooks;
+  readonly hooks: ProviderHooks;
 }
 
-/** The provider as OAuth 2.1 for MCP wants it: codes with S256 only, a resource always, nothing else switched on. */
+/** Configures the provider as OAuth 2.1 for MCP: codes with S256 only, a resource always, all other features off. */
 export function toConfiguration(settings: Settings, { key, introspection, hooks }: ConfigurationParts): Configuration {
   const { options, rows, isHttps, isOpaque, accessTokenSeconds, refreshTokenSeconds } = settings;
   const { dynamic = false, metadataDocuments = true } = options.registration ?? {};
@@ -104,17 +111,17 @@ export function toConfiguration(settings: Settings, { key, introspection, hooks 
         enabled: true,
         allowedPolicy: async (_context, client, token) => {
           if (client.clientId !== introspection.clientId && client.clientId !== token.clientId) return false;
-          return hooks.stands("grantId" in token ? token.grantId : undefined);
+          return hooks.isActive("grantId" in token ? token.grantId : undefined);
         },
       },
       registration: { enabled: dynamic, issueRegistrationAccessToken: false },
       clientIdMetadataDocument: {
         enabled: metadataDocuments !== false,
         ack: "draft-02",
-        cacheDuration: { min: 60, max: day },
+        cacheDuration: { min: 60, max: daySeconds },
         allowFetch: (context, clientId) =>
           new URL(clientId).pathname !== "/" &&
-          isWithin(rows, "document", settings.addressOf(context.req), documentsPerMinute),
+          tryConsume(rows, "document", settings.addressOf(context.req), documentLimit),
       },
       resourceIndicators: {
         enabled: true,
@@ -123,15 +130,15 @@ export function toConfiguration(settings: Settings, { key, introspection, hooks 
           if (oneOf) return oneOf;
           const [only, ...others] = options.resources;
           if (only && others.length === 0) return only.resource;
-          throw new errors.InvalidTarget("resource: expected the address of one server, got none");
+          throw new errors.InvalidTarget("resource: expected the URL of one server, got none");
         },
         getResourceServerInfo: ({ oidc }, identifier): ResourceServer => {
           const known = settings.resourceOf(identifier);
-          if (!known) throw new errors.InvalidTarget("resource: no tokens are made here for this server");
+          if (!known) throw new errors.InvalidTarget("resource: this authority issues no tokens for this server");
           const isAlone = [oidc.params?.["resource"]].flat().length === 1;
           const isNone = ![...oidc.requestParamScopes].some((scope) => Object.hasOwn(known.scopes, scope));
           if (oidc.route === "authorization" && isAlone && isNone) {
-            throw new errors.InvalidScope("scope: none of these is one of the server", String(oidc.params?.["scope"]));
+            throw new errors.InvalidScope("scope: the server has none of these scopes", String(oidc.params?.["scope"]));
           }
           return {
             scope: Object.keys(known.scopes).join(" "),
@@ -147,34 +154,34 @@ export function toConfiguration(settings: Settings, { key, introspection, hooks 
     interactions: { policy: toPolicy(settings), url: (_context, { uid }) => `${settings.mount}/page/${uid}` },
     loadExistingGrant: (context) => findGrant(context, settings),
     findAccount: (context, subject, token) => hooks.findAccount(context, subject, token),
-    // Tokens outlive the session of the browser in which they were allowed.
+    // Tokens outlive the browser session in which they were allowed.
     expiresWithSession: () => false,
     issueRefreshToken: (_context, client) => client.grantTypeAllowed("refresh_token"),
-    // spec: public clients must get another one each time, unless it is bound to their key.
+    // spec 2025-11-25: authorization#token-theft. A refresh token that is bound to a key needs no rotation.
     rotateRefreshToken: ({ oidc }) =>
       oidc.client?.clientAuthMethod === "none" && oidc.entities.RefreshToken?.isSenderConstrained() === false,
     revokeGrantPolicy: () => true,
     allowOmittingSingleRegisteredRedirectUri: false,
     ttl: {
       AccessToken: accessTokenSeconds,
-      AuthorizationCode: 60,
+      AuthorizationCode: codeSeconds,
       RefreshToken: refreshTokenSeconds,
-      Grant: refreshTokenSeconds + day,
-      Interaction: 1_800,
-      Session: day,
-      IdToken: 600,
+      Grant: refreshTokenSeconds + daySeconds,
+      Interaction: interactionSeconds,
+      Session: daySeconds,
+      IdToken: idTokenSeconds,
     },
     fetch: fetchDocuments(metadataDocuments),
     fetchResponseBodyLimits: {
-      "client_id metadata document": 16 * 1024,
-      jwks_uri: 64 * 1024,
-      sector_identifier_uri: 16 * 1024,
+      "client_id metadata document": maxClientMetadataBytes,
+      jwks_uri: maxClientKeysBytes,
+      sector_identifier_uri: maxClientMetadataBytes,
     },
-    renderError: (context, out, error) => renderProblem(settings, context, out, error),
+    renderError: (context, out, error) => renderError(settings, context, out, error),
   };
 }
 
-/** Every request is asked about: what a client may do was perhaps allowed to another program of the same name. */
+/** Asks for consent on every request: an earlier consent may have been for another program with the same name. */
 function toPolicy({ signIn }: Settings): interactionPolicy.DefaultPolicy {
   const { Check, Prompt, base } = interactionPolicy;
   const policy = base();
@@ -186,10 +193,10 @@ function toPolicy({ signIn }: Settings): interactionPolicy.DefaultPolicy {
   const ask = new Check("not_asked", "the person has not been asked", ({ oidc }) => oidc.result?.consent === undefined);
   policy.add(new Prompt({ name: "consent", requestable: true }, ask));
   if (signIn.kind === "upstream") {
-    // The provider upstream is asked each time: the new grant needs tokens of its own.
+    // The upstream login is repeated each time: the new grant needs upstream tokens of its own.
     const signedIn = new Check(
       "not_signed_in",
-      "the person is to sign in",
+      "the person must sign in",
       ({ oidc }) => oidc.result?.login === undefined,
     );
     policy.get("login")?.checks.add(signedIn);
@@ -204,7 +211,7 @@ function alwaysSignedIn(subject: string) {
   };
 }
 
-/** The grant of this request only: an earlier one may be of another program of the same client. */
+/** Finds the grant of this request only: an earlier one may belong to another program with the same client id. */
 async function findGrant({ oidc }: KoaContextWithOIDC, { signIn }: Settings) {
   const grantId = oidc.result?.consent?.grantId;
   if (grantId !== undefined) return oidc.provider.Grant.find(grantId);

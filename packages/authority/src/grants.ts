@@ -3,13 +3,13 @@ import type Provider from "oidc-provider";
 import type { Interaction } from "oidc-provider";
 import type { Settings } from "./settings.ts";
 
-/** A server that a request is about, with the scopes of it that are asked for. */
-export interface Wanted {
+/** A server and its scopes that a client requests. */
+export interface RequestedAccess {
   readonly resource: string;
   readonly scopes: readonly string[];
 }
 
-export function wantedIn({ params }: Interaction, settings: Settings): Wanted[] {
+export function requestedAccess({ params }: Interaction, settings: Settings): RequestedAccess[] {
   const resources = [params["resource"] ?? []].flat() as string[];
   const requested = scopeOf(params).split(" ");
   return resources.map((resource) => {
@@ -22,7 +22,7 @@ export function scopeOf(params: Interaction["params"]): string {
   return String(params["scope"] ?? "");
 }
 
-/** Writes down what a person has allowed, each time anew: what another program was given stays apart. */
+/** Saves a new grant for each consent, so that programs with the same client id stay separate. */
 export async function writeGrant(
   provider: Provider,
   settings: Settings,
@@ -31,7 +31,8 @@ export async function writeGrant(
 ): Promise<string> {
   const { params } = interaction;
   const grant = new provider.Grant({ accountId: subject, clientId: String(params["client_id"]) });
-  for (const { resource, scopes } of wantedIn(interaction, settings)) grant.addResourceScope(resource, [...scopes]);
+  for (const { resource, scopes } of requestedAccess(interaction, settings))
+    grant.addResourceScope(resource, [...scopes]);
   const standing = scopeOf(params)
     .split(" ")
     .filter((scope) => scope === "openid" || scope === "offline_access");
@@ -40,15 +41,15 @@ export async function writeGrant(
 }
 
 export async function revokeGrant(provider: Provider, grantId: string): Promise<void> {
-  // The grant first: whatever is being issued from it at this moment is then worth nothing.
+  // The grant first: a token that is being issued from it at this moment is then invalid.
   await provider.Grant.adapter.destroy(grantId);
   for (const { adapter } of [provider.RefreshToken, provider.AccessToken, provider.AuthorizationCode]) {
     await adapter.revokeByGrantId(grantId);
   }
 }
 
-/** Ends the session of whoever else is signed in in this browser. */
-export async function leaveOther(
+/** Ends the session of another person in this browser. */
+export async function endOtherSession(
   provider: Provider,
   interaction: Interaction,
   subject: string | undefined,

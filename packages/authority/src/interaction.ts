@@ -1,27 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type Provider from "oidc-provider";
 import type { Client, Interaction, InteractionResults } from "oidc-provider";
-import { type Browser, browserOf } from "./browser.ts";
-import { factsOf } from "./clients.ts";
-import { leaveOther, scopeOf, wantedIn, writeGrant } from "./grants.ts";
-import { readForm, sendPage } from "./http.ts";
-import { isWithin, uncount } from "./limits.ts";
-import { consentPage } from "./pages/consent.ts";
-import { leavingPage } from "./pages/leaving.ts";
-import { expiredPage, problemPage } from "./pages/problem.ts";
-import { signInPage } from "./pages/sign-in.ts";
+import { type Browser, browserOf, readForm, sendPage } from "./browser.ts";
+import { describeClient } from "./clients.ts";
+import { endOtherSession, requestedAccess, scopeOf, writeGrant } from "./grants.ts";
+import { passwordLimits } from "./limits.ts";
+import { consentPage, signInPage } from "./pages/forms.ts";
+import { errorPage, expiredPage, redirectPage } from "./pages/messages.ts";
+import { refund, tryConsume } from "./rate-limit.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
-/** How many wrong passwords there may be, for one name from one address, from one address, and for one name. */
-const attempts = [
-  ["both", { most: 10, windowMs: 15 * 60_000 }],
-  ["address", { most: 60, windowMs: 15 * 60_000 }],
-  ["name", { most: 100, windowMs: 60 * 60_000 }],
-] as const;
-
-/** What a page is about. */
-interface Visit {
+/** A request for a sign-in or consent page. */
+interface PageContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly interaction: Interaction;
@@ -29,7 +20,7 @@ interface Visit {
   readonly browser: Browser;
 }
 
-/** Asks people: who they are, and what they allow. */
+/** The pages where people sign in and decide what to allow. */
 export class Interactions {
   readonly #settings: Settings;
   readonly #provider: Provider;
@@ -41,32 +32,32 @@ export class Interactions {
     this.#upstream = upstream;
   }
 
-  /** Serves the page of one question, and takes its answer. */
+  /** Serves the page of one interaction, and handles its form. */
   async serve(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const visit = await this.#visitOf(uid, request, response);
-    if (!visit) return this.#expired(response);
-    if (request.method !== "POST") return this.#show(visit);
+    const page = await this.#pageOf(uid, request, response);
+    if (!page) return this.#expired(response);
+    if (request.method !== "POST") return this.#show(page);
     const form = await readForm(request);
     const site = request.headers["sec-fetch-site"];
     const isOurs = site === undefined || site === "same-origin";
-    if (!form || !isOurs || !visit.browser.isTokenFor(uid, form.get("token") ?? undefined)) {
+    if (!form || !isOurs || !page.browser.isTokenFor(uid, form.get("token") ?? undefined)) {
       return this.#expired(response, 403);
     }
     switch (form.get("do")) {
       case "sign-in":
-        return this.#signIn(visit, form.get("name") ?? "", form.get("password") ?? "");
+        return this.#signIn(page, form.get("name") ?? "", form.get("password") ?? "");
       case "allow":
-        return this.#allow(visit);
+        return this.#allow(page);
       case "deny":
-        return this.#deny(visit);
+        return this.#deny(page);
       case "switch":
-        return this.#switch(visit);
+        return this.#switch(page);
       default:
-        return this.#show(visit);
+        return this.#show(page);
     }
   }
 
-  async #visitOf(uid: string, request: IncomingMessage, response: ServerResponse): Promise<Visit | undefined> {
+  async #pageOf(uid: string, request: IncomingMessage, response: ServerResponse): Promise<PageContext | undefined> {
     try {
       const interaction = await this.#provider.interactionDetails(request, response);
       const client = await this.#provider.Client.find(String(interaction.params["client_id"]));
@@ -78,17 +69,17 @@ export class Interactions {
     }
   }
 
-  async #show(visit: Visit): Promise<void> {
-    const { interaction, response } = visit;
-    if (this.#upstream || interaction.prompt.name === "consent") return this.#ask(visit);
-    sendPage(response, 200, signInPage(this.#signInFacts(visit)));
+  async #show(page: PageContext): Promise<void> {
+    const { interaction, response } = page;
+    if (this.#upstream || interaction.prompt.name === "consent") return this.#ask(page);
+    sendPage(response, 200, signInPage(this.#signInFacts(page)));
   }
 
-  async #ask(visit: Visit): Promise<void> {
-    const { interaction, client, response } = visit;
+  async #ask(page: PageContext): Promise<void> {
+    const { interaction, client, response } = page;
     const subject = interaction.session?.accountId;
     const person = subject === undefined ? undefined : await this.#nameOf(subject);
-    const servers = wantedIn(interaction, this.#settings).map(({ resource, scopes }) => {
+    const servers = requestedAccess(interaction, this.#settings).map(({ resource, scopes }) => {
       const known = this.#settings.resourceOf(resource);
       const { host } = new URL(resource);
       return {
@@ -97,15 +88,15 @@ export class Interactions {
         scopes: scopes.map((scope) => known?.scopes[scope] ?? scope),
       };
     });
-    const page = consentPage({
-      ...this.#target(visit),
+    const body = consentPage({
+      ...this.#target(page),
       authorityName: this.#settings.options.name,
-      client: factsOf(client, String(interaction.params["redirect_uri"]), this.#settings),
+      client: describeClient(client, String(interaction.params["redirect_uri"]), this.#settings),
       servers,
       staysConnected: client.grantTypeAllowed("refresh_token"),
       ...(this.#upstream ? { nextName: this.#upstream.name } : person !== undefined && { person }),
     });
-    sendPage(response, 200, page);
+    sendPage(response, 200, body);
   }
 
   async #nameOf(subject: string): Promise<string> {
@@ -114,105 +105,101 @@ export class Interactions {
     return person?.name ?? subject;
   }
 
-  #target({ interaction, browser }: Visit) {
+  #target({ interaction, browser }: PageContext) {
     return { action: `${this.#settings.mount}/page/${interaction.uid}`, token: browser.tokenFor(interaction.uid) };
   }
 
-  #signInFacts(visit: Visit) {
-    const { client, interaction } = visit;
-    const { name } = factsOf(client, String(interaction.params["redirect_uri"]), this.#settings);
-    return { ...this.#target(visit), authorityName: this.#settings.options.name, clientName: name };
+  #signInFacts(page: PageContext) {
+    const { client, interaction } = page;
+    const { name } = describeClient(client, String(interaction.params["redirect_uri"]), this.#settings);
+    return { ...this.#target(page), authorityName: this.#settings.options.name, clientName: name };
   }
 
-  async #signIn(visit: Visit, userName: string, password: string): Promise<void> {
-    const { signIn, tell } = this.#settings;
-    const { request, response, interaction, client } = visit;
-    if (signIn.kind !== "passwords" || interaction.prompt.name !== "login") return this.#show(visit);
+  async #signIn(page: PageContext, userName: string, password: string): Promise<void> {
+    const { signIn, emit } = this.#settings;
+    const { request, response, interaction, client } = page;
+    if (signIn.kind !== "passwords" || interaction.prompt.name !== "login") return this.#show(page);
     const address = this.#settings.addressOf(request);
     if (!(await this.#mayTry(userName, address))) {
-      tell({ type: "sign-in-failed", reason: "limit", address });
-      const problem = "There were too many attempts. Wait a quarter of an hour and try again.";
-      return sendPage(response, 429, signInPage({ ...this.#signInFacts(visit), userName, problem }));
+      emit({ type: "sign-in-failed", reason: "limit", address });
+      const problem = "There were too many attempts. Wait 15 minutes and try again.";
+      return sendPage(response, 429, signInPage({ ...this.#signInFacts(page), userName, problem }));
     }
     const person = await signIn.verify(userName, password);
     if (!person) {
-      tell({ type: "sign-in-failed", reason: "credentials", address });
-      const problem = "The user name or the password is wrong.";
-      return sendPage(response, 401, signInPage({ ...this.#signInFacts(visit), userName, problem }));
+      emit({ type: "sign-in-failed", reason: "credentials", address });
+      const problem = "Wrong user name or password.";
+      return sendPage(response, 401, signInPage({ ...this.#signInFacts(page), userName, problem }));
     }
     await this.#wasRight(userName, address);
-    tell({ type: "signed-in", subject: person.subject, clientId: client.clientId });
-    await leaveOther(this.#provider, interaction, person.subject, request, response);
-    await this.#finish(visit, { login: { accountId: person.subject } });
+    emit({ type: "signed-in", subject: person.subject, clientId: client.clientId });
+    await endOtherSession(this.#provider, interaction, person.subject, request, response);
+    await this.#finish(page, { login: { accountId: person.subject } });
   }
 
-  /** Counts an attempt before it is made, so that many at once count too. */
+  /** Counts an attempt before it is made, so that parallel attempts count, too. */
   async #mayTry(userName: string, address: string): Promise<boolean> {
-    for (const [what, limit] of attempts) {
-      if (!(await isWithin(this.#settings.rows, `password-${what}`, whoOf(what, userName, address), limit)))
+    for (const [what, limit] of passwordLimits) {
+      if (!(await tryConsume(this.#settings.rows, `password-${what}`, whoOf(what, userName, address), limit)))
         return false;
     }
     return true;
   }
 
   async #wasRight(userName: string, address: string): Promise<void> {
-    for (const [what, limit] of attempts) {
-      await uncount(this.#settings.rows, `password-${what}`, whoOf(what, userName, address), limit);
+    for (const [what, limit] of passwordLimits) {
+      await refund(this.#settings.rows, `password-${what}`, whoOf(what, userName, address), limit);
     }
   }
 
-  async #allow(visit: Visit): Promise<void> {
-    const { interaction, client } = visit;
-    if (this.#upstream) return this.#sendUpstream(visit, this.#upstream);
+  async #allow(page: PageContext): Promise<void> {
+    const { interaction, client } = page;
+    if (this.#upstream) return this.#sendUpstream(page, this.#upstream);
     const subject = interaction.session?.accountId;
-    if (subject === undefined || interaction.prompt.name !== "consent") return this.#show(visit);
+    if (subject === undefined || interaction.prompt.name !== "consent") return this.#show(page);
     const grantId = await writeGrant(this.#provider, this.#settings, interaction, subject);
-    this.#settings.tell({ type: "allowed", subject, clientId: client.clientId, scope: scopeOf(interaction.params) });
-    await this.#finish(visit, { consent: { grantId } });
+    this.#settings.emit({ type: "allowed", subject, clientId: client.clientId, scope: scopeOf(interaction.params) });
+    await this.#finish(page, { consent: { grantId } });
   }
 
-  async #sendUpstream({ interaction, browser, response }: Visit, upstream: Upstream): Promise<void> {
+  async #sendUpstream({ interaction, browser, response }: PageContext, upstream: Upstream): Promise<void> {
     const { name } = this.#settings.options;
     try {
-      sendPage(response, 200, leavingPage(name, await upstream.begin(interaction, browser.id)));
+      sendPage(response, 200, redirectPage(name, await upstream.begin(interaction, browser.id)));
     } catch (error) {
-      this.#settings.fail(error);
-      sendPage(
-        response,
-        502,
-        problemPage(name, `${upstream.name} cannot be reached now. Go back and try again later.`),
-      );
+      this.#settings.reportError(error);
+      sendPage(response, 502, errorPage(name, `${upstream.name} cannot be reached now. Go back and try again later.`));
     }
   }
 
-  async #deny(visit: Visit): Promise<void> {
-    const { interaction, client } = visit;
+  async #deny(page: PageContext): Promise<void> {
+    const { interaction, client } = page;
     const subject = interaction.session?.accountId;
     const scope = scopeOf(interaction.params);
-    this.#settings.tell({
+    this.#settings.emit({
       type: "denied",
       clientId: client.clientId,
       scope,
       ...(subject !== undefined && { subject }),
     });
-    await this.#finish(visit, { error: "access_denied", error_description: "the person did not allow it" });
+    await this.#finish(page, { error: "access_denied", error_description: "the person denied access" });
   }
 
-  /** Forgets who is signed in and asks again from the start. */
-  async #switch(visit: Visit): Promise<void> {
-    const { interaction, request, response } = visit;
-    await leaveOther(this.#provider, interaction, undefined, request, response);
+  /** Ends the session and starts the authorization request again. */
+  async #switch(page: PageContext): Promise<void> {
+    const { interaction, request, response } = page;
+    await endOtherSession(this.#provider, interaction, undefined, request, response);
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(interaction.params)) {
       for (const one of [value].flat()) if (typeof one === "string") query.append(name, one);
     }
     const address = `${this.#settings.mount}/authorize?${query}`;
-    sendPage(response, 200, leavingPage(this.#settings.options.name, address));
+    sendPage(response, 200, redirectPage(this.#settings.options.name, address));
   }
 
-  async #finish({ request, response }: Visit, result: InteractionResults): Promise<void> {
+  async #finish({ request, response }: PageContext, result: InteractionResults): Promise<void> {
     const address = await this.#provider.interactionResult(request, response, result);
-    sendPage(response, 200, leavingPage(this.#settings.options.name, address));
+    sendPage(response, 200, redirectPage(this.#settings.options.name, address));
   }
 
   #expired(response: ServerResponse, status = 400): void {

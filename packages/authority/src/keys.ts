@@ -2,12 +2,10 @@ import { createHmac, generateKeyPairSync } from "node:crypto";
 import type { JWK } from "oidc-provider";
 import { PortolanError } from "portolan";
 import { randomSecret } from "portolan/storage";
+import { keyLifetimeMs } from "./limits.ts";
 import type { Rows } from "./rows.ts";
 
-/** The keys outlast what they sign; they go when their row is deleted. */
-const keysMs = 10 * 365 * 24 * 3_600_000;
-
-/** The signing key of an authority: made once, then the same in every process. */
+/** Returns the signing key: created once, then the same in every process. */
 export async function signingKey(rows: Rows): Promise<JWK> {
   return once(rows, "signing-key", async () => {
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -16,7 +14,7 @@ export async function signingKey(rows: Rows): Promise<JWK> {
   });
 }
 
-/** What servers ask about opaque tokens with, unless the operator has said. */
+/** Returns the secret for introspection: generated once, then the same in every process. */
 export async function introspectionSecret(rows: Rows): Promise<string> {
   return once(rows, "introspection-secret", async () => randomSecret());
 }
@@ -26,16 +24,13 @@ async function once<T>(rows: Rows, kind: string, make: () => Promise<T>): Promis
   const known = await rows.get<T>(key);
   if (known !== undefined) return known;
   const made = await make();
-  if (await rows.add(key, made, keysMs)) return made;
+  if (await rows.add(key, made, keyLifetimeMs)) return made;
   const other = await rows.get<T>(key);
   if (other !== undefined) return other;
-  throw new PortolanError(
-    "invalid-argument",
-    `secrets: none opens the ${kind} that is kept; add the one that sealed it`,
-  );
+  throw new PortolanError("invalid-argument", `secrets: none opens the stored ${kind}; add the one that sealed it`);
 }
 
-/** A key for one purpose from each secret, the newest first. */
+/** Derives a key for one purpose from each secret, newest first. */
 export function derivedKeys(secrets: readonly string[], purpose: string): string[] {
   return secrets.map((secret) => createHmac("sha256", secret).update(`authority ${purpose}`).digest("base64url"));
 }

@@ -1,49 +1,79 @@
-import type { Rows } from "./rows.ts";
+/** Default limits, lifetimes and timeouts of the authority. */
+import type { RateLimit } from "./rate-limit.ts";
 
-/** So many in so much time. */
-export interface Limit {
-  readonly most: number;
-  readonly windowMs: number;
-}
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+export const dayMs: number = 24 * hourMs;
+export const daySeconds: number = 24 * 3_600;
 
-const maxTries = 50;
+/** Lifetime of an access token: a JWT cannot be revoked, so it is short. */
+export const defaultAccessTokenSeconds: number = 600;
+/** Lifetime of an unused refresh token. */
+export const defaultRefreshTokenSeconds: number = 30 * daySeconds;
+/** Lifetime of an authorization code: the client redeems it at once. */
+export const codeSeconds: number = 60;
+/** How long a person may take for the sign-in and consent pages. */
+export const interactionSeconds: number = 1_800;
+/** Lifetime of an ID token; only the client itself reads it. */
+export const idTokenSeconds: number = 600;
+/** A dynamically registered client that is never used is deleted after this time. */
+export const unusedClientMs: number = 24 * hourMs;
+/** A client in use is kept at least this long after its last token. */
+export const usedClientMs: number = 90 * dayMs;
+/** Signing keys and generated secrets outlive everything they sign; deleting their row replaces them. */
+export const keyLifetimeMs: number = 10 * 365 * dayMs;
 
-/** Counts one more of a kind for somebody; false when there were too many, in all processes together. */
-export async function isWithin(rows: Rows, kind: string, who: string, limit: Limit): Promise<boolean> {
-  const { most, windowMs } = limit;
-  const key = await keyOf(rows, kind, who, limit);
-  for (let tries = 0; tries < maxTries; tries += 1) {
-    const row = await rows.read<number>(key);
-    if (row === undefined) {
-      if (await rows.add(key, 1, windowMs)) return most >= 1;
-    } else {
-      if (row.value >= most) return false;
-      if (await row.replace(row.value + 1)) return true;
-    }
-  }
-  // So many at once is too many.
-  return false;
-}
+/** How long the response to a refresh is repeated for the same token: clients retry, and tabs refresh in parallel. */
+export const refreshRepeatMs: number = 10_000;
+/** How long a parallel refresh waits for the response to the first one. */
+export const refreshWaitMs: number = 5_000;
 
-/** Takes one back that should not have counted. */
-export async function uncount(rows: Rows, kind: string, who: string, limit: Limit): Promise<void> {
-  const key = await keyOf(rows, kind, who, limit);
-  for (let tries = 0; tries < maxTries; tries += 1) {
-    const row = await rows.read<number>(key);
-    if (row === undefined || row.value === 0 || (await row.replace(row.value - 1))) return;
-  }
-}
+/** Dynamic registrations per network and hour. */
+export const defaultRegistrationsPerHour: number = 20;
+/** Authorization requests per network: each one is stored until it expires. */
+export const authorizationLimit: RateLimit = { max: 600, windowMs: 10 * minuteMs };
+/** Client metadata documents fetched per network. */
+export const documentLimit: RateLimit = { max: 60, windowMs: minuteMs };
+/** Failed passwords: for one name from one network, from one network, and for one name. */
+export const passwordLimits: readonly (readonly ["both" | "address" | "name", RateLimit])[] = [
+  ["both", { max: 10, windowMs: 15 * minuteMs }],
+  ["address", { max: 60, windowMs: 15 * minuteMs }],
+  ["name", { max: 100, windowMs: hourMs }],
+];
+/** Attempts to write a counter that other processes write at the same time. */
+export const maxCounterAttempts: number = 50;
 
-function keyOf(rows: Rows, kind: string, who: string, { windowMs }: Limit): Promise<string> {
-  return rows.keyOf(`limit-${kind}`, who, String(Math.floor(Date.now() / windowMs)));
-}
+/** The largest form. */
+export const maxFormBytes: number = 16 * 1024;
+/** The largest registration request. */
+export const maxRegistrationBytes: number = 16 * 1024;
+/** The largest client metadata document that is fetched; the provider accepts a quarter of it. */
+export const maxDocumentBytes: number = 64 * 1024;
+/** The largest client metadata document that is accepted. */
+export const maxClientMetadataBytes: number = 16 * 1024;
+/** The largest key set of a client. */
+export const maxClientKeysBytes: number = 64 * 1024;
+/** Characters of a client's name. */
+export const maxClientNameChars: number = 200;
+/** Redirect URIs of a client. */
+export const maxRedirectUris: number = 20;
+/** Characters of a redirect URI. */
+export const maxRedirectUriChars: number = 2_000;
+/** A longer password is refused without hashing it. */
+export const maxPasswordChars: number = 1_024;
 
-/** Whom an address counts for: with IPv6 one household has a whole network of them. */
-export function networkOf(address: string): string {
-  const [head = "", tail = ""] = address.split("::");
-  if (!address.includes(":") || /\d+\.\d+\.\d+\.\d+$/.test(address)) return address;
-  const groups = head === "" ? [] : head.split(":");
-  const behind = tail === "" ? [] : tail.split(":");
-  const all = [...groups, ...Array(Math.max(0, 8 - groups.length - behind.length)).fill("0"), ...behind];
-  return `${all.slice(0, 4).join(":")}::/64`;
-}
+/** A lock expires after this time, so that a process that died blocks others no longer. */
+export const lockMs: number = 30_000;
+/** How often a taken lock is tried again, if its release was not announced. */
+export const lockRetryMs: number = 500;
+
+/** How long the upstream provider may take to answer. */
+export const upstreamTimeoutMs: number = 10_000;
+/** How long the metadata of the upstream provider is used. */
+export const upstreamMetadataMs: number = hourMs;
+/** How long a person may take to sign in at the upstream provider. */
+export const upstreamLoginMs: number = 15 * minuteMs;
+/** How long a check of an upstream token is trusted: a session that ended there ends here at most this much later. */
+export const maxUpstreamCheckSeconds: number = 60;
+/** An upstream token is renewed this long before it expires. */
+export const renewUpstreamBeforeExpiryMs: number = 30_000;

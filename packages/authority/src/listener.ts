@@ -1,27 +1,27 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { sendPage } from "./http.ts";
-import { problemPage } from "./pages/problem.ts";
+import { sendPage } from "./browser.ts";
+import { errorPage } from "./pages/messages.ts";
 import type { Settings } from "./settings.ts";
 
-/** A listener for `node:http` and for frameworks in the manner of connect. */
+/** A listener for `node:http` and for frameworks such as express. */
 export type AuthorityListener = (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
 
-export interface Doors {
-  /** The provider itself. */
+export interface Routes {
+  /** Handles all requests that the other routes do not. */
   provide(request: IncomingMessage, response: ServerResponse): Promise<void>;
   page(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void>;
   callback?(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 const wellKnown = /^\/\.well-known\/(oauth-authorization-server|openid-configuration)/;
-/** What is served below the issuer; all else may belong to somebody else. */
+/** Paths below the issuer that are served here; all others belong to the application. */
 const ours =
   /^\/(authorize|token|register|revoke|introspect|jwks|callback|(authorize|page)\/[A-Za-z0-9_-]{1,100}|\.well-known\/(oauth-authorization-server|openid-configuration))$/;
 
-/** Finds what a request is for: below the path of the issuer, or metadata before it (RFC 8414). */
+/** Routes a request: to a path below the issuer, or to the metadata at the root of the host (RFC 8414). */
 export function createListener(
   settings: Settings,
-  doors: Doors,
+  routes: Routes,
 ): { handle: AuthorityListener; close(): Promise<void> } {
   const { mount, isHttps } = settings;
   const underWay = new Set<Promise<void>>();
@@ -36,15 +36,15 @@ export function createListener(
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse, path: string, query: string): Promise<void> {
-    // Whether cookies are secure follows the issuer, whatever a proxy or an attacker says.
+    // The issuer alone decides whether cookies are secure, whatever a proxy or an attacker sends.
     request.headers["x-forwarded-proto"] = isHttps ? "https" : "http";
     request.url = path + (query === "" ? "" : `?${query}`);
     if (isHttps) response.setHeader("strict-transport-security", "max-age=31536000");
-    if (path.startsWith("/page/")) return doors.page(path.slice("/page/".length), request, response);
-    if (path === "/callback" && doors.callback && request.method === "GET") {
-      return doors.callback(new URLSearchParams(query), request, response);
+    if (path.startsWith("/page/")) return routes.page(path.slice("/page/".length), request, response);
+    if (path === "/callback" && routes.callback && request.method === "GET") {
+      return routes.callback(new URLSearchParams(query), request, response);
     }
-    return doors.provide(request, response);
+    return routes.provide(request, response);
   }
 
   const handle: AuthorityListener = (request, response, next) => {
@@ -57,9 +57,9 @@ export function createListener(
     if (isClosed) return void response.writeHead(503, { connection: "close" }).end();
     const [, query = ""] = /^[^?]*\?(.*)$/s.exec(originalUrl) ?? [];
     const served = serve(request, response, path, query).catch((error) => {
-      settings.fail(error);
+      settings.reportError(error);
       if (response.headersSent) return void response.destroy();
-      sendPage(response, 500, problemPage(settings.options.name, "The server has failed. Try again later."));
+      sendPage(response, 500, errorPage(settings.options.name, "The server failed. Try again later."));
     });
     underWay.add(served);
     void served.finally(() => underWay.delete(served));

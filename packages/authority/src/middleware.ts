@@ -1,37 +1,40 @@
 import type { AdapterPayload, KoaContextWithOIDC } from "oidc-provider";
-import { isWithin } from "./limits.ts";
+import {
+  authorizationLimit,
+  dayMs,
+  defaultRegistrationsPerHour,
+  maxRegistrationBytes,
+  refreshRepeatMs,
+  refreshWaitMs,
+  usedClientMs,
+} from "./limits.ts";
 import { pageHeaders } from "./pages/layout.ts";
-import { problemPage } from "./pages/problem.ts";
-import { cameSecond, type RefreshAnswers } from "./refresh.ts";
+import { errorPage } from "./pages/messages.ts";
+import { tryConsume } from "./rate-limit.ts";
+import type { Rows } from "./rows.ts";
 import type { Settings } from "./settings.ts";
-
-const maxRegistration = 16 * 1024;
-const day = 24 * 3_600_000;
 
 type Next = () => Promise<unknown>;
 
-/** Each one that is begun is kept for a while, so there must not be too many. */
-const begunByAddress = { most: 600, windowMs: 10 * 60_000 };
-
-/** Adds to an authorization request what its client may leave out; a page when it wants what is not done here. */
-export function authorizing(settings: Settings) {
+/** Adds default scopes to an authorization request, and refuses unsafe or too many ones with a page. */
+export function authorizationMiddleware(settings: Settings) {
   return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
     if (context.path !== "/authorize") return void (await next());
     const { scope, resource, response_mode: mode } = context.query;
     const refuse = (status: number, what: string, detail?: string) => {
       context.status = status;
       context.type = "html";
-      context.body = problemPage(settings.options.name, what, detail);
+      context.body = errorPage(settings.options.name, what, detail);
     };
     if (mode !== undefined && mode !== "query") {
-      const what = "The app wants to be answered in a way that is not safe here.";
+      const what = "The app asks for a response mode that is not safe here.";
       return refuse(400, what, "response_mode: expected query");
     }
-    if (!(await isWithin(settings.rows, "authorize", settings.addressOf(context.req), begunByAddress))) {
+    if (!(await tryConsume(settings.rows, "authorize", settings.addressOf(context.req), authorizationLimit))) {
       return refuse(429, "There were too many requests from your network. Try again in ten minutes.");
     }
     const asked = [scope ?? []].flat().flatMap((one) => one.split(" ").filter((part) => part !== ""));
-    // That access is to last says nothing of what it is access to.
+    // `offline_access` alone requests long access to nothing in particular.
     if (asked.every((one) => one === "offline_access")) {
       const [only, ...others] = settings.options.resources;
       const named = resource === undefined ? (others.length === 0 && only ? [only.resource] : []) : [resource].flat();
@@ -45,15 +48,15 @@ export function authorizing(settings: Settings) {
   };
 }
 
-interface Registered {
+interface RegistrationResponse {
   readonly client_id?: string;
   readonly redirect_uris?: readonly string[];
 }
 
-/** Keeps registrations few and small, and lets a page in a browser register itself. */
-export function registering(settings: Settings) {
-  const { dynamic, perHour = 20 } = settings.options.registration ?? {};
-  const limit = { most: perHour, windowMs: 3_600_000 };
+/** Limits the number and size of registrations, and allows them from pages in a browser (CORS). */
+export function registrationMiddleware(settings: Settings) {
+  const { dynamic, perHour = defaultRegistrationsPerHour } = settings.options.registration ?? {};
+  const limit = { max: perHour, windowMs: 3_600_000 };
   return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
     if (context.path !== "/register" || dynamic !== true) return void (await next());
     const origin = context.get("origin");
@@ -67,30 +70,30 @@ export function registering(settings: Settings) {
       context.status = status;
       context.body = { error, error_description: why };
     };
-    if ((context.request.length ?? Number.POSITIVE_INFINITY) > maxRegistration) {
+    if ((context.request.length ?? Number.POSITIVE_INFINITY) > maxRegistrationBytes) {
       return refuse(
         413,
         "invalid_client_metadata",
-        `expected at most ${maxRegistration} bytes, with their length said`,
+        `expected at most ${maxRegistrationBytes} bytes, with a content-length`,
       );
     }
     const address = settings.addressOf(context.req);
-    if (!(await isWithin(settings.rows, "register", address, limit))) {
+    if (!(await tryConsume(settings.rows, "register", address, limit))) {
       context.set("retry-after", "3600");
       return refuse(429, "temporarily_unavailable", "there were too many registrations from this address");
     }
     await next();
-    const { client_id: clientId = "", redirect_uris: uris = [] } = (context.body ?? {}) as Registered;
+    const { client_id: clientId = "", redirect_uris: uris = [] } = (context.body ?? {}) as RegistrationResponse;
     context.vary("Origin");
-    // What was registered is told to a page only if it is the one that the client will be sent back to.
+    // A page may read the response only if it has the origin of a redirect URI of the client.
     const mayRead = context.status !== 201 || uris.some((uri) => new URL(uri).origin === origin);
     if (origin !== "" && mayRead) context.set("access-control-allow-origin", origin);
-    if (context.status === 201) settings.tell({ type: "client-registered", clientId, address });
+    if (context.status === 201) settings.emit({ type: "client-registered", clientId, address });
   };
 }
 
-/** Metadata as it is here, beyond what the provider says by itself. */
-export function describing({ options }: Settings) {
+/** Adds members to the metadata that the provider does not know. */
+export function metadataMiddleware({ options }: Settings) {
   const scopes = [...new Set(options.resources.flatMap((one) => Object.keys(one.scopes)))];
   const more = {
     scopes_supported: [...scopes, "offline_access"],
@@ -105,34 +108,34 @@ export function describing({ options }: Settings) {
   };
 }
 
-export interface Tokens {
-  readonly answers: RefreshAnswers;
+export interface TokenMiddlewareParts {
+  readonly responses: RefreshResponses;
   revokeGrant(grantId: string): Promise<void>;
 }
 
-/** Gives the same answer twice where two came together, ends what a replay has given, and keeps alive what is used. */
-export function issuing(settings: Settings, { answers, revokeGrant }: Tokens) {
-  const { rows, tell, refreshTokenSeconds } = settings;
+/** Repeats the response for parallel refreshes, revokes grants after a replay, and extends grants that are in use. */
+export function tokenMiddleware(settings: Settings, { responses, revokeGrant }: TokenMiddlewareParts) {
+  const { rows, emit, refreshTokenSeconds } = settings;
 
   async function keepAlive(grantId: string, clientId: string): Promise<void> {
-    const ttlMs = refreshTokenSeconds * 1_000 + day;
+    const ttlMs = refreshTokenSeconds * 1_000 + dayMs;
     const client = await rows.read<AdapterPayload>(await rows.keyOf("Client", clientId));
-    await client?.replace(client.value, Math.max(ttlMs, 90 * day));
+    await client?.replace(client.value, Math.max(ttlMs, usedClientMs));
     const grant = await rows.read<AdapterPayload>(await rows.keyOf("Grant", grantId));
     const exp = Math.floor((Date.now() + ttlMs) / 1_000);
-    // Only if it is still there: a grant that was revoked meanwhile must not come back.
+    // Compare-and-set: a grant that was revoked in the meantime must not come back.
     if (!(await grant?.replace({ ...grant.value, exp }, ttlMs))) return;
-    const held = await rows.read(await rows.keyOf("held", grant?.value.accountId ?? "", clientId, grantId));
-    await held?.replace(held.value, ttlMs);
+    const record = await rows.read(await rows.keyOf("grant-record", grant?.value.accountId ?? "", clientId, grantId));
+    await record?.replace(record.value, ttlMs);
   }
 
   return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
     await next();
     if (context.path !== "/token" || context.method !== "POST") return;
     const clientId = context.oidc.client?.clientId ?? "";
-    const second = cameSecond(context);
+    const second = replayedToken(context);
     if (second) {
-      const answer = second.kind === "RefreshToken" ? await answers.find(second.id) : undefined;
+      const answer = second.kind === "RefreshToken" ? await responses.find(second.id) : undefined;
       if (answer !== undefined) {
         context.status = 200;
         context.body = answer;
@@ -140,23 +143,69 @@ export function issuing(settings: Settings, { answers, revokeGrant }: Tokens) {
       }
       if (second.grantId !== undefined) await revokeGrant(second.grantId);
       const what = second.kind === "RefreshToken" ? "refresh-token" : "code";
-      return tell({ type: "replayed", what, clientId });
+      return emit({ type: "replayed", what, clientId });
     }
     if (context.status !== 200) return;
     const { RotatedRefreshToken: rotated, Grant: grant, AuthorizationCode: code } = context.oidc.entities;
-    if (rotated) await answers.keep(rotated.jti, context.body);
+    if (rotated) await responses.keep(rotated.jti, context.body);
     if (!grant) return;
     await keepAlive(grant.jti, clientId);
-    tell({ type: code ? "token-issued" : "token-refreshed", subject: grant.accountId ?? "", clientId });
+    emit({ type: code ? "token-issued" : "token-refreshed", subject: grant.accountId ?? "", clientId });
   };
 }
 
-/** Headers of every answer; pages bring their own. */
-export async function guarding(context: KoaContextWithOIDC, next: Next): Promise<void> {
+/** Sets security headers on every response; pages have their own. */
+export async function headersMiddleware(context: KoaContextWithOIDC, next: Next): Promise<void> {
   await next();
   const isMetadata = context.path.startsWith("/.well-known/") || context.path === "/jwks";
   for (const [name, value] of Object.entries(pageHeaders)) {
     if (name === "cache-control" && isMetadata) continue;
     context.set(name, value);
   }
+}
+
+/** Keeps responses to refreshes for a short time, so that parallel or repeated requests get the same one. */
+export class RefreshResponses {
+  readonly #rows: Rows;
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  async keep(token: string, answer: unknown): Promise<void> {
+    const key = await this.#rows.keyOf("refreshed", token);
+    await this.#rows.set(key, answer, refreshRepeatMs);
+    await this.#rows.storage.bus.publish(key, "");
+  }
+
+  /** Returns the response to the first request with this token; `undefined` if there is none in time. */
+  async find(token: string): Promise<unknown> {
+    const key = await this.#rows.keyOf("refreshed", token);
+    let heard = (): void => {};
+    const isThere = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    const unsubscribe = await this.#rows.storage.bus.subscribe(key, heard, heard);
+    const timer = setTimeout(heard, refreshWaitMs);
+    try {
+      const known = await this.#rows.get(key);
+      if (known !== undefined) return known;
+      await isThere;
+      return await this.#rows.get(key);
+    } finally {
+      clearTimeout(timer);
+      await unsubscribe();
+    }
+  }
+}
+
+/** A code or refresh token that was already used when the request arrived. */
+export interface ReplayedToken {
+  readonly kind: string;
+  readonly id: string;
+  readonly grantId: string | undefined;
+}
+
+export function replayedToken(context: KoaContextWithOIDC): ReplayedToken | undefined {
+  return context.state["replayedToken"] as ReplayedToken | undefined;
 }

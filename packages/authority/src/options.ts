@@ -1,94 +1,105 @@
 import type { IncomingMessage } from "node:http";
 import { PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
 import type { FetchPolicy } from "portolan/net";
 import type { Storage } from "portolan/storage";
-import type { AuthorityEvent } from "./events.ts";
-import { isLoopback, problemOfRedirect } from "./redirects.ts";
-import type { SignIn } from "./sign-in.ts";
+import { isLoopback, redirectProblem } from "./clients.ts";
+import type { SignIn } from "./users.ts";
 
-/** An MCP server that tokens are made for. */
+/** An MCP server that tokens are issued for. */
 export interface ProtectedResource {
-  /** Its address, exactly as its `protect` and its clients have it. */
+  /** Its URL, exactly as in `protect` and in its clients. */
   readonly resource: string;
-  /** What people know it by; its host unless given. */
+  /** The name that people see. Default: its host. */
   readonly name?: string;
-  /** Each scope in words that a person can decide on. */
+  /** Each scope with a description that a person can decide on. */
   readonly scopes: { readonly [scope: string]: string };
-  /** What is asked for when a client names no scope; all scopes unless given. */
+  /** Scopes to request when the client names none. Default: all. */
   readonly defaultScopes?: readonly string[];
 }
 
-/** A client that the operator knows. */
+/** A client that the operator has registered. */
 export interface KnownClient {
   readonly clientId: string;
-  /** Without one the client is public and shows itself by PKCE alone. */
+  /** Without one the client is public and authenticates by PKCE alone. */
   readonly clientSecret?: string;
   readonly redirectUris: readonly string[];
   readonly name?: string;
 }
 
-/** How clients come that nobody has announced. */
+/** Which clients may register themselves. */
 export interface RegistrationOptions {
-  /** Whether whoever asks is registered (RFC 7591); false unless said otherwise. */
+  /** Allows dynamic client registration (RFC 7591). Default: false. */
   readonly dynamic?: boolean;
-  /** Whether a client may be known by the address of its metadata, and how that is fetched; true unless said otherwise. */
+  /** Accepts the URL of a client metadata document as client id; an object also sets how it is fetched. Default: true. */
   readonly metadataDocuments?: boolean | FetchPolicy;
-  /** Schemes of apps, such as `cursor`, that may be sent a code though they are no domain name backwards. */
+  /** Redirect schemes of apps, such as `cursor`, that are not a reversed domain name but may receive a code. */
   readonly privateSchemes?: readonly string[];
-  /** Dynamic registrations of one address in an hour; 20 unless given. */
+  /** Dynamic registrations per IP address and hour. Default: 20. */
   readonly perHour?: number;
 }
 
 export interface AuthorityOptions {
-  /** Its identifier, exactly as it stands in metadata and tokens: https, or http on loopback; it may have a path. */
+  /** Its identifier, exactly as in metadata and tokens: https, or http on loopback. It may have a path. */
   readonly issuer: string;
-  /** What people know it by. */
+  /** The name that people see. */
   readonly name: string;
   readonly resources: readonly ProtectedResource[];
   readonly signIn: SignIn;
   readonly clients?: readonly KnownClient[];
   readonly registration?: RegistrationOptions;
-  /** Where everything is kept, for all processes that share it; in memory unless given. */
+  /** Stores everything, for all processes that share it. Default: memory of this process. */
   readonly storage?: Storage;
-  /** Seal all that is kept and sign cookies, as for `createSealer`: the newest first. Needed with a `storage`. */
+  /** Secrets that seal stored data and sign cookies, newest first, as for `createSealer`. Required with `storage`. */
   readonly secrets?: readonly string[];
-  /** JWTs, which servers check by themselves, unless said otherwise; opaque ones can be revoked at once. */
+  /** Format of access tokens: servers verify JWTs without a request; opaque ones can be revoked at once. Default: `"jwt"`. */
   readonly accessTokens?: "jwt" | "opaque";
-  /** How long an access token is good; 10 minutes unless given. */
+  /** Lifetime of an access token. Default: 600 (10 minutes). */
   readonly accessTokenSeconds?: number;
-  /** How long a refresh token waits to be used; 30 days unless given. */
+  /** Lifetime of an unused refresh token. Default: 2,592,000 (30 days). */
   readonly refreshTokenSeconds?: number;
-  /** What servers in other processes ask about opaque tokens with; made up and kept in the storage unless given. */
+  /** Credentials with which servers in other processes introspect opaque tokens. Default: generated and stored. */
   readonly introspection?: { readonly clientId: string; readonly clientSecret: string };
-  /** Who sent a request, for limits; the address of the socket unless given. */
+  /** Returns the IP address of a request, for rate limits. Default: the address of the socket. */
   readonly addressOf?: (request: IncomingMessage) => string;
   readonly onEvent?: (event: AuthorityEvent) => void;
-  /** Tells of failures that no caller is to blame for. */
+  /** Receives failures that no caller has caused. Default: `console.error`. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** Schemes that a browser itself acts on. */
+/** Schemes that browsers handle themselves. */
 const dangerous = ["http", "https", "javascript", "vbscript", "data", "blob", "file", "about", "ws", "wss", "ftp"];
 
-/** Throws with what to do when options do not make a safe authority. */
-export function checkOptions(options: AuthorityOptions): void {
+const optionNames: OptionNames<AuthorityOptions> = {
+  ...{ issuer: 1, name: 1, resources: 1, signIn: 1, clients: 1, registration: 1, storage: 1, secrets: 1 },
+  ...{ accessTokens: 1, accessTokenSeconds: 1, refreshTokenSeconds: 1, introspection: 1, addressOf: 1 },
+  ...{ onEvent: 1, onError: 1 },
+};
+const registrationNames: OptionNames<RegistrationOptions> = {
+  ...{ dynamic: 1, metadataDocuments: 1, privateSchemes: 1, perHour: 1 },
+};
+
+/** Throws, with what to do, if the options would make an unsafe authority. */
+export function checkAuthorityOptions(options: AuthorityOptions): void {
+  checkOptions(options, optionNames, "createAuthority");
+  if (options.registration) checkOptions(options.registration, registrationNames, "createAuthority: registration");
   const { issuer, resources, signIn, clients = [], registration, storage, secrets } = options;
   if (!isSafe(issuer) || /[?#@]/.test(issuer)) {
-    throw invalid(`issuer: expected an https address, or http on loopback, without query and fragment, got ${issuer}`);
+    throw invalid(`issuer: expected an https URL, or http on loopback, without query and fragment, got ${issuer}`);
   }
   if (issuer.endsWith("/")) throw invalid(`issuer: expected no slash at the end, got ${issuer}`);
   if (resources.length === 0) throw invalid("resources: expected at least one, got none");
   for (const { resource, scopes } of resources) {
     if (!URL.canParse(resource) || resource.includes("#")) {
-      throw invalid(`resource: expected an address without a fragment, got ${resource}`);
+      throw invalid(`resource: expected a URL without a fragment, got ${resource}`);
     }
     if (Object.keys(scopes).length === 0) {
-      throw invalid(`${resource}: expected at least one scope, for people must know what they allow`);
+      throw invalid(`${resource}: expected at least one scope, because people must know what they allow`);
     }
   }
   for (const { clientId, redirectUris } of clients) {
     for (const uri of redirectUris) {
-      const problem = problemOfRedirect(uri, registration?.privateSchemes);
+      const problem = redirectProblem(uri, registration?.privateSchemes);
       if (problem !== undefined) throw invalid(`redirectUris of ${clientId}: ${problem}`);
     }
   }
@@ -98,7 +109,7 @@ export function checkOptions(options: AuthorityOptions): void {
   if (scheme !== undefined) throw invalid(`privateSchemes: expected schemes of apps, got ${scheme}`);
   if (signIn.kind === "upstream") {
     for (const address of [signIn.issuer, ...Object.values(signIn.endpoints ?? {})]) {
-      if (!isSafe(address)) throw invalid(`upstream: expected https addresses, or http on loopback, got ${address}`);
+      if (!isSafe(address)) throw invalid(`upstream: expected https URLs, or http on loopback, got ${address}`);
     }
   }
   if (signIn.kind === "development" && !isLoopback(new URL(issuer).hostname)) {
@@ -106,7 +117,7 @@ export function checkOptions(options: AuthorityOptions): void {
   }
   if (storage !== undefined && (secrets ?? []).length === 0) {
     throw invalid(
-      "secrets: expected at least one, because a storage is given; make it with randomSecret() and keep it",
+      "secrets: expected at least one, because a storage is given; create it with randomSecret() and keep it",
     );
   }
 }
@@ -120,3 +131,21 @@ function isSafe(address: string): boolean {
 function invalid(message: string): PortolanError {
   return new PortolanError("invalid-argument", message);
 }
+
+/** An event for the operator's log: sign-ins, grants, tokens, attacks. It contains no secrets. */
+export type AuthorityEvent =
+  | { readonly type: "signed-in"; readonly subject: string; readonly clientId: string }
+  | { readonly type: "sign-in-failed"; readonly reason: "credentials" | "limit" | "upstream"; readonly address: string }
+  | {
+      readonly type: "allowed" | "denied";
+      readonly subject?: string;
+      readonly clientId: string;
+      readonly scope: string;
+    }
+  | { readonly type: "client-registered"; readonly clientId: string; readonly address: string }
+  | { readonly type: "token-issued" | "token-refreshed"; readonly subject: string; readonly clientId: string }
+  /** A code or refresh token was used twice; the tokens issued for it are revoked. */
+  | { readonly type: "replayed"; readonly what: "code" | "refresh-token"; readonly clientId: string }
+  | { readonly type: "revoked"; readonly subject?: string; readonly clientId?: string }
+  /** The upstream provider has ended the session that a grant depends on. */
+  | { readonly type: "upstream-ended"; readonly subject: string; readonly clientId: string };

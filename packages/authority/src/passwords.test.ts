@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { hashPassword, isHash, isPassword } from "./passwords.ts";
 
-// Each takes as long as it takes to be hard to guess.
+// scrypt is slow on purpose.
 const patienceMs = 30_000;
 
 test(
-  "a password is known again by its hash, in whichever form it was typed",
+  "verifies a password in either Unicode normalization",
   async () => {
     const hash = await hashPassword("na\u00efve");
     expect(isHash(hash)).toBe(true);
@@ -18,7 +18,7 @@ test(
 );
 
 test(
-  "nothing is the password of nobody, or of something that is no hash",
+  "refuses every password without a hash, or with an invalid one",
   async () => {
     expect(await isPassword("x", undefined)).toBe(false);
     expect(await isPassword("x", "x")).toBe(false);

@@ -1,4 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import { maxPasswordChars } from "./limits.ts";
 
 interface Cost {
   readonly N: number;
@@ -8,30 +9,28 @@ interface Cost {
 
 const cost: Cost = { N: 2 ** 15, r: 8, p: 3 };
 const size = 32;
-/** Nobody's password takes longer than this to look at. */
-const maxPassword = 1_024;
 const maxMemory = 128 * 1024 * 1024;
 const form = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9_-]{16,64})\$([A-Za-z0-9_-]{43})$/;
-/** What the password of nobody is compared with, so that it takes as long. */
+/** Compared with when the user is unknown, so that it takes equally long. */
 const nobody = `scrypt$${cost.N}$${cost.r}$${cost.p}$${"A".repeat(22)}$${"A".repeat(43)}`;
 
-/** A password as it may be kept in a file of users: scrypt, with its own salt. */
+/** Hashes a password for a file of users, by scrypt with a random salt. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const key = await derive(password, salt, cost);
   return `scrypt$${cost.N}$${cost.r}$${cost.p}$${salt.toString("base64url")}$${key.toString("base64url")}`;
 }
 
-/** Whether a password is the one that was hashed; without a hash it takes as long and says no. */
+/** Resolves to true if the password has this hash. Without a hash it takes equally long and resolves to false. */
 export async function isPassword(password: string, hash: string | undefined): Promise<boolean> {
   const match = form.exec(hash ?? nobody);
-  if (!match || password.length > maxPassword) return false;
+  if (!match || password.length > maxPasswordChars) return false;
   const [, N, r, p, salt = "", key = ""] = match;
   const derived = await derive(password, Buffer.from(salt, "base64url"), { N: Number(N), r: Number(r), p: Number(p) });
   return timingSafeEqual(derived, Buffer.from(key, "base64url")) && hash !== undefined;
 }
 
-/** Whether a text is what `hashPassword` gives. */
+/** True if a text has the format of `hashPassword`. */
 export function isHash(text: unknown): boolean {
   return typeof text === "string" && form.test(text);
 }

@@ -1,13 +1,12 @@
 import Provider, { type Configuration } from "oidc-provider";
-import { isRegistered, problemOfRedirect } from "./redirects.ts";
+import { isRegistered, redirectProblem } from "./clients.ts";
+import { maxClientNameChars, maxRedirectUris } from "./limits.ts";
 import type { Settings } from "./settings.ts";
 
-const maxName = 200;
-const maxRedirects = 20;
 const grantTypes = ["authorization_code", "refresh_token"];
 
-/** The metadata of a client while it is checked. */
-interface Described {
+/** The metadata of a client while the provider validates it. */
+interface ClientMetadata {
   client_name?: string;
   redirect_uris?: readonly unknown[];
   grant_types: readonly string[];
@@ -18,19 +17,19 @@ interface Described {
   invalidate(why: string): never;
 }
 
-interface Schema {
-  normalizeResponseTypes(this: Described): void;
-  redirectUris(this: Described): void;
-  scopes(this: Described): void;
+interface ClientSchema {
+  normalizeResponseTypes(this: ClientMetadata): void;
+  redirectUris(this: ClientMetadata): void;
+  scopes(this: ClientMetadata): void;
 }
 
-/** The provider, with our own rules for clients and for its own address. */
+/** Creates the provider, with our own rules for clients and for its own URLs. */
 export function createProvider({ options }: Settings, configuration: Configuration): Provider {
   const provider = new Provider(options.issuer, configuration);
-  // Its header for the scheme is what the listener has written there.
+  // Trusts x-forwarded-proto, which the listener has set.
   provider.proxy = true;
 
-  // Its addresses follow the issuer, not the host that a request names.
+  // Its URLs follow the issuer, not the Host header of a request.
   Object.defineProperty(provider.OIDCContext.prototype, "urlFor", {
     value: (name: string, parameters?: { readonly [name: string]: unknown }) => provider.urlFor(name, parameters),
   });
@@ -41,10 +40,11 @@ export function createProvider({ options }: Settings, configuration: Configurati
     },
   });
 
-  const { prototype } = (provider.Client as unknown as { readonly Schema: { readonly prototype: Schema } }).Schema;
+  const { prototype } = (provider.Client as unknown as { readonly Schema: { readonly prototype: ClientSchema } })
+    .Schema;
   const { normalizeResponseTypes } = prototype;
-  const rules: Schema = {
-    // Clients say all that they can do; what is not done here is left out, and the answer tells them so.
+  const rules: ClientSchema = {
+    // Clients declare everything they can do; unsupported values are removed, and the response shows the rest.
     normalizeResponseTypes() {
       normalizeResponseTypes.call(this);
       this.grant_types = this.grant_types.filter((type) => grantTypes.includes(type));
@@ -54,16 +54,16 @@ export function createProvider({ options }: Settings, configuration: Configurati
     },
     redirectUris() {
       const { redirect_uris: uris = [] } = this;
-      if (uris.length > maxRedirects) this.invalidate(`redirect_uris: expected at most ${maxRedirects}`);
+      if (uris.length > maxRedirectUris) this.invalidate(`redirect_uris: expected at most ${maxRedirectUris}`);
       for (const uri of uris) {
-        const problem = problemOfRedirect(uri, options.registration?.privateSchemes);
+        const problem = redirectProblem(uri, options.registration?.privateSchemes);
         if (problem !== undefined) this.invalidate(`redirect_uris: ${problem}`);
       }
-      if ((this.client_name ?? "").length > maxName) {
-        this.invalidate(`client_name: expected at most ${maxName} characters`);
+      if ((this.client_name ?? "").length > maxClientNameChars) {
+        this.invalidate(`client_name: expected at most ${maxClientNameChars} characters`);
       }
     },
-    // Those of a server are meant, which the provider does not know of here; a person decides about them later.
+    // The scopes belong to a resource server, which is unknown here; the person decides about them later.
     scopes() {
       delete this.scope;
     },

@@ -1,8 +1,7 @@
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { expect, test } from "vitest";
-import { exclusive } from "./exclusive.ts";
-import { isWithin } from "./limits.ts";
-import { Rows } from "./rows.ts";
+import { tryConsume } from "./rate-limit.ts";
+import { Rows, withLock } from "./rows.ts";
 
 const issuer = "https://auth.example";
 
@@ -11,7 +10,7 @@ async function make(storage = createMemoryStorage(), secrets = [randomSecret()])
   return { rows, storage, secrets, key: await rows.keyOf("thing", "one") };
 }
 
-test("a row says nothing to who has the storage but not the secret", async () => {
+test("hides keys and values from readers of the storage without the secret", async () => {
   const { rows, storage, key } = await make();
   await rows.set(key, { token: "hidden-value" }, 1_000);
   const [entry] = await storage.kv.list("");
@@ -20,7 +19,7 @@ test("a row says nothing to who has the storage but not the secret", async () =>
   expect(await rows.get(key)).toEqual({ token: "hidden-value" });
 });
 
-test("a row that was moved to another key does not open", async () => {
+test("does not open a row that was copied to another key", async () => {
   const { rows, storage, key } = await make();
   await rows.set(key, "mine", 1_000);
   const other = await rows.keyOf("thing", "two");
@@ -28,20 +27,20 @@ test("a row that was moved to another key does not open", async () => {
   expect(await rows.get(other)).toBeUndefined();
 });
 
-test("issuers that share a storage do not see each other's rows", async () => {
+test("separates the rows of issuers that share a storage", async () => {
   const { storage, secrets, key } = await make();
   const other = await Rows.of("https://other.example", storage, secrets);
   expect(await other.keyOf("thing", "one")).not.toBe(key);
 });
 
-test("a row is replaced only by who has seen its last value", async () => {
+test("replaces a row only if it has not changed since it was read", async () => {
   const { rows, key } = await make();
   await rows.set(key, 1, 1_000);
   const [one, two] = [await rows.read<number>(key), await rows.read<number>(key)];
   expect([await one?.replace(2), await two?.replace(3), await rows.get(key)]).toEqual([true, false, 2]);
 });
 
-test("a row is taken by one only, and is not there for the others", async () => {
+test("gives a row to one of several takers", async () => {
   const { rows, key } = await make();
   await rows.set(key, "x", 1_000);
   const taken = await Promise.all([1, 2, 3].map(() => rows.take(key)));
@@ -49,7 +48,7 @@ test("a row is taken by one only, and is not there for the others", async () => 
   expect([await rows.get(key), await rows.add(key, "y", 1_000)]).toEqual([undefined, false]);
 });
 
-test("all rows below a key are found, however many", async () => {
+test("lists all rows below a key, over several pages", async () => {
   const { rows } = await make();
   for (let index = 0; index < 250; index += 1)
     await rows.set(await rows.keyOf("many", "a", String(index)), index, 60_000);
@@ -59,16 +58,16 @@ test("all rows below a key are found, however many", async () => {
   expect(new Set(found).size).toBe(250);
 });
 
-test("a limit counts what comes together, and each for himself", async () => {
+test("limits parallel attempts, by kind and by caller", async () => {
   const { rows } = await make();
-  const limit = { most: 5, windowMs: 60_000 };
-  const within = await Promise.all(Array.from({ length: 12 }, () => isWithin(rows, "knock", "a", limit)));
+  const limit = { max: 5, windowMs: 60_000 };
+  const within = await Promise.all(Array.from({ length: 12 }, () => tryConsume(rows, "knock", "a", limit)));
   expect(within.filter(Boolean)).toHaveLength(5);
-  expect(await isWithin(rows, "knock", "b", limit)).toBe(true);
-  expect(await isWithin(rows, "ring", "a", limit)).toBe(true);
+  expect(await tryConsume(rows, "knock", "b", limit)).toBe(true);
+  expect(await tryConsume(rows, "ring", "a", limit)).toBe(true);
 });
 
-test("work under one key is done by one at a time, and goes on when one fails", async () => {
+test("runs work under one key one at a time, also after a failure", async () => {
   const { rows, key } = await make();
   let atWork = 0;
   let most = 0;
@@ -80,7 +79,7 @@ test("work under one key is done by one at a time, and goes on when one fails", 
     if (index === 1) throw new Error("failed");
     return index;
   };
-  const done = await Promise.allSettled([0, 1, 2, 3].map((index) => exclusive(rows, key, work(index))));
+  const done = await Promise.allSettled([0, 1, 2, 3].map((index) => withLock(rows, key, work(index))));
   expect(done.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
   expect(most).toBe(1);
 });

@@ -1,13 +1,18 @@
 import type { IncomingMessage } from "node:http";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
-import type { AuthorityEvent } from "./events.ts";
 import { derivedKeys } from "./keys.ts";
-import { networkOf } from "./limits.ts";
-import { type AuthorityOptions, checkOptions, type ProtectedResource } from "./options.ts";
+import { defaultAccessTokenSeconds, defaultRefreshTokenSeconds } from "./limits.ts";
+import {
+  type AuthorityEvent,
+  type AuthorityOptions,
+  checkAuthorityOptions,
+  type ProtectedResource,
+} from "./options.ts";
+import { networkOf } from "./rate-limit.ts";
 import { Rows } from "./rows.ts";
-import type { SignIn } from "./sign-in.ts";
+import type { SignIn } from "./users.ts";
 
-/** The options of an authority with all that follows from them. */
+/** The options with their defaults, and values derived from them. */
 export interface Settings {
   readonly options: AuthorityOptions;
   readonly issuer: URL;
@@ -22,21 +27,21 @@ export interface Settings {
   readonly cookieKeys: readonly string[];
   readonly formKeys: readonly string[];
   cookieName(what: string, path?: "/" | "below"): string;
-  /** Whom a request counts for. */
+  /** Returns the network that the rate limits count a request for. */
   addressOf(request: IncomingMessage): string;
-  /** The resource that a client has named. */
+  /** Returns the resource that a client has named. */
   resourceOf(identifier: string): ProtectedResource | undefined;
-  tell(event: AuthorityEvent): void;
-  fail(error: unknown): void;
+  emit(event: AuthorityEvent): void;
+  reportError(error: unknown): void;
 }
 
 export async function toSettings(options: AuthorityOptions): Promise<Settings> {
-  checkOptions(options);
+  checkAuthorityOptions(options);
   const issuer = new URL(options.issuer);
   const { storage = createMemoryStorage(), secrets = [randomSecret()], signIn, onEvent } = options;
   const rows = await Rows.of(options.issuer, storage, secrets);
   const isHttps = issuer.protocol === "https:";
-  // Cookies know no ports: two authorities on one host must not take each other's.
+  // Cookies ignore ports: two authorities on one host need different names.
   const own = (await rows.keyOf("")).split("/")[1]?.slice(0, 6) ?? "";
   return {
     options,
@@ -46,23 +51,23 @@ export async function toSettings(options: AuthorityOptions): Promise<Settings> {
     rows,
     signIn,
     isOpaque: options.accessTokens === "opaque" || signIn.kind === "upstream",
-    accessTokenSeconds: options.accessTokenSeconds ?? 600,
-    refreshTokenSeconds: options.refreshTokenSeconds ?? 30 * 24 * 3_600,
+    accessTokenSeconds: options.accessTokenSeconds ?? defaultAccessTokenSeconds,
+    refreshTokenSeconds: options.refreshTokenSeconds ?? defaultRefreshTokenSeconds,
     cookieKeys: derivedKeys(secrets, "cookies"),
     formKeys: derivedKeys(secrets, "forms"),
     cookieName(what, path = "/") {
-      // `__Host-` wants the path "/"; what belongs to one page only has a narrower one.
+      // `__Host-` requires the path "/"; cookies of one page have a narrower path.
       const prefix = isHttps ? (path === "/" ? "__Host-" : "__Secure-") : "";
       return `${prefix}authority-${own}-${what}`;
     },
     addressOf: (request) => networkOf(options.addressOf?.(request) ?? request.socket.remoteAddress ?? "unknown"),
     resourceOf: (identifier) => options.resources.find(({ resource }) => isSame(resource, identifier)),
-    tell: (event) => onEvent?.(event),
-    fail: options.onError ?? console.error,
+    emit: (event) => onEvent?.(event),
+    reportError: options.onError ?? console.error,
   };
 }
 
-/** Whether a client means this resource: parsers of URLs write an origin with a slash behind it. */
+/** True if a client means this resource: URL parsers append a slash to an origin. */
 function isSame(resource: string, identifier: string): boolean {
   return resource === identifier || new URL(resource).href === identifier;
 }

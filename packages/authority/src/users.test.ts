@@ -14,7 +14,7 @@ function file(): string {
   return join(folder, "users.json");
 }
 
-test("people are known by name and password, and in tokens by their id", async () => {
+test("verifies name and password, and uses the id as subject", async () => {
   const path = file();
   const ada = { name: "ada", id: "u-1", displayName: "Ada", password: hashed };
   writeFileSync(path, JSON.stringify({ users: [ada] }));
@@ -27,8 +27,8 @@ test("people are known by name and password, and in tokens by their id", async (
   expect(await users.verify("ada", "x")).toBeUndefined();
 });
 
-test("a password in the clear is refused, with what to do", async () => {
+test("refuses a plain password and names hashPassword()", async () => {
   const path = file();
   writeFileSync(path, JSON.stringify({ users: [{ name: "ada", password: "x" }] }));
-  await expect(usersIn(path).verify("ada", "x")).rejects.toThrow("as hashPassword() gives it");
+  await expect(usersIn(path).verify("ada", "x")).rejects.toThrow("as hashPassword() returns it");
 });

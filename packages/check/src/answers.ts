@@ -1,14 +1,14 @@
 import { at, isObject, type JsonObject, listAt } from "./json.ts";
 import type { Question } from "./peer.ts";
 
-/** The roots of a client that has some. */
+/** The roots of the test client. */
 export const roots: readonly JsonObject[] = [
   { uri: "file:///portolan/one", name: "one" },
   { uri: "file:///portolan/two", name: "two" },
 ];
 
-/** What a willing user says to each question. */
-export function answerWillingly({ method, params }: Question): JsonObject {
+/** Accepts every question with a valid answer. */
+export function acceptEverything({ method, params }: Question): JsonObject {
   if (method === "roots/list") return { roots };
   if (method === "sampling/createMessage") return answerAsModel(params);
   if (method !== "elicitation/create") return {};
@@ -16,7 +16,7 @@ export function answerWillingly({ method, params }: Question): JsonObject {
   return { action: "accept", content: fillIn(at(params, "requestedSchema")) };
 }
 
-/** Uses the first tool once, then speaks. */
+/** Answers as a model: uses the first tool once, then returns text. */
 function answerAsModel(params: unknown): JsonObject {
   const tool = listAt(params, "tools")[0];
   const used = JSON.stringify(listAt(params, "messages")).includes('"tool_use"');
@@ -26,7 +26,7 @@ function answerAsModel(params: unknown): JsonObject {
   return { ...from, content: [use], stopReason: "toolUse" };
 }
 
-/** Content that a form takes. */
+/** Returns content that matches the schema of a form. */
 function fillIn(schema: unknown): JsonObject {
   const fields = at(schema, "properties");
   if (!isObject(fields)) return {};

@@ -1,58 +1,58 @@
+import { closeInboxes, connect, type GradeContext, open, type Target, transportsOf } from "./connect.ts";
 import { findTool, type Hints, type Role } from "./hints.ts";
 import type { Inbox } from "./inbox.ts";
-import { connect, giveUp, open, type Place, type Target, transportsOf } from "./open.ts";
-import { Failed, NotApplicable, Silence } from "./outcome.ts";
 import type { Peer } from "./peer.ts";
+import { hasCapability, probe, type ServerProfile } from "./probe.ts";
+import { ExpectationFailed, NotApplicable, TimedOut } from "./reply.ts";
 import type { Grade, Report, Totals, Verdict } from "./report.ts";
 import { type RevisionDate, revisions } from "./revisions.ts";
-import { belongs, lastStateful, type Scenario, type Stage } from "./scenario.ts";
+import { appliesTo, lastStateful, type Scenario, type ScenarioContext } from "./scenario.ts";
 import { scenarios } from "./scenarios/index.ts";
-import { offers, type Surface, survey } from "./surface.ts";
 import { type OnMessage, Trace } from "./trace.ts";
 
 export interface GradeOptions {
-  /** All of them unless said otherwise. */
+  /** Revisions to grade. Default: all. */
   readonly revisions?: readonly RevisionDate[];
-  /** Which scenarios to run; all unless said otherwise. */
+  /** Selects the scenarios to run. Default: all. */
   readonly filter?: (scenario: Scenario) => boolean;
-  /** How long a server may take for each thing; 10 s unless said otherwise. */
+  /** How long the server may take for each response. Default: 10,000. */
   readonly timeoutMs?: number;
-  /** How long a process may take to start; three times as long unless said otherwise. */
+  /** How long a process may take to start. Default: three times `timeoutMs`. */
   readonly startMs?: number;
-  /** Tools of the server for the roles that scenarios need. */
+  /** Tools of the server that play the roles which scenarios need. */
   readonly hints?: Hints;
-  /** Ends it before its time: the connections are closed, and there is no report. */
+  /** Aborts the grading: the connections are closed, and there is no report. */
   readonly signal?: AbortSignal;
-  /** Hears each verdict as it falls. */
+  /** Called with each verdict as soon as it is known. */
   readonly onVerdict?: (verdict: Verdict) => void;
-  /** Hears every message that passes, in both directions. */
+  /** Called with every message, in both directions. */
   readonly onMessage?: OnMessage;
 }
 
-/** A server that lets this many scenarios wait in vain is not asked any more. */
+/** After this many timeouts in a row the remaining scenarios are not run. */
 const maxSilences = 4;
 
 type Counts = Pick<Totals, "pass" | "fail" | "warn" | "notApplicable">;
 
-/** Grades a server in every revision it speaks, over every transport the target allows. */
+/** Grades a server in every revision that it supports, over every transport of the target. */
 export async function grade(target: Target, options: GradeOptions = {}): Promise<Report> {
   const { timeoutMs = 10_000, startMs = 3 * timeoutMs, revisions: wanted, signal } = options;
   const totals: Totals[] = [];
   const verdicts: Verdict[] = [];
   const trace = new Trace(options.onMessage);
   const inboxes = new Set<Inbox>();
-  signal?.addEventListener("abort", () => giveUp(inboxes), { once: true });
+  signal?.addEventListener("abort", () => closeInboxes(inboxes), { once: true });
   for (const transport of transportsOf(target)) {
     for (const revision of revisions) {
       if (!(wanted?.includes(revision.date) ?? true) || !revision.transports.includes(transport)) continue;
       signal?.throwIfAborted();
-      const place = { target, transport, revision, timeoutMs, startMs, trace, signal, inboxes };
+      const context = { target, transport, revision, timeoutMs, startMs, trace, signal, inboxes };
       trace.scenario = undefined;
-      const { surface, peer } = await survey(place);
+      const { profile, peer } = await probe(context);
       if (!peer) signal?.throwIfAborted();
-      const found = peer ? await new Grader(place, surface, peer, options).run() : gradeSilence(surface, options);
+      const found = peer ? await new Grader(context, profile, peer, options).run() : gradeNoHandshake(profile, options);
       verdicts.push(...found);
-      totals.push({ ...toRow(surface), ...count(found) });
+      totals.push({ ...toRow(profile), ...count(found) });
     }
   }
   const isSpoken = totals.some((row) => row.isSpoken);
@@ -61,21 +61,21 @@ export async function grade(target: Target, options: GradeOptions = {}): Promise
     isPassed: isSpoken && verdicts.every((verdict) => verdict.grade !== "fail"),
     totals,
     verdicts,
-    ...(!isSpoken && { problem: "The server speaks none of the revisions over any transport that was tried" }),
+    ...(!isSpoken && { problem: "The server supports none of the revisions over any of the transports" }),
   };
 }
 
-function toRow({ revision, transport, isSpoken, reason }: Surface): Omit<Totals, keyof Counts> {
+function toRow({ revision, transport, isSpoken, reason }: ServerProfile): Omit<Totals, keyof Counts> {
   return { revision, transport, isSpoken, ...(reason !== undefined && { reason }) };
 }
 
-/** A handshake that is not answered is a fault of its own; on all else the server may be of another kind. */
-function gradeSilence(surface: Surface, { onVerdict }: GradeOptions): Verdict[] {
-  const { revision, transport, isSilent = false, reason = "" } = surface;
+/** Grades a missing handshake. An unanswered `initialize` is a fault; in the other cases the server may be of another kind. */
+function gradeNoHandshake(profile: ServerProfile, { onVerdict }: GradeOptions): Verdict[] {
+  const { revision, transport, isSilent = false, reason = "" } = profile;
   if (!isSilent || revision > lastStateful || transport === "http-sse") return [];
   const verdict: Verdict = {
     scenario: "handshake/answered",
-    title: "a handshake is answered, if only with an error",
+    title: "initialize is answered, at least with an error",
     requirements: ["B1"],
     strength: "must",
     revision,
@@ -94,15 +94,15 @@ function count(verdicts: readonly Verdict[]): Counts {
 
 /** Grades one revision over one transport. */
 class Grader {
-  readonly #place: Place;
-  readonly #surface: Surface;
+  readonly #context: GradeContext;
+  readonly #profile: ServerProfile;
   readonly #options: GradeOptions;
   #shared: Peer | undefined;
   #silences = 0;
 
-  constructor(place: Place, surface: Surface, shared: Peer, options: GradeOptions) {
-    this.#place = place;
-    this.#surface = surface;
+  constructor(context: GradeContext, profile: ServerProfile, shared: Peer, options: GradeOptions) {
+    this.#context = context;
+    this.#profile = profile;
     this.#shared = shared;
     this.#options = options;
   }
@@ -112,11 +112,11 @@ class Grader {
     const verdicts: Verdict[] = [];
     try {
       for (const scenario of scenarios) {
-        if (!belongs(scenario, this.#place) || !filter(scenario)) continue;
-        this.#place.signal?.throwIfAborted();
+        if (!appliesTo(scenario, this.#context) || !filter(scenario)) continue;
+        this.#context.signal?.throwIfAborted();
         const verdict = await this.#judge(scenario);
-        // Nobody was there any more to be judged.
-        this.#place.signal?.throwIfAborted();
+        // An aborted scenario has no verdict.
+        this.#context.signal?.throwIfAborted();
         verdicts.push(verdict);
         onVerdict?.(verdict);
       }
@@ -128,44 +128,44 @@ class Grader {
 
   async #judge(scenario: Scenario): Promise<Verdict> {
     const { id, title, requirements, strength, needs = [] } = scenario;
-    const lacking = needs.find((path) => !offers(this.#surface, path));
+    const lacking = needs.find((path) => !hasCapability(this.#profile, path));
     const [grade, evidence] = lacking
       ? (["not applicable", `the server does not announce ${lacking}`] as const)
       : await this.#play(scenario);
-    const { revision, transport } = this.#surface;
+    const { revision, transport } = this.#profile;
     return { scenario: id, title, requirements, strength, revision, transport, grade, evidence };
   }
 
   async #play(scenario: Scenario): Promise<readonly [Grade, string]> {
     const bad = scenario.strength === "must" ? "fail" : "warn";
-    if (this.#silences >= maxSilences) return [bad, "not tried: the server let too many scenarios wait in vain"];
-    const own = new OwnPeers();
-    this.#place.trace.scenario = scenario.id;
+    if (this.#silences >= maxSilences) return [bad, "not run: the server did not respond in too many scenarios"];
+    const own = new ScenarioPeers();
+    this.#context.trace.scenario = scenario.id;
     try {
-      return ["pass", await this.#inTime(scenario.run(this.#stage(own)))];
+      return ["pass", await this.#inTime(scenario.run(this.#scenarioContext(own)))];
     } catch (error) {
       if (error instanceof NotApplicable) return ["not applicable", error.message];
-      if (error instanceof Silence || this.#shared?.inbox.over !== undefined) {
+      if (error instanceof TimedOut || this.#shared?.inbox.closedReason !== undefined) {
         this.#silences += 1;
-        // What still comes would be taken for something else.
+        // A late message must not be taken for the response to a later request.
         await this.#drop();
       }
-      return [bad, error instanceof Failed ? error.message : `the grader could not go on: ${error}`];
+      return [bad, error instanceof ExpectationFailed ? error.message : `the grader failed: ${error}`];
     } finally {
       await own.close();
     }
   }
 
-  /** Whatever a scenario waits for, it ends. */
+  /** Limits the time of a scenario, whatever it waits for. */
   async #inTime(running: Promise<string>): Promise<string> {
-    const { timeoutMs, startMs, signal } = this.#place;
+    const { timeoutMs, startMs, signal } = this.#context;
     const limitMs = 3 * timeoutMs + startMs;
     let timer: NodeJS.Timeout | undefined;
-    let giveUp = () => {};
+    let closeInboxes = () => {};
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Silence(`waited ${limitMs} ms for the end of the scenario`)), limitMs);
-      giveUp = () => reject(signal?.reason);
-      signal?.addEventListener("abort", giveUp);
+      timer = setTimeout(() => reject(new TimedOut(`waited ${limitMs} ms for the end of the scenario`)), limitMs);
+      closeInboxes = () => reject(signal?.reason);
+      signal?.addEventListener("abort", closeInboxes);
     });
     try {
       const evidence = await Promise.race([running, late]);
@@ -173,30 +173,30 @@ class Grader {
       return evidence;
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", giveUp);
+      signal?.removeEventListener("abort", closeInboxes);
     }
   }
 
-  #stage(own: OwnPeers): Stage {
-    const find = (role: Role) => findTool(role, this.#options.hints ?? {}, this.#surface.tools);
+  #scenarioContext(own: ScenarioPeers): ScenarioContext {
+    const find = (role: Role) => findTool(role, this.#options.hints ?? {}, this.#profile.tools);
     return {
-      ...this.#place,
-      surface: this.#surface,
+      ...this.#context,
+      profile: this.#profile,
       shared: () => this.#share(),
-      open: (options) => own.keep(open(this.#place, options)),
-      connect: (options) => own.keep(connect(this.#place, options)),
+      open: (options) => own.keep(open(this.#context, options)),
+      connect: (options) => own.keep(connect(this.#context, options)),
       findTool: find,
       tool: (role) => {
         const tool = find(role);
-        if (!tool) throw new NotApplicable(`no tool of the server is known for the role ${role}`);
+        if (!tool) throw new NotApplicable(`the server has no known tool for the role ${role}`);
         return tool;
       },
     };
   }
 
   async #share(): Promise<Peer> {
-    if (this.#shared?.inbox.over !== undefined) await this.#drop();
-    this.#shared ??= await reach(open(this.#place));
+    if (this.#shared?.inbox.closedReason !== undefined) await this.#drop();
+    this.#shared ??= await reach(open(this.#context));
     return this.#shared;
   }
 
@@ -208,14 +208,14 @@ class Grader {
 }
 
 /** The connections of one scenario. */
-class OwnPeers {
+class ScenarioPeers {
   readonly #peers: Peer[] = [];
   #isOver = false;
 
   async keep(opening: Promise<Peer>): Promise<Peer> {
     const peer = await reach(opening);
     this.#peers.push(peer);
-    // The scenario was given up while this was opening.
+    // The scenario ended while this connection was opening.
     if (this.#isOver) await peer.close();
     return peer;
   }
@@ -226,11 +226,11 @@ class OwnPeers {
   }
 }
 
-/** A server that cannot be reached again is as good as one that says nothing. */
+/** Treats a server that refuses a second connection like one that does not respond. */
 async function reach(opening: Promise<Peer>): Promise<Peer> {
   try {
     return await opening;
   } catch (error) {
-    throw new Silence(`opened another connection; ${error instanceof Error ? error.message : error}`);
+    throw new TimedOut(`opened another connection; ${error instanceof Error ? error.message : error}`);
   }
 }

@@ -7,19 +7,19 @@ const takes = (...names: string[]) => ({
   required: names,
 });
 
-test("a tool is known by its name and what it takes", () => {
+test("finds a tool by its name and arguments", () => {
   const byText = [{ name: "echo", inputSchema: takes("text") }];
   expect(findTool("echo", {}, byText)).toMatchObject({ name: "echo", arguments: { text: expect.any(String) } });
   const byMessage = [{ name: "echo", inputSchema: takes("message") }];
   expect(findTool("echo", {}, byMessage)).toMatchObject({ arguments: { message: expect.any(String) } });
 });
 
-test("a tool of a known name that needs something else is another one", () => {
+test("ignores a tool with a known name that requires other arguments", () => {
   expect(findTool("echo", {}, [{ name: "echo", inputSchema: takes("message", "volume") }])).toBeUndefined();
   expect(findTool("echo", {}, [{ name: "echo" }, null, "echo"])).toBeUndefined();
 });
 
-test("a hint wins over known names, and false over both", () => {
+test("prefers a hint to known names, and accepts false for none", () => {
   const tools = [{ name: "echo", inputSchema: takes("text") }, { name: "parrot" }];
   expect(findTool("echo", { echo: { name: "parrot" } }, tools)).toEqual({ name: "parrot" });
   expect(findTool("echo", { echo: { name: "absent" } }, tools)).toBeUndefined();

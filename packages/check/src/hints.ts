@@ -1,7 +1,7 @@
 import { at, isObject, type JsonObject, listAt } from "./json.ts";
 import type { ToolUse } from "./peer.ts";
 
-/** What a scenario needs a tool for. */
+/** The purpose that a scenario needs a tool for. */
 export type Role =
   | "echo"
   | "structured"
@@ -17,7 +17,7 @@ export type Role =
   | "sampleWithTools"
   | "roots";
 
-/** The tools of a server for each role; `false` where it has none, whatever the names look like. */
+/** The tools of a server for each role; `false` if it has none, whatever its tools are called. */
 export type Hints = { readonly [R in Role]?: ToolUse | false };
 
 const text = "grüße 🌊";
@@ -75,7 +75,7 @@ const known: { readonly [R in Role]: readonly ToolUse[] } = {
   roots: [{ name: "ask_roots" }, { name: "ask-roots" }, { name: "roots" }, { name: "get-roots-list" }],
 };
 
-/** The tool for a role among those a server lists; a hint wins over a well-known name. */
+/** Finds the tool for a role among the listed ones. A hint takes precedence over a well-known name. */
 export function findTool(role: Role, hints: Hints, tools: readonly unknown[]): ToolUse | undefined {
   const hint = hints[role];
   if (hint === false) return undefined;
@@ -84,7 +84,7 @@ export function findTool(role: Role, hints: Hints, tools: readonly unknown[]): T
   return known[role].find((use) => takes(named(use), use.arguments ?? {}));
 }
 
-/** Whether a tool of this name means the same one: it takes what would be given, and asks for no more. */
+/** True if a tool of this name is the known one: it has these arguments and requires no others. */
 function takes(tool: unknown, given: JsonObject): boolean {
   if (!isObject(tool)) return false;
   const properties = at(tool, "inputSchema", "properties");

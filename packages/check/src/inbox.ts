@@ -1,19 +1,19 @@
 import { isObject, type JsonObject } from "./json.ts";
-import { Failed, Silence } from "./outcome.ts";
+import { ExpectationFailed, TimedOut } from "./reply.ts";
 import { type Tap, toValue } from "./trace.ts";
 import type { Sink } from "./wire/wire.ts";
 
 const maxMessages = 10_000;
 
-/** Keeps all that a server says, and wakes whoever waits for something. */
+/** Stores everything that a server sends, and wakes waiting scenarios. */
 export class Inbox implements Sink {
-  /** Every message, in the order of arrival, those of batches one by one. */
+  /** All messages in order of arrival; batches are unpacked. */
   readonly messages: JsonObject[] = [];
-  /** What was no message at all. */
+  /** Received data that is not a message. */
   readonly noises: string[] = [];
-  /** Why nothing more will come. */
-  over: string | undefined;
-  /** Hears each message first. */
+  /** Why nothing more will arrive. */
+  closedReason: string | undefined;
+  /** Called with each message before it wakes anyone. */
   onMessage: (message: JsonObject) => void = () => {};
   readonly sent: Sink["sent"];
   readonly #tap: Tap | undefined;
@@ -22,7 +22,7 @@ export class Inbox implements Sink {
   readonly #startMs: number;
   #watchers: (() => void)[] = [];
 
-  /** Waits for the first message as long as a server may take to start, then as long as it may take for anything. */
+  /** Waits up to `startMs` for the first message, then up to `timeoutMs` for each further one. */
   constructor(timeoutMs: number, startMs: number, tap?: Tap) {
     this.#tap = tap;
     this.sent = tap && ((text) => text.trim() !== "" && tap("sent", toValue(text)));
@@ -38,7 +38,7 @@ export class Inbox implements Sink {
         this.messages.push(one);
         if (one["method"] === undefined) this.#responses.set(one["id"], [...this.responses(one["id"]), one]);
         this.onMessage(one);
-      } else this.closed("the server sent more messages than a client can hold");
+      } else this.closed("the server sent more messages than the grader accepts");
     }
     this.wake();
   }
@@ -50,11 +50,11 @@ export class Inbox implements Sink {
   }
 
   closed(why: string): void {
-    this.over ??= why;
+    this.closedReason ??= why;
     this.wake();
   }
 
-  /** The responses under an id; `1` and `"1"` are two ids. */
+  /** Returns the responses with an id; `1` and `"1"` are different ids. */
   responses(id: unknown): readonly JsonObject[] {
     return this.#responses.get(id) ?? [];
   }
@@ -63,23 +63,24 @@ export class Inbox implements Sink {
     return this.messages.filter((message) => message["method"] === method && !("id" in message));
   }
 
-  /** Resolves to what `look` finds, when it finds something; fails in time, and when nothing more will come. */
+  /** Resolves to the first defined result of `look`. Rejects after a timeout, and when the connection is closed. */
   wait<T>(what: string, look: () => T | undefined): Promise<T> {
     const limitMs = this.messages.length === 0 ? this.#startMs : this.#timeoutMs;
     return new Promise((resolve, reject) => {
       const again = () => {
         const found = look();
-        if (found === undefined && this.over === undefined) {
+        if (found === undefined && this.closedReason === undefined) {
           this.#watchers.push(again);
           return;
         }
         clearTimeout(timer);
-        if (found === undefined) reject(new Failed(`waited for ${what}; got the end of the connection: ${this.over}`));
+        if (found === undefined)
+          reject(new ExpectationFailed(`waited for ${what}; got the end of the connection: ${this.closedReason}`));
         else resolve(found);
       };
       const timer = setTimeout(() => {
         this.#watchers = this.#watchers.filter((watcher) => watcher !== again);
-        reject(new Silence(`waited ${limitMs} ms for ${what}; it did not come`));
+        reject(new TimedOut(`waited ${limitMs} ms for ${what}; it did not arrive`));
       }, limitMs);
       again();
     });

@@ -1,11 +1,11 @@
-/** An object of a peer that may hold anything. */
+/** A JSON object of unknown content. */
 export type JsonObject = { readonly [name: string]: unknown };
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is at the end of a path of members, if all of it is there. */
+/** Returns the value at a path of members; `undefined` if a part is missing. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 }
@@ -15,13 +15,13 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
   return Array.isArray(found) ? found : [];
 }
 
-/** A value as one short line. */
+/** Formats a value as one short line. */
 export function show(value: unknown, limit = 200): string {
   const text = (typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))).replace(/\s+/g, " ");
   return text.length <= limit ? text : `${text.slice(0, limit)}…`;
 }
 
-/** Whether two JSON values are the same, whatever the order of their members. */
+/** True if two JSON values are equal, in any order of members. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((value, index) => isSame(value, other[index]));

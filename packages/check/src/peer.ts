@@ -1,15 +1,14 @@
 import type { Inbox } from "./inbox.ts";
 import { at, isObject, type JsonObject, listAt, show } from "./json.ts";
-import { check, Failed } from "./outcome.ts";
-import { Reply } from "./reply.ts";
+import { check, ExpectationFailed, Reply } from "./reply.ts";
 import { metaKey, type Revision } from "./revisions.ts";
-import type { Headers, Post, Posted, Wire } from "./wire/wire.ts";
+import type { Headers, Post, PostResult, Wire } from "./wire/wire.ts";
 
-/** A tool and what to give to it. */
+/** A tool with arguments. */
 export interface ToolUse {
   readonly name: string;
   readonly arguments?: JsonObject;
-  /** The resource that changes by it. */
+  /** The resource that the tool changes. */
   readonly uri?: string;
 }
 
@@ -19,15 +18,15 @@ export interface RequestOptions {
   readonly headers?: Headers;
 }
 
-/** A request on its way. */
-export interface Started {
+/** A request that waits for its response. */
+export interface PendingRequest {
   readonly id: unknown;
   readonly reply: Promise<Reply>;
-  /** Goes away without hearing the rest, where a request has a connection of its own. */
+  /** Closes the connection of the request, if it has its own. */
   drop(): void;
 }
 
-/** A question of the server, in whichever form it came. */
+/** A question of the server: a request, or an input request of a result. */
 export interface Question {
   readonly method: string;
   readonly params: unknown;
@@ -44,13 +43,13 @@ const namedBy: { readonly [method: string]: string } = {
 };
 const maxRounds = 10;
 
-/** A client of one revision that says what it is told to, and keeps whatever it hears. */
+/** A client of one revision that sends exactly what a scenario asks for, and stores everything it receives. */
 export class Peer {
   readonly revision: Revision;
   readonly inbox: Inbox;
   readonly wire: Wire;
   readonly questions: Question[] = [];
-  /** What it declares: once in a handshake, or with every request. */
+  /** The declared capabilities: sent once in a handshake, or with every request. */
   capabilities: JsonObject;
   answer: Answer;
   #lastId = 0;
@@ -69,17 +68,17 @@ export class Peer {
     return this.#lastId;
   }
 
-  /** Sends bytes as they are. */
+  /** Sends bytes unchanged. */
   post(body: string | Uint8Array, headers?: Headers): Post {
     return this.wire.post(body, headers);
   }
 
-  /** Sends a message as it is, with the headers that belong to it. */
+  /** Sends a message unchanged, with the HTTP headers that belong to it. */
   send(message: JsonObject, headers: Headers = {}): Post {
     return this.post(JSON.stringify(message), { ...this.headersOf(message), ...headers });
   }
 
-  /** The headers that repeat what a message says, where the revision has such. */
+  /** Returns the headers that repeat parts of a message, if the revision has such headers. */
   headersOf({ method, params }: JsonObject): Headers {
     if (!this.revision.isStateless || typeof method !== "string") return {};
     const name = at(params, namedBy[method] ?? "");
@@ -94,7 +93,7 @@ export class Peer {
     return this.send({ jsonrpc: "2.0", method, ...(params && { params }) });
   }
 
-  /** What a request of this peer looks like. */
+  /** Builds a request of this client. */
   toRequest(method: string, params?: JsonObject, options: RequestOptions = {}): JsonObject {
     const { id = this.nextId(), meta = {} } = options;
     const own = this.revision.isStateless ? this.#selfDescription() : {};
@@ -107,19 +106,19 @@ export class Peer {
     return this.start(method, params, options).reply;
   }
 
-  start(method: string, params?: JsonObject, options: RequestOptions = {}): Started {
+  start(method: string, params?: JsonObject, options: RequestOptions = {}): PendingRequest {
     return this.startRaw(this.toRequest(method, params, options), options.headers);
   }
 
-  /** Sends a message as it is and waits for the response to it. */
-  startRaw(message: JsonObject, headers: Headers = {}): Started {
+  /** Sends a message unchanged and waits for its response. */
+  startRaw(message: JsonObject, headers: Headers = {}): PendingRequest {
     const { id } = message;
     const earlier = this.inbox.responses(id).length;
     const from = this.inbox.messages.length;
     const post = this.send(message, headers);
-    let ended: Posted | undefined;
+    let ended: PostResult | undefined;
     post.finished.then((posted) => {
-      // A message that was taken is answered elsewhere.
+      // A message that was accepted with 202 is answered on another stream.
       if (posted.status !== undefined && posted.status !== 202) ended = posted;
       this.inbox.wake();
     });
@@ -134,12 +133,12 @@ export class Peer {
     const reply = this.inbox
       .wait(`the answer to ${show(message, 120)}`, look)
       .then(async (found) => new Reply(show(message), id, found.message, ended ?? (await post.begun)));
-    // Whoever only drops it does not wait for it.
+    // A dropped request is not awaited.
     reply.catch(() => {});
     return { id, reply, drop: () => post.drop() };
   }
 
-  /** Calls a tool, with all its rounds of questions. */
+  /** Calls a tool and answers all rounds of its questions. */
   async call(tool: ToolUse, options: RequestOptions = {}): Promise<Reply> {
     const params = { name: tool.name, arguments: tool.arguments ?? {} };
     let reply = await this.request("tools/call", params, options);
@@ -150,7 +149,7 @@ export class Peer {
     return reply;
   }
 
-  /** What a retry adds to the params of its request. */
+  /** Returns the members that a retry adds to the params of its request. */
   answerRound(reply: Reply): JsonObject {
     const result = reply.result();
     const requests = isObject(result["inputRequests"]) ? result["inputRequests"] : {};
@@ -165,17 +164,20 @@ export class Peer {
     return { inputResponses: Object.fromEntries(answers), ...(state !== undefined && { requestState: state }) };
   }
 
-  /** A request that every server of the revision answers, to find out that it still does. */
-  async fence(): Promise<Reply> {
+  /** Sends a request that every server of the revision answers, to check that the server still responds. */
+  async roundTrip(): Promise<Reply> {
     const reply = await this.request(this.revision.simplest);
     reply.result();
     return reply;
   }
 
-  /** Sends something odd; resolves to what came for it until the server has answered something plain twice. */
-  async provoke(body: string | Uint8Array, headers?: Headers): Promise<{ messages: JsonObject[]; posted: Posted }> {
+  /** Sends invalid data. Returns everything that is received until the server has answered two further requests. */
+  async sendInvalid(
+    body: string | Uint8Array,
+    headers?: Headers,
+  ): Promise<{ messages: JsonObject[]; posted: PostResult }> {
     const from = this.inbox.messages.length;
-    let posted: Posted | undefined;
+    let posted: PostResult | undefined;
     this.post(body, headers).finished.then((finished) => {
       posted = finished;
       this.inbox.wake();
@@ -186,17 +188,17 @@ export class Peer {
     );
     const first = this.#lastId;
     await this.settle();
-    const isFence = ({ id }: JsonObject) => typeof id === "number" && id > first && id <= this.#lastId;
-    return { messages: this.inbox.messages.slice(from).filter((message) => !isFence(message)), posted: taken };
+    const isRoundTrip = ({ id }: JsonObject) => typeof id === "number" && id > first && id <= this.#lastId;
+    return { messages: this.inbox.messages.slice(from).filter((message) => !isRoundTrip(message)), posted: taken };
   }
 
-  /** Waits until the server has answered twice more. */
+  /** Waits until the server has answered two further requests. */
   async settle(): Promise<void> {
-    await this.fence();
-    await this.fence();
+    await this.roundTrip();
+    await this.roundTrip();
   }
 
-  /** Every entry of a list, and its pages. */
+  /** Lists all pages of a list. */
   async list(method: string, member: string): Promise<{ entries: readonly unknown[]; pages: (readonly unknown[])[] }> {
     const pages: (readonly unknown[])[] = [];
     for (let cursor: unknown; pages.length < 200; ) {
@@ -208,7 +210,7 @@ export class Peer {
       if (cursor === undefined) return { entries: pages.flat(), pages };
       check(typeof cursor === "string", () => reply.evidence("a string as nextCursor"));
     }
-    throw new Failed(`walked ${method}; got 200 pages; expected an end`);
+    throw new ExpectationFailed(`walked ${method}; got 200 pages; expected an end`);
   }
 
   close(): Promise<void> {

@@ -1,28 +1,27 @@
 import { at, isObject, type JsonObject, show } from "./json.ts";
-import { check, Failed } from "./outcome.ts";
-import type { Posted } from "./wire/wire.ts";
+import type { PostResult } from "./wire/wire.ts";
 
-/** What came for one request, and how to expect something of it. */
+/** The response to one request, with assertions. */
 export class Reply {
   readonly id: unknown;
-  /** What was asked, for the evidence. */
+  /** The request, for the evidence. */
   readonly sent: string;
   readonly message: JsonObject | undefined;
-  readonly posted: Posted;
+  readonly posted: PostResult;
 
-  constructor(sent: string, id: unknown, message: JsonObject | undefined, posted: Posted) {
+  constructor(sent: string, id: unknown, message: JsonObject | undefined, posted: PostResult) {
     this.sent = sent;
     this.id = id;
     this.message = message;
     this.posted = posted;
   }
 
-  /** Undefined where there is no such thing. */
+  /** The HTTP status; undefined over stdio. */
   get status(): number | undefined {
     return this.posted.status;
   }
 
-  /** What came, in one line. */
+  /** The response in one line. */
   get seen(): string {
     const what = this.message ? show(this.message) : this.posted.body === "" ? "nothing" : show(this.posted.body);
     return this.status === undefined || this.status === 200 ? what : `HTTP ${this.status} ${what}`;
@@ -36,7 +35,7 @@ export class Reply {
     return isObject(at(this.message, "error"));
   }
 
-  /** The result, which has to be one for this very request. */
+  /** Returns the result. Fails unless it is one for this request. */
   result(): JsonObject {
     const result = at(this.message, "result");
     const isFine = isObject(result) && this.message?.["id"] === this.id && !this.isError;
@@ -44,7 +43,7 @@ export class Reply {
     return result;
   }
 
-  /** Expects an error for this very request, with one of the codes where some are given. */
+  /** Returns the error. Fails unless it is one for this request, with one of the codes if some are given. */
   error(...codes: readonly number[]): JsonObject {
     const error = at(this.message, "error");
     const expected = codes.length === 0 ? "an error" : `error ${codes.join(" or ")}`;
@@ -61,11 +60,25 @@ export class Reply {
   }
 
   fail(expected: string): never {
-    throw new Failed(this.evidence(expected));
+    throw new ExpectationFailed(this.evidence(expected));
   }
 
-  /** One line for when it was right. */
-  get proof(): string {
+  /** Request and response in one line, for a passed scenario. */
+  get summary(): string {
     return `sent ${this.sent}; got ${this.seen}`;
   }
+}
+
+/** The server did not behave as expected; the message is the evidence. */
+export class ExpectationFailed extends Error {}
+
+/** The scenario does not apply to this server; the message is the reason. */
+export class NotApplicable extends Error {}
+
+/** The server did not answer in time. */
+export class TimedOut extends ExpectationFailed {}
+
+/** Throws with the evidence unless the condition holds. */
+export function check(holds: boolean, evidence: () => string): asserts holds {
+  if (!holds) throw new ExpectationFailed(evidence());
 }

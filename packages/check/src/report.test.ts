@@ -29,31 +29,31 @@ const report: Report = {
   ],
 };
 
-test("a report says what did not pass, once for all revisions", () => {
+test("lists each failed scenario once for all revisions", () => {
   expect(formatReport(report)).toBe(`node server.mjs: failed
 
 2025-06-18 stdio    40 passed, 1 failed, 0 warnings, 2 not applicable
 2025-11-25 stdio    40 passed, 1 failed, 0 warnings, 2 not applicable
-2026-07-28 stdio    not spoken: got error -32601
+2026-07-28 stdio    not supported: got error -32601
 
-What must hold and does not:
+Required, but failed:
 - base/ping (J6): a ping is answered with an empty result
     2025-06-18 over stdio, 2025-11-25 over stdio
     sent a ping; got a pong; expected an empty result
 
-What should hold and does not:
+Recommended, but failed:
 - pages/bad-cursor (J6): a bad cursor is refused
     2025-11-25 over stdio
     sent a ping; got a pong; expected an empty result
 `);
 });
 
-test("a report is plain JSON", () => {
+test("is plain JSON", () => {
   expect(JSON.parse(JSON.stringify(report))).toEqual(report);
 });
 
-test("a report without anything to grade says so", () => {
-  const problem = "The server speaks none of the revisions";
+test("states why there was nothing to grade", () => {
+  const problem = "The server supports none of the revisions";
   expect(formatReport({ ...report, totals: [], verdicts: [], problem })).toBe(
     `node server.mjs: failed\n${problem}\n\n`,
   );

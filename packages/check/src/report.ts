@@ -3,7 +3,7 @@ import type { Strength } from "./scenario.ts";
 
 export type Grade = "pass" | "fail" | "warn" | "not applicable";
 
-/** How a server did in one scenario. */
+/** The result of one scenario. */
 export interface Verdict {
   readonly scenario: string;
   readonly title: string;
@@ -12,16 +12,16 @@ export interface Verdict {
   readonly revision: RevisionDate;
   readonly transport: Transport;
   readonly grade: Grade;
-  /** What was sent, what came, what was expected; or why it does not apply. */
+  /** Sent, received and expected; or the reason why the scenario does not apply. */
   readonly evidence: string;
 }
 
-/** A revision over a transport, and how often each grade was given there. */
+/** The number of each grade for one revision over one transport. */
 export interface Totals {
   readonly revision: RevisionDate;
   readonly transport: Transport;
   readonly isSpoken: boolean;
-  /** Why it is not spoken. */
+  /** Why the server does not support it. */
   readonly reason?: string;
   readonly pass: number;
   readonly fail: number;
@@ -29,10 +29,10 @@ export interface Totals {
   readonly notApplicable: number;
 }
 
-/** All that was found out about a server, as plain JSON. */
+/** The result of a grading, as plain JSON. */
 export interface Report {
   readonly target: string;
-  /** Nothing that must hold failed, and there was something to grade. */
+  /** True if no required scenario failed, and there was something to grade. */
   readonly isPassed: boolean;
   readonly totals: readonly Totals[];
   readonly verdicts: readonly Verdict[];
@@ -40,13 +40,13 @@ export interface Report {
   readonly problem?: string;
 }
 
-/** A report to read: the totals, then everything that did not pass, once for all places where it did not. */
+/** Formats a report: the totals, then each scenario that did not pass, once for all revisions and transports. */
 export function formatReport({ target, totals, verdicts, isPassed, problem }: Report): string {
   const lines = [`${target}: ${isPassed ? "passed" : "failed"}`, ...(problem === undefined ? [] : [problem]), ""];
   for (const row of totals) lines.push(formatTotals(row));
   for (const [grade, heading] of [
-    ["fail", "What must hold and does not:"],
-    ["warn", "What should hold and does not:"],
+    ["fail", "Required, but failed:"],
+    ["warn", "Recommended, but failed:"],
   ]) {
     const found = verdicts.filter((verdict) => verdict.grade === grade);
     if (found.length > 0) lines.push("", String(heading));
@@ -64,6 +64,6 @@ export function formatReport({ target, totals, verdicts, isPassed, problem }: Re
 
 function formatTotals({ revision, transport, isSpoken, reason, pass, fail, warn, notApplicable }: Totals): string {
   const place = `${revision} ${transport.padEnd(8)}`;
-  if (!isSpoken) return `${place} not spoken: ${reason}`;
+  if (!isSpoken) return `${place} not supported: ${reason}`;
   return `${place} ${pass} passed, ${fail} failed, ${warn} warnings, ${notApplicable} not applicable`;
 }

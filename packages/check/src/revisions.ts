@@ -1,19 +1,19 @@
-/** The ways to reach a server. */
+/** The transports of a server. */
 export type Transport = "stdio" | "http" | "http-sse";
 
 export type RevisionDate = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28";
 
-/** What differs between the revisions for whoever speaks them. */
+/** The differences between revisions that concern a client. */
 export interface Revision {
   readonly date: RevisionDate;
-  /** Every request describes itself; nothing is opened with a handshake. */
+  /** Every request describes itself; there is no handshake. */
   readonly isStateless: boolean;
-  /** A method that every server of the revision has, and that does nothing. */
+  /** A method without effect that every server of the revision has. */
   readonly simplest: "ping" | "server/discover";
   readonly transports: readonly Transport[];
-  /** Later requests over HTTP name the version in a header. */
+  /** Requests after the handshake name the version in an HTTP header. */
   readonly namesVersion: boolean;
-  /** The capabilities of a client that can do everything. */
+  /** The capabilities of a client that supports everything. */
   readonly everything: { readonly [capability: string]: object };
 }
 
@@ -63,7 +63,7 @@ export const revisions: readonly Revision[] = [
   },
 ];
 
-/** The metadata key of this name that the specification reserves. */
+/** Returns a metadata key that the specification reserves. */
 export function metaKey(name: string): string {
   return `io.modelcontextprotocol/${name}`;
 }

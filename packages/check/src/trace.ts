@@ -1,25 +1,25 @@
 import type { RevisionDate, Transport } from "./revisions.ts";
 
-/** Seen from the grader. */
+/** The direction of a message, seen from the grader. */
 export type Direction = "sent" | "received";
 
-/** Where a message passed. */
+/** Where a message was sent or received. */
 export interface TraceContext {
   readonly revision: RevisionDate;
   readonly transport: Transport;
-  /** Tells the connections of one grading apart. */
+  /** Number of the connection within one grading. */
   readonly connection: number;
-  /** The scenario that ran; undefined before the first one. */
+  /** The running scenario; undefined before the first one. */
   readonly scenario: string | undefined;
 }
 
-/** Hears a message or a batch as it passes; what is no JSON comes as its text. */
+/** Called with each message or batch; a text that is not JSON is passed as it is. */
 export type OnMessage = (direction: Direction, message: unknown, context: TraceContext) => void;
 
-/** Hears what passes on one connection. */
+/** Called with each message of one connection. */
 export type Tap = (direction: Direction, message: unknown) => void;
 
-/** Tells of all that passes while a server is graded. */
+/** Reports all messages of a grading to `onMessage`. */
 export class Trace {
   scenario: string | undefined = undefined;
   readonly #onMessage: OnMessage | undefined;
@@ -29,7 +29,7 @@ export class Trace {
     this.#onMessage = onMessage;
   }
 
-  /** A tap for one more connection. */
+  /** Returns the tap for one more connection. */
   tap(revision: RevisionDate, transport: Transport): Tap | undefined {
     const onMessage = this.#onMessage;
     if (!onMessage) return undefined;
@@ -40,7 +40,7 @@ export class Trace {
   }
 }
 
-/** The JSON of a text; the text itself when it is none. */
+/** Parses JSON; returns the text itself if it is not JSON. */
 export function toValue(text: string): unknown {
   try {
     return JSON.parse(text);

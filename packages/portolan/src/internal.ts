@@ -7,7 +7,7 @@ export { timedOut, toError } from "./client/failures.ts";
 export type { WrittenCallOptions } from "./client/options.ts";
 export { nameOf } from "./errors.ts";
 export { isAddress, isLoopbackAddress } from "./net/address.ts";
-export { isLoopbackHost } from "./net/check.ts";
+export { isLoopbackHost } from "./net/check-address.ts";
 export { type CheckOptionsOptions, checkOptions, type OptionNames } from "./options.ts";
 export { parseUriTemplate, type UriTemplate, type UriValue } from "./protocol/uri-template.ts";
 export { array, isObject, object, optional, record, string } from "./schema/shape.ts";

@@ -7,8 +7,8 @@ import { RecordingStore } from "./kit/recording-store.ts";
 import { hour, reasonOf } from "./kit/site.ts";
 import { connectTo, startProtected, startWorld, textOf } from "./kit/world.ts";
 
-describe("a store of several people", () => {
-  test("keeps the tokens of each for themselves, and so does their authorization", async () => {
+describe("a store that several people share", () => {
+  test("keeps their tokens apart, as does the authorization", async () => {
     const { authority, server } = await startWorld();
     const store = new RecordingStore();
     const people = ["ada", "bob"].map((account) => ({ account, person: new Person() }));
@@ -36,13 +36,13 @@ describe("a server with several authorization servers", () => {
     return { ...world, second, client };
   };
 
-  test("has people sign in at the first one", async () => {
+  test("uses the first one", async () => {
     const { authority, second, client } = await startTwo();
     await client();
     expect([authority.asked("token").length, second.asked("token").length]).toEqual([1, 0]);
   });
 
-  test("has people sign in where the program chooses", async () => {
+  test("uses the one that the program chooses", async () => {
     const seen: string[][] = [];
     const chooseIssuer = (issuers: readonly string[]) => {
       seen.push([...issuers]);
@@ -54,7 +54,7 @@ describe("a server with several authorization servers", () => {
     expect(seen).toEqual([[authority.issuer, second.issuer]]);
   });
 
-  test("T44: has people sign in where they have before, although another one comes first now", async () => {
+  test("T44: uses the one that was used before, even if another one comes first now", async () => {
     const { authority, second, server, clock, client } = await startTwo();
     const connected = await client();
     server.protect({ issuers: [second.issuer, authority.issuer] });
@@ -64,7 +64,7 @@ describe("a server with several authorization servers", () => {
     expect([authority.asked("authorize").length, second.asked("authorize").length]).toEqual([2, 0]);
   });
 
-  test("T44: is asked for the one that a client is registered with", async () => {
+  test("T44: uses the one that the client is registered with", async () => {
     const world = await startWorld();
     const second = await TestAuthority.start({ now: world.clock.now });
     second.clients.set("known", { redirectUris: [] });
@@ -77,7 +77,7 @@ describe("a server with several authorization servers", () => {
 });
 
 describe("one authorization for several servers", () => {
-  test("T44: keeps the tokens of each for itself, and registers once at their authority", async () => {
+  test("T44: keeps their tokens apart, and registers once at their authority", async () => {
     const { authority, server, connect: connectFirst } = await startWorld();
     const auth = oauth({ redirect: new Person() });
     const other = await startProtected(authority);
@@ -91,7 +91,7 @@ describe("one authorization for several servers", () => {
     expect(authority.asked("register")).toHaveLength(1);
   });
 
-  test("takes an address with and without a fragment for the same", async () => {
+  test("treats a URL with and without a fragment as the same", async () => {
     const { auth, server, person } = await startWorld();
     await auth.login(`${server.url}#here`);
     const client = await connect(server.url, { auth });
@@ -100,11 +100,11 @@ describe("one authorization for several servers", () => {
     expect(person.visits).toHaveLength(1);
   });
 
-  test("says what it expected where it got no address", async () => {
+  test("rejects a text that is not a URL", async () => {
     const auth = oauth({ store: memoryStore() });
     for (const attempt of [auth.login("nowhere"), auth.logout("nowhere"), auth.finish("nowhere")]) {
       const reason = await reasonOf(attempt);
-      expect([reason.code, reason.message]).toEqual(["invalid-argument", 'oauth: expected an address, got "nowhere"']);
+      expect([reason.code, reason.message]).toEqual(["invalid-argument", 'oauth: expected a URL, got "nowhere"']);
     }
   });
 });

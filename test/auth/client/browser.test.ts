@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { patient, temporaryFolder } from "./kit.ts";
 import { ask, startLogin } from "./login.ts";
 
-/** A folder with an `xdg-open` of our own, first on the path; it notes its arguments, one on a line. */
+/** A folder with its own `xdg-open`, first on the path; it writes its arguments, one per line. */
 function fakeOpener(then: string): {
   readonly env: NodeJS.ProcessEnv;
   readonly folder: string;
@@ -20,7 +20,7 @@ function fakeOpener(then: string): {
 }
 
 describe.skipIf(process.platform !== "linux")("the system's browser (as Linux opens it)", () => {
-  test("gets the address as one argument, whatever is in it", async () => {
+  test("gets the URL as one argument, whatever characters it has", async () => {
     const { env, folder, noted } = fakeOpener("exit 0");
     const address = new URL(`https://idp.example/a;touch ${folder}/x?a=1&b=$(touch+${folder}/y)&c='"|\`id\`&d=%20*`);
     const login = await startLogin("loopback", address.href, env);
@@ -32,7 +32,7 @@ describe.skipIf(process.platform !== "linux")("the system's browser (as Linux op
     expect(readdirSync(folder).sort()).toEqual(["noted", "xdg-open"]);
   });
 
-  test("may stay open for longer than the program", async () => {
+  test("may run longer than the program", async () => {
     const { env, folder, noted } = fakeOpener(`while kill -0 $PPID; do sleep 0.1; done`);
     const login = await startLogin("loopback", "https://idp.example/", env);
     await expect.poll(() => existsSync(noted), patient).toBe(true);
@@ -44,14 +44,14 @@ describe.skipIf(process.platform !== "linux")("the system's browser (as Linux op
   test.each([
     ["fails", fakeOpener, "exit 3"],
     ["is not there", () => ({ env: { PATH: "/nonexistent" } }), ""],
-  ])("that %s leaves the address on stderr", async (_, make, then) => {
+  ])("that %s leaves the URL on stderr", async (_, make, then) => {
     const login = await startLogin("loopback", "https://idp.example/?a=1", make(then).env);
-    await expect.poll(login.errors, patient).toBe("Open this address in a browser: https://idp.example/?a=1\n");
+    await expect.poll(login.errors, patient).toBe("Open this URL in a browser: https://idp.example/?a=1\n");
     await ask(`${login.redirectUri}?code=1`);
     expect(await login.outcome()).toBe(`back ${login.redirectUri}?code=1`);
   });
 
-  test("is not started for an address that nobody may be sent to", async () => {
+  test("is not started for a URL that is not https", async () => {
     const { env, noted } = fakeOpener("exit 0");
     const login = await startLogin("loopback", "file:///etc/passwd", env);
     expect(await login.outcome()).toContain("address-refused");

@@ -7,7 +7,7 @@ import { connectTo, startWorld, textOf, ways } from "./kit/world.ts";
 
 const redirect = deferred("https://app.example.com/callback");
 
-/** What a program does that cannot wait: it learns where the person must go, and sends them there. */
+/** A program that cannot wait: it gets the URL for the person and sends them there. */
 async function beginLogin(world: Awaited<ReturnType<typeof startWorld>>) {
   const reason = await reasonOf(world.connect());
   const needed = reason instanceof LoginRequired ? reason : (reason.cause as LoginRequired);
@@ -15,8 +15,8 @@ async function beginLogin(world: Awaited<ReturnType<typeof startWorld>>) {
   return { reason, needed, callback: await comeBack(new URL(needed.authorizationUrl)) };
 }
 
-describe("a login that is left to others", () => {
-  test.each(ways)("ends a call to a server of %s with the address to go to, and goes on in finish()", async (way) => {
+describe("a deferred login", () => {
+  test.each(ways)("rejects a call to a server of %s with the sign-in URL, and completes in finish()", async (way) => {
     const world = await startWorld({ way, oauth: { redirect } });
     const { reason, needed, callback } = await beginLogin(world);
     expect(reason.code).toBe("login-required");
@@ -38,24 +38,24 @@ describe("a login that is left to others", () => {
     expect(textOf(await client.callTool("whoami"))).toBe("ada by client-1");
   });
 
-  test("T48: is finished once", async () => {
+  test("T48: can be finished only once", async () => {
     const world = await startWorld({ oauth: { redirect } });
     const { callback } = await beginLogin(world);
     const both = await Promise.allSettled([world.auth.finish(callback), world.auth.finish(callback)]);
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-    expect((await reasonOf(world.auth.finish(callback))).message).toContain("no login waits for this address");
+    expect((await reasonOf(world.auth.finish(callback))).message).toContain("no login is waiting for this URL");
     expect(world.authority.asked("token")).toHaveLength(1);
   });
 
   test.each<[string, (callback: URL) => void]>([
-    ["of nobody", (callback) => callback.searchParams.set("state", "made-up")],
+    ["that is unknown", (callback) => callback.searchParams.set("state", "made-up")],
     ["that is missing", (callback) => callback.searchParams.delete("state")],
   ])("T48: is not finished by a state %s, and can still be finished", async (_, change) => {
     const world = await startWorld({ oauth: { redirect } });
     const { callback } = await beginLogin(world);
     const changed = new URL(callback);
     change(changed);
-    expect((await reasonOf(world.auth.finish(changed))).message).toContain("no login waits");
+    expect((await reasonOf(world.auth.finish(changed))).message).toContain("no login is waiting");
     expect(world.authority.asked("token")).toEqual([]);
     await world.auth.finish(callback);
   });
@@ -76,16 +76,16 @@ describe("a login that is left to others", () => {
     expect(world.authority.asked("token")).toEqual([]);
   });
 
-  test("T48: is over after a while", async () => {
+  test("T48: expires", async () => {
     const store = memoryStore();
     const world = await startWorld({ oauth: { redirect, store, loginMs: 1 } });
     const { needed, callback } = await beginLogin(world);
     await until(async () => (await store.get(JSON.stringify(["", "", "login", needed.state]))) === undefined);
-    expect((await reasonOf(world.auth.finish(callback))).message).toContain("took too long");
+    expect((await reasonOf(world.auth.finish(callback))).message).toContain("it expired");
     expect(world.authority.asked("token")).toEqual([]);
   });
 
-  test("that was refused says so", async () => {
+  test("rejects with access_denied when the person refuses", async () => {
     const world = await startWorld({ oauth: { redirect } });
     const { callback } = await beginLogin(world);
     callback.searchParams.delete("code");
@@ -94,7 +94,7 @@ describe("a login that is left to others", () => {
     expect([reason.error, reason.message]).toEqual(["access_denied", expect.stringContaining("access_denied")]);
   });
 
-  test("is begun anew for every call, each with a state of its own", async () => {
+  test("starts again for every call, each with its own state", async () => {
     const world = await startWorld({ oauth: { redirect } });
     const one = await beginLogin(world);
     const two = await beginLogin(world);
@@ -105,7 +105,7 @@ describe("a login that is left to others", () => {
 });
 
 describe("a logout", () => {
-  test("forgets the tokens, has them revoked, and asks for a login the next time", async () => {
+  test("deletes the tokens, revokes them, and the next call needs a login", async () => {
     const store = new RecordingStore();
     const world = await startWorld({ oauth: { store } });
     const client = await world.connect();
@@ -119,7 +119,7 @@ describe("a logout", () => {
     expect(world.person.visits).toHaveLength(2);
   });
 
-  test("revokes the token itself where there is none to renew it", async () => {
+  test("revokes the access token if there is no refresh token", async () => {
     const world = await startWorld();
     world.authority.givesRefreshTokens = false;
     await world.connect();
@@ -127,7 +127,7 @@ describe("a logout", () => {
     expect(world.authority.revoked).toEqual(world.authority.accessTokens);
   });
 
-  test("forgets the tokens although the authorization server is out of reach, and says that they were not revoked", async () => {
+  test("deletes the tokens even if the authorization server cannot be reached, and reports that they were not revoked", async () => {
     const store = new RecordingStore();
     const world = await startWorld({ oauth: { store } });
     await world.connect();
@@ -136,7 +136,7 @@ describe("a logout", () => {
     expect(store.kept("token")).toEqual([]);
   });
 
-  test("and a renewal show the secret that is configured, which the store does not hold", async () => {
+  test("and a renewal use the configured secret, which is not in the store", async () => {
     const store = new RecordingStore();
     const client = { clientId: "known", clientSecret: "configured-secret" };
     const world = await startWorld({ oauth: { store, client } });
@@ -153,13 +153,13 @@ describe("a logout", () => {
     expect(JSON.stringify([...store.rows])).not.toContain("configured-secret");
   });
 
-  test("where nobody is signed in does nothing", async () => {
+  test("without a login does nothing", async () => {
     const world = await startWorld();
     await world.auth.logout(world.server.url);
     expect(world.authority.site.asked).toEqual([]);
   });
 
-  test("is of one server: the others stay signed in", async () => {
+  test("affects one server only", async () => {
     const one = await startWorld();
     await one.connect();
     const two = await startWorld();

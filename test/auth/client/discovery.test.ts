@@ -8,7 +8,7 @@ const wellKnown = (asked: readonly { readonly path: string }[]) =>
   asked.map(({ path }) => path).filter((path) => path.startsWith("/.well-known/") || path.includes("/.well-known/"));
 const prm = "/.well-known/oauth-protected-resource";
 
-/** Takes the address of the metadata out of every challenge. */
+/** Removes the metadata URL from every challenge. */
 function nameNoMetadata({ server }: World): void {
   const { serve } = server.site;
   server.site.serve = (asked, request, response) => {
@@ -19,13 +19,13 @@ function nameNoMetadata({ server }: World): void {
 }
 
 describe("the metadata of the server", () => {
-  test("is read where the challenge says, and nowhere else", async () => {
+  test("is read from the URL in the challenge, and nowhere else", async () => {
     const world = await startWorld();
     await world.connect();
     expect(wellKnown(world.server.site.asked)).toEqual([`${prm}/mcp`]);
   });
 
-  test("is looked for below the path of the server and then at the root, when the challenge does not say", async () => {
+  test("is looked up below the path of the server and then at the root, if the challenge has no URL", async () => {
     const world = await startWorld();
     nameNoMetadata(world);
     const { site, resource } = world.server;
@@ -54,10 +54,10 @@ describe("the metadata of the server", () => {
   test.each<[string, (origin: string) => unknown]>([
     ["of another origin", () => "https://other.example.com/mcp"],
     ["of another path", (origin) => `${origin}/other`],
-    ["whose path only begins alike", (origin) => `${origin}/mc`],
+    ["whose path has only the same beginning", (origin) => `${origin}/mc`],
     ["of a part of the server", (origin) => `${origin}/mcp/part`],
     ["that names nothing", () => undefined],
-    ["that names no address", () => "mcp"],
+    ["that names no URL", () => "mcp"],
     ["with a fragment", (origin) => `${origin}/mcp#part`],
   ])("T46: is refused when it is that %s", async (_, resourceOf) => {
     const { authority, server, person, connect } = await startWorld();
@@ -74,7 +74,7 @@ describe("the metadata of the server", () => {
     expect(person.visits).toEqual([]);
   });
 
-  test("may be that of all the server's origin, which is then the resource", async () => {
+  test("may be that of the whole origin, which is then the resource", async () => {
     const { authority, server, connect } = await startWorld();
     const resource = server.origin;
     server.protect({ resource });
@@ -97,7 +97,7 @@ describe("the metadata of the server", () => {
     expect([reason.code, reason.message]).toEqual(["address-refused", expect.stringContaining("nor https")]);
     expect(elsewhere.asked).toEqual([]);
 
-    // As a proxy would: what goes to https arrives at the one who has its certificate.
+    // Like a proxy: requests to https arrive at the server that has the certificate.
     const proxied: typeof fetch = (input, init) =>
       fetch(String(input).replace("https://metadata.example", elsewhere.origin), init);
     const allowed = await startWorld({ oauth: { policy: { fetch: proxied } } });
@@ -108,7 +108,7 @@ describe("the metadata of the server", () => {
     expect(elsewhere.asked).toHaveLength(1);
   });
 
-  test("T40: is read after a redirect within its origin, and not after one to another", async () => {
+  test("T40: may redirect within its origin, but not to another one", async () => {
     const world = await startWorld();
     const { site, metadataPath, resource } = world.server;
     const body = { resource, authorization_servers: [world.authority.issuer] };
@@ -138,7 +138,7 @@ describe("the metadata of the authorization server", () => {
       `/tenant/one${openidPath}`,
       [`${oauthPath}/tenant/one`, `${openidPath}/tenant/one`, `/tenant/one${openidPath}`],
     ],
-  ])("of the issuer with path %j is found at %s, by asking in order", async (tenant, place, order) => {
+  ])("of the issuer with path %j is found at %s, after these requests in order", async (tenant, place, order) => {
     const { authority, server, connect } = await startWorld({ tenant });
     authority.metadataPaths.clear();
     authority.metadataPaths.add(place);
@@ -160,7 +160,7 @@ describe("the metadata of the authorization server", () => {
     expect([person.visits, authority.asked("register"), authority.asked("token")]).toEqual([[], [], []]);
   });
 
-  test("T43: of another place is used, when that of the first is another issuer's", async () => {
+  test("T43: is read from the next URL if the first one has another issuer", async () => {
     const { authority, connect } = await startWorld();
     authority.site.instead.set(oauthPath, () => ({
       body: { ...authority.metadata, issuer: "https://evil.example.com" },
@@ -182,7 +182,7 @@ describe("the metadata of the authorization server", () => {
     expect(elsewhere.site.asked).toEqual([]);
   });
 
-  test("that is not there at all ends the attempt, after three questions at most", async () => {
+  test("that does not exist fails the login after three requests at most", async () => {
     const { authority, connect } = await startWorld({ tenant: "/tenant" });
     authority.metadataPaths.clear();
     expect((await reasonOf(connect())).message).toContain("cannot be used: it has no metadata");
@@ -191,12 +191,12 @@ describe("the metadata of the authorization server", () => {
 });
 
 describe("a server that names no authorization server", () => {
-  test("is its own, with the endpoints of custom where it has no metadata", async () => {
+  test("is its own authorization server, with default endpoints if it has no metadata", async () => {
     const world = await startWorld();
     const { server, authority, person } = world;
     nameNoMetadata(world);
     server.site.instead.set(server.metadataPath, () => ({ status: 404 }));
-    // What is custom: the endpoints at the root of the server's own origin.
+    // The default endpoints at the root of the server's own origin.
     for (const endpoint of ["register", "token"]) {
       server.site.instead.set(`/${endpoint}`, async ({ headers }) => ({
         ...(endpoint === "register"
@@ -213,7 +213,7 @@ describe("a server that names no authorization server", () => {
   });
 });
 
-/** A token of the authority, got by nobody. */
+/** A token of the authority, issued without a login. */
 async function tokenFor({ authority, server }: World): Promise<string> {
   authority.clients.set("machine", { redirectUris: [], method: "none" });
   const body = new URLSearchParams({

@@ -8,7 +8,7 @@ const proofOf = ({ headers }: { readonly headers: { readonly [name: string]: unk
   decodeJwt(String(headers["dpop"]));
 
 describe("a token that is bound to a key", () => {
-  test.each(ways)("is asked for where a server of %s insists, and shown with a new proof every time", async (way) => {
+  test.each(ways)("is requested where a server of %s requires it, and sent with a new proof each time", async (way) => {
     const { authority, server, connect } = await startWorld({ way, protect: { requireDpop: true } });
     const client = await connect();
     expect(textOf(await client.callTool("whoami"))).toBe("ada by client-1");
@@ -24,7 +24,7 @@ describe("a token that is bound to a key", () => {
     expect(authority.asked("token")).toHaveLength(1);
   });
 
-  test("is asked for where the program wants it, and not where it does not", async () => {
+  test("is requested where the program wants it, and not otherwise", async () => {
     const wanted = await startWorld({ oauth: { dpop: true } });
     await wanted.connect();
     expect(wanted.server.site.asked.at(-1)?.headers.authorization).toMatch(/^DPoP /);
@@ -47,33 +47,33 @@ describe("a token that is bound to a key", () => {
   });
 
   test.each([-hour, hour])(
-    "with a clock that is off by %i ms is refused after one login, and says why",
+    "with a clock that is off by %i ms is refused after one login, with the reason",
     async (off) => {
       const world = await startWorld({ protect: { requireDpop: true }, oauth: { now: () => Date.now() + off } });
       const reason = await reasonOf(world.connect());
       expect(reason.message).toContain(
-        "refuses the token that its authorization server has just given: DPoP: the proof is not of now",
+        "refuses the token that its authorization server has just issued: DPoP: the proof is too old or from the future",
       );
       expect([world.person.visits.length, world.server.site.askedFor("/mcp").length]).toEqual([1, 2]);
     },
   );
 
-  test("is not taken for one that needs no key, if the authorization server gives one unasked", async () => {
+  test("is refused when the authorization server binds a token without being asked", async () => {
     const { authority, connect } = await startWorld();
     authority.answer("token", { body: { access_token: "x", token_type: "DPoP", expires_in: 60 } });
-    expect((await reasonOf(connect())).message).toContain("a token that needs a key (DPoP)");
+    expect((await reasonOf(connect())).message).toContain("a token that needs a DPoP key");
   });
 });
 
 describe("a nonce", () => {
-  test("of the authorization server is put into the proof, with one more request", async () => {
+  test("of the authorization server is used in a second request", async () => {
     const { authority, connect } = await startWorld({ protect: { requireDpop: true } });
     authority.nonce = "nonce-1";
     await connect();
     expect(authority.asked("token").map((one) => proofOf(one)["nonce"])).toEqual([undefined, "nonce-1"]);
   });
 
-  test("of the authorization server that is never right ends after two requests", async () => {
+  test("of the authorization server that is always refused fails after two requests", async () => {
     const { authority, person, connect } = await startWorld({ protect: { requireDpop: true } });
     let nonces = 0;
     authority.site.instead.set("/token", () => {
@@ -84,7 +84,7 @@ describe("a nonce", () => {
     expect([nonces, person.visits.length]).toEqual([2, 1]);
   });
 
-  test.each(ways)("of a server of %s is put into this proof and those after it", async (way) => {
+  test.each(ways)("of a server of %s is used in this proof and the following ones", async (way) => {
     const { server, person, connect } = await startWorld({ way, protect: { requireDpop: true } });
     let nonce = "nonce-1";
     let refusals = 0;
@@ -102,7 +102,7 @@ describe("a nonce", () => {
     expect(person.visits).toHaveLength(1);
   });
 
-  test("T47: of a server that is never right ends after a few requests", async () => {
+  test("T47: of a server that is always refused fails after a few requests", async () => {
     const { server, person, connect } = await startWorld({ protect: { requireDpop: true } });
     const client = await connect();
     let times = 0;

@@ -8,10 +8,10 @@ import { startWorld, textOf, type Way, type World, ways } from "./kit/world.ts";
 const callAll = (client: Client, count: number) =>
   Promise.all(Array.from({ length: count }, async () => textOf(await client.callTool("whoami"))));
 
-/** A client that does not know how late it is: it hears from the server that its token has ended. */
+/** A client without a clock: only a 401 tells it that its token has expired. */
 const startUnaware = (way: Way) => startWorld({ way, oauth: { now: Date.now } });
 
-/** What came with a token, in all. */
+/** The number of requests with a token. */
 const presented = ({ server }: World) =>
   server.site.asked.filter(({ headers }) => headers.authorization !== undefined).length;
 
@@ -19,7 +19,7 @@ describe.each(ways)("over %s", (way) => {
   test.each([
     ["knows", startWorld],
     ["hears", ({ way }: { way: Way }) => startUnaware(way)],
-  ])("five calls at once of a client that %s that its token has ended: one renewal, five answers", async (_, start) => {
+  ])("five parallel calls of a client that %s that its token has expired need one renewal", async (_, start) => {
     const world = await start({ way });
     const client = await world.connect();
     world.clock.pass(2 * hour);
@@ -30,7 +30,7 @@ describe.each(ways)("over %s", (way) => {
     expect(world.person.visits).toHaveLength(1);
   });
 
-  test("T47: a hundred refusals at once: one renewal", async () => {
+  test("T47: a hundred parallel 401s cause one renewal", async () => {
     const world = await startUnaware(way);
     const client = await world.connect();
     world.clock.pass(2 * hour);
@@ -40,7 +40,7 @@ describe.each(ways)("over %s", (way) => {
     expect(presented(world) - before).toBeLessThanOrEqual(200);
   });
 
-  test("T47: a hundred refusals at once with nothing to renew: one login", async () => {
+  test("T47: a hundred parallel 401s without a refresh token cause one login", async () => {
     const world = await startUnaware(way);
     world.authority.givesRefreshTokens = false;
     const client = await world.connect();
@@ -49,7 +49,7 @@ describe.each(ways)("over %s", (way) => {
     expect(world.person.visits).toHaveLength(2);
   });
 
-  test("a token that cannot be renewed any more ends in one login, after one attempt to renew", async () => {
+  test("a refresh token that is refused causes one login after one renewal", async () => {
     const world = await startUnaware(way);
     const client = await world.connect();
     world.clock.pass(2 * hour);
@@ -58,13 +58,13 @@ describe.each(ways)("over %s", (way) => {
     expect([world.authority.grants("refresh_token").length, world.person.visits.length]).toEqual([1, 2]);
   });
 
-  test("T44: another authorization server that the server names gets a login, and nothing of the first", async () => {
+  test("T44: another authorization server that the server names gets a login, and nothing of the first one", async () => {
     const world = await startUnaware(way);
     const client = await world.connect();
     const other = await TestAuthority.start({ now: world.clock.now });
     other.clients.set("somebody else", { redirectUris: [] });
     world.server.protect({ issuers: [other.issuer] });
-    // A session belongs to whoever began it; over HTTP+SSE it cannot be begun anew without another stream.
+    // A session belongs to its first caller; over HTTP+SSE it cannot start again without another stream.
     const fresh = way === "HTTP+SSE" ? await world.connect() : client;
     expect(textOf(await fresh.callTool("whoami"))).toBe("ada by client-2");
     expect([other.asked("register").length, world.person.visits.length]).toEqual([1, 2]);
@@ -77,7 +77,7 @@ describe.each(ways)("over %s", (way) => {
   test.each([
     ["behind", -hour],
     ["ahead", hour],
-  ])("a clock that is an hour %s costs neither a call nor a login", async (_, off) => {
+  ])("a clock that is an hour %s causes neither a failed call nor a login", async (_, off) => {
     const world = await startWorld({ way, oauth: { now: () => Date.now() + off } });
     const client = await world.connect();
     await client.callTool("whoami");
@@ -87,7 +87,7 @@ describe.each(ways)("over %s", (way) => {
     expect([world.authority.grants("refresh_token").length, world.person.visits.length]).toEqual([1, 1]);
   });
 
-  test("T47: a server that refuses every token is not asked for ever, and neither is the person", async () => {
+  test("T47: a server that refuses every token causes neither endless requests nor endless logins", async () => {
     const world = await startWorld({ way });
     const client = await world.connect();
     await client.callTool("whoami");
@@ -98,7 +98,7 @@ describe.each(ways)("over %s", (way) => {
     const reason = await reasonOf(client.callTool("whoami"));
     expect([reason.code, reason.message]).toEqual([
       "unauthorized",
-      expect.stringContaining("refuses the token that its authorization server has just given"),
+      expect.stringContaining("refuses the token that its authorization server has just issued"),
     ]);
     expect(presented(world) - before).toBe(3);
     expect([world.authority.asked("token").length, world.person.visits.length]).toEqual([3, 2]);
@@ -109,7 +109,7 @@ describe("a clock that jumps", () => {
   test.each([
     ["back", -hour],
     ["forth", hour],
-  ])("%s by an hour while a token is kept costs at most one renewal", async (_, jump) => {
+  ])("%s by an hour causes at most one renewal", async (_, jump) => {
     const own = { ahead: 0 };
     const world = await startWorld({ oauth: { now: () => Date.now() + own.ahead } });
     const client = await world.connect();
@@ -122,7 +122,7 @@ describe("a clock that jumps", () => {
   });
 });
 
-describe("an authorization server that is out of order while a token is renewed", () => {
+describe("an authorization server that fails during a renewal", () => {
   const faults: [string, (authority: TestAuthority) => unknown][] = [
     ["is down", (authority) => authority.site.stop()],
     ["hangs up", (authority) => authority.answer("token", "hang up")],
@@ -139,36 +139,33 @@ describe("an authorization server that is out of order while a token is renewed"
     ["has no metadata for now", (authority) => authority.site.instead.set("*", () => ({ status: 502 }))],
   ];
   const all = ways.flatMap((way) => faults.map(([name, fail]) => ({ way, name, fail })));
-  test.each(all)(
-    "$way, because it $name: the call fails, nobody is asked to sign in, and later it works",
-    async (one) => {
-      const store = new RecordingStore();
-      const world = await startWorld({ way: one.way, oauth: { store, now: Date.now } });
-      const client = await world.connect();
-      await client.callTool("whoami");
-      const kept = store.kept("token");
-      const ended = `Bearer ${kept[0]?.["accessToken"]}`;
-      world.server.site.instead.set("*", ({ headers }) =>
-        headers.authorization === ended
-          ? { status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' } }
-          : undefined,
-      );
-      await one.fail(world.authority);
-      const before = world.authority.site.asked.length;
-      const reason = await reasonOf(client.callTool("whoami"));
-      expect(reason.message).toContain(world.authority.site.origin);
-      expect((reason as { requestMayHaveRun?: boolean }).requestMayHaveRun).toBe(false);
-      expect(world.authority.site.asked.length - before).toBeLessThanOrEqual(4);
-      expect(world.person.visits).toHaveLength(1);
-      expect(store.kept("token")).toEqual(kept);
-      world.authority.site.instead.clear();
-      await world.authority.site.open();
-      expect(textOf(await client.callTool("whoami"))).toBe("ada by client-1");
-      expect(world.person.visits).toHaveLength(1);
-    },
-  );
+  test.each(all)("$way: when it $name, the call fails without a login, and works later", async (one) => {
+    const store = new RecordingStore();
+    const world = await startWorld({ way: one.way, oauth: { store, now: Date.now } });
+    const client = await world.connect();
+    await client.callTool("whoami");
+    const kept = store.kept("token");
+    const ended = `Bearer ${kept[0]?.["accessToken"]}`;
+    world.server.site.instead.set("*", ({ headers }) =>
+      headers.authorization === ended
+        ? { status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' } }
+        : undefined,
+    );
+    await one.fail(world.authority);
+    const before = world.authority.site.asked.length;
+    const reason = await reasonOf(client.callTool("whoami"));
+    expect(reason.message).toContain(world.authority.site.origin);
+    expect((reason as { requestMayHaveRun?: boolean }).requestMayHaveRun).toBe(false);
+    expect(world.authority.site.asked.length - before).toBeLessThanOrEqual(4);
+    expect(world.person.visits).toHaveLength(1);
+    expect(store.kept("token")).toEqual(kept);
+    world.authority.site.instead.clear();
+    await world.authority.site.open();
+    expect(textOf(await client.callTool("whoami"))).toBe("ada by client-1");
+    expect(world.person.visits).toHaveLength(1);
+  });
 
-  test("is not noticed while the token is still good", async () => {
+  test("is not noticed while the token is still valid", async () => {
     const own = { ahead: 0 };
     const world = await startWorld({ oauth: { now: () => Date.now() + own.ahead } });
     const client = await world.connect();

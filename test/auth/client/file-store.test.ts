@@ -56,7 +56,7 @@ async function refusal(path: string): Promise<string> {
 }
 
 describe("the file", () => {
-  test("is for its owner alone, and so is the folder that was made for it", async () => {
+  test("is readable by its owner alone, and so is a new folder for it", async () => {
     const folder = temporaryFolder();
     const path = `${folder}/a/b/credentials.json`;
     await fileStore(path).set("a", "1");
@@ -66,7 +66,7 @@ describe("the file", () => {
     expect(readdirSync(`${folder}/a/b`)).toEqual(["credentials.json"]);
   });
 
-  test("is replaced, never written into", async () => {
+  test("is replaced, never overwritten", async () => {
     const folder = temporaryFolder();
     const path = `${folder}/credentials.json`;
     await fileStore(path).set("a", "1");
@@ -76,7 +76,7 @@ describe("the file", () => {
     expect(statSync(path).ino).not.toBe(statSync(`${folder}/before`).ino);
   });
 
-  test("keeps members and entries that others have put there", async () => {
+  test("keeps unknown members and entries", async () => {
     const path = `${temporaryFolder()}/credentials.json`;
     const entry = { value: "1", note: "from a later version" };
     writeFileSync(path, file({ a: entry }, { later: [1, 2] }), { mode: 0o600 });
@@ -86,7 +86,7 @@ describe("the file", () => {
     });
   });
 
-  test("loses what has expired when it is next written", async () => {
+  test("loses expired values at the next write", async () => {
     const path = `${temporaryFolder()}/credentials.json`;
     writeFileSync(path, file({ old: { value: "OLD", expiresAt: 1 } }), { mode: 0o600 });
     expect(await fileStore(path).get("old")).toBe(undefined);
@@ -96,32 +96,32 @@ describe("the file", () => {
   });
 });
 
-describe("a file is refused and left as it is", () => {
+describe("a file is refused and left unchanged", () => {
   const text = file({ a: { value: "SECRET" } });
 
   test.each([0o604, 0o640, 0o660, 0o602, 0o610, 0o666])("when others have rights on it: mode %o", async (mode) => {
     const path = `${temporaryFolder()}/credentials.json`;
     writeFileSync(path, text);
     chmodSync(path, mode);
-    expect(await refusal(path)).toContain(`got mode ${mode.toString(8)}; chmod 600 ${path}`);
+    expect(await refusal(path)).toContain(`got mode ${mode.toString(8)}; run chmod 600 ${path}`);
     expect([readFileSync(path, "utf8"), modeOf(path)]).toEqual([text, mode]);
   });
 
-  test.skipIf(process.getuid?.() !== 0)("when it is another user's (needs root)", async () => {
+  test.skipIf(process.getuid?.() !== 0)("when it belongs to another user (needs root)", async () => {
     const path = `${temporaryFolder()}/credentials.json`;
     writeFileSync(path, text, { mode: 0o600 });
     chownSync(path, 12_345, 12_345);
-    expect(await refusal(path)).toContain("got one of user 12345; you are user 0");
+    expect(await refusal(path)).toContain("got a file of user 12345; you are user 0");
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 
-  test("when it is a symbolic link, also to nothing", async () => {
+  test("when it is a symbolic link, even a broken one", async () => {
     const folder = temporaryFolder();
     writeFileSync(`${folder}/target`, text, { mode: 0o600 });
     for (const target of ["target", "nothing"]) {
       const path = `${folder}/link-to-${target}`;
       symlinkSync(`${folder}/${target}`, path);
-      expect(await refusal(path)).toContain("got a link");
+      expect(await refusal(path)).toContain("got a symbolic link");
       expect(lstatSync(path).isSymbolicLink()).toBe(true);
     }
     expect(readFileSync(`${folder}/target`, "utf8")).toBe(text);
@@ -130,13 +130,13 @@ describe("a file is refused and left as it is", () => {
   test("when it is a folder", async () => {
     const path = `${temporaryFolder()}/folder`;
     mkdirSync(path, { mode: 0o700 });
-    expect(await refusal(path)).toContain("no file");
+    expect(await refusal(path)).toContain("not a file");
   });
 
   test.each([
-    ["", "no JSON"],
-    ["SECRET", "no JSON"],
-    [text.slice(0, -2), "no JSON"],
+    ["", "not JSON"],
+    ["SECRET", "not JSON"],
+    [text.slice(0, -2), "not JSON"],
     ["[]", "no entries"],
     ['{"version":1}', "no entries"],
     ['{"version":1,"entries":{"b":"SECRET"}}', "has no value"],
@@ -157,17 +157,17 @@ describe("a file is refused and left as it is", () => {
 });
 
 describe("processes that share the file", () => {
-  test("lose no increment of each other", async () => {
+  test("lose no increment", async () => {
     const path = `${temporaryFolder()}/credentials.json`;
     const codes = await Promise.all(Array.from({ length: 5 }, () => run(path, "increment", "40")));
     expect(codes).toEqual([0, 0, 0, 0, 0]);
     expect(await fileStore(path).get("count")).toBe("200");
   });
 
-  test("wait for one that works, and go on when it is killed in the middle", async () => {
+  test("wait for a running one, and continue when it is killed", async () => {
     const folder = temporaryFolder();
     const path = `${folder}/credentials.json`;
-    // Each round leaves the lock of a dead process, which all the others find at the same time.
+    // Each round leaves the lock of a dead process, which all others find at the same time.
     for (let round = 1; round <= 3; round += 1) {
       const holder = await startHolder(path);
       const others = Array.from({ length: 4 }, () => run(path, "increment", "10"));
@@ -182,18 +182,18 @@ describe("processes that share the file", () => {
 
   test("never hold the same lock, however often it is taken over", async () => {
     const path = `${temporaryFolder()}/credentials.json`;
-    // Each fails if it finds another one inside.
+    // Each process fails if it finds another one in the lock.
     const codes = await Promise.all(Array.from({ length: 4 }, () => run(path, "play-dead", "400")));
     expect(codes).toEqual([0, 0, 0, 0]);
   });
 
-  test("leave no lock behind when they exit in the middle", async () => {
+  test("leave no lock behind when they exit during work", async () => {
     const folder = temporaryFolder();
     expect(await run(`${folder}/credentials.json`, "exit")).toBe(0);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("find the old file when one is killed before its new one is in place", async () => {
+  test("find the old file when one is killed before its rename", async () => {
     const folder = temporaryFolder();
     const path = `${folder}/credentials.json`;
     await fileStore(path).set("count", "1");
@@ -204,13 +204,13 @@ describe("processes that share the file", () => {
     expect(modeOf(`${folder}/${leftover}`)).toBe(0o600);
     expect(await fileStore(path).get("count")).toBe("1");
 
-    // What it left has secrets in it: it goes with a later write, once nobody can be about to rename it.
+    // The temporary file contains secrets: a later write removes it, once no process can be about to rename it.
     utimesSync(`${folder}/${leftover}`, 1, 1);
     await fileStore(path).set("count", "2");
     expect(readdirSync(folder)).toEqual(["credentials.json"]);
   });
 
-  test("do not see each other's keys in the names of locks", async () => {
+  test("do not show keys in the names of locks", async () => {
     const folder = temporaryFolder();
     await fileStore(`${folder}/credentials.json`).exclusive("https://idp.example/../ada", async () => {
       expect(readdirSync(folder)).toEqual([expect.stringMatching(/^credentials\.json\.[\da-f]{32}\.lock$/)]);
@@ -219,12 +219,12 @@ describe("processes that share the file", () => {
   });
 });
 
-test("a file that was replaced by a link between two writes is not followed", async () => {
+test("a file that was replaced by a link between two writes is refused", async () => {
   const folder = temporaryFolder();
   const path = `${folder}/credentials.json`;
   await fileStore(path).set("a", "1");
   renameSync(path, `${folder}/moved`);
   symlinkSync(`${folder}/moved`, path);
-  await expect(fileStore(path).set("a", "2")).rejects.toThrow("got a link");
+  await expect(fileStore(path).set("a", "2")).rejects.toThrow("got a symbolic link");
   expect(readFileSync(`${folder}/moved`, "utf8")).toContain('"1"');
 });

@@ -17,7 +17,7 @@ test.each(ways)("a person signs in when a server of %s asks, once for all calls"
   expect(events.map(({ kind }) => kind)).toEqual(["registered", "visiting", "signed-in"]);
 });
 
-test("a person signs in before anything is called, when the program says so, for what the server asks", async () => {
+test("login() signs in before the first call, with the scopes of the server", async () => {
   const { auth, server, person, connect } = await startWorld({ protect: { scopes: ["read"] } });
   await auth.login(server.url);
   expect(person.visits.map((page) => page.searchParams.get("scope"))).toEqual(["read"]);
@@ -25,23 +25,26 @@ test("a person signs in before anything is called, when the program says so, for
   expect(person.visits).toHaveLength(1);
 });
 
-test.each(ways)("a server of %s that needs no token is sent none, though there is one for another", async (way) => {
-  const { auth, person, authority, connect } = await startWorld({ way });
-  await connect();
-  const definition = createServer({ name: "open", version: "1" }).tool("hello", { run: () => "hello" });
-  const serving = serveHttp(definition, { httpSse: true });
-  onTestFinished(() => serving.close(0));
-  const site = await Site.start(false);
-  site.serve = (_, request, response) => serving.node(request, response);
-  const url = `${site.origin}${way === "HTTP+SSE" ? "/sse" : "/mcp"}`;
-  const client = await connectTo(url, way, { auth });
-  expect(textOf(await client.callTool("hello"))).toBe("hello");
-  expect(site.asked.flatMap(({ headers }) => headers.authorization ?? [])).toEqual([]);
-  expect(site.asked.filter(({ path }) => path.startsWith("/.well-known"))).toEqual([]);
-  expect([person.visits.length, authority.asked("token").length]).toEqual([1, 1]);
-});
+test.each(ways)(
+  "a server of %s that needs no token gets none, even if there is one for another server",
+  async (way) => {
+    const { auth, person, authority, connect } = await startWorld({ way });
+    await connect();
+    const definition = createServer({ name: "open", version: "1" }).tool("hello", { run: () => "hello" });
+    const serving = serveHttp(definition, { httpSse: true });
+    onTestFinished(() => serving.close(0));
+    const site = await Site.start(false);
+    site.serve = (_, request, response) => serving.node(request, response);
+    const url = `${site.origin}${way === "HTTP+SSE" ? "/sse" : "/mcp"}`;
+    const client = await connectTo(url, way, { auth });
+    expect(textOf(await client.callTool("hello"))).toBe("hello");
+    expect(site.asked.flatMap(({ headers }) => headers.authorization ?? [])).toEqual([]);
+    expect(site.asked.filter(({ path }) => path.startsWith("/.well-known"))).toEqual([]);
+    expect([person.visits.length, authority.asked("token").length]).toEqual([1, 1]);
+  },
+);
 
-test("T46: the resource is named to the authorization page, for the token, and for its renewal", async () => {
+test("T46: the resource is in the authorization request, the token request and the renewal", async () => {
   const { authority, server, clock, connect } = await startWorld();
   const client = await connect();
   clock.pass(2 * hour);
@@ -67,10 +70,10 @@ describe("PKCE", () => {
   });
 
   test.each<[string, unknown]>([
-    ["does not say that it knows it", undefined],
-    ["knows only the plain kind", ["plain"]],
-    ["knows none", []],
-  ])("T42: keeps people away from an authorization server that %s", async (_, methods) => {
+    ["does not mention it", undefined],
+    ["supports only plain", ["plain"]],
+    ["supports no method", []],
+  ])("T42: refuses an authorization server that %s", async (_, methods) => {
     const { authority, person, connect } = await startWorld();
     authority.metadata["code_challenge_methods_supported"] = methods;
     const reason = await reasonOf(connect());
@@ -78,7 +81,7 @@ describe("PKCE", () => {
     expect([person.visits, authority.asked("register")]).toEqual([[], []]);
   });
 
-  test("is used where somebody vouches that an issuer knows it, though not where the issuer says otherwise", async () => {
+  test("may be assumed for an issuer, unless the issuer denies it", async () => {
     const vouched = async (methods: unknown) => {
       const world = await startWorld();
       world.authority.metadata["code_challenge_methods_supported"] = methods;
@@ -90,7 +93,7 @@ describe("PKCE", () => {
   });
 });
 
-describe("the answer that a person comes back with", () => {
+describe("the callback of a login", () => {
   test.each<[string, Parameters<typeof comeBackWith>[0]]>([
     ["names another issuer", (answer) => answer.set("iss", "https://evil.example.com")],
     ["names the issuer with a slash", (answer) => answer.set("iss", `${answer.get("iss")}/`)],
@@ -105,13 +108,13 @@ describe("the answer that a person comes back with", () => {
     const { authority, person, connect } = await startWorld();
     person.does = comeBackWith(change);
     const reason = await reasonOf(connect());
-    expect([reason.code, reason.message]).toEqual(["unauthorized", expect.stringContaining("Nobody has signed in at")]);
+    expect([reason.code, reason.message]).toEqual(["unauthorized", expect.stringMatching(/Sign-in at \S+ failed/)]);
     expect(authority.asked("token")).toEqual([]);
     expect(person.visits).toHaveLength(1);
     expect(person.open).toBe(0);
   });
 
-  test("T43: is checked for its issuer although it is an error", async () => {
+  test("T43: has its issuer checked even if it is an error", async () => {
     const { person, connect } = await startWorld();
     person.does = comeBackWith((answer) => {
       answer.delete("code");
@@ -124,7 +127,7 @@ describe("the answer that a person comes back with", () => {
     expect(reason.error).toBeUndefined();
   });
 
-  test("needs no issuer where none is promised, but a wrong one is refused there too", async () => {
+  test("needs no issuer where none is promised, but a wrong one is refused", async () => {
     const { authority, person, connect } = await startWorld();
     delete authority.metadata["authorization_response_iss_parameter_supported"];
     person.does = comeBackWith((answer) => answer.set("iss", "https://evil.example.com"));
@@ -134,7 +137,7 @@ describe("the answer that a person comes back with", () => {
     await connect();
   });
 
-  test.each(ways)("may be a refusal, which a client of %s tells and does not ask again", async (way) => {
+  test.each(ways)("may be a denial, which a client of %s reports without asking again", async (way) => {
     const { person, authority, server, connect } = await startWorld({ way });
     person.does = deny;
     const reason = await reasonOf(connect());
@@ -148,7 +151,7 @@ describe("the answer that a person comes back with", () => {
     expect(authority.asked("register")).toHaveLength(1);
   });
 
-  test("may be a refusal, which a client that finds out the era by itself asks for once", async () => {
+  test("may be a denial, which a client that detects the era gets once", async () => {
     const { person, authority, server, connect } = await startWorld();
     person.does = deny;
     const reason = await reasonOf(connect({ era: "auto" }));
@@ -170,7 +173,7 @@ describe("scopes", () => {
     expect(await asked({ protect: { scopes: ["read"], about: { scopes_supported: ["read", "more"] } } })).toBe("read");
   });
 
-  test("are those of the server's metadata where the challenge names none", async () => {
+  test("are those of the server's metadata if the challenge names none", async () => {
     const world = await startWorld();
     const { server, authority } = world;
     server.site.instead.set(server.metadataPath, () => ({
@@ -180,15 +183,15 @@ describe("scopes", () => {
     expect(authority.asked("authorize")[0]?.query.get("scope")).toBe("a b");
   });
 
-  test("are left out where nobody names any", async () => {
+  test("are left out if none are named", async () => {
     expect(await asked({}, { scopes_supported: ["read", "write"] })).toBeNull();
   });
 
-  test("are asked for besides where the program wants them", async () => {
+  test("include those of the program", async () => {
     expect(await asked({ protect: { scopes: ["read"] }, oauth: { scopes: ["profile"] } })).toBe("read profile");
   });
 
-  test("include offline_access where the authorization server offers it, and consent is asked for then", async () => {
+  test("include offline_access and ask for consent if the authorization server has that scope", async () => {
     const world = await startWorld({ protect: { scopes: ["read"] } });
     world.authority.metadata["scopes_supported"] = ["read", "offline_access"];
     await world.connect();
@@ -196,7 +199,7 @@ describe("scopes", () => {
     expect([query?.get("scope"), query?.get("prompt")]).toEqual(["read offline_access", "consent"]);
   });
 
-  test("do not include offline_access where only the server lists it, or the program does not want it", async () => {
+  test("do not include offline_access if only the server lists it, or the program does not want it", async () => {
     expect(await asked({ protect: { scopes: ["read"], about: { scopes_supported: ["offline_access"] } } })).toBe(
       "read",
     );

@@ -10,13 +10,13 @@ const program = join(import.meta.dirname, "fixtures/login.mjs");
 export interface Login {
   readonly child: ChildProcess;
   readonly redirectUri: string;
-  /** All it wrote to stderr until now. */
+  /** Everything it has written to stderr so far. */
   errors(): string;
-  /** How it ended, once the process has ended by itself. */
+  /** How it ended, if the process ended by itself. */
   outcome(): Promise<string>;
 }
 
-/** Starts a process that logs in at an address. */
+/** Starts a process that logs in. */
 export async function startLogin(
   kind: "loopback" | "paste",
   address: string,
@@ -43,9 +43,9 @@ export async function startLogin(
 export interface Asked {
   readonly method?: string;
   readonly host?: string;
-  /** Where to connect to, whatever the address says. */
+  /** The host to connect to, whatever the URL says. */
   readonly address?: string;
-  /** What stands in the request line, whatever the address says. */
+  /** The target of the request line, whatever the URL says. */
   readonly target?: string;
 }
 
@@ -55,7 +55,7 @@ export interface Page {
   readonly body: string;
 }
 
-/** One request to a callback, spelled as the test wants it. */
+/** Sends one request to a callback, exactly as the test spells it. */
 export async function ask(url: string, { method = "GET", host, address, target }: Asked = {}): Promise<Page> {
   const { hostname, port, pathname, search, host: named } = new URL(url);
   const asked = request({

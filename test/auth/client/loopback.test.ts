@@ -19,7 +19,7 @@ async function begin(options: LoopbackOptions = {}, registered?: string): Promis
   return attempt;
 }
 
-/** A port of this machine that somebody else listens on. */
+/** A port of this machine where another server listens. */
 async function takePort(host: string): Promise<number> {
   const server = createServer().listen(0, host);
   await once(server, "listening");
@@ -27,8 +27,8 @@ async function takePort(host: string): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-describe("where it is found", () => {
-  test("a random port and an unguessable path of 127.0.0.1, new each time", async () => {
+describe("the redirect URI", () => {
+  test("has a random port and an unguessable path of 127.0.0.1, new each time", async () => {
     const places = [await begin(), await begin()].map(({ redirectUri }) => redirectUri);
     for (const place of places) expect(place).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback\/[\w-]{22}$/);
     const [first, second] = places.map((place) => new URL(place));
@@ -36,7 +36,7 @@ describe("where it is found", () => {
     expect(first!.pathname).not.toBe(second!.pathname);
   });
 
-  test("nobody but this machine reaches it", async () => {
+  test("is reachable from this machine only", async () => {
     const { redirectUri } = await begin({ host: "localhost" });
     const outer = Object.values(networkInterfaces())
       .flat()
@@ -47,7 +47,7 @@ describe("where it is found", () => {
     expect((await ask(redirectUri)).status).toBe(400);
   });
 
-  test("what is registered is used again", async () => {
+  test("is the registered one, if it can be used", async () => {
     const first = await begin();
     await first.close();
     expect((await begin({}, first.redirectUri)).redirectUri).toBe(first.redirectUri);
@@ -56,7 +56,7 @@ describe("where it is found", () => {
     expect((await begin({}, local.redirectUri)).redirectUri).toBe(local.redirectUri);
   });
 
-  test("when its port is taken another one is, with the same path", async () => {
+  test("keeps the registered path when its port is taken", async () => {
     const port = await takePort("127.0.0.1");
     const { redirectUri } = await begin({}, `http://127.0.0.1:${port}/cb`);
     expect(redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/cb$/);
@@ -66,44 +66,41 @@ describe("where it is found", () => {
   test.each([
     ...["https://app.example/cb", "http://app.example:8080/cb", "https://127.0.0.1:8080/cb", "http://127.0.0.1/cb"],
     ...["http://user@127.0.0.1:8080/cb", "http://127.0.0.1:8080/cb?a=b", "http://[::1]:8080/cb", "app:/cb", "nonsense"],
-  ])("what it could not have listened on is not used again: %s", async (registered) => {
+  ])("is not the registered one if loopback could not have listened on it: %s", async (registered) => {
     expect((await begin({}, registered)).redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback\/[\w-]{22}$/);
   });
 
-  test("options win over what is registered", async () => {
+  test("follows the options rather than the registration", async () => {
     const registered = "http://127.0.0.1:48080/cb";
     expect((await begin({ host: "localhost" }, registered)).redirectUri).toMatch(/^http:\/\/localhost:\d+\/callback/);
     expect((await begin({ path: "/other" }, registered)).redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/other$/);
   });
 
-  test("a port that was asked for and is taken is an error that says so", async () => {
+  test("fails with the reason when the requested port is taken", async () => {
     const port = await takePort("127.0.0.1");
     await expect(begin({ port })).rejects.toMatchObject({ code: "invalid-argument" });
     await expect(begin({ port })).rejects.toThrow(`port ${port}`);
   });
 
   test.each(["callback", "//evil.example/cb", "/a?b", "/a#b", "/a b", "/a/../b", "http://evil.example/"])(
-    "a path that is none is refused: %s",
+    "refuses an invalid path: %s",
     async (path) => await expect(begin({ path })).rejects.toThrow("path: expected"),
   );
 
-  test.skipIf(!hasIpv6)("localhost is found by IPv4 and by IPv6 (needs IPv6)", async () => {
+  test.skipIf(!hasIpv6)("with localhost is reachable by IPv4 and IPv6 (needs IPv6)", async () => {
     const { redirectUri } = await begin({ host: "localhost" });
     for (const address of ["127.0.0.1", "::1"]) expect((await ask(redirectUri, { address })).status).toBe(400);
   });
 
-  test.skipIf(!hasIpv6)(
-    "localhost is not shared with somebody who listens at its other address (needs IPv6)",
-    async () => {
-      const port = await takePort("::1");
-      await expect(begin({ host: "localhost", port })).rejects.toThrow(`port ${port}`);
-      expect((await begin({ port })).redirectUri).toContain(`http://127.0.0.1:${port}/`);
-    },
-  );
+  test.skipIf(!hasIpv6)("with localhost is not shared with a server on its other address (needs IPv6)", async () => {
+    const port = await takePort("::1");
+    await expect(begin({ host: "localhost", port })).rejects.toThrow(`port ${port}`);
+    expect((await begin({ port })).redirectUri).toContain(`http://127.0.0.1:${port}/`);
+  });
 });
 
-describe("the way back", () => {
-  test("is the address the person came back with, whatever it says", async () => {
+describe("the callback", () => {
+  test("is the URL that the person came back to, unchecked", async () => {
     for (const query of [
       "code=a%20b&state=s&iss=https%3A%2F%2Fidp.example",
       "error=access_denied&state=s",
@@ -118,14 +115,14 @@ describe("the way back", () => {
     }
   });
 
-  test("may be taken before the browser is known to have opened", async () => {
+  test("may arrive before the browser command has ended", async () => {
     const attempt = await begin({ open: () => new Promise(() => {}) });
     const back = attempt.visit(authorization, never);
     await ask(`${attempt.redirectUri}?code=a`);
     expect((await back).search).toBe("?code=a");
   });
 
-  test("is taken once: the first counts and the next is told", async () => {
+  test("is accepted once; a second one gets 410", async () => {
     const attempt = await begin();
     const back = attempt.visit(authorization, never);
     expect((await ask(`${attempt.redirectUri}?code=first`)).status).toBe(200);
@@ -133,7 +130,7 @@ describe("the way back", () => {
     expect((await back).search).toBe("?code=first");
   });
 
-  test("is not taken from requests that are not the person's", async () => {
+  test("is not accepted from other requests", async () => {
     const attempt = await begin();
     const back = attempt.visit(authorization, never);
     const { port, pathname } = new URL(attempt.redirectUri);
@@ -166,8 +163,8 @@ describe("the way back", () => {
   });
 });
 
-describe("the page", () => {
-  test("never holds anything of the request", async () => {
+describe("the callback page", () => {
+  test("never contains parts of the request", async () => {
     const script = encodeURIComponent("\"><script>alert('SECRET')</script>");
     const bodies: string[] = [];
     for (const query of [`code=${script}&state=SECRET`, `error=${script}&error_description=SECRET`, "code=1"]) {
@@ -184,7 +181,7 @@ describe("the page", () => {
     expect(bodies[0]).toContain("You can close this window");
   });
 
-  test("may load and run nothing, is kept by nobody and tells nobody where it was", async () => {
+  test("loads and runs nothing, is not cached and sends no referrer", async () => {
     const { redirectUri } = await begin();
     const pages = [
       await ask(`${redirectUri}?code=1`),
@@ -208,7 +205,7 @@ describe("the page", () => {
 });
 
 describe("waiting ends", () => {
-  test("when the time is over", async () => {
+  test("after the timeout", async () => {
     const attempt = await begin({ timeoutMs: 20 });
     await expect(attempt.visit(authorization, never)).rejects.toMatchObject({ code: "timeout" });
   });
@@ -223,14 +220,14 @@ describe("waiting ends", () => {
     expect(opened).toEqual([]);
   });
 
-  test("when the attempt is closed, which may be repeated", async () => {
+  test("when the attempt is closed, also repeatedly", async () => {
     const attempt = await begin({ open: () => void attempt.close() });
     await expect(attempt.visit(authorization, never)).rejects.toMatchObject({ code: "cancelled" });
     await attempt.close();
   });
 });
 
-test("closing ends all connections, also those that never asked for anything", async () => {
+test("close() ends all connections, even those without a request", async () => {
   const attempt = await begin();
   const { port } = new URL(attempt.redirectUri);
   const idle = connect(Number(port), "127.0.0.1");
@@ -261,14 +258,14 @@ test.each([
     "cmd:calc",
   ],
   ...["http://127.0.0.1.evil.example/", "http://10.0.0.1/", "vscode://a", "ftp://idp.example/"],
-])("nobody is sent to %s, by whatever means", async (address) => {
+])("no browser is sent to %s, by any redirect", async (address) => {
   const visited: URL[] = [];
   const attempt = await begin({ open: (url) => void visited.push(url), show: (url) => void visited.push(url) });
   await expect(attempt.visit(new URL(address), never)).rejects.toMatchObject({ code: "address-refused" });
   expect(visited).toEqual([]);
 });
 
-test("the person is shown the address when no browser could be opened", async () => {
+test("the URL is shown when no browser could be opened", async () => {
   const shown: string[] = [];
   const open = () => Promise.reject(new Error("No browser"));
   const attempt = await begin({ open, show: (url) => void shown.push(url.href) });

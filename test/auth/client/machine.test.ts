@@ -23,7 +23,7 @@ const startMachine = async (grant: MachineGrant, options: Parameters<typeof star
 };
 
 describe("client credentials", () => {
-  test.each(ways)("with a secret open a server of %s", async (way) => {
+  test.each(ways)("with a secret give access to a server of %s", async (way) => {
     const { authority, server, person, events, connect } = await startMachine(clientCredentials(secret), { way });
     const client = await connect();
     expect(textOf(await client.callTool("whoami"))).toBe("ada by machine");
@@ -34,7 +34,7 @@ describe("client credentials", () => {
     expect(events.map(({ kind }) => kind)).toEqual(["granted"]);
   });
 
-  test("ask for the scopes of the challenge, and for more when the server does, never for offline_access", async () => {
+  test("request the scopes of the challenge, and more when the server requires more, but never offline_access", async () => {
     const scopesFor = ({ name }: { name: string | undefined }) => (name === "write" ? ["write"] : []);
     const { authority, connect } = await startMachine(clientCredentials(secret), {
       protect: { scopes: ["read"], scopesFor },
@@ -57,12 +57,12 @@ describe("client credentials", () => {
     expect(form.get("client_assertion_type")).toBe("urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
   });
 
-  test("are used again when the token ends, at the same issuer and for no more than before", async () => {
+  test("are used again when the token expires, at the same issuer with the same scopes", async () => {
     const { authority, server, clock, connect } = await startMachine(clientCredentials(secret), {
       protect: { scopes: ["read"] },
     });
     const client = await connect();
-    // The server names its metadata in challenges only, and its own origin is no authorization server.
+    // Only challenges contain the metadata URL, and the server's own origin is not an authorization server.
     server.site.instead.set(server.metadataPath, () => ({ status: 404 }));
     authority.metadata["scopes_supported"] = ["read", "admin"];
     const before = server.site.asked.length;
@@ -72,7 +72,7 @@ describe("client credentials", () => {
     expect(authority.asked("token").map(({ form }) => form.get("scope"))).toEqual(["read", "read"]);
   });
 
-  test("are used by programs that keep their tokens in a file", async () => {
+  test("are used by programs that store their tokens in a file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-machine-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const store = fileStore(join(folder, "credentials.json"));
@@ -82,7 +82,7 @@ describe("client credentials", () => {
     expect(authority.asked("token")).toHaveLength(1);
   });
 
-  test("that are refused fail the call, after one attempt", async () => {
+  test("that are refused fail the call after one attempt", async () => {
     const { authority, connect } = await startMachine(clientCredentials({ ...secret, clientSecret: "wrong" }));
     const reason = await reasonOf(connect());
     expect([reason.code, reason.message]).toEqual(["unauthorized", expect.stringContaining("invalid_client")]);
@@ -90,8 +90,8 @@ describe("client credentials", () => {
   });
 });
 
-describe("T44: credentials of a machine", () => {
-  test("do not go to another issuer than the one they are for", async () => {
+describe("T44: the credentials of a machine", () => {
+  test("are not sent to another issuer than their own", async () => {
     const grant = clientCredentials({ ...secret, issuer: "https://auth.example.com" });
     const { authority, connect } = await startMachine(grant);
     expect((await reasonOf(connect())).message).toContain("The grant is for https://auth.example.com");
@@ -102,22 +102,19 @@ describe("T44: credentials of a machine", () => {
     ["client credentials", clientCredentials(secret)],
     ["a workload's token", workloadIdentity({ ...secret, assertion: "platform-token" })],
   ];
-  test.each(grants)(
-    "stay with the issuer that they were first used with, when the server names another: %s",
-    async (_, grant) => {
-      const { authority, server, clock, connect } = await startMachine(grant);
-      const client = await connect();
-      const other = await TestAuthority.start();
-      other.clients.set("machine", { redirectUris: [], secret: "s:cret" });
-      server.protect({ issuers: [other.issuer] });
-      clock.pass(2 * hour);
-      const reason = await reasonOf(client.callTool("whoami"));
-      expect(reason.message).toContain(`The grant is for ${authority.issuer}, but the server names ${other.issuer}`);
-      expect(other.asked("token")).toEqual([]);
-    },
-  );
+  test.each(grants)("stay with the issuer of their first use when the server names another: %s", async (_, grant) => {
+    const { authority, server, clock, connect } = await startMachine(grant);
+    const client = await connect();
+    const other = await TestAuthority.start();
+    other.clients.set("machine", { redirectUris: [], secret: "s:cret" });
+    server.protect({ issuers: [other.issuer] });
+    clock.pass(2 * hour);
+    const reason = await reasonOf(client.callTool("whoami"));
+    expect(reason.message).toContain(`The grant is for ${authority.issuer}, but the server names ${other.issuer}`);
+    expect(other.asked("token")).toEqual([]);
+  });
 
-  test("do not go to another server's authority either", async () => {
+  test("are not sent to the authority of another server", async () => {
     const one = await startMachine(clientCredentials(secret));
     const two = await startMachine(clientCredentials(secret));
     await one.connect();
@@ -127,7 +124,7 @@ describe("T44: credentials of a machine", () => {
   });
 });
 
-test("a workload shows the token of its platform, which is asked for anew every time", async () => {
+test("a workload sends the token of its platform, which is read again each time", async () => {
   let made = 0;
   const assertion = async () => {
     made += 1;
@@ -151,7 +148,7 @@ test("a workload whose token is refused tries no other way", async () => {
   expect([authority.asked("token").length, person.visits.length]).toEqual([1, 0]);
 });
 
-test("a company's identity provider vouches at the server's authority, and each sees its own part only", async () => {
+test("enterprise-managed access exchanges an ID token for an assertion, and each side gets only its own part", async () => {
   const provider = await TestAuthority.start({ path: "/idp" });
   provider.clients.set("desk", { redirectUris: [], secret: "desk secret" });
   const identityProvider = {
@@ -181,7 +178,7 @@ test("a company's identity provider vouches at the server's authority, and each 
   expect(provider.asked("token").some(({ headers }) => headers.authorization?.includes(btoa("machine:")))).toBe(false);
 });
 
-test("a grant and a redirect together are a mistake", async () => {
+test("a grant and a redirect together are an error", async () => {
   const { person } = await startWorld();
   expect(() => oauth({ redirect: person, grant: clientCredentials(secret) })).toThrow("got both");
 });

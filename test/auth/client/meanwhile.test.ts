@@ -3,7 +3,7 @@ import { comeBack } from "./kit/person.ts";
 import { hour, until } from "./kit/site.ts";
 import { startWorld, textOf } from "./kit/world.ts";
 
-test("while somebody is asked for more scopes, calls that need none of them go on with the token there is", async () => {
+test("during a login for more scopes, other calls continue with the present token", async () => {
   const scopesFor = ({ name }: { name: string | undefined }) => (name === "write" ? ["write"] : []);
   const world = await startWorld({ protect: { scopesFor } });
   const client = await world.connect();
@@ -14,7 +14,7 @@ test("while somebody is asked for more scopes, calls that need none of them go o
   };
   const written = client.callTool("write");
   await until(() => world.person.visits.length === 2);
-  // It is time to renew the token, but it is still good.
+  // The token is due for renewal, but still valid.
   world.clock.pass(hour - 20_000);
   expect(textOf(await client.callTool("whoami"))).toBe("ada by client-1");
   expect(world.authority.grants("refresh_token")).toEqual([]);

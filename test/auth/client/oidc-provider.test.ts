@@ -13,7 +13,7 @@ import { connectTo, startProtected, textOf, type Way, ways } from "./kit/world.t
 
 const server = { clientId: "server", clientSecret: "secret of the server" };
 
-/** A provider as its own documentation sets it up, with a login of its own, on loopback. */
+/** An oidc-provider with its default configuration and its own login, on loopback. */
 async function startProvider(format: "jwt" | "opaque"): Promise<{ issuer: string; asked: string[] }> {
   for (const name of ["info", "warn"] as const) {
     const spy = vi.spyOn(console, name).mockImplementation(() => {});
@@ -83,7 +83,7 @@ async function start(format: "jwt" | "opaque", way: Way = "stateless", options: 
 }
 
 describe("a server that trusts a plain oidc-provider", () => {
-  test.each(ways)("is signed in to over %s, with a token that it checks by the provider's keys", async (way) => {
+  test.each(ways)("accepts a login over %s, with a token that is verified by the provider's keys", async (way) => {
     const { provider, guarded, person, browser, auth } = await start("jwt", way, { scopes: ["read"] });
     const client = await connectTo(guarded.url, way, { auth });
     expect(textOf(await client.callTool("whoami"))).toMatch(/^ada by /);
@@ -94,14 +94,14 @@ describe("a server that trusts a plain oidc-provider", () => {
     expect(provider.asked.filter((one) => one === "POST /token")).toHaveLength(1);
   });
 
-  test("is signed in to with a token that it asks the provider about", async () => {
+  test("accepts a login with a token that is introspected", async () => {
     const { provider, guarded, auth } = await start("opaque");
     const client = await connectTo(guarded.url, "stateless", { auth });
     expect(textOf(await client.callTool("whoami"))).toMatch(/^ada by /);
     expect(provider.asked).toContain("POST /token/introspection");
   });
 
-  test("has its token renewed by the provider, which gives another one to renew it with", async () => {
+  test("accepts a token that the provider has renewed, with a new refresh token", async () => {
     const { provider, guarded, auth, store, person } = await start("opaque");
     const client = await connectTo(guarded.url, "stateless", { auth });
     const [before] = store.kept("token");
@@ -115,18 +115,18 @@ describe("a server that trusts a plain oidc-provider", () => {
     expect(person.visits).toHaveLength(1);
   });
 
-  test("asks for more scopes when something needs them", async () => {
+  test("requires more scopes for some calls", async () => {
     const scopesFor = ({ name }: { name: string | undefined }) => (name === "write" ? ["write"] : []);
     const { guarded, auth, person } = await start("jwt", "stateless", { scopes: ["read"], scopesFor });
     const client = await connectTo(guarded.url, "stateless", { auth });
     expect(textOf(await client.callTool("write"))).toBe("written");
     const wanted = ["read offline_access", "read offline_access write", "read offline_access write"];
     expect(person.visits.map((page) => page.searchParams.get("scope"))).toEqual(wanted);
-    // It lets no client have what it has not registered for.
+    // It grants a client only the scopes that it has registered.
     expect(new Set(person.visits.map((page) => page.searchParams.get("client_id"))).size).toBe(2);
   });
 
-  test("is left with tokens that the provider knows no more after a logout", async () => {
+  test("refuses the tokens after a logout", async () => {
     const { provider, guarded, auth, store, person, clock } = await start("opaque");
     const client = await connectTo(guarded.url, "stateless", { auth });
     const [token] = store.kept("token");
@@ -145,14 +145,14 @@ describe("a server that trusts a plain oidc-provider", () => {
     expect(person.visits).toHaveLength(2);
   });
 
-  test("takes tokens that are bound to a key, and the provider's nonces and proofs fit", async () => {
+  test("accepts tokens that are bound to a key, with the provider's nonces and proofs", async () => {
     const { guarded, auth, store } = await start("jwt", "stateless", { requireDpop: true });
     const client = await connectTo(guarded.url, "stateless", { auth });
     expect(textOf(await client.callTool("whoami"))).toMatch(/^ada by /);
     expect(store.kept("token")[0]).toMatchObject({ tokenType: "DPoP" });
   });
 
-  test("T46: does not take a token that the provider made for another server", async () => {
+  test("T46: refuses a token that the provider issued for another server", async () => {
     const one = await start("jwt");
     await connectTo(one.guarded.url, "stateless", { auth: one.auth });
     const [foreign] = one.store.kept("token");

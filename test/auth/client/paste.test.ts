@@ -6,7 +6,7 @@ const authorization = new URL("https://idp.example/authorize?state=s&code_challe
 const redirectUri = "http://127.0.0.1:50000/callback/x";
 const never = new AbortController().signal;
 
-/** Logs in with these answers to the questions; how often it was asked comes along. */
+/** Logs in with these answers. Returns how often it asked, too. */
 async function pasteAll(answers: string[], options: PasteOptions = {}) {
   const questions: string[] = [];
   const shown: string[] = [];
@@ -23,7 +23,7 @@ async function pasteAll(answers: string[], options: PasteOptions = {}) {
   return { back, questions, shown };
 }
 
-describe("what is pasted", () => {
+describe("a pasted text", () => {
   test.each([
     `${redirectUri}?code=a%2Fb&state=s`,
     `  "${redirectUri}?code=a%2Fb&state=s"\n`,
@@ -34,7 +34,7 @@ describe("what is pasted", () => {
     "?code=a%2Fb&state=s",
     "code=a%2Fb&state=s",
     "\tcode=a%2Fb&state=s#\r",
-  ])("%j is the way back", async (text) => {
+  ])("%j is accepted as callback", async (text) => {
     const { back, questions, shown } = await pasteAll([text]);
     expect(back).toBe(`${redirectUri}?code=a%2Fb&state=s`);
     expect([questions.length, shown]).toEqual([1, [authorization.href]]);
@@ -48,7 +48,7 @@ describe("what is pasted", () => {
   test.each([
     ...["", " ", "yes", "SECRET", authorization.href, "state=s", "https://evil.example/callback/x?code=SECRET"],
     ...["http://127.0.0.1:50000/other?code=SECRET", "http://[?code=SECRET", "code=SECRET state=s", redirectUri],
-  ])("%j is asked for again", async (text) => {
+  ])("%j is refused and asked for again", async (text) => {
     const { back, questions } = await pasteAll([text, text, `${redirectUri}?code=1`]);
     expect(back).toBe(`${redirectUri}?code=1`);
     expect(questions.length).toBe(3);
@@ -63,8 +63,8 @@ describe("what is pasted", () => {
   });
 });
 
-describe("where it is sent back to", () => {
-  test("a random place of this machine, unless one is registered there or given", async () => {
+describe("the redirect URI", () => {
+  test("is random on this machine, or the registered or given one", async () => {
     const placeOf = async (options: PasteOptions, registered?: string) =>
       (await paste(options).begin(registered)).redirectUri;
     expect(await placeOf({})).toMatch(/^http:\/\/127\.0\.0\.1:\d{5}\/callback\/[\w-]{22}$/);
@@ -77,28 +77,28 @@ describe("where it is sent back to", () => {
 });
 
 describe("on a terminal without a browser", () => {
-  test("the address is shown, and lines are read until one is an address", async () => {
+  test("the URL is shown, and lines are read until one is a callback", async () => {
     const login = await startLogin("paste", authorization.href);
-    // All at once, as when a script answers: no line may get lost between two questions.
+    // All lines at once, as from a script: none may be lost between two questions.
     login.child.stdin!.end(`nonsense\n\n  '${login.redirectUri}?code=1&state=s'  \n`);
     expect(await login.outcome()).toBe(`back ${login.redirectUri}?code=1&state=s`);
-    expect(login.errors()).toContain(`Open this address in a browser: ${authorization.href}\n`);
+    expect(login.errors()).toContain(`Open this URL in a browser: ${authorization.href}\n`);
     expect(login.errors().match(/Paste/g)?.length).toBe(3);
   });
 
-  test("a program that got its answer ends, though its input stays open", async () => {
+  test("a program ends after its answer, even if its input stays open", async () => {
     const login = await startLogin("paste", authorization.href);
     login.child.stdin!.write("code=1&state=s\n");
     expect(await login.outcome()).toBe(`back ${login.redirectUri}?code=1&state=s`);
   });
 
-  test("the end of the input is the end of the login", async () => {
+  test("the end of the input ends the login", async () => {
     const login = await startLogin("paste", authorization.href);
     login.child.stdin!.end();
     expect(await login.outcome()).toMatch(/^cancelled /);
   });
 
-  test("nobody is shown an address they may not be sent to", async () => {
+  test("a URL that is not https is not shown", async () => {
     const login = await startLogin("paste", "javascript:alert(1)");
     expect(await login.outcome()).toMatch(/^address-refused /);
     expect(login.errors()).toBe("");

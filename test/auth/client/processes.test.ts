@@ -18,7 +18,7 @@ interface Told {
 const start = (file: string, ...args: string[]): ChildProcess =>
   fork(fileURLToPath(new URL(`./fixtures/${file}`, import.meta.url)), args, { silent: true });
 
-/** A process that calls the server when it is told to. */
+/** A process that calls the server when told to. */
 class Caller {
   readonly #child: ChildProcess;
   readonly #gone: Promise<unknown>;
@@ -70,7 +70,7 @@ async function startTwo() {
 }
 
 describe("two processes that share a file of credentials", () => {
-  test("sign in once, however they begin, and only their owner can read the file", async () => {
+  test("sign in once, in any order, and only their owner can read the file", async () => {
     const { authority, one, two, path } = await startTwo();
     const both = await Promise.all([one.call(), two.call()]);
     expect(both.map((told) => told.text)).toEqual(["ada by client-1", "ada by client-1"]);
@@ -79,7 +79,7 @@ describe("two processes that share a file of credentials", () => {
     expect(statSync(path).mode & 0o077).toBe(0);
   });
 
-  test("T47: renew a token that has ended once, and both go on", async () => {
+  test("T47: renew an expired token once for both", async () => {
     const { authority, clock, one, two } = await startTwo();
     await one.call();
     await two.call();
@@ -91,9 +91,9 @@ describe("two processes that share a file of credentials", () => {
   });
 
   test.each([
-    ["has not heard of", false],
+    ["has not received", false],
     ["has granted already", true],
-  ])("do not wait for each other when one dies in a renewal that the authority %s", async (_, isGranted) => {
+  ])("do not block each other when one dies during a renewal that the authority %s", async (_, isGranted) => {
     const { authority, clock, one, two } = await startTwo();
     await one.call();
     await two.call();
@@ -114,7 +114,7 @@ describe("two processes that share a file of credentials", () => {
   });
 });
 
-test("a process that gives up a login has nothing left that keeps it alive", async () => {
+test("a process that aborts a login has nothing left that keeps it alive", async () => {
   const { server, authority } = await startWorld();
   const child = start("gives-up.mjs", server.url);
   onTestFinished(() => void child.kill("SIGKILL"));

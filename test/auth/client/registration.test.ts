@@ -11,7 +11,7 @@ const redirectUris = ["http://127.0.0.1:3000/callback"];
 const registrationOf = ({ authority }: World) => JSON.parse(authority.asked("register")[0]!.body);
 
 describe("a client that registers itself", () => {
-  test("says what it is: a native program with a code and a token to renew, and no secret", async () => {
+  test("is a native program with code and refresh grants, and without a secret", async () => {
     const world = await startWorld({ protect: { scopes: ["read"] } });
     await world.connect();
     expect(registrationOf(world)).toEqual({
@@ -27,7 +27,7 @@ describe("a client that registers itself", () => {
     expect([form?.get("client_id"), form?.has("client_secret")]).toEqual(["client-1", false]);
   });
 
-  test("is a web program with a secret where people come back to a web page", async () => {
+  test("is a web program with a secret if its redirect URI is a web page", async () => {
     const world = await startWorld();
     await connectWith(world, { redirect: new Person("https://app.example.com/callback"), clientName: "App" });
     expect(registrationOf(world)).toMatchObject({
@@ -39,7 +39,7 @@ describe("a client that registers itself", () => {
     expect(headers).toMatchObject({ authorization: `Basic ${btoa("client-1:secret+client-1")}` });
   });
 
-  test("says more where the program does, though not about what the login depends on", async () => {
+  test("adds the metadata of the program, but not to what the login depends on", async () => {
     const world = await startWorld();
     const clientMetadata = { client_uri: "https://app.example.com", redirect_uris: ["https://evil.example.com"] };
     await connectWith(world, { clientMetadata });
@@ -51,7 +51,7 @@ describe("a client that registers itself", () => {
     [["client_secret_post"], "client_secret_post"],
     [["client_secret_basic", "client_secret_post"], "client_secret_basic"],
     [["private_key_jwt"], "none"],
-  ])("authenticates, where the authorization server knows %j, by %s", async (offered, method) => {
+  ])("authenticates, if the authorization server supports %j, by %s", async (offered, method) => {
     const world = await startWorld();
     world.authority.metadata["token_endpoint_auth_methods_supported"] = offered;
     await world.connect();
@@ -61,7 +61,7 @@ describe("a client that registers itself", () => {
     expect("authorization" in headers).toBe(method === "client_secret_basic");
   });
 
-  test("tells why it was refused, with the error as OAuth names it", async () => {
+  test("reports why it was refused, with the OAuth error code", async () => {
     const { authority, person, connect } = await startWorld();
     const body = { error: "invalid_redirect_uri", error_description: "no loopback here" };
     authority.answer("register", { status: 400, body });
@@ -72,7 +72,7 @@ describe("a client that registers itself", () => {
     expect(authority.asked("register")).toHaveLength(1);
   });
 
-  test("registers once for all servers of an authorization server, and for every program that shares the store", async () => {
+  test("registers once for all servers of an authorization server, and for all programs that share the store", async () => {
     const world = await startWorld();
     const store = memoryStore();
     await connectWith(world, { store });
@@ -83,7 +83,7 @@ describe("a client that registers itself", () => {
   test.each([
     [true, ["read", "read write"], ["client-1", "client-1", "client-2"]],
     [false, ["read"], ["client-1", "client-1"]],
-  ])("registers again for more scopes, where it is held to those it has named: %s", async (isStrict, named, used) => {
+  ])("registers again for more scopes, if it gets only registered ones: %s", async (isStrict, named, used) => {
     const scopesFor = ({ name }: { name: string | undefined }) => (name === "write" ? ["write"] : []);
     const world = await startWorld({ protect: { scopes: ["read"], scopesFor } });
     world.authority.isStrict = isStrict;
@@ -94,7 +94,7 @@ describe("a client that registers itself", () => {
     expect(world.person.visits.map((page) => page.searchParams.get("client_id"))).toEqual(used);
   });
 
-  test("registers again for more scopes once, where it does not get them even so", async () => {
+  test("registers again for more scopes once, even if it does not get them", async () => {
     const world = await startWorld({ protect: { scopes: ["read"] } });
     await world.connect();
     world.server.protect({ scopes: ["read", "write"] });
@@ -107,7 +107,7 @@ describe("a client that registers itself", () => {
     expect([world.authority.asked("register").length, world.person.visits.length]).toEqual([2, 3]);
   });
 
-  test("registers again when its secret has expired, or people come back elsewhere", async () => {
+  test("registers again when its secret has expired, or its redirect URI has changed", async () => {
     const world = await startWorld();
     const store = memoryStore();
     const expires = Math.floor(world.clock.now() / 1_000) + 60;
@@ -125,10 +125,10 @@ describe("a client that registers itself", () => {
   });
 });
 
-describe("a client with a document of its own", () => {
+describe("a client with a metadata document", () => {
   const clientMetadataUrl = "https://app.example.com/client.json";
 
-  test("is known by its address where such documents are read", async () => {
+  test("uses its URL as client id where documents are supported", async () => {
     const world = await startWorld();
     world.authority.metadata["client_id_metadata_document_supported"] = true;
     await connectWith(world, { clientMetadataUrl });
@@ -144,12 +144,12 @@ describe("a client with a document of its own", () => {
   });
 });
 
-describe("a client that was registered beforehand", () => {
+describe("a client that was registered by hand", () => {
   const client: KnownClient = { clientId: "known", clientSecret: "s:cret %" };
   const register = ({ authority }: World, method = "client_secret_basic") =>
     authority.clients.set("known", { redirectUris, secret: "s:cret %", method });
 
-  test("goes before a document and before registration", async () => {
+  test("takes precedence over a document and over registration", async () => {
     const world = await startWorld();
     register(world);
     world.authority.metadata["client_id_metadata_document_supported"] = true;
@@ -159,7 +159,7 @@ describe("a client that was registered beforehand", () => {
     expect(world.authority.asked("token")[0]?.headers.authorization).toBe(`Basic ${btoa("known:s%3Acret+%25")}`);
   });
 
-  test("sends its secret as it is told to, or as the authorization server can read it", async () => {
+  test("sends its secret by the configured method, or by one that the authorization server supports", async () => {
     const told = await startWorld();
     register(told, "client_secret_post");
     await connectWith(told, { client: { ...client, method: "client_secret_post" } });
@@ -173,7 +173,7 @@ describe("a client that was registered beforehand", () => {
     }
   });
 
-  test("T44: is not shown to an authorization server that it does not belong to", async () => {
+  test("T44: is not sent to an authorization server that it does not belong to", async () => {
     const world = await startWorld();
     register(world);
     const reason = await reasonOf(connectWith(world, { client: { ...client, issuer: "https://auth.example.com" } }));
@@ -194,8 +194,8 @@ describe("a client that was registered beforehand", () => {
   });
 });
 
-describe("where nobody registers by himself", () => {
-  test("a person is asked for what they have registered, once", async () => {
+describe("without client registration", () => {
+  test("a person is asked for a registered client, once", async () => {
     const world = await startWorld();
     delete world.authority.metadata["registration_endpoint"];
     world.authority.clients.set("by-hand", { redirectUris, secret: "s" });
@@ -214,14 +214,14 @@ describe("where nobody registers by himself", () => {
   });
 
   test.each<[string, OAuthOptions]>([
-    ["nobody can be asked", {}],
-    ["nobody knows", { askClient: async () => undefined }],
-    ["its document is not read", { clientMetadataUrl: "https://app.example.com/client.json" }],
-  ])("and %s, it says what to do", async (_, options) => {
+    ["askClient is not given", {}],
+    ["askClient returns undefined", { askClient: async () => undefined }],
+    ["documents are not supported", { clientMetadataUrl: "https://app.example.com/client.json" }],
+  ])("and %s, the error says what to do", async (_, options) => {
     const world = await startWorld();
     delete world.authority.metadata["registration_endpoint"];
     const reason = await reasonOf(connectWith(world, options));
-    expect(reason.message).toContain("register one by hand and give it as client");
+    expect(reason.message).toContain("register a client by hand and pass it as client");
     expect(world.person.visits).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ const peers: [name: string, file: string, args: string[], way: Way][] = [
 ];
 
 describe.each(peers)("a server on the official SDK, %s", (_, file, args, way) => {
-  test("lets in who signs in at the SDK's provider, renews there, and logs out there", async () => {
+  test("accepts a login at the SDK's provider, a renewal and a logout", async () => {
     const url = await startPeer(file, ...args);
     const person = new Person();
     const browser = new Browser();
@@ -42,7 +42,7 @@ describe.each(peers)("a server on the official SDK, %s", (_, file, args, way) =>
     expect(events).toEqual([...once, "renewed", "signed-out", "visiting", "signed-in"]);
   });
 
-  test("keeps out who has no token, without a loop", async () => {
+  test("refuses a caller without a token, without a loop", async () => {
     const url = await startPeer(file, ...args);
     const reason = await reasonOf(connectTo(url, way, { auth: oauth() }));
     expect(reason.code).toBe("login-required");

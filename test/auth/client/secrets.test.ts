@@ -6,7 +6,7 @@ import { RecordingStore } from "./kit/recording-store.ts";
 import { type Answer, hour, reasonOf } from "./kit/site.ts";
 import { startWorld, type Way, type World, type WorldOptions, ways } from "./kit/world.ts";
 
-/** Everything that comes out of the library, as somebody would read it in a log. */
+/** Everything that the library puts out, as one would read it in a log. */
 class Ears {
   readonly heard: string[] = [];
 
@@ -30,7 +30,7 @@ class Ears {
   }
 }
 
-/** All that is secret of what went to and from an authority: by what it is, every value. */
+/** All secrets that went to and from an authority, by kind. */
 function secretsOf({ authority, person }: World, store: RecordingStore): Map<string, string> {
   const secrets = new Map<string, string>();
   const add = (what: string, value: unknown) => {
@@ -99,8 +99,8 @@ describe("secrets", () => {
     ["does not know the client", { status: 401, body: { error: "invalid_client" } }],
     ["breaks", { status: 500, body: { trace: "at token.ts" } }],
     ["redirects", { status: 307, headers: { location: "https://elsewhere.example.com/token" } }],
-    ["answers nonsense", { status: 200, body: { access_token: 7 } }],
-    ["answers no JSON", { status: 200, headers: { "content-type": "text/html" } }],
+    ["answers with invalid members", { status: 200, body: { access_token: 7 } }],
+    ["answers with HTML", { status: 200, headers: { "content-type": "text/html" } }],
     ["hangs up", "hang up"],
   ];
   test.each(answers)("are in no error when the token endpoint %s", async (_, answer) => {
@@ -139,7 +139,7 @@ describe("secrets", () => {
     expectSilence(ears, world, store);
   });
 
-  test("are in no error of a server that refuses, even if it repeats what it got", async () => {
+  test("are in no error of a server that refuses and repeats them", async () => {
     const { ears, world, connect } = await startListening();
     world.authority.answer("token", { body: { access_token: "opaque-token", token_type: "Bearer" } });
     world.server.site.instead.set("/mcp", ({ headers: { authorization } }) =>
@@ -151,7 +151,7 @@ describe("secrets", () => {
     expect(ears.text).not.toContain("opaque-token");
   });
 
-  test("are in no error of an authority that repeats what it got", async () => {
+  test("are in no error of an authority that repeats them", async () => {
     const { ears, store, world, connect } = await startListening();
     world.authority.site.instead.set("/token", ({ form }) => ({
       status: 400,
@@ -179,7 +179,7 @@ describe("secrets", () => {
     expectSilence(ears, world, store);
   });
 
-  test("of a login that others go on with are in its error only as the address to go to", async () => {
+  test("of a deferred login are in its error only as part of the sign-in URL", async () => {
     const { ears, store, world } = await startListening();
     const auth = oauth({ store, redirect: { redirectUri: "https://app.example.com/callback", isDeferred: true } });
     const reason = await reasonOf(auth.login(world.server.url));

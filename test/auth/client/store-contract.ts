@@ -2,15 +2,15 @@ import type { CredentialStore } from "portolan/auth/client";
 import { expect, test } from "vitest";
 import { patient } from "./kit.ts";
 
-/** A fresh store, and the same data as somebody else who shares it sees it. */
+/** A new store, and a second view of the same data as another process has it. */
 export interface StoresUnderTest {
   readonly store: CredentialStore;
   readonly other: CredentialStore;
 }
 
-/** Tests every promise of CredentialStore. */
+/** Tests every promise of `CredentialStore`. */
 export function testStore(make: () => Promise<StoresUnderTest>): void {
-  test("what is set is got, by whoever shares the store, until it is deleted", async () => {
+  test("returns a value to everyone who shares the store, until it is deleted", async () => {
     const { store, other } = await make();
     expect(await store.get("a")).toBe(undefined);
     await store.set("a", "1");
@@ -23,7 +23,7 @@ export function testStore(make: () => Promise<StoresUnderTest>): void {
     expect([await other.get("a"), await other.get("b")]).toEqual([undefined, "2"]);
   });
 
-  test("any text is a key and a value", async () => {
+  test("accepts any text as key and value", async () => {
     const { store, other } = await make();
     const texts = ["", " ", "__proto__", "constructor", "../../a/b", "naïve ☂ 🗺\n\0", '{"a":"', "x".repeat(50_000)];
     for (const text of texts) await store.set(text, `value of ${text}`);
@@ -32,7 +32,7 @@ export function testStore(make: () => Promise<StoresUnderTest>): void {
     expect(await other.get("empty")).toBe("");
   });
 
-  test("a value goes when its time is over, unless it was written anew", async () => {
+  test("deletes a value when it expires, unless it was written again", async () => {
     const { store, other } = await make();
     await store.set("short", "1", { ttlMs: 20 });
     await store.set("long", "1", { ttlMs: 600_000 });
@@ -44,7 +44,7 @@ export function testStore(make: () => Promise<StoresUnderTest>): void {
     await expect.poll(() => other.get("again"), patient).toBe("2");
   });
 
-  test("a time that is none is refused and changes nothing", async () => {
+  test("refuses an invalid time to live and changes nothing", async () => {
     const { store } = await make();
     await store.set("a", "1");
     for (const ttlMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
@@ -53,14 +53,14 @@ export function testStore(make: () => Promise<StoresUnderTest>): void {
     expect(await store.get("a")).toBe("1");
   });
 
-  test("writes at the same time are all kept", async () => {
+  test("keeps all parallel writes", async () => {
     const { store, other } = await make();
     const names = Array.from({ length: 20 }, (_, index) => `key ${index}`);
     await Promise.all(names.map((name, index) => (index % 2 ? store : other).set(name, name)));
     for (const name of names) expect(await store.get(name)).toBe(name);
   });
 
-  test("exclusive work never runs twice at a time, whoever asks for it", async () => {
+  test("never runs exclusive work twice at a time", async () => {
     const { store, other } = await make();
     let inside = 0;
     const increment = async (by: CredentialStore) => {
@@ -74,7 +74,7 @@ export function testStore(make: () => Promise<StoresUnderTest>): void {
     expect(await store.get("count")).toBe("30");
   });
 
-  test("exclusive work gives its result or its error, and either way others go on", async () => {
+  test("returns the result or the error of exclusive work, and continues either way", async () => {
     const { store, other } = await make();
     const reason = new Error("no");
     expect(await store.exclusive("a", async () => "result")).toBe("result");
@@ -86,7 +86,7 @@ export function testStore(make: () => Promise<StoresUnderTest>): void {
     expect(await other.exclusive("a", async () => "next")).toBe("next");
   });
 
-  test("work of one store runs in the order it was asked for", async () => {
+  test("runs the work of one store in order of arrival", async () => {
     const { store } = await make();
     const order: number[] = [];
     const ask = (turn: number) => store.exclusive("a", async () => void order.push(turn));
@@ -94,7 +94,7 @@ export function testStore(make: () => Promise<StoresUnderTest>): void {
     expect(order).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("work under another key does not wait", async () => {
+  test("does not make work under another key wait", async () => {
     const { store, other } = await make();
     const result = await store.exclusive("a", () => other.exclusive("b", () => store.exclusive("A", async () => "c")));
     expect(result).toBe("c");

@@ -17,7 +17,7 @@ describe("a store in a storage", () => {
     return { store: storeIn(storage), other: storeIn(storage) };
   });
 
-  test("keeps to its prefix", async () => {
+  test("uses its prefix for all keys", async () => {
     const storage = createMemoryStorage();
     const [mine, theirs] = [storeIn(storage, { prefix: "mine/" }), storeIn(storage, { prefix: "theirs/" })];
     await mine.set("a", "1");

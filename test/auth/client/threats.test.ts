@@ -7,7 +7,7 @@ import { Person } from "./kit/person.ts";
 import { reasonOf, Site } from "./kit/site.ts";
 import { connectTo, startWorld, textOf } from "./kit/world.ts";
 
-describe("T40: what a server names", () => {
+describe("T40: a URL that a server names", () => {
   test.each([
     "http://169.254.169.254",
     "http://10.0.0.1",
@@ -19,7 +19,7 @@ describe("T40: what a server names", () => {
     "ftp://auth.example.com",
     "file:///etc/passwd",
     "https://user:secret@auth.example.com",
-  ])("is not visited as authorization server when it is %s", async (issuer) => {
+  ])("is not fetched as authorization server when it is %s", async (issuer) => {
     const { server, person, connect } = await startWorld();
     server.site.instead.set(server.metadataPath, () => ({
       body: { resource: server.resource, authorization_servers: [issuer] },
@@ -34,18 +34,18 @@ describe("T40: what a server names", () => {
     ["registration_endpoint", "http://10.0.0.1/register"],
     ["token_endpoint", "http://auth.example.com/token"],
     ["token_endpoint", "https://10.0.0.1/token"],
-  ])("is not visited as %s when it is %s", async (member, address) => {
+  ])("is not fetched as %s when it is %s", async (member, address) => {
     const { authority, connect } = await startWorld();
     authority.metadata[member] = address;
     expect((await reasonOf(connect())).code).toBe("address-refused");
     expect(authority.asked("token")).toEqual([]);
   });
 
-  test("is not on this machine, when the server itself is not", async () => {
+  test("may not be on this machine if the server is not", async () => {
     const { authority, server, person } = await startWorld();
     const address = "https://mcp.example.com/mcp";
     const reached: string[] = [];
-    // The public name of the server leads to this machine; what it names goes where it says.
+    // The public name of the server leads to this machine; URLs that it names go where they say.
     const fetchIt = (async (url: string | URL, init?: RequestInit) => {
       const { origin, pathname } = new URL(url);
       reached.push(origin);
@@ -56,13 +56,16 @@ describe("T40: what a server names", () => {
     server.site.instead.set("/mcp", () => ({ status: 401, headers: { "www-authenticate": "Bearer" } }));
     const auth = oauth({ redirect: person, policy: { fetch: fetchIt } });
     const reason = await reasonOf(connect(http(address, { auth, fetch: fetchIt }), { era: "stateless" }));
-    expect([reason.code, reason.message]).toEqual(["address-refused", expect.stringContaining("http is only for")]);
+    expect([reason.code, reason.message]).toEqual([
+      "address-refused",
+      expect.stringContaining("http is allowed only for"),
+    ]);
     expect(new Set(reached)).toEqual(new Set(["https://mcp.example.com"]));
     expect(authority.site.asked).toEqual([]);
   });
 });
 
-describe("T41: an authorization page", () => {
+describe("T41: a sign-in page", () => {
   test.each([
     "javascript:alert(1)",
     "data:text/html,<script>alert(1)</script>",
@@ -71,7 +74,7 @@ describe("T41: an authorization page", () => {
     "http://auth.example.com/authorize",
     "https://user:pass@auth.example.com/authorize",
     "https://10.0.0.1/authorize",
-  ])("is not opened when its address is %s", async (address) => {
+  ])("is not opened when its URL is %s", async (address) => {
     const { authority, person, connect } = await startWorld();
     authority.metadata["authorization_endpoint"] = address;
     const reason = await reasonOf(connect());
@@ -79,7 +82,7 @@ describe("T41: an authorization page", () => {
     expect([person.visits, person.open]).toEqual([[], 0]);
   });
 
-  test("is opened with its own query, and with nothing of it in place of ours", async () => {
+  test("is opened with its own query, which cannot replace our parameters", async () => {
     const { authority, person, connect } = await startWorld();
     authority.metadata["authorization_endpoint"] =
       `${authority.issuer}/authorize?tenant=1&state=evil&redirect_uri=evil`;
@@ -91,14 +94,14 @@ describe("T41: an authorization page", () => {
   });
 });
 
-describe("T43: a mix-up", () => {
-  test("of an honest page with a dishonest token endpoint ends at the issuer's name", async () => {
+describe("T43: a mix-up attack", () => {
+  test("with an honest page and a dishonest token endpoint fails by the issuer", async () => {
     const honest = await TestAuthority.start();
     honest.clients.set("client-1", { redirectUris: [] });
     const { authority: evil, connect } = await startWorld();
     evil.metadata["authorization_endpoint"] = `${honest.issuer}/authorize`;
     const reason = await reasonOf(connect());
-    expect(reason.message).toContain(`Nobody has signed in at ${evil.issuer}`);
+    expect(reason.message).toContain(`Sign-in at ${evil.issuer} failed`);
     expect(honest.asked("authorize")).toHaveLength(1);
     expect(evil.asked("token")).toEqual([]);
   });
@@ -108,7 +111,7 @@ describe("T45: a token", () => {
   const watched = { "x-api-key": "custom-secret" };
 
   test.each([301, 302, 303, 307, 308])(
-    "does not follow a %i to another origin, nor do headers of the user",
+    "does not follow a %i to another origin, and neither do headers of the user",
     async (status) => {
       const elsewhere = await Site.start();
       const { server, auth } = await startWorld();
@@ -133,7 +136,7 @@ describe("T45: a token", () => {
     expect(server.site.askedFor("/mcp/")[0]?.headers.authorization).toMatch(/^Bearer /);
   });
 
-  test("does not go where an HTTP+SSE server says its messages go, if that is another origin", async () => {
+  test("is not sent to the message endpoint of an HTTP+SSE server on another origin", async () => {
     const elsewhere = await Site.start();
     const { server, auth } = await startWorld({ way: "HTTP+SSE" });
     const { serve } = server.site;
@@ -155,7 +158,7 @@ describe("T45: a token", () => {
     expect(elsewhere.asked).toEqual([]);
   });
 
-  test("of one server is not shown to another one on the same authority, nor in any address", async () => {
+  test("of one server is not sent to another one with the same authority, nor in a URL", async () => {
     const { server, authority, connect } = await startWorld();
     const client = await connect();
     await client.callTool("whoami");
@@ -166,7 +169,7 @@ describe("T45: a token", () => {
 });
 
 describe("T48: a login", () => {
-  test("has a state of 256 bits that nobody can guess, another one every time", async () => {
+  test("has a new state of 256 random bits each time", async () => {
     const states = new Set<string>();
     const world = await startWorld();
     for (let times = 0; times < 5; times += 1) {
@@ -179,7 +182,7 @@ describe("T48: a login", () => {
   });
 });
 
-test("what others say comes out on one line, short, and without control characters", async () => {
+test("texts of other parties are shown on one line, short, and without control characters", async () => {
   const { authority, connect } = await startWorld();
   const description = `first\r\n\u001b[31msecond\u202e${"x".repeat(5_000)}`;
   authority.answer("token", { status: 400, body: { error: "invalid_grant", error_description: description } });
@@ -189,12 +192,12 @@ test("what others say comes out on one line, short, and without control characte
   expect(message.length).toBeLessThan(500);
 });
 
-test("a token that cannot be a header is not sent", async () => {
+test("a token that cannot be a header value is not sent", async () => {
   const { authority, server, connect } = await startWorld();
   const body = { access_token: "x\r\nX-Injected: yes", token_type: "Bearer", expires_in: 60 };
   authority.answer("token", { body });
   const reason = await reasonOf(connect());
-  expect(reason.message).toContain("gave a token that cannot be sent in a header");
+  expect(reason.message).toContain("issued a token that cannot be sent in a header");
   expect(reason.message).not.toContain("X-Injected");
   expect(server.site.asked.some(({ headers }) => "x-injected" in headers)).toBe(false);
 });

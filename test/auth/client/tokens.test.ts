@@ -10,7 +10,7 @@ const startStored = async (options: WorldOptions = {}) => {
 };
 
 describe("a token that is renewed", () => {
-  test("replaces the one before, and the token that renewed it where there is a new one", async () => {
+  test("replaces the access token, and the refresh token if there is a new one", async () => {
     const { authority, clock, store, connect } = await startStored();
     const client = await connect();
     const [before] = store.kept("token");
@@ -25,7 +25,7 @@ describe("a token that is renewed", () => {
     expect(used).toEqual([before?.["refreshToken"], after?.["refreshToken"]]);
   });
 
-  test("keeps the token that renewed it where no other is given", async () => {
+  test("keeps the refresh token if there is no new one", async () => {
     const { authority, clock, store, person, connect } = await startStored();
     authority.rotates = false;
     const client = await connect();
@@ -38,7 +38,7 @@ describe("a token that is renewed", () => {
     expect([authority.grants("refresh_token").length, person.visits.length]).toEqual([2, 1]);
   });
 
-  test("is renewed shortly before its end, so that no call is refused", async () => {
+  test("is renewed shortly before it expires, so that no call is refused", async () => {
     const { authority, server, clock, events, connect } = await startStored();
     const client = await connect();
     const before = server.site.asked.length;
@@ -49,7 +49,7 @@ describe("a token that is renewed", () => {
     expect(events.at(-1)?.kind).toBe("renewed");
   });
 
-  test("is renewed when the server refuses it, whatever its time says", async () => {
+  test("is renewed when the server refuses it, before it expires", async () => {
     const { authority, server, person, connect } = await startStored();
     const client = await connect();
     const [token] = authority.accessTokens;
@@ -60,7 +60,7 @@ describe("a token that is renewed", () => {
     expect([authority.grants("refresh_token").length, person.visits.length]).toEqual([1, 1]);
   });
 
-  test("is not asked for again at a token endpoint that just gave it", async () => {
+  test("is not requested again at a token endpoint that has just issued it", async () => {
     const { authority, clock, connect } = await startStored();
     authority.lifeSeconds = 1;
     clock.ahead = 0;
@@ -71,13 +71,13 @@ describe("a token that is renewed", () => {
 });
 
 describe("a store that cannot be written", () => {
-  test("fails the call that signed in, with the store's own error", async () => {
+  test("fails the call that signed in, with the store's error", async () => {
     const { store, connect } = await startStored();
     store.broken = new Error("disk full");
     expect(String(await reasonOf(connect()))).toContain("disk full");
   });
 
-  test("fails the call that renewed when the server had refused the token", async () => {
+  test("fails the call that renewed after a 401", async () => {
     const { authority, server, store, connect } = await startStored();
     const client = await connect();
     const [token] = authority.accessTokens;
@@ -88,7 +88,7 @@ describe("a store that cannot be written", () => {
     expect((await reasonOf(client.callTool("whoami"))).message).toContain("disk full");
   });
 
-  test("fails the call that renewed in time: the token that renews is spent and the new one would be lost", async () => {
+  test("fails the call that renewed in time: the refresh token is used up and the new one would be lost", async () => {
     const { clock, store, person, connect } = await startStored();
     const client = await connect();
     clock.pass(hour - 20_000);
@@ -100,7 +100,7 @@ describe("a store that cannot be written", () => {
 });
 
 describe("a renewal that is refused", () => {
-  test("by invalid_grant forgets the tokens and keeps the registration", async () => {
+  test("with invalid_grant deletes the tokens and keeps the registration", async () => {
     const { authority, clock, store, person, events, connect } = await startStored();
     const client = await connect();
     authority.forget();
@@ -112,7 +112,7 @@ describe("a renewal that is refused", () => {
     expect(store.kept("client")).toHaveLength(1);
   });
 
-  test("by invalid_client forgets the registration too, and makes another", async () => {
+  test("with invalid_client deletes the registration, too, and registers again", async () => {
     const { authority, clock, store, person, connect } = await startStored();
     const client = await connect();
     authority.clients.delete("client-1");
@@ -126,7 +126,7 @@ describe("a renewal that is refused", () => {
   test.each([
     [400, 1],
     [401, 2],
-  ])("by a bare %i is as good as one that is explained", async (status, registrations) => {
+  ])("with a bare %i counts like one with an OAuth error", async (status, registrations) => {
     const { authority, clock, person, connect } = await startStored();
     const client = await connect();
     clock.pass(2 * hour);
@@ -150,24 +150,24 @@ describe("a renewal that is refused", () => {
 });
 
 describe("a code that is refused", () => {
-  test("because the client is unknown has it register again the next time", async () => {
+  test("because the client is unknown makes it register again the next time", async () => {
     const { authority, store, connect } = await startStored();
     authority.answer("token", { status: 401, body: { error: "invalid_client" } }, 1);
     const reason = await reasonOf(connect());
-    expect(reason.message).toContain("gave no token: invalid_client");
+    expect(reason.message).toContain("issued no token: invalid_client");
     expect(store.kept("client")).toEqual([]);
     await connect();
     expect(authority.asked("register")).toHaveLength(2);
   });
 });
 
-describe("what a token may do", () => {
+describe("the scopes of a token", () => {
   const protectWrite = {
     scopes: ["read"],
     scopesFor: ({ name }: { name: string | undefined }) => (name === "write" ? ["write"] : []),
   };
 
-  test.each(ways)("grows when a server of %s asks for more, and what it could do before stays", async (way) => {
+  test.each(ways)("grow when a server of %s requires more, and include the previous ones", async (way) => {
     const { authority, person, connect } = await startStored({ way, protect: protectWrite });
     const client = await connect();
     expect(textOf(await client.callTool("write"))).toBe("written");
@@ -177,20 +177,20 @@ describe("what a token may do", () => {
     expect(authority.grants("refresh_token")).toHaveLength(0);
   });
 
-  test("T47: is asked for once where it is not given", async () => {
+  test("T47: are requested once if they are not granted", async () => {
     const { authority, server, person, connect } = await startStored({ protect: protectWrite });
     const client = await connect();
     authority.grantedScope = "read";
     const before = server.site.askedFor("/mcp").length;
     const reason = await reasonOf(client.callTool("write"));
-    expect(reason.message).toContain("wants the scopes read write, which were asked for and not given");
+    expect(reason.message).toContain("requires the scopes read write, which were requested and not granted");
     expect(person.visits).toHaveLength(2);
     expect(server.site.askedFor("/mcp").length - before).toBe(2);
     await reasonOf(client.callTool("write"));
     expect(person.visits).toHaveLength(2);
   });
 
-  test("T47: is asked for three times at most where the server wants something else every time", async () => {
+  test("T47: are requested three times at most if the server requires another one each time", async () => {
     const { server, person, connect } = await startStored();
     const client = await connect();
     let times = 0;
@@ -204,7 +204,7 @@ describe("what a token may do", () => {
     expect([times, person.visits.length]).toEqual([4, 4]);
   });
 
-  test("is not asked for where a refusal has nothing to do with scopes", async () => {
+  test("are not requested after a 403 that does not concern scopes", async () => {
     const { server, person, connect } = await startStored();
     const client = await connect();
     server.site.instead.set("/mcp", () => ({ status: 403, body: { error: "not on Sundays" } }));

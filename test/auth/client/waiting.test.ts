@@ -8,7 +8,7 @@ import { RecordingStore } from "./kit/recording-store.ts";
 import { hour, reasonOf, until } from "./kit/site.ts";
 import { startWorld, textOf, type Way, type World, ways } from "./kit/world.ts";
 
-/** A person who comes back when they are let. */
+/** A person who comes back on demand. */
 function delay({ person }: World) {
   let isReady = false;
   const signals: AbortSignal[] = [];
@@ -24,7 +24,7 @@ function delay({ person }: World) {
   return { letBack, signals };
 }
 
-/** A client that is connected and has nothing under way, and how often it was challenged. */
+/** A connected, idle client that counts its challenges. */
 async function startSettled(way: Way) {
   const world = await startWorld({ way });
   let challenges = 0;
@@ -40,20 +40,20 @@ async function startSettled(way: Way) {
   return { world, client, challenged: () => challenges };
 }
 
-/** Everything that was given is worth nothing any more. */
+/** Invalidates everything that the authority has issued. */
 function endAll({ authority, clock }: World): void {
   authority.forget();
   clock.pass(2 * hour);
 }
 
 describe.each(ways)("over %s", (way) => {
-  test("a person who never comes is not waited for longer than loginMs, and can come later", async () => {
+  test("a person who never comes back is waited for no longer than loginMs, and can sign in later", async () => {
     const world = await startWorld({ way, oauth: { loginMs: 20 } });
     world.person.does = stayAway;
     const reason = await reasonOf(world.connect());
     expect([reason.code, reason.message]).toEqual([
       "unauthorized",
-      expect.stringContaining(`Nobody signed in at ${world.authority.issuer} in time`),
+      expect.stringContaining(`Sign-in at ${world.authority.issuer} timed out`),
     ]);
     expect([world.person.visits.length, world.person.open]).toEqual([1, 0]);
     expect(world.authority.asked("token")).toEqual([]);
@@ -61,7 +61,7 @@ describe.each(ways)("over %s", (way) => {
     await world.connect();
   });
 
-  test("an attempt to connect that is aborted takes its login with it", async () => {
+  test("an aborted connect aborts its login", async () => {
     const world = await startWorld({ way });
     const { signals } = delay(world);
     const stop = new AbortController();
@@ -74,7 +74,7 @@ describe.each(ways)("over %s", (way) => {
     expect(world.authority.asked("token")).toEqual([]);
   });
 
-  test("a call that is aborted takes its login with it, and opens no other", async () => {
+  test("an aborted call aborts its login, and opens no other", async () => {
     const { world, client } = await startSettled(way);
     endAll(world);
     const { signals } = delay(world);
@@ -90,7 +90,7 @@ describe.each(ways)("over %s", (way) => {
     expect(world.person.visits).toHaveLength(3);
   });
 
-  test("a call that is aborted leaves the login to another call that waits for it", async () => {
+  test("an aborted call leaves the login to another call that waits for it", async () => {
     const { world, client, challenged } = await startSettled(way);
     endAll(world);
     const { letBack, signals } = delay(world);
@@ -106,7 +106,7 @@ describe.each(ways)("over %s", (way) => {
     expect([signals.map(({ aborted }) => aborted), world.person.open]).toEqual([[false], 0]);
   });
 
-  test("a login takes the time that it takes, whatever connectMs, idleMs and totalMs say", async () => {
+  test("a login is not limited by connectMs, idleMs and totalMs", async () => {
     const clock = createClock();
     const world = await startWorld({ way });
     const { letBack } = delay(world);
@@ -128,7 +128,7 @@ describe.each(ways)("over %s", (way) => {
     expect(world.person.visits).toHaveLength(2);
   });
 
-  test("a client that is closed takes its login with it, and opens none to say goodbye", async () => {
+  test("a closed client aborts its login, and starts none to end its session", async () => {
     const { world, client } = await startSettled(way);
     endAll(world);
     const { signals } = delay(world);
@@ -140,7 +140,7 @@ describe.each(ways)("over %s", (way) => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
-  test("a client whose tokens have ended is closed without a login", async () => {
+  test("a client with expired tokens is closed without a login", async () => {
     const { world, client } = await startSettled(way);
     endAll(world);
     await client.close();
@@ -149,7 +149,7 @@ describe.each(ways)("over %s", (way) => {
 });
 
 describe("a call that is aborted while the authority answers", () => {
-  /** Lets what was asked of the token endpoint wait; it is answered all the same. */
+  /** Delays the responses of the token endpoint. */
   const holdTokens = ({ authority }: World) => {
     const held = { asked: 0, isFree: false };
     authority.site.instead.set("/token", async () => {
@@ -163,7 +163,7 @@ describe("a call that is aborted while the authority answers", () => {
   test.each([
     ["renewal", true],
     ["login", false],
-  ])("loses nothing of a %s: the token is kept for the next one", async (_, canRenew) => {
+  ])("loses nothing of a %s: the token is stored for the next call", async (_, canRenew) => {
     const world = await startWorld({ oauth: { now: Date.now } });
     world.authority.givesRefreshTokens = canRenew;
     const client = await world.connect();
@@ -180,8 +180,8 @@ describe("a call that is aborted while the authority answers", () => {
   });
 });
 
-describe("a login that was given up", () => {
-  test("is not joined by who comes while it still closes: they get one of their own", async () => {
+describe("an aborted login", () => {
+  test("is not joined by calls that arrive while it closes; they get their own", async () => {
     const { world, client, challenged } = await startSettled("stateless");
     endAll(world);
     let isClosed = false;
@@ -205,7 +205,7 @@ describe("a login that was given up", () => {
     expect(world.person.visits).toHaveLength(3);
   });
 
-  test("before it was its turn does not begin at all", async () => {
+  test("that has not begun does not begin", async () => {
     const store = new RecordingStore();
     const world = await startWorld({ oauth: { store } });
     const key = JSON.stringify(["", "", "token", world.server.url]);
@@ -219,14 +219,14 @@ describe("a login that was given up", () => {
     expect((await attempt).name).toBe("AbortError");
     free();
     await held;
-    // Whoever comes next is behind it.
+    // The next call waits behind it.
     await store.exclusive(key, async () => {});
     expect([world.person.visits, world.authority.site.asked]).toEqual([[], []]);
   });
 });
 
 describe("a stream that needs a login to be opened again", () => {
-  /** Loses the open streams of a client whose tokens are worth nothing any more, and has it come back. */
+  /** Breaks the open streams of a client with invalid tokens, and lets it reconnect. */
   async function loseStreams(world: World, way: string) {
     const clock = createClock();
     const streams: ServerResponse[] = [];
@@ -272,7 +272,7 @@ describe("a stream that needs a login to be opened again", () => {
   );
 });
 
-test("a login without anybody to sign in says what is missing", async () => {
+test("a login without a redirect or grant says what is missing", async () => {
   const world = await startWorld();
   const reason = await reasonOf(world.connect({}, { auth: oauth() }));
   expect([reason.code, reason.message]).toEqual(["login-required", expect.stringContaining("give oauth() a redirect")]);

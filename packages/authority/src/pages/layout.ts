@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { type Html, html } from "./html.ts";
 
 const style = `
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --paper: #fff; --back: #f3f4f6; --line: #d0d7de;
@@ -42,7 +41,7 @@ a { color: var(--go); }
 
 const digest = createHash("sha256").update(style).digest("base64");
 
-/** Headers of everything that a browser is shown: nothing runs, nothing is loaded, nobody frames it or keeps it. */
+/** Headers of every page: no scripts, no other resources, no frames, no caching. */
 export const pageHeaders: { readonly [name: string]: string } = {
   "content-security-policy": `default-src 'none'; style-src 'sha256-${digest}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
   "x-frame-options": "DENY",
@@ -51,7 +50,7 @@ export const pageHeaders: { readonly [name: string]: string } = {
   "cache-control": "no-store",
 };
 
-/** A whole page of an authority, under its name; `head` may have a refresh. */
+/** Builds a whole page under the name of the authority; `head` may contain a refresh. */
 export function toPage(title: string, authorityName: string, body: Html, head?: Html): string {
   return html`<!doctype html>
 <html lang="en">
@@ -70,4 +69,35 @@ ${body}
 </body>
 </html>
 `.html;
+}
+
+/** A fragment of HTML that is already escaped. */
+export interface Html {
+  readonly html: string;
+}
+
+type Part = string | Html | undefined | false | readonly Html[];
+
+/** Template tag for HTML: inserted strings are escaped, `Html` fragments are not. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return { html: strings.map((text, index) => text + toHtml(parts[index])).join("") };
+}
+
+function toHtml(part: Part): string {
+  if (part === undefined || part === false) return "";
+  if (typeof part === "string") return toText(part);
+  return "html" in part ? part.html : part.map((one) => one.html).join("");
+}
+
+const entities: { readonly [character: string]: string } = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function toText(text: string): string {
+  // Control and format characters could hide text or reverse it, so that a name looks like another one.
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }

@@ -1,21 +1,23 @@
-/** A provider that people have accounts with; its tokens stay here, clients only ever get ours. */
+import { checkOptions, type OptionNames } from "portolan/internal";
+
+/** An identity provider that people have accounts with. Its tokens stay here; clients get tokens of the authority. */
 export interface UpstreamOptions {
-  /** As its metadata names it, to the letter. */
+  /** Its identifier, exactly as in its metadata. */
   readonly issuer: string;
   readonly clientId: string;
-  /** Without one this client is public there. */
+  /** Without one this client is public. */
   readonly clientSecret?: string;
-  /** What it is asked for; `openid` unless given. */
+  /** Scopes to request. Default: `["openid"]`. */
   readonly scopes?: readonly string[];
-  /** What people know it by; its host unless given. */
+  /** The name that people see. Default: its host. */
   readonly name?: string;
-  /** Its endpoints, for one that has no metadata. */
+  /** Its endpoints, if it has no metadata. */
   readonly endpoints?: UpstreamEndpoints;
-  /** Who somebody is by what its userinfo endpoint says, where it issues no ID tokens; `sub` unless given. */
+  /** Returns the subject from the userinfo response, if the provider issues no ID tokens. Default: `sub`. */
   readonly subjectOf?: (userinfo: { readonly [claim: string]: unknown }) => string | undefined;
   /** More parameters for its authorization endpoint, such as `prompt` or `access_type`. */
   readonly parameters?: { readonly [name: string]: string };
-  /** How long its word about a token is trusted; 60 seconds unless given, and never longer. */
+  /** How long a check of an upstream token is trusted. Default: 60. At most 60. */
   readonly checkSeconds?: number;
 }
 
@@ -31,7 +33,13 @@ export interface UpstreamSignIn extends UpstreamOptions {
   readonly kind: "upstream";
 }
 
-/** Lets people sign in with another provider; register `<issuer>/callback` of the authority there. */
+const optionNames: OptionNames<UpstreamOptions> = {
+  ...{ issuer: 1, clientId: 1, clientSecret: 1, scopes: 1, name: 1, endpoints: 1, subjectOf: 1, parameters: 1 },
+  ...{ checkSeconds: 1 },
+};
+
+/** Lets people sign in with another provider. Register `<issuer>/callback` of the authority as redirect URI there. */
 export function upstream(options: UpstreamOptions): UpstreamSignIn {
+  checkOptions(options, optionNames, "upstream");
   return { kind: "upstream", ...options };
 }

@@ -3,65 +3,62 @@ import { generateRandomCodeVerifier, generateRandomNonce, generateRandomState } 
 import type Provider from "oidc-provider";
 import type { Interaction, InteractionResults } from "oidc-provider";
 import { sha256 } from "portolan/storage";
-import { browserOf } from "../browser.ts";
-import { leaveOther, scopeOf, writeGrant } from "../grants.ts";
-import { sendOn, sendPage } from "../http.ts";
-import { expiredPage } from "../pages/problem.ts";
+import { browserOf, redirect, sendPage } from "../browser.ts";
+import { endOtherSession, scopeOf, writeGrant } from "../grants.ts";
+import { dayMs, maxUpstreamCheckSeconds, upstreamLoginMs } from "../limits.ts";
+import { expiredPage } from "../pages/messages.ts";
 import type { Settings } from "../settings.ts";
+import { UpstreamClient, type UpstreamLogin } from "./client.ts";
 import type { UpstreamSignIn } from "./options.ts";
-import type { Remote, RemoteAttempt } from "./remote.ts";
-import type { RemoteKeeper } from "./tokens.ts";
+import { UpstreamTokenStore } from "./token-store.ts";
 
-/** How long a person may take to sign in upstream. */
-const patienceMs = 15 * 60_000;
-
-/** A login upstream that a person has begun here by allowing what was asked. */
-interface Attempt extends RemoteAttempt {
-  /** The request that was allowed: its client, redirect, scopes and servers stay as they are. */
+/** An upstream login that started here, after the person gave consent. */
+interface PendingUpstreamLogin extends UpstreamLogin {
+  /** The authorization request that was allowed; its client, redirect, scopes and servers cannot change. */
   readonly uid: string;
-  /** The browser in which it was allowed. */
+  /** The digest of the browser in which consent was given. */
   readonly browser: string;
 }
 
-/** The provider upstream, and the tokens of it that are kept here. */
-export interface Link {
+/** The client of the upstream provider, and the tokens stored for it. */
+export interface UpstreamConnection {
   readonly signIn: UpstreamSignIn;
-  readonly remote: Remote;
-  readonly keeper: RemoteKeeper;
+  readonly client: UpstreamClient;
+  readonly tokens: UpstreamTokenStore;
 }
 
-/** Sends people to another provider once they have allowed what a client asks, and takes them back. */
+/** Sends people to the upstream provider after their consent, and handles their return. */
 export class Upstream {
   readonly name: string;
   readonly #settings: Settings;
   readonly #provider: Provider;
-  readonly #link: Link;
+  readonly #connection: UpstreamConnection;
 
-  constructor(settings: Settings, provider: Provider, link: Link) {
-    this.name = link.signIn.name ?? new URL(link.signIn.issuer).host;
+  constructor(settings: Settings, provider: Provider, connection: UpstreamConnection) {
+    this.name = connection.signIn.name ?? new URL(connection.signIn.issuer).host;
     this.#settings = settings;
     this.#provider = provider;
-    this.#link = link;
+    this.#connection = connection;
   }
 
-  /** Called when a person has allowed what is asked, and only then: the address to send this browser to. */
+  /** Starts an upstream login after consent. Returns the URL to send this browser to. */
   async begin(interaction: Interaction, browserId: string): Promise<string> {
-    const attempt: Attempt = {
+    const attempt: PendingUpstreamLogin = {
       state: generateRandomState(),
       nonce: generateRandomNonce(),
       verifier: generateRandomCodeVerifier(),
       uid: interaction.uid,
       browser: await sha256(browserId),
     };
-    const address = await this.#link.remote.addressFor(attempt);
-    await this.#settings.rows.set(await this.#keyOf(attempt.state), attempt, patienceMs);
+    const address = await this.#connection.client.addressFor(attempt);
+    await this.#settings.rows.set(await this.#keyOf(attempt.state), attempt, upstreamLoginMs);
     return address;
   }
 
-  /** Takes a person back, once and in the browser in which they allowed it. */
+  /** Handles the callback: once, and only in the browser in which consent was given. */
   async callback(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const settings = this.#settings;
-    const attempt = await settings.rows.take<Attempt>(await this.#keyOf(query.get("state") ?? ""));
+    const attempt = await settings.rows.take<PendingUpstreamLogin>(await this.#keyOf(query.get("state") ?? ""));
     const browser = browserOf(request, response, settings);
     if (!attempt || attempt.browser !== (await sha256(browser.id))) {
       return sendPage(response, attempt ? 403 : 400, expiredPage(settings.options.name));
@@ -70,35 +67,35 @@ export class Upstream {
     if (!interaction) return sendPage(response, 400, expiredPage(settings.options.name));
     interaction.result = await this.#finish(interaction, attempt, query, request, response);
     await interaction.persist();
-    sendOn(response, interaction.returnTo);
+    redirect(response, interaction.returnTo);
   }
 
   async #finish(
     interaction: Interaction,
-    attempt: Attempt,
+    attempt: PendingUpstreamLogin,
     query: URLSearchParams,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<InteractionResults> {
     const settings = this.#settings;
-    const { remote, keeper } = this.#link;
+    const { client } = this.#connection;
     const clientId = String(interaction.params["client_id"]);
     const scope = scopeOf(interaction.params);
     if (query.get("error") === "access_denied") {
-      settings.tell({ type: "denied", clientId, scope });
+      settings.emit({ type: "denied", clientId, scope });
       return { error: "access_denied", error_description: `${this.name} was not allowed to sign the person in` };
     }
     try {
-      const [subject, tokens] = await remote.redeem(query, attempt);
+      const [subject, tokens] = await client.redeem(query, attempt);
       const grantId = await writeGrant(this.#provider, settings, interaction, subject);
-      await keeper.keep(grantId, tokens);
-      await leaveOther(this.#provider, interaction, subject, request, response);
-      settings.tell({ type: "signed-in", subject, clientId });
-      settings.tell({ type: "allowed", subject, clientId, scope });
+      await this.#connection.tokens.keep(grantId, tokens);
+      await endOtherSession(this.#provider, interaction, subject, request, response);
+      settings.emit({ type: "signed-in", subject, clientId });
+      settings.emit({ type: "allowed", subject, clientId, scope });
       return { login: { accountId: subject }, consent: { grantId } };
     } catch (error) {
-      settings.fail(error);
-      settings.tell({ type: "sign-in-failed", reason: "upstream", address: settings.addressOf(request) });
+      settings.reportError(error);
+      settings.emit({ type: "sign-in-failed", reason: "upstream", address: settings.addressOf(request) });
       return { error: "server_error", error_description: `the sign-in with ${this.name} failed` };
     }
   }
@@ -106,4 +103,17 @@ export class Upstream {
   #keyOf(state: string): Promise<string> {
     return this.#settings.rows.keyOf("upstream-state", state);
   }
+}
+
+/** Connects the authority with the upstream provider; `ended` is called when a grant's session has ended there. */
+export function connectUpstream(
+  settings: Settings,
+  signIn: UpstreamSignIn,
+  ended: (grantId: string) => Promise<void>,
+): UpstreamConnection {
+  const { rows, issuer, mount, refreshTokenSeconds, reportError } = settings;
+  const client = new UpstreamClient(signIn, `${issuer.origin}${mount}/callback`);
+  const checkMs = Math.min(signIn.checkSeconds ?? maxUpstreamCheckSeconds, maxUpstreamCheckSeconds) * 1_000;
+  const keepMs = refreshTokenSeconds * 1_000 + dayMs;
+  return { signIn, client, tokens: new UpstreamTokenStore({ rows, client, checkMs, keepMs, ended, reportError }) };
 }

@@ -1,9 +1,9 @@
 import { type JsonObject, show } from "../json.ts";
-import { check } from "../outcome.ts";
 import type { Peer, ToolUse } from "../peer.ts";
-import { lastStateful, type Scenario, type Stage } from "../scenario.ts";
+import { check } from "../reply.ts";
+import { lastStateful, type Scenario, type ScenarioContext } from "../scenario.ts";
 
-/** The same use of a tool with other texts. */
+/** Returns the same tool use with other texts. */
 function marked(tool: ToolUse, text: string): ToolUse {
   const given = Object.entries(tool.arguments ?? {});
   return {
@@ -12,9 +12,12 @@ function marked(tool: ToolUse, text: string): ToolUse {
   };
 }
 
-/** The requests of many callers at once, each with the text that its answer has to carry. */
-function many(peer: Peer, stage: Stage): { id: unknown; text: string; reply: ReturnType<Peer["request"]> }[] {
-  const echo = stage.tool("echo");
+/** Returns parallel requests, each with the text that its answer must contain. */
+function many(
+  peer: Peer,
+  context: ScenarioContext,
+): { id: unknown; text: string; reply: ReturnType<Peer["request"]> }[] {
+  const echo = context.tool("echo");
   return Array.from({ length: 20 }, (_, index) => {
     const text = `caller ${index} of 20`;
     const { name, arguments: given = {} } = marked(echo, text);
@@ -28,66 +31,66 @@ export const base: readonly Scenario[] = [
     title: "an unknown method is refused with -32601",
     requirements: ["A10"],
     strength: "must",
-    async run(stage) {
-      const reply = await (await stage.shared()).request("portolan/unknown", {});
+    async run(context) {
+      const reply = await (await context.shared()).request("portolan/unknown", {});
       reply.error(-32601);
-      return reply.proof;
+      return reply.summary;
     },
   },
   {
     id: "base/invalid-params",
-    title: "params of the wrong shape are refused with -32602",
+    title: "invalid params are refused with -32602",
     requirements: ["A10"],
     strength: "should",
     needs: ["tools"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const [tool] = stage.surface.tools;
+    async run(context) {
+      const peer = await context.shared();
+      const [tool] = context.profile.tools;
       const reply = await peer.request("tools/call", {
         name: (tool as JsonObject | undefined)?.["name"] ?? "x",
         arguments: "no object",
       });
       reply.error(-32602);
-      return reply.proof;
+      return reply.summary;
     },
   },
   {
     id: "base/unknown-tool",
-    title: "a tool that is not there is refused with -32602",
+    title: "an unknown tool is refused with -32602",
     requirements: ["G12"],
     strength: "should",
     needs: ["tools"],
-    async run(stage) {
-      const reply = await (await stage.shared()).request("tools/call", {
+    async run(context) {
+      const reply = await (await context.shared()).request("tools/call", {
         name: "portolan-no-such-tool",
         arguments: {},
       });
       reply.error(-32602);
-      return reply.proof;
+      return reply.summary;
     },
   },
   {
     id: "base/ids",
-    title: "every id comes back as it was, with its type",
+    title: "a response has the id of its request, with the same type",
     requirements: ["A2", "A4"],
     strength: "must",
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const ids = [0, "", "0", "7", -1, Number.MAX_SAFE_INTEGER, "grüße 🌊", "x".repeat(300)];
-      for (const id of ids) (await peer.request(stage.revision.simplest, undefined, { id })).result();
-      return `sent ${stage.revision.simplest} under ${ids.length} kinds of ids; got each of them back`;
+      for (const id of ids) (await peer.request(context.revision.simplest, undefined, { id })).result();
+      return `sent ${context.revision.simplest} under ${ids.length} kinds of ids; got each of them back`;
     },
   },
   {
     id: "base/duplicate-ids",
-    title: "two requests under one id are answered or refused, and the connection goes on",
+    title: "two requests with the same id are answered or refused, and the connection stays open",
     requirements: ["A3"],
     strength: "should",
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const [one, other] = [
-        peer.start(stage.revision.simplest, undefined, { id: "twice" }),
-        peer.start(stage.revision.simplest, undefined, { id: "twice" }),
+        peer.start(context.revision.simplest, undefined, { id: "twice" }),
+        peer.start(context.revision.simplest, undefined, { id: "twice" }),
       ];
       await Promise.all([one.reply, other.reply]);
       await peer.settle();
@@ -98,13 +101,13 @@ export const base: readonly Scenario[] = [
   },
   {
     id: "base/exactly-once",
-    title: "of many requests at once each is answered exactly once, with its own answer",
+    title: "each of many parallel requests gets exactly one response, its own",
     requirements: ["A4", "E12"],
     strength: "must",
     needs: ["tools"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const calls = many(peer, stage);
+    async run(context) {
+      const peer = await context.shared();
+      const calls = many(peer, context);
       for (const { text, reply } of calls) {
         const answer = await reply;
         check(show(answer.result(), 10_000).includes(text), () => answer.evidence(`an answer with “${text}”`));
@@ -122,17 +125,17 @@ export const base: readonly Scenario[] = [
     title: "notifications are never answered, known or not",
     requirements: ["A7"],
     strength: "must",
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const odd = [
         { jsonrpc: "2.0", method: "notifications/portolan/unknown", params: { any: "thing" } },
         { jsonrpc: "2.0", method: "portolan/unknown" },
       ];
       for (const message of odd) {
-        const { messages } = await peer.provoke(JSON.stringify(message));
-        // Over HTTP a refusal may carry an error without an id.
+        const { messages } = await peer.sendInvalid(JSON.stringify(message));
+        // Over HTTP a refused notification may have an error body without an id.
         const answers = messages.filter(
-          (one) => one["method"] === undefined && (one["id"] != null || stage.transport === "stdio"),
+          (one) => one["method"] === undefined && (one["id"] != null || context.transport === "stdio"),
         );
         check(answers.length === 0, () => `sent ${show(message)}; got ${show(answers[0])}; expected no answer`);
       }
@@ -141,27 +144,27 @@ export const base: readonly Scenario[] = [
   },
   {
     id: "base/stray-responses",
-    title: "responses to nothing are ignored",
+    title: "responses without a request are ignored",
     requirements: ["A4", "J5"],
     strength: "must",
     until: lastStateful,
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       for (const outcome of [{ result: {} }, { error: { code: -1, message: "no" } }]) {
-        await peer.provoke(JSON.stringify({ jsonrpc: "2.0", id: 987_654, ...outcome }));
+        await peer.sendInvalid(JSON.stringify({ jsonrpc: "2.0", id: 987_654, ...outcome }));
       }
       return "sent two responses to nothing; got answers to later requests";
     },
   },
   {
     id: "base/invalid-request",
-    title: "a message that is no request is refused with -32600",
+    title: "a message that is not a request is refused with -32600",
     requirements: ["A1", "A10"],
     strength: "should",
-    async run(stage) {
-      const peer = await stage.shared();
-      const message = { jsonrpc: "1.0", id: "odd", method: stage.revision.simplest };
-      const { messages, posted } = await peer.provoke(JSON.stringify(message), peer.headersOf(message));
+    async run(context) {
+      const peer = await context.shared();
+      const message = { jsonrpc: "1.0", id: "odd", method: context.revision.simplest };
+      const { messages, posted } = await peer.sendInvalid(JSON.stringify(message), peer.headersOf(message));
       const codes = messages.map((one) => (one["error"] as JsonObject | undefined)?.["code"]);
       check(
         codes.includes(-32600),
@@ -176,11 +179,11 @@ export const base: readonly Scenario[] = [
     requirements: ["J6"],
     strength: "must",
     until: lastStateful,
-    async run(stage) {
-      const reply = await (await stage.shared()).request("ping");
+    async run(context) {
+      const reply = await (await context.shared()).request("ping");
       const extra = Object.keys(reply.result()).filter((name) => name !== "_meta");
       check(extra.length === 0, () => reply.evidence("an empty result"));
-      return reply.proof;
+      return reply.summary;
     },
   },
 ];

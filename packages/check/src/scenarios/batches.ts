@@ -1,16 +1,16 @@
 import { at, type JsonObject, show } from "../json.ts";
-import { check } from "../outcome.ts";
 import type { Peer } from "../peer.ts";
-import type { Scenario, Stage } from "../scenario.ts";
+import { check } from "../reply.ts";
+import type { Scenario, ScenarioContext } from "../scenario.ts";
 
 const onlyIn = { since: "2025-03-26", until: "2025-03-26" } as const;
 
-/** A batch of one plain request is refused and not dropped. */
-async function refuse(stage: Stage): Promise<string> {
-  const peer = await stage.shared();
-  const request = peer.toRequest(stage.revision.simplest, undefined, { id: "in a batch" });
+/** Checks that a batch of one request is refused, not ignored. */
+async function refuse(context: ScenarioContext): Promise<string> {
+  const peer = await context.shared();
+  const request = peer.toRequest(context.revision.simplest, undefined, { id: "in a batch" });
   const batch = [request];
-  const { messages, posted } = await peer.provoke(JSON.stringify(batch), peer.headersOf(request));
+  const { messages, posted } = await peer.sendInvalid(JSON.stringify(batch), peer.headersOf(request));
   const refusal = messages.find((message) => at(message, "error", "code") !== undefined);
   const isRefused = refusal !== undefined || (posted.status !== undefined && posted.status >= 400);
   const seen = messages[0]
@@ -33,8 +33,8 @@ export const batches: readonly Scenario[] = [
     requirements: ["A8"],
     strength: "must",
     ...onlyIn,
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const unknown = peer.toRequest("portolan/unknown", {}, { id: "batch 2" });
       const notification = { jsonrpc: "2.0", method: "notifications/portolan/unknown" };
       peer.post(JSON.stringify([plain(peer, "batch 1"), notification, unknown, plain(peer, "batch 3")]));
@@ -57,8 +57,8 @@ export const batches: readonly Scenario[] = [
     requirements: ["A8", "5.2.1"],
     strength: "should",
     ...onlyIn,
-    async run(stage) {
-      const { messages, posted } = await (await stage.shared()).provoke("[]");
+    async run(context) {
+      const { messages, posted } = await (await context.shared()).sendInvalid("[]");
       const seen = show(messages[0] ?? posted.body) || "nothing";
       check(at(messages[0], "error", "code") === -32600, () => `sent []; got ${seen}; expected error -32600`);
       return `sent []; got ${seen}`;
@@ -66,14 +66,14 @@ export const batches: readonly Scenario[] = [
   },
   {
     id: "batch/notifications-only",
-    title: "a batch of notifications is taken without an answer",
+    title: "a batch of notifications is accepted without a response",
     requirements: ["A8", "E4", "5.2.1"],
     strength: "must",
     ...onlyIn,
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const notification = { jsonrpc: "2.0", method: "notifications/portolan/unknown" };
-      const { messages, posted } = await peer.provoke(JSON.stringify([notification, notification]));
+      const { messages, posted } = await peer.sendInvalid(JSON.stringify([notification, notification]));
       const isFine = messages.length === 0 && (posted.status === undefined || posted.status === 202);
       check(
         isFine,
@@ -84,19 +84,19 @@ export const batches: readonly Scenario[] = [
   },
   {
     id: "batch/handshake",
-    title: "a handshake inside of a batch is not taken",
+    title: "a handshake inside a batch is refused",
     requirements: ["A8"],
     strength: "should",
     ...onlyIn,
-    async run(stage) {
-      const peer = await stage.connect();
+    async run(context) {
+      const peer = await context.connect();
       const params = {
-        protocolVersion: stage.revision.date,
+        protocolVersion: context.revision.date,
         capabilities: {},
         clientInfo: { name: "x", version: "1" },
       };
       const batch = [peer.toRequest("initialize", params, { id: "batched" }), plain(peer, "beside")];
-      if (stage.transport === "stdio") await peer.provoke(JSON.stringify(batch));
+      if (context.transport === "stdio") await peer.sendInvalid(JSON.stringify(batch));
       else await peer.post(JSON.stringify(batch)).finished;
       const accepted = peer.inbox.responses("batched").find((message) => "result" in message);
       check(!accepted, () => `sent initialize in a batch; got ${show(accepted)}; expected an error`);
@@ -105,7 +105,7 @@ export const batches: readonly Scenario[] = [
   },
   {
     id: "batch/undefined",
-    title: "a batch is refused, not dropped",
+    title: "a batch is refused, not ignored",
     requirements: ["A8"],
     strength: "should",
     until: "2024-11-05",
@@ -113,7 +113,7 @@ export const batches: readonly Scenario[] = [
   },
   {
     id: "batch/refused",
-    title: "a batch is refused, not dropped",
+    title: "a batch is refused, not ignored",
     requirements: ["A8", "C1", "E3", "5.3.3"],
     strength: "should",
     since: "2025-06-18",

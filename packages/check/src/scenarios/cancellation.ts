@@ -1,20 +1,20 @@
-import { check } from "../outcome.ts";
-import type { Peer, Started } from "../peer.ts";
-import type { Scenario, Stage } from "../scenario.ts";
+import type { Peer, PendingRequest } from "../peer.ts";
+import { check } from "../reply.ts";
+import type { Scenario, ScenarioContext } from "../scenario.ts";
 
-/** Cancels a request the way the revision and the transport ask for. */
-async function cancel(stage: Stage, peer: Peer, call: Started): Promise<void> {
-  if (stage.revision.isStateless && stage.transport === "http") call.drop();
+/** Cancels a request as the revision and the transport require. */
+async function cancel(context: ScenarioContext, peer: Peer, call: PendingRequest): Promise<void> {
+  if (context.revision.isStateless && context.transport === "http") call.drop();
   else
     await peer.notify("notifications/cancelled", { requestId: call.id, reason: "the grader changed its mind" }).begun;
 }
 
-async function cancelSlow(stage: Stage): Promise<number> {
-  const peer = await stage.shared();
-  const { name, arguments: given = {} } = stage.tool("slow");
+async function cancelSlow(context: ScenarioContext): Promise<number> {
+  const peer = await context.shared();
+  const { name, arguments: given = {} } = context.tool("slow");
   const call = peer.start("tools/call", { name, arguments: given });
-  await peer.fence();
-  await cancel(stage, peer, call);
+  await peer.roundTrip();
+  await cancel(context, peer, call);
   await peer.settle();
   return peer.inbox.responses(call.id).length;
 }
@@ -22,12 +22,12 @@ async function cancelSlow(stage: Stage): Promise<number> {
 export const cancellation: readonly Scenario[] = [
   {
     id: "cancel/running",
-    title: "a cancelled request is answered once at most, and the connection goes on",
+    title: "a cancelled request gets at most one response, and the connection stays open",
     requirements: ["J5", "C7", "E10"],
     strength: "must",
     needs: ["tools"],
-    async run(stage) {
-      const count = await cancelSlow(stage);
+    async run(context) {
+      const count = await cancelSlow(context);
       check(count <= 1, () => `cancelled a running call; got ${count} responses; expected one at most`);
       return `cancelled a running call; got ${count} responses, and answers to later requests`;
     },
@@ -38,27 +38,27 @@ export const cancellation: readonly Scenario[] = [
     requirements: ["J5", "C7"],
     strength: "should",
     needs: ["tools"],
-    async run(stage) {
-      const count = await cancelSlow(stage);
+    async run(context) {
+      const count = await cancelSlow(context);
       check(count === 0, () => `cancelled a running call; got ${count} responses; expected none`);
       return "cancelled a running call; got no response";
     },
   },
   {
     id: "cancel/race",
-    title: "a cancel that crosses the answer does no harm",
+    title: "a cancellation that crosses the response does no harm",
     requirements: ["J5"],
     strength: "must",
     needs: ["tools"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const { name, arguments: given = {} } = stage.tool("echo");
-      const calls: Started[] = [];
+    async run(context) {
+      const peer = await context.shared();
+      const { name, arguments: given = {} } = context.tool("echo");
+      const calls: PendingRequest[] = [];
       for (let round = 0; round < 10; round += 1) {
         const call = peer.start("tools/call", { name, arguments: given });
         calls.push(call);
         if (round % 2 === 1) await call.reply;
-        await cancel(stage, peer, call);
+        await cancel(context, peer, call);
       }
       await peer.settle();
       const counts = calls.map(({ id }) => peer.inbox.responses(id).length);
@@ -71,13 +71,13 @@ export const cancellation: readonly Scenario[] = [
   },
   {
     id: "cancel/unknown",
-    title: "cancelling what is not there does no harm",
+    title: "a cancellation of an unknown request does no harm",
     requirements: ["J5"],
     strength: "must",
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       for (const params of [{ requestId: 424_242 }, { requestId: "nobody" }, { requestId: null }, {}]) {
-        await peer.provoke(JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params }));
+        await peer.sendInvalid(JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params }));
       }
       return "cancelled 4 requests that were never made; got answers to later requests";
     },

@@ -1,15 +1,15 @@
 import { at, type JsonObject, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
-import type { Peer, Started, ToolUse } from "../peer.ts";
+import type { Peer, PendingRequest, ToolUse } from "../peer.ts";
+import { check, NotApplicable } from "../reply.ts";
 import { metaKey } from "../revisions.ts";
-import { firstStateless, lastStateful, type Scenario, type Stage } from "../scenario.ts";
+import { firstStateless, lastStateful, type Scenario, type ScenarioContext } from "../scenario.ts";
 
 const updated = "notifications/resources/updated";
 const acknowledged = "notifications/subscriptions/acknowledged";
 const toolsChanged = "notifications/tools/list_changed";
 
-function updating(stage: Stage): ToolUse & { uri: string } {
-  const tool = stage.tool("update");
+function updating(context: ScenarioContext): ToolUse & { uri: string } {
+  const tool = context.tool("update");
   if (tool.uri === undefined) throw new NotApplicable(`which resource ${tool.name} changes is not known`);
   return { ...tool, uri: tool.uri };
 }
@@ -18,13 +18,13 @@ function updatesOf(peer: Peer, uri: string): JsonObject[] {
   return peer.inbox.notifications(updated).filter((message) => at(message, "params", "uri") === uri);
 }
 
-/** What came for a subscription. */
+/** The messages of one subscription. */
 function taggedWith(peer: Peer, id: unknown): JsonObject[] {
   return peer.inbox.messages.filter((message) => at(message, "params", "_meta", metaKey("subscriptionId")) === id);
 }
 
-/** Opens a stream of changes; resolves when the server has said what it will tell. */
-async function listen(peer: Peer, id: string | number, notifications: JsonObject): Promise<Started> {
+/** Opens a stream of changes. Resolves when the server has acknowledged it. */
+async function listen(peer: Peer, id: string | number, notifications: JsonObject): Promise<PendingRequest> {
   const started = peer.start("subscriptions/listen", { notifications }, { id });
   const first = await peer.inbox.wait(`a first notification tagged ${show(id)}`, () => {
     const refusal = peer.inbox.responses(id)[0];
@@ -37,9 +37,9 @@ async function listen(peer: Peer, id: string | number, notifications: JsonObject
   return started;
 }
 
-/** Ends a stream of changes the way the transport asks for. */
-async function hangUp(stage: Stage, peer: Peer, { id, drop }: Started): Promise<void> {
-  if (stage.transport === "http") drop();
+/** Ends a stream of changes as the transport requires. */
+async function hangUp(context: ScenarioContext, peer: Peer, { id, drop }: PendingRequest): Promise<void> {
+  if (context.transport === "http") drop();
   else peer.notify("notifications/cancelled", { requestId: id });
   await peer.settle();
 }
@@ -47,14 +47,14 @@ async function hangUp(stage: Stage, peer: Peer, { id, drop }: Started): Promise<
 export const changes: readonly Scenario[] = [
   {
     id: "updates/subscribe",
-    title: "who subscribes to a resource hears of its changes, until it unsubscribes",
+    title: "a subscriber of a resource is notified of its changes until it unsubscribes",
     requirements: ["H4"],
     strength: "must",
     until: lastStateful,
     needs: ["tools", "resources.subscribe"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const tool = updating(stage);
+    async run(context) {
+      const peer = await context.shared();
+      const tool = updating(context);
       (await peer.request("resources/subscribe", { uri: tool.uri })).result();
       const before = updatesOf(peer, tool.uri).length;
       (await peer.call(tool)).result();
@@ -71,14 +71,14 @@ export const changes: readonly Scenario[] = [
   },
   {
     id: "updates/listen",
-    title: "a stream of changes is acknowledged first, tagged, and tells of the resources it asked for",
+    title: "a stream of changes is acknowledged first, tagged, and has the requested resources",
     requirements: ["H4", "U1", "U3", "U4"],
     strength: "must",
     since: firstStateless,
     needs: ["tools", "resources.subscribe"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const tool = updating(stage);
+    async run(context) {
+      const peer = await context.shared();
+      const tool = updating(context);
       for (const id of ["updates", 7_001]) {
         const started = await listen(peer, id, { resourceSubscriptions: [tool.uri] });
         (await peer.call(tool)).result();
@@ -86,62 +86,62 @@ export const changes: readonly Scenario[] = [
           taggedWith(peer, id).find(({ method }) => method === updated),
         );
         check(at(change, "params", "uri") === tool.uri, () => `listened for ${tool.uri}; got ${show(change)}`);
-        await hangUp(stage, peer, started);
+        await hangUp(context, peer, started);
       }
       return `listened for ${tool.uri} under two kinds of ids and changed it; got ${acknowledged}, then ${updated}`;
     },
   },
   {
     id: "updates/unasked",
-    title: "nothing is told of what nobody asked for, or asks for no more",
+    title: "there are no notifications without a subscription, or after it has ended",
     requirements: ["U2", "C7", "U6"],
     strength: "must",
     since: firstStateless,
     needs: ["tools", "resources.subscribe"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const tool = updating(stage);
+    async run(context) {
+      const peer = await context.shared();
+      const tool = updating(context);
       const ended = await listen(peer, "ended", { resourceSubscriptions: [tool.uri] });
-      await hangUp(stage, peer, ended);
+      await hangUp(context, peer, ended);
       const other = await listen(peer, "other", { promptsListChanged: true });
       const from = peer.inbox.messages.length;
       (await peer.call(tool)).result();
       await peer.settle();
       const unasked = peer.inbox.messages.slice(from).find(({ method }) => method === updated);
-      await hangUp(stage, peer, other);
+      await hangUp(context, peer, other);
       check(!unasked, () => `changed ${tool.uri} for which nobody listens; got ${show(unasked)}; expected nothing`);
       return `changed ${tool.uri} for which nobody listens any more; got nothing`;
     },
   },
   {
     id: "changes/list",
-    title: "a change of the tools is announced",
+    title: "a change of the tool list is announced",
     requirements: ["G9"],
     strength: "should",
     until: lastStateful,
     needs: ["tools.listChanged"],
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const before = peer.inbox.notifications(toolsChanged).length;
-      (await peer.call(stage.tool("grow"))).result();
+      (await peer.call(context.tool("grow"))).result();
       const change = await peer.inbox.wait(toolsChanged, () => peer.inbox.notifications(toolsChanged)[before]);
       return `changed the tools; got ${show(change)}`;
     },
   },
   {
     id: "changes/listen",
-    title: "a change of the tools is announced on the stream that asked for it, and there only",
+    title: "a change of the tool list is announced only on the stream that asked for it",
     requirements: ["G9", "U2", "U4"],
     strength: "must",
     since: firstStateless,
-    // The suite looks at this over HTTP.
+    // The official suite checks this over HTTP.
     transports: ["stdio"],
     needs: ["tools.listChanged"],
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const asked = await listen(peer, "tools", { toolsListChanged: true });
       const other = await listen(peer, "prompts", { promptsListChanged: true });
-      (await peer.call(stage.tool("grow"))).result();
+      (await peer.call(context.tool("grow"))).result();
       const isIt = ({ method }: JsonObject) => method === toolsChanged;
       await peer.inbox.wait(`${toolsChanged} on its stream`, () => taggedWith(peer, "tools").find(isIt));
       await peer.settle();
@@ -149,34 +149,34 @@ export const changes: readonly Scenario[] = [
         .notifications(toolsChanged)
         .find((one) => at(one, "params", "_meta", metaKey("subscriptionId")) !== "tools");
       check(!astray, () => `listened for tools on one stream; got ${show(astray)}; expected it there only`);
-      for (const started of [asked, other]) await hangUp(stage, peer, started);
+      for (const started of [asked, other]) await hangUp(context, peer, started);
       return `changed the tools; got ${toolsChanged} on the stream that asked`;
     },
   },
   {
     id: "resources/not-found",
-    title: "a resource that is not there is refused with -32002",
+    title: "an unknown resource is refused with -32002",
     requirements: ["A11", "H5"],
     strength: "should",
     until: lastStateful,
     needs: ["resources"],
-    async run(stage) {
-      const reply = await (await stage.shared()).request("resources/read", { uri: "portolan://no-such-resource" });
+    async run(context) {
+      const reply = await (await context.shared()).request("resources/read", { uri: "portolan://no-such-resource" });
       reply.error(-32002);
-      return reply.proof;
+      return reply.summary;
     },
   },
   {
     id: "resources/not-found-params",
-    title: "a resource that is not there is refused with -32602",
+    title: "an unknown resource is refused with -32602",
     requirements: ["A11", "H5"],
     strength: "must",
     since: firstStateless,
     needs: ["resources"],
-    async run(stage) {
-      const reply = await (await stage.shared()).request("resources/read", { uri: "portolan://no-such-resource" });
+    async run(context) {
+      const reply = await (await context.shared()).request("resources/read", { uri: "portolan://no-such-resource" });
       reply.error(-32602);
-      return reply.proof;
+      return reply.summary;
     },
   },
 ];

@@ -1,16 +1,16 @@
 import { isObject, type JsonObject, show } from "../json.ts";
-import { check } from "../outcome.ts";
+import { check } from "../reply.ts";
 import { firstStateless, type Scenario, stdioOf } from "../scenario.ts";
 
-/** What all the other scenarios left behind; so it comes last. */
+/** Checks of everything that the other scenarios have received; they run last. */
 export const closing: readonly Scenario[] = [
   {
     id: "closing/well-formed",
-    title: "every message is one of JSON-RPC 2.0",
+    title: "every message is valid JSON-RPC 2.0",
     requirements: ["A1", "A2", "A4"],
     strength: "must",
-    async run(stage) {
-      const { messages } = (await stage.shared()).inbox;
+    async run(context) {
+      const { messages } = (await context.shared()).inbox;
       const odd = messages.find((message) => !isWellFormed(message));
       check(!odd, () => `looked at ${messages.length} messages; got ${show(odd)}`);
       return `looked at ${messages.length} messages; all of them are well formed`;
@@ -22,8 +22,8 @@ export const closing: readonly Scenario[] = [
     requirements: ["C1", "C2"],
     strength: "must",
     transports: ["stdio"],
-    async run(stage) {
-      const { noises, messages } = (await stage.shared()).inbox;
+    async run(context) {
+      const { noises, messages } = (await context.shared()).inbox;
       check(noises.length === 0, () => `read ${messages.length} messages; got ${show(noises[0])} among them`);
       return `read ${messages.length} messages; got nothing else`;
     },
@@ -34,8 +34,8 @@ export const closing: readonly Scenario[] = [
     requirements: ["A1", "C5"],
     strength: "must",
     since: firstStateless,
-    async run(stage) {
-      const { messages } = (await stage.shared()).inbox;
+    async run(context) {
+      const { messages } = (await context.shared()).inbox;
       const request = messages.find((message) => message["method"] !== undefined && "id" in message);
       check(!request, () => `read ${messages.length} messages; got the request ${show(request)}`);
       return `read ${messages.length} messages; none is a request`;
@@ -43,13 +43,13 @@ export const closing: readonly Scenario[] = [
   },
   {
     id: "closing/exits",
-    title: "the server exits when its input ends",
+    title: "the server exits when its input is closed",
     requirements: ["B14"],
     strength: "should",
     transports: ["stdio"],
-    async run(stage) {
-      const peer = await stage.shared();
-      await peer.fence();
+    async run(context) {
+      const peer = await context.shared();
+      await peer.roundTrip();
       const wire = stdioOf(peer);
       let how: string | undefined;
       wire.gone.then((ending) => {
@@ -59,7 +59,7 @@ export const closing: readonly Scenario[] = [
       wire.end();
       const ending = await peer.inbox.wait(
         "the server to exit after the end of its input",
-        () => how ?? peer.inbox.over,
+        () => how ?? peer.inbox.closedReason,
       );
       return `closed the input; the server ${how ?? ending}`;
     },
@@ -70,7 +70,7 @@ function isWellFormed(message: JsonObject): boolean {
   const { jsonrpc, id, method, result, error } = message;
   if (jsonrpc !== "2.0") return false;
   if (method !== undefined) return typeof method === "string" && (!("id" in message) || isId(id));
-  // spec: an error may have no id where the request had none that could be read.
+  // JSON-RPC 2.0, section 5: an error has no id if the id of the request could not be read.
   if (isObject(error)) return result === undefined && (id == null || isId(id));
   return isObject(result) && error === undefined && isId(id);
 }

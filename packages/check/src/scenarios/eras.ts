@@ -1,8 +1,8 @@
 import { at, isObject, listAt, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
+import { hasCapability } from "../probe.ts";
+import { check, NotApplicable } from "../reply.ts";
 import type { RevisionDate } from "../revisions.ts";
-import { lastStateful, type Scenario, type Stage } from "../scenario.ts";
-import { offers } from "../surface.ts";
+import { lastStateful, type Scenario, type ScenarioContext } from "../scenario.ts";
 
 type Since = { readonly [member: string]: RevisionDate };
 
@@ -17,7 +17,7 @@ const tool: Since = { ...described, annotations: "2025-03-26", outputSchema: "20
 const server: Since = { title: "2025-06-18", icons: "2025-11-25", description: "2025-11-25", websiteUrl: "2025-11-25" };
 const capabilities: Since = { completions: "2025-03-26", tasks: "2025-11-25" };
 
-/** When each kind of content came to the protocol. */
+/** The revision that introduced each kind of content. */
 const contentTypes: Since = {
   text: "2024-11-05",
   image: "2024-11-05",
@@ -26,8 +26,8 @@ const contentTypes: Since = {
   resource_link: "2025-06-18",
 };
 
-/** The first member of an object that the revision does not know yet. */
-function tooNew(value: unknown, since: Since, { revision }: Stage): string | undefined {
+/** Returns the first member of an object that the revision does not have yet. */
+function tooNew(value: unknown, since: Since, { revision }: ScenarioContext): string | undefined {
   if (!isObject(value)) return undefined;
   return Object.keys(value).find((name) => (since[name] ?? "") > revision.date);
 }
@@ -35,13 +35,13 @@ function tooNew(value: unknown, since: Since, { revision }: Stage): string | und
 export const eras: readonly Scenario[] = [
   {
     id: "eras/newer-members",
-    title: "a peer of an older revision sees no members of newer ones",
+    title: "a client of an older revision gets no members of newer ones",
     requirements: ["2.9", "5.6.1"],
     strength: "should",
     until: lastStateful,
-    async run(stage) {
-      const peer = await stage.shared();
-      const { introduction } = stage.surface;
+    async run(context) {
+      const peer = await context.shared();
+      const { introduction } = context.profile;
       const places: [string, unknown, Since][] = [
         ["the handshake", introduction, result],
         ["serverInfo", introduction["serverInfo"], server],
@@ -52,7 +52,7 @@ export const eras: readonly Scenario[] = [
         ["prompts", "prompts/list", "prompts", described],
         ["resources", "resources/list", "resources", described],
       ] as const) {
-        if (!offers(stage.surface, capability)) continue;
+        if (!hasCapability(context.profile, capability)) continue;
         const listed = (await peer.request(method, {})).result();
         places.push(
           [method, listed, result],
@@ -62,10 +62,10 @@ export const eras: readonly Scenario[] = [
         );
       }
       for (const [place, value, since] of places) {
-        const member = tooNew(value, since, stage);
+        const member = tooNew(value, since, context);
         check(member === undefined, () => `looked at ${place}; got ${member}, which is of ${since[member ?? ""]}`);
       }
-      return `looked at ${places.length} objects; got nothing newer than ${stage.revision.date}`;
+      return `looked at ${places.length} objects; got nothing newer than ${context.revision.date}`;
     },
   },
   {
@@ -75,28 +75,28 @@ export const eras: readonly Scenario[] = [
     strength: "should",
     until: lastStateful,
     needs: ["tools"],
-    async run(stage) {
-      const reply = await (await stage.shared()).call(stage.tool("structured"));
-      const member = tooNew(reply.result(), result, stage);
+    async run(context) {
+      const reply = await (await context.shared()).call(context.tool("structured"));
+      const member = tooNew(reply.result(), result, context);
       check(member === undefined, () => reply.evidence(`nothing of ${result[member ?? ""]}`));
-      return reply.proof;
+      return reply.summary;
     },
   },
   {
     id: "eras/newer-content",
-    title: "a result has no content of kinds that came later",
+    title: "a result has no content kinds of newer revisions",
     requirements: ["2.9", "I2", "I3"],
     strength: "must",
     until: lastStateful,
     needs: ["tools"],
-    async run(stage) {
-      const reply = await (await stage.shared()).call(stage.tool("media"));
+    async run(context) {
+      const reply = await (await context.shared()).call(context.tool("media"));
       const blocks = listAt(reply.result(), "content");
       if (blocks.length === 0) throw new NotApplicable("the tool gave no content");
       const newer = blocks.find(
-        (block) => (contentTypes[String(at(block, "type"))] ?? "unknown") > stage.revision.date,
+        (block) => (contentTypes[String(at(block, "type"))] ?? "unknown") > context.revision.date,
       );
-      check(newer === undefined, () => reply.evidence(`no ${at(newer, "type")} content in ${stage.revision.date}`));
+      check(newer === undefined, () => reply.evidence(`no ${at(newer, "type")} content in ${context.revision.date}`));
       return `got content ${show(blocks.map((block) => at(block, "type")))}`;
     },
   },

@@ -1,51 +1,51 @@
 import { show } from "../json.ts";
-import { check } from "../outcome.ts";
 import type { Peer } from "../peer.ts";
-import type { Scenario, Stage } from "../scenario.ts";
+import { check } from "../reply.ts";
+import type { Scenario, ScenarioContext } from "../scenario.ts";
 
 const hole = "portolan hole";
 
-/** A request with raw text in the place of a value. */
-async function sendWith(stage: Stage, peer: Peer, raw: string | Uint8Array): Promise<string> {
-  const request = peer.toRequest(stage.revision.simplest, { hole });
+/** Builds a request with raw text instead of a value. */
+async function sendWith(context: ScenarioContext, peer: Peer, raw: string | Uint8Array): Promise<string> {
+  const request = peer.toRequest(context.revision.simplest, { hole });
   const [before = "", after = ""] = JSON.stringify(request).split(JSON.stringify(hole));
   const body = Buffer.concat([Buffer.from(before), Buffer.from(raw), Buffer.from(after)]);
-  const { messages, posted } = await peer.provoke(body, peer.headersOf(request));
+  const { messages, posted } = await peer.sendInvalid(body, peer.headersOf(request));
   return messages[0] ? show(messages[0], 120) : posted.status === undefined ? "nothing" : `HTTP ${posted.status}`;
 }
 
 export const hostile: readonly Scenario[] = [
   {
     id: "hostile/depth",
-    title: "a value of great depth does no harm",
+    title: "a deeply nested value does no harm",
     requirements: ["I9"],
     strength: "must",
-    async run(stage) {
+    async run(context) {
       const depth = 50_000;
-      const seen = await sendWith(stage, await stage.shared(), `${"[".repeat(depth)}${"]".repeat(depth)}`);
+      const seen = await sendWith(context, await context.shared(), `${"[".repeat(depth)}${"]".repeat(depth)}`);
       return `sent a value of depth ${depth}; got ${seen}, and answers to later requests`;
     },
   },
   {
     id: "hostile/invalid-utf8",
-    title: "bytes that are no UTF-8 do no harm",
+    title: "invalid UTF-8 does no harm",
     requirements: ["A9"],
     strength: "must",
-    async run(stage) {
+    async run(context) {
       const bytes = Buffer.from([0x22, 0xc3, 0x28, 0xff, 0xfe, 0x22]);
-      const seen = await sendWith(stage, await stage.shared(), bytes);
+      const seen = await sendWith(context, await context.shared(), bytes);
       return `sent bytes that are no UTF-8; got ${seen}, and answers to later requests`;
     },
   },
   {
     id: "hostile/prototype",
-    title: "members named like parts of an object do no harm",
+    title: "members named like object internals, such as __proto__, do no harm",
     requirements: ["A1"],
     strength: "must",
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const raw = '{"__proto__":{"method":"x","id":1},"constructor":{"prototype":{"result":{}}}}';
-      const seen = await sendWith(stage, peer, raw);
+      const seen = await sendWith(context, peer, raw);
       return `sent ${raw}; got ${seen}, and answers to later requests`;
     },
   },
@@ -54,8 +54,8 @@ export const hostile: readonly Scenario[] = [
     title: "a message of 2 MiB is answered or refused",
     requirements: ["C1", "2.4"],
     strength: "should",
-    async run(stage) {
-      const seen = await sendWith(stage, await stage.shared(), JSON.stringify("x".repeat(2 * 1024 * 1024)));
+    async run(context) {
+      const seen = await sendWith(context, await context.shared(), JSON.stringify("x".repeat(2 * 1024 * 1024)));
       const isAnswered = seen !== "nothing" && seen !== "HTTP 202";
       check(isAnswered, () => `sent a message of 2 MiB; got ${seen}; expected an answer`);
       return `sent a message of 2 MiB; got ${seen}, and answers to later requests`;
@@ -63,13 +63,13 @@ export const hostile: readonly Scenario[] = [
   },
   {
     id: "hostile/too-large",
-    title: "a body of 10 MiB is refused cleanly or answered",
+    title: "a body of 10 MiB is answered or refused cleanly",
     requirements: ["2.4"],
     strength: "should",
     transports: ["http"],
-    async run(stage) {
-      const peer = await stage.shared();
-      const seen = await sendWith(stage, peer, JSON.stringify("x".repeat(10 * 1024 * 1024)));
+    async run(context) {
+      const peer = await context.shared();
+      const seen = await sendWith(context, peer, JSON.stringify("x".repeat(10 * 1024 * 1024)));
       check(
         !/^HTTP 5/.test(seen),
         () => `sent a body of 10 MiB; got ${seen}; expected a refusal by the client's fault`,

@@ -1,5 +1,5 @@
 import { show } from "../json.ts";
-import { check } from "../outcome.ts";
+import { check } from "../reply.ts";
 import { httpSseOf, type Scenario } from "../scenario.ts";
 import { HttpSseWire } from "../wire/http-sse.ts";
 
@@ -9,23 +9,23 @@ const stranger = "http://portolan-stranger.example";
 export const httpSse: readonly Scenario[] = [
   {
     id: "http-sse/endpoint",
-    title: "the stream begins with the address to post to",
+    title: "the stream begins with the endpoint event",
     requirements: ["D2", "D3"],
     strength: "must",
     ...overBoth,
-    async run(stage) {
-      const wire = httpSseOf(await stage.connect());
+    async run(context) {
+      const wire = httpSseOf(await context.connect());
       return `sent GET; got ${show(await wire.first)}`;
     },
   },
   {
     id: "http-sse/accepted",
-    title: "a post is taken, and answered on the stream",
+    title: "a POST is accepted, and answered on the stream",
     requirements: ["D1", "D2", "5.1.2"],
     strength: "must",
     ...overBoth,
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const posted = await peer.send(peer.toRequest("ping", undefined, { id: "on the stream" })).begun;
       const { status = 0 } = posted;
       check(status >= 200 && status < 300, () => `posted a ping; got HTTP ${status}; expected 2xx`);
@@ -35,12 +35,12 @@ export const httpSse: readonly Scenario[] = [
   },
   {
     id: "http-sse/apart",
-    title: "two clients get two addresses, and each its own answers",
+    title: "two clients get two endpoints, and each its own responses",
     requirements: ["5.1.3", "E12"],
     strength: "must",
     ...overBoth,
-    async run(stage) {
-      const [one, other] = [await stage.open(), await stage.open()];
+    async run(context) {
+      const [one, other] = [await context.open(), await context.open()];
       const [here, there] = [httpSseOf(one).endpoint, httpSseOf(other).endpoint];
       check(here !== there, () => `opened two streams; got ${here} for both; expected two addresses`);
       (await one.request("ping", undefined, { id: "mine" })).result();
@@ -51,12 +51,12 @@ export const httpSse: readonly Scenario[] = [
   },
   {
     id: "http-sse/unknown-address",
-    title: "an address that was never given is refused",
+    title: "an unknown endpoint is refused",
     requirements: ["5.1.3"],
     strength: "must",
     ...overBoth,
-    async run(stage) {
-      const peer = await stage.connect();
+    async run(context) {
+      const peer = await context.connect();
       const wire = httpSseOf(peer);
       wire.endpoint = `${wire.endpoint.slice(0, -6)}000000`;
       const { status = 0 } = await peer.send(peer.toRequest("ping")).finished;
@@ -66,15 +66,15 @@ export const httpSse: readonly Scenario[] = [
   },
   {
     id: "http-sse/origin",
-    title: "the page of a stranger is refused",
+    title: "a request from a foreign origin is refused",
     requirements: ["D4"],
     strength: "must",
     ...overBoth,
-    async run(stage) {
-      const { url, headers } = "url" in stage.target ? stage.target : { url: "", headers: {} };
+    async run(context) {
+      const { url, headers } = "url" in context.target ? context.target : { url: "", headers: {} };
       const ignore = { received: () => {}, noise: () => {}, closed: () => {} };
       const wire = new HttpSseWire(url, ignore, { ...headers, origin: stranger });
-      const timer = setTimeout(() => wire.close(), stage.timeoutMs);
+      const timer = setTimeout(() => wire.close(), context.timeoutMs);
       const { status = 0 } = await wire.stream.begun;
       clearTimeout(timer);
       await wire.close();

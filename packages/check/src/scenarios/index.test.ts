@@ -25,6 +25,6 @@ test.each(files)("%s is neutral: it imports nothing but its own files and Node's
   for (const specifier of imports) expect(specifier).toMatch(/^(\.{1,2}\/|node:)/);
 });
 
-test.each(files)("%s stays under 300 lines", (file) => {
-  expect(read(file).split("\n").length).toBeLessThanOrEqual(301);
+test.each(files)("%s stays under 500 lines", (file) => {
+  expect(read(file).split("\n").length).toBeLessThanOrEqual(501);
 });

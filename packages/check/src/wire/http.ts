@@ -1,23 +1,23 @@
 import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { request as openSecureRequest } from "node:https";
-import { EventReader, type ServerEvent } from "./events.ts";
-import { Allowance, type Headers, type Post, type Posted, type Sink, toText, type Wire } from "./wire.ts";
+import { StringDecoder } from "node:string_decoder";
+import { ByteBudget, type Headers, type Post, type PostResult, type Sink, toText, type Wire } from "./wire.ts";
 
-/** What a request of ours says besides its body. */
+/** An HTTP request to send. */
 export interface HttpRequest {
   readonly method?: string;
   readonly headers?: Headers;
   readonly body?: string | Uint8Array;
-  /** Hears each event of a stream. */
+  /** Called with each event of an event stream. */
   readonly heard?: (event: ServerEvent) => void;
 }
 
 const maxBodyBytes = 8 * 1024 * 1024;
 
-/** HTTP requests to one server, all of which end together. */
+/** The HTTP requests to one server; `close` ends them all. */
 export class HttpRequests {
   readonly #open = new Set<ClientRequest>();
-  readonly #allowance = new Allowance();
+  readonly #allowance = new ByteBudget();
   readonly #flooded: () => void;
 
   constructor(flooded: () => void) {
@@ -30,12 +30,12 @@ export class HttpRequests {
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) request.setHeader(name, value);
     this.#open.add(request);
     request.once("close", () => this.#open.delete(request));
-    let begin: (posted: Posted) => void = () => {};
-    const begun = new Promise<Posted>((resolve) => {
+    let begin: (posted: PostResult) => void = () => {};
+    const begun = new Promise<PostResult>((resolve) => {
       begin = resolve;
     });
-    const finished = new Promise<Posted>((resolve) => {
-      const settle = (posted: Posted) => {
+    const finished = new Promise<PostResult>((resolve) => {
+      const settle = (posted: PostResult) => {
         begin(posted);
         resolve(posted);
       };
@@ -55,7 +55,7 @@ export class HttpRequests {
     for (const request of this.#open) request.destroy();
   }
 
-  /** Reads to the end, and gives back what was no stream of events. */
+  /** Reads the body to its end. Resolves to the text of a body that is not an event stream. */
   #read(response: IncomingMessage, heard: HttpRequest["heard"]): Promise<string> {
     const isStream = /^text\/event-stream\b/i.test(response.headers["content-type"] ?? "");
     const reader = new EventReader();
@@ -79,9 +79,9 @@ export class HttpRequests {
 /** A client over Streamable HTTP. */
 export class HttpWire implements Wire {
   readonly url: string;
-  /** What the handshake adds to every request. */
-  standing: Headers = {};
-  /** The stream of the session, once it was asked for. */
+  /** Headers that the handshake adds to every request. */
+  sessionHeaders: Headers = {};
+  /** The stream of the session, after it was requested. */
   stream: Post | undefined;
   readonly #sink: Sink;
   readonly #requests: HttpRequests;
@@ -91,7 +91,7 @@ export class HttpWire implements Wire {
     this.url = url;
     this.#always = always;
     this.#sink = sink;
-    this.#requests = new HttpRequests(() => sink.closed("the server sent more than a client can hold"));
+    this.#requests = new HttpRequests(() => sink.closed("the server sent more bytes than the grader accepts"));
   }
 
   post(body: string | Uint8Array, headers: Headers = {}): Post {
@@ -104,29 +104,29 @@ export class HttpWire implements Wire {
     return { ...post, finished };
   }
 
-  /** Listens to what is said outside of answers. */
+  /** Opens the stream for messages that belong to no request. */
   listen(): Post {
     this.stream = this.send({ method: "GET", headers: { accept: "text/event-stream" } });
     return this.stream;
   }
 
   send(request: HttpRequest): Post {
-    const headers = { ...this.#always, ...this.standing, ...request.headers };
+    const headers = { ...this.#always, ...this.sessionHeaders, ...request.headers };
     if (request.body !== undefined) this.#sink.sent?.(toText(request.body));
-    // A priming event carries nothing.
+    // A priming event has no data.
     const heard = ({ data }: ServerEvent) => data !== "" && this.#receive(data);
     return this.#requests.send(this.url, { ...request, headers, heard });
   }
 
   async close(): Promise<void> {
-    if (this.standing["mcp-session-id"] !== undefined) {
+    if (this.sessionHeaders["mcp-session-id"] !== undefined) {
       const bye = this.send({ method: "DELETE" });
       const timer = setTimeout(() => bye.drop(), 500);
       await bye.finished;
       clearTimeout(timer);
     }
     this.#requests.close();
-    this.#sink.closed("the grader went away");
+    this.#sink.closed("the grader closed the connection");
   }
 
   #receive(text: string): void {
@@ -138,5 +138,44 @@ export class HttpWire implements Wire {
       return;
     }
     this.#sink.received(value);
+  }
+}
+
+/** One server-sent event. */
+export interface ServerEvent {
+  readonly type: string;
+  readonly data: string;
+  readonly id: string | undefined;
+}
+
+/** Parses server-sent events from chunks of any size. */
+export class EventReader {
+  readonly #decoder = new StringDecoder("utf8");
+  #rest = "";
+  #type = "message";
+  #data: string[] = [];
+  #id: string | undefined;
+
+  read(chunk: Buffer): ServerEvent[] {
+    const lines = (this.#rest + this.#decoder.write(chunk)).split(/\r\n|\n|\r(?!$)/);
+    this.#rest = lines.pop() ?? "";
+    return lines.flatMap((line) => this.#line(line) ?? []);
+  }
+
+  #line(line: string): ServerEvent | undefined {
+    if (line === "") return this.#dispatch();
+    const [, name, value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+    if (name === "event") this.#type = value;
+    else if (name === "data") this.#data.push(value);
+    else if (name === "id") this.#id = value;
+    return undefined;
+  }
+
+  #dispatch(): ServerEvent | undefined {
+    const event = { type: this.#type, data: this.#data.join("\n"), id: this.#id };
+    const isEmpty = this.#data.length === 0;
+    this.#type = "message";
+    this.#data = [];
+    return isEmpty ? undefined : event;
   }
 }

@@ -1,35 +1,35 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { Lines } from "./lines.ts";
-import { Allowance, type Post, type Sink, type Wire } from "./wire.ts";
+import { StringDecoder } from "node:string_decoder";
+import { ByteBudget, type Post, type Sink, type Wire } from "./wire.ts";
 
 /** A server that is started by a command. */
 export interface CommandTarget {
   readonly command: string;
   readonly args?: readonly string[];
   readonly env?: { readonly [name: string]: string };
-  /** Whether it gets the variables of this process, too; it does unless said. */
+  /** Passes the environment of this process to the server, too. Default: true. */
   readonly inherits?: boolean;
   readonly cwd?: string;
 }
 
 const graceMs = 500;
 
-/** The servers that must not outlive this process. */
+/** Server processes to kill when this process exits. */
 const living = new Set<ChildProcess>();
 
 function killLiving(): void {
   for (const child of living) child.kill("SIGKILL");
 }
 
-/** A server process and its two streams. */
+/** A client over the standard streams of a server process. */
 export class StdioWire implements Wire {
-  /** Resolves when the process is gone, to how it ended. */
+  /** Resolves when the process has ended, to a description of how. */
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
   readonly #sink: Sink;
-  readonly #allowance = new Allowance();
-  readonly #lines = new Lines();
-  readonly #sentLines = new Lines();
+  readonly #allowance = new ByteBudget();
+  readonly #lines = new LineSplitter();
+  readonly #sentLines = new LineSplitter();
   #lastWords = "";
   #isGone = false;
 
@@ -43,7 +43,7 @@ export class StdioWire implements Wire {
     if (living.size === 0) process.on("exit", killLiving);
     living.add(this.#child);
     const { stdin, stdout, stderr } = this.#child;
-    // A process that has ended does not read: that it is gone says it all.
+    // Writing to an ended process fails; its end is reported anyway.
     stdin?.on("error", () => {});
     stderr?.on("data", (chunk: Buffer) => {
       this.#lastWords = (this.#lastWords + chunk).slice(-200);
@@ -66,7 +66,7 @@ export class StdioWire implements Wire {
     return this.write(body, "\n");
   }
 
-  /** Writes the parts one by one, so that they may arrive apart. */
+  /** Writes the parts one by one, so that they may arrive separately. */
   write(...parts: readonly (string | Uint8Array)[]): Post {
     for (const part of parts) {
       if (this.#sink.sent) for (const line of this.#sentLines.read(part)) this.#sink.sent(line);
@@ -76,7 +76,7 @@ export class StdioWire implements Wire {
     return { begun: posted, finished: posted, drop: () => {} };
   }
 
-  /** Tells the server that nothing more will come. */
+  /** Closes the input of the server. */
   end(): void {
     this.#child.stdin?.end();
   }
@@ -88,7 +88,7 @@ export class StdioWire implements Wire {
       this.#child.kill(signal);
     }
     await this.#isOver(graceMs);
-    // What a grandchild still holds must not keep us.
+    // A grandchild may keep the streams open.
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
     this.#child.unref();
   }
@@ -123,5 +123,23 @@ export class StdioWire implements Wire {
       return;
     }
     this.#sink.received(value);
+  }
+}
+
+/** Splits chunks of any size into lines. */
+export class LineSplitter {
+  readonly #decoder = new StringDecoder("utf8");
+  #partial: string[] = [];
+
+  /** Returns the completed lines. */
+  read(chunk: string | Uint8Array): string[] {
+    const text = typeof chunk === "string" ? chunk : this.#decoder.write(chunk);
+    const [first = "", ...rest] = text.split("\n");
+    this.#partial.push(first);
+    return rest.map((next) => {
+      const line = this.#partial.join("");
+      this.#partial = [next];
+      return line;
+    });
   }
 }

@@ -1,56 +1,56 @@
-/** Hears what a server says, in order. */
+/** Receives everything that a server sends, in order. */
 export interface Sink {
   received(value: unknown): void;
-  /** Hears what is no JSON. */
+  /** Called with data that is not JSON. */
   noise(text: string): void;
-  /** Hears once that nothing more will come. */
+  /** Called once when nothing more will arrive. */
   closed(why: string): void;
-  /** Hears what goes to the server, a line or a body, where somebody listens. */
+  /** Called with each line or body that is sent to the server; undefined if nothing listens. */
   readonly sent?: ((text: string) => void) | undefined;
 }
 
 export type Headers = { readonly [name: string]: string | undefined };
 
-/** How a server took what was sent to it. */
-export interface Posted {
-  /** Undefined where there is no such thing; 0 when the connection broke before there was one. */
+/** The HTTP response to a body. */
+export interface PostResult {
+  /** Undefined over stdio; 0 if the connection broke before the status. */
   readonly status: number | undefined;
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
-  /** What came, unless it came as messages. */
+  /** The body, if it is not a stream of messages. */
   readonly body: string;
 }
 
-/** Something that was sent. Nothing here ever rejects. */
+/** A body that was sent. Its promises never reject. */
 export interface Post {
-  /** Resolves when the server has begun to react. */
-  readonly begun: Promise<Posted>;
-  /** Resolves when nothing more will come for it. */
-  readonly finished: Promise<Posted>;
-  /** Goes away without hearing the rest. */
+  /** Resolves when the response has begun. */
+  readonly begun: Promise<PostResult>;
+  /** Resolves when the response is complete. */
+  readonly finished: Promise<PostResult>;
+  /** Closes the connection without reading the rest. */
   drop(): void;
 }
 
-/** A way to a server. */
+/** The raw connection to a server. */
 export interface Wire {
   /** Sends one body: a line, or a request. */
   post(body: string | Uint8Array, headers?: Headers): Post;
-  /** Ends it and all that belongs to it. */
+  /** Closes the connection and everything that belongs to it. */
   close(): Promise<void>;
 }
 
-/** A body as text. */
+/** Returns a body as text. */
 export function toText(body: string | Uint8Array): string {
   return typeof body === "string" ? body : Buffer.from(body).toString();
 }
 
-/** More than this from one server is a flood. */
+/** A server that sends more bytes than this is stopped. */
 export const maxReceivedBytes: number = 16 * 1024 * 1024;
 
-/** What a wire may still receive. */
-export class Allowance {
+/** The number of bytes that a connection may still receive. */
+export class ByteBudget {
   #left: number = maxReceivedBytes;
 
-  /** False when it was too much. */
+  /** Returns false if the budget is exceeded. */
   take(bytes: number): boolean {
     this.#left -= bytes;
     return this.#left >= 0;

@@ -59,7 +59,7 @@ function fitReport(report: string, screen: Screen): string {
   if (!screen.isTerminal) return report;
   const lines = report.split("\n");
   return lines
-    .flatMap((line) => (line.includes(" not spoken: ") ? [screen.cut(line)] : wrap(line, screen.columns)))
+    .flatMap((line) => (line.includes(" not supported: ") ? [screen.cut(line)] : wrap(line, screen.columns)))
     .join("\n");
 }
 

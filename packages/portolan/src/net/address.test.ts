@@ -34,8 +34,8 @@ const notAddresses = [
   ...["2606:4700::1111]", "::1]@[2606:4700::1111", "2606:4700::1111/64", "1:2:3:4:5:6:7:8:9", "2606:4700::08.8.8.8"],
 ];
 
-describe("an address is public only if all the internet means the same by it", () => {
+describe("isPublicAddress", () => {
   test.each(privateAddresses)("%s is not public", (address) => expect(isPublicAddress(address)).toBe(false));
   test.each(publicAddresses)("%s is public", (address) => expect(isPublicAddress(address)).toBe(true));
-  test.each(notAddresses)("%j is no address, so it is not public", (text) => expect(isPublicAddress(text)).toBe(false));
+  test.each(notAddresses)("%j is not an address", (text) => expect(isPublicAddress(text)).toBe(false));
 });

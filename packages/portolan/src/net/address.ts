@@ -4,14 +4,14 @@ interface Address {
   readonly value: bigint;
 }
 
-/** The addresses whose first bits are those of `value`. */
+/** The addresses that share the first `length` bits of `value`. */
 interface Range extends Address {
   readonly length: number;
 }
 
 /**
- * IANA's special-purpose registry, as far as it is not globally reachable, and the last one: the address under which
- * Azure shows every machine its platform.
+ * The ranges of IANA's special-purpose registry that are not globally reachable. The last one is not in the registry:
+ * it is the address of the platform of every Azure machine.
  */
 const specialIpv4 = toRanges(
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
@@ -19,33 +19,33 @@ const specialIpv4 = toRanges(
   ...["224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"],
 );
 
-/** Everything else is private, local, multicast, a translation, or not yet given to anybody. */
+/** All other IPv6 addresses are private, local, multicast, translated or unassigned. */
 const globalIpv6 = toRanges("2000::/3");
-/** Protocol assignments with Teredo and ORCHID, documentation, 6to4: their packets end somewhere else than they say. */
+/** Protocol assignments with Teredo and ORCHID, documentation, 6to4: packets do not end where the address says. */
 const specialIpv6 = toRanges("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20");
-/** IPv4 in another spelling: mapped, and as NAT64 translates it. */
+/** Ranges that contain IPv4 addresses: mapped ones, and those of NAT64. */
 const wrappedIpv4 = toRanges("::ffff:0:0/96", "64:ff9b::/96");
 const loopback = toRanges("127.0.0.0/8", "::1/128");
 const privateNetworks = toRanges("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7");
 
-/** Whether an IPv4 or IPv6 address belongs to the public internet; false for whatever is no address. */
+/** True for an IPv4 or IPv6 address of the public internet; false for a text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   const parsed = parseAddress(address);
   return parsed !== undefined && isPublic(parsed);
 }
 
-/** Whether this is an IPv4 or IPv6 address in its usual spelling: no zone, no octal, no brackets. */
+/** True for an IPv4 or IPv6 address in its usual notation: no zone, no octal numbers, no brackets. */
 export function isAddress(text: string): boolean {
   return parseAddress(text) !== undefined;
 }
 
-/** Whether an address stays on this machine. */
+/** True for an address of this machine. */
 export function isLoopbackAddress(address: string): boolean {
   const parsed = parseAddress(address);
   return parsed !== undefined && isWithin(parsed, loopback);
 }
 
-/** Whether an address belongs to a network of an organization or a home: not public, and not of this machine alone. */
+/** True for an address in the private network of an organization or a home. */
 export function isPrivateNetworkAddress(address: string): boolean {
   const parsed = parseAddress(address);
   return parsed !== undefined && isWithin(parsed, privateNetworks);
@@ -66,7 +66,7 @@ function isWithin({ bits, value }: Address, ranges: readonly Range[]): boolean {
 
 function parseAddress(text: string): Address | undefined {
   if (/^\d+\.\d+\.\d+\.\d+$/.test(text)) return parseIpv4(text);
-  // The URL parser reads all spellings of IPv6 and writes one; what would end its brackets is kept out.
+  // The URL parser normalizes IPv6; the pattern excludes characters that would end its brackets.
   if (!/^[\da-f:.]+$/i.test(text) || !URL.canParse(`http://[${text}]`)) return undefined;
   return { bits: 128, value: toIpv6(new URL(`http://[${text}]`).hostname.slice(1, -1)) };
 }
@@ -74,7 +74,7 @@ function parseAddress(text: string): Address | undefined {
 function parseIpv4(text: string): Address | undefined {
   let value = 0n;
   for (const part of text.split(".")) {
-    // Some read a leading zero as octal, so nobody can say what is meant.
+    // Some parsers read a leading zero as octal, so the number is ambiguous.
     if (Number(part) > 255 || (part.length > 1 && part.startsWith("0"))) return undefined;
     value = (value << 8n) | BigInt(part);
   }

@@ -25,7 +25,7 @@ async function startServer(handle: (seen: Seen, response: ServerResponse) => voi
   return { url: `http://localhost:${(server.address() as AddressInfo).port}` };
 }
 
-describe("libraries take it as their fetch", () => {
+describe("a safe fetch works as the fetch of", () => {
   test("jose, for keys", async () => {
     const { publicKey, privateKey } = await jose.generateKeyPair("ES256");
     const keys = [{ ...(await jose.exportJWK(publicKey)), alg: "ES256" }];

@@ -1,42 +1,42 @@
-/** What may be fetched when somebody else has named the address. */
+/** Which URLs may be fetched when another party has named them, and within which limits. */
 export interface FetchPolicy {
   /**
-   * Hosts, such as `localhost` or `idp.corp`, that may be reached though their addresses are not public; by http too
-   * where they are loopback. None unless given.
+   * Hosts, such as `localhost` or `idp.corp`, that may be reached although their IP addresses are not public; over http,
+   * too, if they are loopback. Default: none.
    */
   readonly privateHosts?: readonly string[];
   /**
-   * A host that a person has named: where it belongs to a private network, others may belong to one too. What is on this
-   * machine, or is there for this machine alone, stays out of reach. Needs a resolver.
+   * A host that the user has named. If it is in a private network, other hosts of private networks may be reached, too;
+   * loopback and link-local addresses may not. Needs a resolver.
    */
   readonly neighbourOf?: string;
-  /** Whether a redirect of a GET is followed: `"same-origin"` unless said otherwise; every step is checked anew. */
+  /** Which redirects of a GET are followed; each target is checked. Default: `"same-origin"`. */
   readonly redirects?: "never" | "same-origin" | "anywhere";
-  /** How many redirects are followed one after the other; 3 unless said otherwise. */
+  /** Redirects that are followed one after the other. Default: 3. */
   readonly maxRedirects?: number;
-  /** Has the last word about an address that is otherwise allowed; `addresses` are those that its host resolves to. */
+  /** Decides last about a URL that is otherwise allowed; `addresses` are the IP addresses of its host. */
   readonly allow?: (url: URL, addresses: readonly string[]) => boolean | Promise<boolean>;
-  /** Finds the addresses of a host; the system's resolver unless given. */
+  /** Resolves a host to its IP addresses. Default: the system's resolver. */
   readonly lookup?: (host: string) => Promise<readonly string[]>;
-  /** Sends the request, for whoever must go through a proxy: hosts are then resolved there, and only what the address itself says is checked here. */
+  /** Sends all requests, for example through a proxy. The proxy resolves hosts, so only the URL itself is checked. */
   readonly fetch?: typeof globalThis.fetch;
-  /** As `fetch`, for those addresses only that it gives one for: what is reached straight is checked as ever. */
+  /** Returns a `fetch` for URLs that need one, such as a proxy. All other URLs are resolved and checked as usual. */
   readonly via?: (url: URL) => typeof globalThis.fetch | undefined;
-  /** Whether answers may be compressed (gzip, br) where the runtime lets us count what comes out; false unless said otherwise. */
+  /** Accepts compressed responses (gzip, br) where the runtime lets us count the decoded bytes. Default: false. */
   readonly decode?: boolean;
-  /** The longest answer, as it is before it was compressed; 256 KiB unless said otherwise. */
+  /** The largest response, after decompression. Default: 256 KiB. */
   readonly maxBytes?: number;
-  /** How long it may take in all, redirects included; 5 s unless said otherwise. */
+  /** How long a request may take, with all redirects. Default: 5 seconds. */
   readonly timeoutMs?: number;
 }
 
-/** As `fetch`, for addresses that cannot be trusted: resolves when the whole answer is there; its `url` is who gave it. */
+/** A `fetch` for URLs that cannot be trusted. Resolves when the whole response has been read; `url` is the last one. */
 export type SafeFetch = (url: string | URL, init?: SafeFetchInit) => Promise<Response>;
 
-/** What is sent; wide enough for libraries that take a fetch of their own. */
+/** The request to send. Its types fit libraries that accept a custom fetch. */
 export interface SafeFetchInit {
   readonly method?: string | undefined;
-  /** Those that belong to the connection, such as `host`, are left out. */
+  /** Headers of the connection, such as `host`, are left out. */
   readonly headers?: Headers | { readonly [name: string]: string } | undefined;
   readonly body?: string | URLSearchParams | null | undefined;
   readonly signal?: AbortSignal | null | undefined;

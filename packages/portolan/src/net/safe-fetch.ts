@@ -1,58 +1,62 @@
 import { PortolanError } from "../errors.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { isPrivateNetworkAddress, isPublicAddress } from "./address.ts";
-import { createCarrier } from "./by-fetch.ts";
-import type { Answer, Carrier, CarrierRequest } from "./carrier.ts";
-import { checkAddresses, checkWebAddress, describe, literalOf, refused } from "./check.ts";
+import { checkAddresses, checkWebAddress, describe, literalAddress, refused } from "./check-address.ts";
+import { type AdapterRequest, type AdapterResponse, createAdapter, type FetchAdapter } from "./fetch-adapter.ts";
+import { defaultMaxBytes, defaultMaxRedirects, defaultTimeoutMs, longestTimerMs } from "./limits.ts";
 import type { FetchPolicy, SafeFetch, SafeFetchInit } from "./policy.ts";
 
-const defaultMaxBytes = 256 * 1024;
-const defaultTimeoutMs = 5_000;
-const longestTimerMs = 2 ** 31 - 1;
-const defaultMaxRedirects = 3;
 const redirectStatus: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const bodilessStatus: ReadonlySet<number> = new Set([204, 205, 304]);
-/** They belong to the connection: a caller who set them could reach another host than the one that was checked. */
+/** Headers of the connection: a caller who set them could reach another host than the checked one. */
 const connectionHeaders: ReadonlySet<string> = new Set([
   ...["connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "te", "trailer"],
   ...["transfer-encoding", "upgrade"],
 ]);
-/** All that another origin gets to see after a redirect: any other header may be a credential. */
+/** The only headers that are sent on to another origin after a redirect: any other one may be a credential. */
 const harmlessHeaders: ReadonlySet<string> = new Set(["accept", "accept-encoding", "accept-language", "user-agent"]);
 
+const policyNames: OptionNames<FetchPolicy> = {
+  ...{ privateHosts: 1, neighbourOf: 1, redirects: 1, maxRedirects: 1, allow: 1, lookup: 1, fetch: 1, via: 1 },
+  ...{ decode: 1, maxBytes: 1, timeoutMs: 1 },
+};
+
 /**
- * A fetch for addresses that somebody else has named: https to public addresses only, unless the policy says more.
- * On Node the host is resolved once, checked, and connected to at the checked address. On other runtimes, and with
- * `policy.fetch` or `policy.via`, hosts are resolved out of sight: there only what the address itself says is checked.
+ * Creates a fetch for URLs that another party has named. It reaches public addresses over https only; the policy can
+ * allow more. On Node each host is resolved once, checked, and connected to at the checked address. On other runtimes,
+ * and with `policy.fetch` or `policy.via`, the runtime resolves hosts, so only the URL itself is checked.
  */
 export function createSafeFetch(policy: FetchPolicy = {}): SafeFetch {
-  let carrier: Promise<Carrier> | undefined;
-  // A mistake in the policy shows where it was made.
+  let adapter: Promise<FetchAdapter> | undefined;
+  // Checked at once, so that a mistake in the policy throws here.
+  checkOptions(policy, policyNames, "createSafeFetch");
   checkWebAddress("https://example.com", policy);
   return async (url, init = {}) => {
     const first = checkWebAddress(url, policy);
-    carrier ??= loadCarrier(policy);
+    adapter ??= loadAdapter(policy);
     const method = (init.method ?? "GET").toUpperCase();
-    return withinTime(`${method} ${describe(first)}`, policy, init.signal ?? undefined, async (signal) => {
-      return new Visit(await (carrier as Promise<Carrier>), policy, signal, method, init).start(first);
+    return withTimeout(`${method} ${describe(first)}`, policy, init.signal ?? undefined, async (signal) => {
+      return new SafeRequest(await (adapter as Promise<FetchAdapter>), policy, signal, method, init).start(first);
     });
   };
 }
 
-/** As `checkWebAddress`, and checks what the host resolves to as well, where there is a resolver to ask. */
+/** Checks a URL like `checkWebAddress`, and also the IP addresses of its host, where they can be resolved. */
 export async function checkResolvedAddress(url: string | URL, policy: FetchPolicy = {}): Promise<URL> {
   const address = checkWebAddress(url, policy);
-  const visit = new Visit(await loadCarrier(policy), policy, new AbortController().signal, "GET", {});
-  await visit.check(address);
+  const request = new SafeRequest(await loadAdapter(policy), policy, new AbortController().signal, "GET", {});
+  await request.check(address);
   return address;
 }
 
-async function loadCarrier({ fetch }: FetchPolicy): Promise<Carrier> {
-  if (fetch) return createCarrier(fetch);
-  return (await import("#net-carrier")).createCarrier();
+/** Loads the adapter of this runtime, by the `imports` of the package; a `fetch` of the policy replaces it. */
+async function loadAdapter({ fetch }: FetchPolicy): Promise<FetchAdapter> {
+  if (fetch) return createAdapter(fetch);
+  return (await import("#net-adapter")).createAdapter();
 }
 
-/** Runs work that ends with its result, the caller's signal or the policy's time, whatever the work still waits for. */
-async function withinTime<T>(
+/** Runs work until it has a result, the caller's signal aborts, or the policy's time is over. */
+async function withTimeout<T>(
   what: string,
   { timeoutMs = defaultTimeoutMs }: FetchPolicy,
   caller: AbortSignal | undefined,
@@ -62,7 +66,7 @@ async function withinTime<T>(
   const ended = new AbortController();
   const timer = setTimeout(
     () => {
-      ended.abort(new PortolanError("timeout", `${what}: expected the whole answer within ${timeoutMs} ms`));
+      ended.abort(new PortolanError("timeout", `${what}: expected the whole response within ${timeoutMs} ms`));
     },
     Math.min(timeoutMs, longestTimerMs),
   );
@@ -83,7 +87,7 @@ async function withinTime<T>(
   }
 }
 
-/** When several addresses were tried in vain the error has a code and no message. */
+/** Returns the reason of a failure. After several addresses have failed, the error has a code and no message. */
 function reasonOf(cause: unknown): string {
   const { message, code } = (cause ?? {}) as { readonly message?: unknown; readonly code?: unknown };
   return String(message || code || "no reason given");
@@ -103,24 +107,24 @@ function toHeaders({ headers: given = {} }: SafeFetchInit, encodings: readonly s
 }
 
 /** One call of a safe fetch, through all its redirects. */
-class Visit {
-  readonly #carrier: Carrier;
+class SafeRequest {
+  readonly #adapter: FetchAdapter;
   readonly #policy: FetchPolicy;
   readonly #signal: AbortSignal;
   readonly #method: string;
   readonly #body: string | undefined;
-  /** Which content encodings may come. */
+  /** Content encodings that the response may have. */
   readonly #encodings: readonly string[];
   #headers: Headers;
 
-  constructor(carrier: Carrier, policy: FetchPolicy, signal: AbortSignal, method: string, init: SafeFetchInit) {
-    this.#carrier = carrier;
+  constructor(adapter: FetchAdapter, policy: FetchPolicy, signal: AbortSignal, method: string, init: SafeFetchInit) {
+    this.#adapter = adapter;
     this.#policy = policy;
     this.#signal = signal;
     this.#method = method;
     this.#body = init.body?.toString();
-    // Whether a redirect leads to a fetch, which undoes no encoding we could count, shows too late.
-    this.#encodings = policy.decode && !policy.via ? (carrier.encodings ?? []) : [];
+    // A redirect may lead to a `via` fetch, whose decoded bytes cannot be counted; that is known too late.
+    this.#encodings = policy.decode && !policy.via ? (adapter.encodings ?? []) : [];
     this.#headers = toHeaders(init, this.#encodings);
   }
 
@@ -128,10 +132,10 @@ class Visit {
     const { maxRedirects = defaultMaxRedirects } = this.#policy;
     let url = first;
     for (let redirects = 0; ; redirects += 1) {
-      const answer = await this.#send(url);
-      const target = answer.headers.get("location");
-      if (target === null || !redirectStatus.has(answer.status)) return this.#finish(url, answer);
-      answer.drop();
+      const response = await this.#send(url);
+      const target = response.headers.get("location");
+      if (target === null || !redirectStatus.has(response.status)) return this.#finish(url, response);
+      response.drop();
       if (redirects === maxRedirects) {
         throw new PortolanError("limit-reached", `${describe(first)}: expected at most ${maxRedirects} redirects`);
       }
@@ -139,7 +143,7 @@ class Visit {
     }
   }
 
-  /** The addresses that a host may be connected to at; undefined where nobody here can tell. */
+  /** Returns the checked addresses of a host; `undefined` where they cannot be resolved. */
   async check(url: URL): Promise<readonly string[] | undefined> {
     const addresses = await this.#resolve(url);
     if (addresses) {
@@ -149,33 +153,33 @@ class Visit {
     return addresses;
   }
 
-  async #send(url: URL): Promise<Answer> {
+  async #send(url: URL): Promise<AdapterResponse> {
     const addresses = await this.check(url);
     const isAllowed = await this.#policy.allow?.(new URL(url), addresses ?? []);
-    if (isAllowed === false) throw refused(describe(url), "`allow` said no");
-    // What was asked for in vain while the host was looked up must not go out any more.
+    if (isAllowed === false) throw refused(describe(url), "`allow` returned false");
+    // Not sent if the caller has left while the host was resolved.
     this.#signal.throwIfAborted();
-    const request: CarrierRequest = {
+    const request: AdapterRequest = {
       ...{ url, method: this.#method, headers: this.#headers, body: this.#body, signal: this.#signal },
     };
-    return this.#carrierTo(url).send(request, addresses ?? []);
+    return this.#adapterFor(url).send(request, addresses ?? []);
   }
 
   async #resolve(url: URL): Promise<readonly string[] | undefined> {
-    const literal = literalOf(url);
+    const literal = literalAddress(url);
     if (literal !== undefined) return [literal];
-    // Who sends by a fetch of his own resolves there, so what is found here would prove nothing.
+    // A custom fetch resolves the host itself, so a result from here would prove nothing.
     const { lookup, fetch, via } = this.#policy;
     if (lookup && !fetch && !via?.(url)) return [...(await lookup(url.hostname))];
-    return this.#carrierTo(url).addressesOf(url.hostname);
+    return this.#adapterFor(url).resolve(url.hostname);
   }
 
-  #carrierTo(url: URL): Carrier {
+  #adapterFor(url: URL): FetchAdapter {
     const fetch = this.#policy.via?.(url);
-    return fetch ? createCarrier(fetch) : this.#carrier;
+    return fetch ? createAdapter(fetch) : this.#adapter;
   }
 
-  /** Whether the host that a person has named belongs to a private network. */
+  /** Resolves to true if the host that the user has named is in a private network. */
   async #isIntranet(): Promise<boolean> {
     const { neighbourOf } = this.#policy;
     if (neighbourOf === undefined || !URL.canParse(`https://${neighbourOf}`)) return false;
@@ -185,11 +189,11 @@ class Visit {
 
   #redirect(from: URL, location: string): URL {
     const place = describe(from);
-    if (!URL.canParse(location, from)) throw refused(place, "it redirects to something that is no URL");
+    if (!URL.canParse(location, from)) throw refused(place, "it redirects to an invalid URL");
     const to = new URL(location, from);
-    const target = /^https?:$/.test(to.protocol) ? describe(to) : `a ${to.protocol} address`;
+    const target = /^https?:$/.test(to.protocol) ? describe(to) : `a ${to.protocol} URL`;
     if (this.#method !== "GET" && this.#method !== "HEAD") {
-      throw new PortolanError("http-status", `${place} redirects a ${this.#method} to ${target}; use that address`);
+      throw new PortolanError("http-status", `${place} redirects a ${this.#method} to ${target}; use that URL`);
     }
     const { redirects = "same-origin" } = this.#policy;
     if (redirects === "never" || (redirects === "same-origin" && to.origin !== from.origin)) {
@@ -202,40 +206,40 @@ class Visit {
     return checked;
   }
 
-  async #finish(url: URL, answer: Answer): Promise<Response> {
+  async #finish(url: URL, response: AdapterResponse): Promise<Response> {
     const place = `${this.#method} ${describe(url)}`;
-    const { status, headers } = answer;
+    const { status, headers } = response;
     try {
       if (status < 200 || status > 599) {
         throw new PortolanError("http-status", `${place}: expected a status from 200 to 599, got ${status}`);
       }
-      const body = await this.#read(place, this.#decoded(place, answer));
-      const response = new Response(bodilessStatus.has(status) ? null : body, { status, headers });
-      // A response of one's own making has no address, and this one came from somewhere.
-      return Object.defineProperty(response, "url", { value: url.href });
+      const body = await this.#read(place, this.#decoded(place, response));
+      const result = new Response(bodilessStatus.has(status) ? null : body, { status, headers });
+      // A constructed Response has no url of its own.
+      return Object.defineProperty(result, "url", { value: url.href });
     } catch (reason) {
-      answer.drop();
+      response.drop();
       throw reason;
     }
   }
 
-  /** The answer as it was before it was encoded, if it was. */
-  #decoded(place: string, answer: Answer): Answer {
-    const { headers } = answer;
+  /** Returns the response with its body decoded. */
+  #decoded(place: string, response: AdapterResponse): AdapterResponse {
+    const { headers } = response;
     const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
-    if (encoding === "" || encoding === "identity") return answer;
-    if (!this.#carrier.decode || !this.#encodings.includes(encoding)) {
+    if (encoding === "" || encoding === "identity") return response;
+    if (!this.#adapter.decode || !this.#encodings.includes(encoding)) {
       const offered = this.#encodings.join(" or ") || "no content encoding";
-      throw new PortolanError("answer-invalid", `${place}: expected ${offered}, as was asked for`);
+      throw new PortolanError("answer-invalid", `${place}: expected ${offered} as in accept-encoding`);
     }
-    const hasBody = this.#method !== "HEAD" && !bodilessStatus.has(answer.status);
-    // They tell of bytes that nobody sees.
+    const hasBody = this.#method !== "HEAD" && !bodilessStatus.has(response.status);
+    // They describe the encoded bytes, which are gone.
     for (const name of ["content-encoding", "content-length"]) headers.delete(name);
-    return hasBody ? { ...answer, body: this.#carrier.decode(encoding, answer.body) } : answer;
+    return hasBody ? { ...response, body: this.#adapter.decode(encoding, response.body) } : response;
   }
 
-  /** Counts what really comes: a content-length can lie. */
-  async #read(place: string, { headers, body }: Answer): Promise<Uint8Array<ArrayBuffer>> {
+  /** Reads the body up to the limit. It counts the received bytes, because content-length may be wrong. */
+  async #read(place: string, { headers, body }: AdapterResponse): Promise<Uint8Array<ArrayBuffer>> {
     const { maxBytes = defaultMaxBytes } = this.#policy;
     const tooLarge = () => {
       const hint = "`maxBytes` raises the limit";

@@ -14,11 +14,11 @@ import { type Answer, type Asked, Site } from "./site.ts";
 /** A client as the authority knows it. */
 export interface AuthorityClient {
   readonly redirectUris: readonly string[];
-  /** What it may ask for; everything unless said. */
+  /** Scopes that it may request. Default: all. */
   readonly scope?: string | undefined;
   readonly secret?: string;
   readonly method?: string;
-  /** For clients that sign instead of having a secret. */
+  /** The key of a client that signs instead of using a secret. */
   readonly publicKey?: CryptoKey;
 }
 
@@ -36,24 +36,24 @@ interface Code extends Granted {
 
 const wellKnown = "/.well-known/oauth-authorization-server";
 
-/** An authorization server whose every habit a test can change; people sign in by coming by. */
+/** An authorization server whose behaviour a test can change in every detail. People sign in by visiting its page. */
 export class TestAuthority {
   readonly site: Site;
   readonly issuer: string;
   readonly clients = new Map<string, AuthorityClient>();
-  /** The members of its metadata, and where it is. */
+  /** The members of its metadata, and its path. */
   readonly metadata: { [member: string]: unknown };
   readonly metadataPaths: Set<string>;
   lifeSeconds = 3_600;
   givesRefreshTokens = true;
   rotates = true;
-  /** Whether clients get no scope that they have not registered for. */
+  /** Grants a client only the scopes that it has registered. */
   isStrict = false;
-  /** What it says besides where it sends people back to. */
+  /** Additional parameters of the callback. */
   callback: { [name: string]: string };
-  /** What proofs must contain, once it is set. */
+  /** The nonce that proofs must contain, once it is set. */
   nonce: string | undefined;
-  /** What it gives in place of the scope that was asked for. */
+  /** The scope of its tokens, instead of the requested one. */
   grantedScope: string | undefined;
   readonly refreshTokens = new Map<string, Granted>();
   readonly accessTokens: string[] = [];
@@ -97,17 +97,17 @@ export class TestAuthority {
     return new TestAuthority(site, path, now, privateKey, { ...(await exportJWK(publicKey)), kid: "one" });
   }
 
-  /** What was asked of one of its endpoints. */
+  /** Returns the requests to one endpoint. */
   asked(endpoint: "authorize" | "token" | "register" | "revoke"): Asked[] {
     return this.site.askedFor(`${this.#path}/${endpoint}`);
   }
 
-  /** The token requests with this grant. */
+  /** Returns the token requests with this grant. */
   grants(type: string): URLSearchParams[] {
     return this.asked("token").flatMap(({ form }) => (form.get("grant_type") === type ? [form] : []));
   }
 
-  /** Answers an endpoint in place of the authority, as often as said. */
+  /** Answers an endpoint instead of the authority, this many times. */
   answer(endpoint: string, answer: Answer | "hang up", times = Number.POSITIVE_INFINITY): void {
     let left = times;
     this.site.instead.set(`${this.#path}/${endpoint}`, () => {
@@ -116,7 +116,7 @@ export class TestAuthority {
     });
   }
 
-  /** Forgets every token and code that it gave. */
+  /** Invalidates every token and code. */
   forget(): void {
     this.refreshTokens.clear();
     this.#codes.clear();
@@ -252,7 +252,7 @@ export class TestAuthority {
     return { body: { ...token, scope, ...(hasRefresh && { refresh_token: refreshToken }) } };
   }
 
-  /** Who asks, if they can show it. */
+  /** Returns the authenticated client of a request. */
   async #authenticate({ form, headers }: Asked): Promise<string | undefined> {
     const [scheme, encoded = ""] = headers.authorization?.split(" ") ?? [];
     const [basicId = "", basicSecret = ""] =

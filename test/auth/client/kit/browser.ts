@@ -1,10 +1,10 @@
-/** As much of a browser as signing in takes: cookies, redirects, and forms that are filled in and sent. */
+/** A minimal browser for sign-in pages: cookies, redirects and forms. */
 export class Browser {
   readonly #cookies = new Map<string, string>();
-  /** The pages it has stopped at, by their status and text. */
+  /** The pages it has shown, by status and text. */
   readonly pages: string[] = [];
 
-  /** Goes to a page and on from there, until it is sent to an address that begins with `target`. */
+  /** Opens a page and follows it, until it is sent to a URL that begins with `target`. */
   async signIn(page: URL, target: string, fields: { readonly [name: string]: string }): Promise<URL> {
     let next: { url: URL; form?: URLSearchParams } = { url: page };
     for (let steps = 0; steps < 20; steps += 1) {

@@ -2,12 +2,12 @@ import type { Redirect, RedirectAttempt } from "portolan/auth/client";
 
 type Doing = (page: URL, signal: AbortSignal) => Promise<URL>;
 
-/** Somebody who signs in where the client sends them, unless told to do something else. */
+/** A person who signs in where the client sends them. A test can make them do something else. */
 export class Person implements Redirect {
   readonly redirectUri: string;
   /** The pages they were sent to. */
   readonly visits: URL[] = [];
-  /** How many logins were begun and not closed. */
+  /** Logins that were begun and not closed. */
   open = 0;
   does: Doing = comeBack;
 
@@ -30,7 +30,7 @@ export class Person implements Redirect {
   }
 }
 
-/** Follows the redirect of an authorization server that asks nothing. */
+/** Follows the redirect of an authorization server without a sign-in page. */
 export async function comeBack(page: URL): Promise<URL> {
   const response = await fetch(page, { redirect: "manual" });
   const location = response.headers.get("location");
@@ -38,7 +38,7 @@ export async function comeBack(page: URL): Promise<URL> {
   return new URL(location);
 }
 
-/** Comes back as `comeBack` does, with the answer changed. */
+/** Comes back like `comeBack`, with a changed callback. */
 export function comeBackWith(change: (answer: URLSearchParams, callback: URL) => void): Doing {
   return async (page) => {
     const callback = await comeBack(page);
@@ -47,13 +47,13 @@ export function comeBackWith(change: (answer: URLSearchParams, callback: URL) =>
   };
 }
 
-/** Says no. */
+/** Denies access. */
 export const deny: Doing = comeBackWith((answer) => {
   answer.delete("code");
   answer.set("error", "access_denied");
 });
 
-/** Leaves the page open for ever. */
+/** Leaves the page open forever. */
 export const stayAway: Doing = (_, signal) =>
   new Promise((_resolve, reject) => {
     const leave = () => reject(signal.reason);

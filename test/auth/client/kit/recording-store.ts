@@ -1,11 +1,11 @@
 import { type CredentialStore, memoryStore } from "portolan/auth/client";
 
-/** A store that a test can look into, and that fails when told to. */
+/** A store that a test can inspect, and that fails on demand. */
 export class RecordingStore implements CredentialStore {
   readonly rows = new Map<string, string>();
   /** Thrown by every write, once it is set. */
   broken: Error | undefined;
-  /** How many wait for their turn. */
+  /** The number of waiting calls. */
   waiting = 0;
   readonly #turns = memoryStore();
 
@@ -27,7 +27,7 @@ export class RecordingStore implements CredentialStore {
     });
   }
 
-  /** What is kept of one kind: `"token"`, `"client"`, `"login"` or `"bound"`. */
+  /** Returns the stored values of one kind: `"token"`, `"client"`, `"login"` or `"bound"`. */
   kept(kind: string): { [member: string]: unknown }[] {
     return [...this.rows].flatMap(([key, value]) => (JSON.parse(key)[2] === kind ? [JSON.parse(value)] : []));
   }

@@ -10,13 +10,13 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 
-/** One request as a site saw it. */
+/** One request as a site received it. */
 export interface Asked {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** The form that was sent, empty where there was none. */
+  /** The form of the request; empty if it had none. */
   readonly form: URLSearchParams;
   readonly body: string;
 }
@@ -29,13 +29,13 @@ export interface Answer {
 
 type MaybePromise<T> = T | Promise<T>;
 
-/** What a site does in place of what it does by itself; undefined lets it go on. */
+/** Replaces the response of a site; `undefined` leaves it unchanged. */
 export type Behaviour = (asked: Asked) => MaybePromise<Answer | "hang up" | undefined>;
 
-/** Something on loopback that counts what it is asked, and does otherwise where a test says so. */
+/** A server on loopback that records its requests, and whose responses a test can replace. */
 export class Site {
   readonly asked: Asked[] = [];
-  /** By path, or `"*"` for all that have none of their own. */
+  /** By path, or `"*"` for all other paths. */
   readonly instead = new Map<string, Behaviour>();
   readonly #server = createServer((request, response) => this.#take(request, response));
   readonly #readsBodies: boolean;
@@ -47,7 +47,7 @@ export class Site {
     this.#readsBodies = readsBodies;
   }
 
-  /** `readsBodies` is false for a site that hands its requests on as they come. */
+  /** `readsBodies` is false for a site that passes its requests on unread. */
   static async start(readsBodies = true): Promise<Site> {
     const site = new Site(readsBodies);
     await site.open();
@@ -59,7 +59,7 @@ export class Site {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Listens again where it was, if it has stopped. */
+  /** Listens again on the same port after it was stopped. */
   async open(): Promise<void> {
     if (this.#server.listening) return;
     this.#server.listen(this.#port, "127.0.0.1");
@@ -99,12 +99,12 @@ export function send(response: ServerResponse, { status = 200, headers = {}, bod
   response.writeHead(status, { ...json, ...headers }).end(body === undefined ? undefined : JSON.stringify(body));
 }
 
-/** Resolves when a condition holds, which is looked at in every turn. */
+/** Resolves when a condition holds; it is checked in every turn of the event loop. */
 export async function until(condition: () => unknown): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-/** The reason of something that must fail. */
+/** Returns the error that a promise rejects with. */
 export async function reasonOf(attempt: Promise<unknown>): Promise<Error & { code?: string; error?: string }> {
   return attempt.then(
     (value) => {
@@ -114,7 +114,7 @@ export async function reasonOf(attempt: Promise<unknown>): Promise<Error & { cod
   );
 }
 
-/** A clock that tests move. */
+/** A clock that tests advance. */
 export class TestClock {
   ahead = 0;
   readonly now = (): number => Date.now() + this.ahead;

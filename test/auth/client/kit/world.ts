@@ -9,20 +9,20 @@ import { TestAuthority } from "./authority.ts";
 import { Person } from "./person.ts";
 import { Site, TestClock } from "./site.ts";
 
-/** How the server is spoken to. */
+/** The transport and era of the server. */
 export type Way = "stateless" | "stateful" | "HTTP+SSE";
 export const ways: readonly Way[] = ["stateless", "stateful", "HTTP+SSE"];
 
-/** An MCP server that wants tokens, and everything about it that a test may look at. */
+/** A protected MCP server and everything about it that a test may inspect. */
 export interface ProtectedServer {
   readonly site: Site;
   readonly origin: string;
-  /** Where it is, for the way that it is spoken to. */
+  /** Its URL for each transport. */
   readonly url: string;
   readonly resource: string;
-  /** Where its metadata is. */
+  /** The URL of its metadata. */
   readonly metadataPath: string;
-  /** Makes the guard anew, with other options. */
+  /** Protects it again, with other options. */
   protect(options: Partial<ProtectOptions>): void;
 }
 
@@ -31,7 +31,7 @@ export interface ServerOptions extends Partial<ProtectOptions> {
   readonly http?: ServeHttpOptions;
 }
 
-/** Starts a server that takes the tokens of an authority. */
+/** Starts a server that accepts the tokens of an authority. */
 export async function startProtected(authority: TestAuthority, options: ServerOptions = {}): Promise<ProtectedServer> {
   const { way = "stateless", http: served = {}, ...given } = options;
   const site = await Site.start(false);
@@ -66,7 +66,7 @@ export interface WorldOptions {
   readonly oauth?: OAuthOptions;
 }
 
-/** A protected server, its authority, a person and a client: all that a login takes. */
+/** A protected server, its authority, a person and a client. */
 export interface World {
   readonly way: Way;
   readonly clock: TestClock;
@@ -94,7 +94,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
 }
 
-/** Connects in one of the ways. */
+/** Connects over one of the transports. */
 export async function connectTo(url: string, way: Way, link: HttpLinkOptions, options: ConnectOptions = {}) {
   const target = http(url, { ...link, ...(way === "HTTP+SSE" && { legacySse: true }) });
   const client = await connect(target, { era: way === "stateless" ? "stateless" : "stateful", ...options });

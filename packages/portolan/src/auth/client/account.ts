@@ -1,33 +1,42 @@
 import type { SafeFetch } from "../../net/policy.ts";
-import { type Refused, readRefusal } from "./challenge.ts";
+import { type ParsedChallenge, readChallenge } from "./challenge.ts";
+import { SharedPromise } from "./concurrency.ts";
 import type { Credential, Vault } from "./credential.ts";
-import { AuthFailure, plain } from "./failure.ts";
-import { Flight } from "./flight.ts";
-import { type Need, type Obtained, Obtaining } from "./obtaining.ts";
-import { loadKey, type ProofKey } from "./proof.ts";
+import { type DpopKey, loadKey } from "./dpop.ts";
+import { AuthFailure, oneLine } from "./errors.ts";
+import {
+  maxNewerTokenRetries,
+  maxNonceChars,
+  maxNonceRetries,
+  maxStepUps,
+  patienceAfterLoginMs,
+  renewalPauseMs,
+} from "./limits.ts";
+import type { OAuthOptions } from "./oauth.ts";
 import { withSecret } from "./registration.ts";
-import type { OAuthOptions } from "./settings.ts";
+import { type AcquiredToken, type TokenNeed, TokenSource } from "./token-source.ts";
 import { revokeToken } from "./tokens.ts";
 
-/** A request as far as its authorization depends on it. */
+/** The parts of a request that its authorization depends on. */
 export interface AuthorizedRequest {
   readonly server: URL;
   readonly method: string;
   readonly url: URL;
 }
 
-/** A 401 or 403, and what it answers. */
-export interface Challenged {
+/** A response with status 401 or 403, and the request that it answers. */
+export interface AuthChallenge {
   readonly request: AuthorizedRequest;
   readonly sent: { readonly [name: string]: string };
   readonly status: 401 | 403;
   header(name: string): string | undefined;
+  /** Identifies the operation across its retries. */
   readonly operation: object;
   readonly signal: AbortSignal;
 }
 
-/** What was tried for one request. */
-interface Tries {
+/** Attempts already made for one operation, so that it cannot retry forever. */
+interface Attempts {
   nonces: number;
   newer: number;
   stepUps: number;
@@ -35,133 +44,132 @@ interface Tries {
   mayLogin: boolean;
 }
 
-const maxNonces = 2;
-const maxNewer = 2;
-const maxStepUps = 3;
-/** How long an authorization server that could not renew a token is left alone, unless the token is refused. */
-const renewalPauseMs = 10_000;
-
-/** Everything about the tokens for one server: presents them, renews them, and gets others when they are refused. */
+/** The tokens for one server: sends them, renews them, and gets others when the server refuses them. */
 export class Account {
   readonly #server: string;
   readonly #vault: Vault;
   readonly #fetch: SafeFetch;
   readonly #options: OAuthOptions;
-  readonly #obtaining: Obtaining;
+  readonly #source: TokenSource;
   #credential: Promise<Credential | undefined> | undefined;
-  #key: Promise<ProofKey> | undefined;
+  #key: Promise<DpopKey> | undefined;
   #keyOf: JsonWebKey | undefined;
-  /** The latest that the server wants to see in proofs. */
+  /** The last DPoP nonce that the server sent. */
   #nonce: string | undefined;
-  #flight: { readonly isQuiet: boolean; readonly flight: Flight<Obtained> } | undefined;
-  /** No renewal is tried before, because the last one has failed. */
+  /** The acquisition under way; a silent one only renews and asks nobody to sign in. */
+  #acquiring: { readonly isSilent: boolean; readonly token: SharedPromise<AcquiredToken> } | undefined;
+  /** No renewal is tried before this time, because the last one failed. */
   #renewAfter = Number.NEGATIVE_INFINITY;
-  readonly #tries = new WeakMap<object, Tries>();
+  readonly #attempts = new WeakMap<object, Attempts>();
 
   constructor(server: URL, vault: Vault, fetch: SafeFetch, options: OAuthOptions) {
     this.#server = server.href;
     this.#vault = vault;
     this.#fetch = fetch;
     this.#options = options;
-    this.#obtaining = new Obtaining(server, vault, fetch, options);
+    this.#source = new TokenSource(server, vault, fetch, options);
   }
 
-  /** The headers for a request; none while there is no token, because the server says best what it wants. */
+  /** Returns the headers for a request. Without a token there are none: the server's 401 then says what it requires. */
   async headers(request: AuthorizedRequest): Promise<{ [name: string]: string }> {
-    // A token is for its server, wherever a request has been sent on to.
+    // The token stays with its server, also when a request is redirected to another host.
     if (request.url.hostname !== request.server.hostname) return {};
     let credential = await this.#known();
     if (credential && this.#isDue(credential)) credential = await this.#renew(credential);
     if (!credential) return {};
     const { accessToken, tokenType, key } = credential;
     if (tokenType === "Bearer" || !key) return { authorization: `Bearer ${accessToken}` };
-    const proofKey = await this.#proofKey(key);
+    const dpopKey = await this.#dpopKey(key);
     const { method, url } = request;
-    const dpop = await proofKey.prove({ method, url, token: accessToken, nonce: this.#nonce, now: this.#now() });
+    const dpop = await dpopKey.prove({ method, url, token: accessToken, nonce: this.#nonce, now: this.#now() });
     return { authorization: `DPoP ${accessToken}`, dpop };
   }
 
-  async challenged(challenge: Challenged): Promise<"retry" | "fail"> {
-    const tries = this.#triesFor(challenge.operation);
-    const refused = readRefusal(challenge.header("www-authenticate"));
+  /** Gets what the server asks for. Returns "retry" when the request may be sent again. */
+  async challenged(challenge: AuthChallenge): Promise<"retry" | "fail"> {
+    const attempts = this.#attemptsFor(challenge.operation);
+    const parsed = readChallenge(challenge.header("www-authenticate"));
     const nonce = challenge.header("dpop-nonce");
-    if (nonce !== undefined && nonce.length <= 1_024) this.#nonce = nonce;
-    if (refused.error === "use_dpop_nonce" && nonce !== undefined) {
-      tries.nonces += 1;
-      return tries.nonces <= maxNonces ? "retry" : "fail";
+    if (nonce !== undefined && nonce.length <= maxNonceChars) this.#nonce = nonce;
+    if (parsed.error === "use_dpop_nonce" && nonce !== undefined) {
+      attempts.nonces += 1;
+      return attempts.nonces <= maxNonceRetries ? "retry" : "fail";
     }
     const isStepUp = challenge.status === 403;
-    if (isStepUp && (refused.error !== "insufficient_scope" || !refused.scopes)) return "fail";
+    if (isStepUp && (parsed.error !== "insufficient_scope" || !parsed.scopes)) return "fail";
     const stale = /^\S+ (.+)$/.exec(challenge.sent["authorization"] ?? "")?.[1] ?? "";
     const current = await this.#reload();
-    if (current && current.accessToken !== stale && tries.newer < maxNewer) {
-      tries.newer += 1;
+    if (current && current.accessToken !== stale && attempts.newer < maxNewerTokenRetries) {
+      attempts.newer += 1;
       return "retry";
     }
-    if (isStepUp) this.#countStepUp(tries);
-    else if (!tries.mayLogin) {
-      const why = refused.why === undefined || stale === "" ? "" : `: ${plain(refused.why.replaceAll(stale, "…"))}`;
+    if (isStepUp) this.#countStepUp(attempts);
+    else if (!attempts.mayLogin) {
+      const why =
+        parsed.description === undefined || stale === ""
+          ? ""
+          : `: ${oneLine(parsed.description.replaceAll(stale, "…"))}`;
       throw new AuthFailure(
-        `${this.#origin} refuses the token that its authorization server has just given${why || ", and does not say why"}`,
+        `${this.#origin} refuses the token that its authorization server has just issued${why || ", without a reason"}`,
       );
     }
-    const need = { stale, refused, isStepUp, mayRenew: tries.mayRenew, mayLogin: true };
-    const how = await this.#obtain(need, challenge.signal);
-    // A renewed token that is refused is worth a login; one that comes from a login is not worth another.
-    if (how === "renewed") tries.mayRenew = false;
-    if (how === "granted" && !isStepUp) tries.mayLogin = false;
+    const need = { stale, challenge: parsed, isStepUp, mayRenew: attempts.mayRenew, mayLogin: true };
+    const how = await this.#acquire(need, challenge.signal);
+    // When a renewed token is refused, a login may help. When the token of a login is refused, another login does not.
+    if (how === "renewed") attempts.mayRenew = false;
+    if (how === "granted" && !isStepUp) attempts.mayLogin = false;
     return "retry";
   }
 
   /** Has a person sign in now, or gets a token in the program's own name. */
   async login(signal: AbortSignal): Promise<void> {
     const stale = (await this.#reload())?.accessToken ?? "";
-    const refused = await this.#challenge(signal);
-    await this.#obtain({ stale, refused, isStepUp: false, mayRenew: false, mayLogin: true }, signal);
+    const challenge = await this.#requestChallenge(signal);
+    await this.#acquire({ stale, challenge, isStepUp: false, mayRenew: false, mayLogin: true }, signal);
   }
 
-  /** Forgets the tokens, and has the authorization server forget them. */
+  /** Deletes the tokens here and revokes them at the authorization server. */
   async logout(): Promise<void> {
     const credential = await this.#reload();
     await this.#vault.writeCredential(this.#server, undefined);
     this.#credential = undefined;
     if (!credential) return;
-    this.#obtaining.tell("signed-out", credential);
-    // What a program gets in its own name it can get again: there is nothing to take back.
+    this.#source.emit("signed-out", credential);
+    // A program that gets tokens in its own name can get another one at any time: revoking this one achieves nothing.
     if (this.#options.grant) return;
-    const authority = await this.#obtaining.authorityOf(credential);
+    const authority = await this.#source.authorityOf(credential);
     const { key, refreshToken, accessToken } = credential;
     const client = withSecret(credential.client, this.#options);
     await revokeToken({ authority, client, key, fetch: this.#fetch }, refreshToken ?? accessToken);
   }
 
-  /** Goes on with a login that was left to others. */
-  async finish(pending: Parameters<Obtaining["finish"]>[0], callback: URL): Promise<void> {
-    await this.#vault.exclusive(this.#server, () => this.#obtaining.finish(pending, callback), this.#patienceMs);
+  /** Completes a deferred login. */
+  async finish(pending: Parameters<TokenSource["finish"]>[0], callback: URL): Promise<void> {
+    await this.#vault.exclusive(this.#server, () => this.#source.finish(pending, callback), this.#patienceMs);
     this.#credential = undefined;
   }
 
-  /** What the server says to somebody without a token; a server that cannot be asked has its metadata where it should be. */
-  async #challenge(signal: AbortSignal): Promise<Refused> {
+  /** Asks the server without a token for its challenge. When that fails, discovery uses the well-known URLs alone. */
+  async #requestChallenge(signal: AbortSignal): Promise<ParsedChallenge> {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const asked = await this.#fetch(this.#server, { method: "POST", headers, body: "{}", signal }).catch(
+    const response = await this.#fetch(this.#server, { method: "POST", headers, body: "{}", signal }).catch(
       () => undefined,
     );
-    const challenge = asked?.status === 401 ? asked.headers.get("www-authenticate") : null;
-    return readRefusal(challenge ?? undefined);
+    const challenge = response?.status === 401 ? response.headers.get("www-authenticate") : null;
+    return readChallenge(challenge ?? undefined);
   }
 
-  #triesFor(operation: object): Tries {
-    const known = this.#tries.get(operation);
+  #attemptsFor(operation: object): Attempts {
+    const known = this.#attempts.get(operation);
     if (known) return known;
-    const tries = { nonces: 0, newer: 0, stepUps: 0, mayRenew: true, mayLogin: true };
-    this.#tries.set(operation, tries);
-    return tries;
+    const attempts = { nonces: 0, newer: 0, stepUps: 0, mayRenew: true, mayLogin: true };
+    this.#attempts.set(operation, attempts);
+    return attempts;
   }
 
-  #countStepUp(tries: Tries): void {
-    tries.stepUps += 1;
-    if (tries.stepUps <= maxStepUps) return;
+  #countStepUp(attempts: Attempts): void {
+    attempts.stepUps += 1;
+    if (attempts.stepUps <= maxStepUps) return;
     throw new AuthFailure(`${this.#origin} has asked for more scopes ${maxStepUps} times for one request`);
   }
 
@@ -174,62 +182,62 @@ export class Account {
     return renewAt !== undefined && renewAt <= now && this.#renewAfter <= now;
   }
 
-  /** Somebody may be signing in on behalf of another process. */
+  /** Another process may be waiting for a person to sign in while it holds the lock. */
   get #patienceMs(): number {
-    return this.#obtaining.loginMs + 60_000;
+    return this.#source.loginMs + patienceAfterLoginMs;
   }
 
-  /** As it may be shown: the query may hold what is secret. */
+  /** The server's URL without its query, which may contain secrets. */
   get #origin(): string {
     return new URL(this.#server).origin;
   }
 
-  /** Another token in time; the present one where that fails, because the server may see it otherwise. */
+  /** Renews a token before it expires. When that fails, the present one is sent: the server may still accept it. */
   async #renew(credential: Credential): Promise<Credential | undefined> {
     if (credential.refreshToken === undefined && !this.#options.grant) return credential;
-    // Somebody is signing in, for more than this needs: the present token does until then.
-    if (this.#flight?.isQuiet === false) return credential;
+    // A person is signing in for more scopes than this request needs: the present token is enough until then.
+    if (this.#acquiring?.isSilent === false) return credential;
     const { accessToken: stale } = credential;
-    const need = { stale, refused: readRefusal(undefined), isStepUp: false, mayRenew: true, mayLogin: false };
-    await this.#obtain(need, new AbortController().signal).catch((reason: Error & { code?: unknown }) => {
+    const need = { stale, challenge: readChallenge(undefined), isStepUp: false, mayRenew: true, mayLogin: false };
+    await this.#acquire(need, new AbortController().signal).catch((reason: Error & { code?: unknown }) => {
       if (reason.code === "store-failed") throw reason;
       this.#renewAfter = this.#now() + renewalPauseMs;
     });
     return this.#known();
   }
 
-  /** Gets another token, together with everybody else who needs one. */
-  async #obtain(need: Need, signal: AbortSignal): Promise<Obtained["how"]> {
-    const isQuiet = !need.mayLogin;
-    if (this.#flight?.isQuiet === true && !isQuiet) {
-      await this.#flight.flight.join(signal).catch(() => {});
+  /** Gets another token. All requests that need one at the same time share one acquisition. */
+  async #acquire(need: TokenNeed, signal: AbortSignal): Promise<AcquiredToken["how"]> {
+    const isSilent = !need.mayLogin;
+    if (this.#acquiring?.isSilent === true && !isSilent) {
+      await this.#acquiring.token.join(signal).catch(() => {});
       const current = await this.#known();
       if (current && current.accessToken !== need.stale) return "found";
     }
     signal.throwIfAborted();
-    if (!this.#flight || this.#flight.flight.isGivenUp) {
-      const flight = new Flight((shared) => this.#exclusively(need, shared));
-      const own = { isQuiet, flight };
-      this.#flight = own;
-      flight.ended.then(() => {
-        if (this.#flight === own) this.#flight = undefined;
+    if (!this.#acquiring || this.#acquiring.token.isAborted) {
+      const token = new SharedPromise((shared) => this.#acquireAlone(need, shared));
+      const own = { isSilent, token };
+      this.#acquiring = own;
+      token.settled.then(() => {
+        if (this.#acquiring === own) this.#acquiring = undefined;
       });
     }
-    return (await this.#flight.flight.join(signal)).how;
+    return (await this.#acquiring.token.join(signal)).how;
   }
 
-  #exclusively(need: Need, signal: AbortSignal): Promise<Obtained> {
+  #acquireAlone(need: TokenNeed, signal: AbortSignal): Promise<AcquiredToken> {
     return this.#vault.exclusive(
       this.#server,
       async () => {
-        // It may have taken a while until it was our turn.
+        // The caller may have left while this waited for the lock.
         signal.throwIfAborted();
         const kept = await this.#vault.readCredential(this.#server);
         const isNewer = kept !== undefined && kept.accessToken !== "" && kept.accessToken !== need.stale;
         try {
-          return isNewer ? { how: "found", credential: kept } : await this.#obtaining.obtain(need, kept, signal);
+          return isNewer ? { how: "found", credential: kept } : await this.#source.acquire(need, kept, signal);
         } finally {
-          // At the end, because others may have read what was kept before meanwhile.
+          // Cleared at the end: a request may have read the old credential in the meantime.
           this.#credential = undefined;
         }
       },
@@ -247,7 +255,7 @@ export class Account {
     return this.#known();
   }
 
-  #proofKey(key: JsonWebKey): Promise<ProofKey> {
+  #dpopKey(key: JsonWebKey): Promise<DpopKey> {
     if (!this.#key || this.#keyOf?.x !== key.x) {
       this.#keyOf = key;
       this.#key = loadKey(key);

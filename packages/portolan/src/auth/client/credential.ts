@@ -1,46 +1,46 @@
 import { PortolanError } from "../../errors.ts";
 import type { CredentialStore } from "./store.ts";
 
-/** How a client shows at the token endpoint that it is the one it says. */
-export type ClientMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+/** How a client authenticates at the token endpoint. */
+export type ClientAuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
 
-/** This program as an authorization server knows it. */
+/** A client registration: this program as an authorization server knows it. */
 export interface RegisteredClient {
   readonly clientId: string;
   readonly clientSecret?: string;
-  readonly method: ClientMethod;
-  /** Where people are sent back to, if that was agreed upon. */
+  readonly method: ClientAuthMethod;
+  /** The redirect URI of the registration, where it has one. */
   readonly redirectUri?: string;
-  /** What it said that it would ask for, where it has registered itself: some authorization servers hold it to that. */
+  /** The scopes named at registration; some authorization servers grant no others. */
   readonly scopes?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly secretExpiresAt?: number;
-  /** Registered by this program, which can do it again. */
+  /** This program registered it, and can register again. */
   readonly isDynamic: boolean;
 }
 
-/** A token, and all that it takes to use and to renew it. */
+/** An access token with all that is needed to use and to renew it. */
 export interface Credential {
-  /** The authorization server that gave it, and the only one that is told of it. */
+  /** The authorization server that issued the token; no other one ever receives it. */
   readonly issuer: string;
-  /** Whether the issuer was found below the server's own address, and not named by it. */
+  /** The issuer was guessed from the server's own URL, not named by the server. */
   readonly isGuessed: boolean;
-  /** What it is for; undefined for servers that say nothing of the kind. */
+  /** The `resource` that the token was requested for; undefined for servers without resource metadata. */
   readonly resource: string | undefined;
   readonly client: RegisteredClient;
-  /** Empty when it was found to be spent, and the rest is only what is remembered of it. */
+  /** Empty after the token expired; the rest then serves to get another one. */
   readonly accessToken: string;
   readonly tokenType: "Bearer" | "DPoP";
-  /** When to get another one, in milliseconds since the epoch; undefined when nobody has said. */
+  /** When to renew the token, in milliseconds since the epoch. */
   readonly renewAt: number | undefined;
   readonly refreshToken: string | undefined;
-  /** What was asked for, and what was given besides. */
+  /** The requested scopes, and those granted in addition. */
   readonly scopes: readonly string[];
-  /** The key that the token is bound to. */
+  /** The DPoP key that the token is bound to. */
   readonly key: JsonWebKey | undefined;
 }
 
-/** A login on its way, for whoever comes back from it. */
+/** A login under way: all that is needed to complete it. */
 export interface PendingLogin {
   readonly server: string;
   readonly issuer: string;
@@ -54,12 +54,12 @@ export interface PendingLogin {
   readonly key: JsonWebKey | undefined;
 }
 
-/** What one account keeps in a store, by server and by issuer. */
+/** The typed content of a credential store, for one account: tokens by server, registrations by issuer. */
 export class Vault {
   readonly #store: CredentialStore;
   readonly #owner: readonly string[];
 
-  /** @param clientId a client that is configured: its tokens are not those of another one */
+  /** @param clientId the configured client, if any; its tokens are kept apart from those of other clients */
   constructor(store: CredentialStore, account: string, clientId: string) {
     this.#store = store;
     this.#owner = [account, clientId];
@@ -81,7 +81,7 @@ export class Vault {
     return this.#write(this.#key("client", issuer), client);
   }
 
-  /** Which issuer a client that was registered beforehand belongs to, once it was used. */
+  /** Returns the issuer that a configured client belongs to: the first one it was used with. */
   async bind(clientId: string, issuer: string): Promise<string> {
     const key = this.#key("bound", clientId);
     return this.#store.exclusive(key, async () => {
@@ -95,7 +95,7 @@ export class Vault {
     return this.#write(this.#key("login", pending.state), pending, ttlMs);
   }
 
-  /** Takes a login out: it is gone on with once. */
+  /** Reads and deletes a pending login, so that it can be completed only once. */
   takePending(state: string): Promise<PendingLogin | undefined> {
     const key = this.#key("login", state);
     return this.#store.exclusive(key, async () => {
@@ -105,7 +105,7 @@ export class Vault {
     });
   }
 
-  /** Runs alone among all who share the store and would change the token of this server. */
+  /** Runs work that changes the token of this server, alone among all processes that share the store. */
   exclusive<T>(server: string, work: () => Promise<T>, patienceMs: number): Promise<T> {
     return this.#store.exclusive(this.#key("token", server), work, { patienceMs });
   }
@@ -115,18 +115,18 @@ export class Vault {
   }
 
   async #read<T>(key: string): Promise<T | undefined> {
-    const text = await this.#store.get(key).catch(failed);
+    const text = await this.#store.get(key).catch(storeFailed);
     return text === undefined ? undefined : (JSON.parse(text) as T);
   }
 
   #write(key: string, value: unknown, ttlMs?: number): Promise<void> {
     const text = value === undefined ? undefined : JSON.stringify(value);
-    return this.#store.set(key, text, ttlMs === undefined ? undefined : { ttlMs }).catch(failed);
+    return this.#store.set(key, text, ttlMs === undefined ? undefined : { ttlMs }).catch(storeFailed);
   }
 }
 
-/** A token that is lost is not like one that was not given: whoever can do without the one cannot without the other. */
-function failed(cause: unknown): never {
+/** A store failure has a code of its own: it must not look like a missing token, which a login would replace. */
+function storeFailed(cause: unknown): never {
   const why = cause instanceof Error ? cause.message : String(cause);
   throw new PortolanError("store-failed", `The credential store failed: ${why}`, { cause });
 }

@@ -1,33 +1,32 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { PortolanError } from "../../errors.ts";
-import type { SafeFetch } from "../../net/policy.ts";
-import { metadataPlaces } from "../well-known.ts";
-import { AuthFailure, plain } from "./failure.ts";
+import type { FetchPolicy, SafeFetch } from "../../net/policy.ts";
+import { metadataUrls, resourceMetadataPath } from "../well-known.ts";
+import { AuthFailure, oneLine } from "./errors.ts";
+import type { OAuthOptions } from "./oauth.ts";
 
-/** What a server says about who authorizes its callers. */
+/** The metadata of a protected resource (RFC 9728). */
 export interface ResourceMetadata {
-  /** As the server writes it: tokens are asked for in this name. */
+  /** The identifier as the server writes it; token requests name it. */
   readonly resource: string;
   readonly issuers: readonly string[];
   readonly scopes: readonly string[] | undefined;
   readonly needsDpop: boolean;
 }
 
-/** An authorization server, and the name that it is known by here: the one that its metadata was looked up with. */
+/** An authorization server. `issuer` is the identifier that its metadata was looked up with. */
 export interface Authority {
   readonly issuer: string;
   readonly metadata: AuthorizationServer;
-  /** Whether it was found as servers of the first revision with authorization wanted it: below the server's own address. */
+  /** Guessed from the server's own URL, as the first revision with authorization requires, and not named by the server. */
   readonly isGuessed: boolean;
 }
 
 type Document = { readonly [member: string]: unknown };
 
-const resourcePath = "/.well-known/oauth-protected-resource";
-
 /**
- * The metadata of a protected server: where it says (`named`), else where it should be; undefined when there is none.
- * Wherever it is, it must be the metadata of this server.
+ * Returns the metadata of a protected server: from the URL that its challenge names, else from the well-known URLs;
+ * `undefined` when there is none. Throws if the metadata is that of another resource.
  */
 export async function findResource(
   server: URL,
@@ -35,30 +34,35 @@ export async function findResource(
   fetch: SafeFetch,
 ): Promise<ResourceMetadata | undefined> {
   const path = server.pathname === "/" ? "" : server.pathname;
-  const places = [`${server.origin}${resourcePath}${path}${server.search}`];
-  if (path !== "" || server.search !== "") places.push(`${server.origin}${resourcePath}`);
-  if (named !== undefined) places.unshift(checkNamed(named, server));
-  for (const place of new Set(places)) {
-    const found = await read(place, fetch);
-    if (found !== undefined) return toResource(found, place, server);
+  const urls = [`${server.origin}${resourceMetadataPath}${path}${server.search}`];
+  if (path !== "" || server.search !== "") urls.push(`${server.origin}${resourceMetadataPath}`);
+  if (named !== undefined) urls.unshift(checkNamed(named, server));
+  for (const url of new Set(urls)) {
+    const found = await read(url, fetch);
+    if (found !== undefined) return toResource(found, url, server);
   }
   if (named === undefined) return undefined;
-  throw new AuthFailure(`${plain(server.origin)} names metadata that is not there: ${shown(named)}`);
+  throw new AuthFailure(`${oneLine(server.origin)} names metadata that does not exist: ${withoutQuery(named)}`);
 }
 
 function checkNamed(named: string, server: URL): string {
   const url = URL.canParse(named, server) ? new URL(named, server) : undefined;
   if (url && (url.origin === server.origin || url.protocol === "https:")) return url.href;
-  throw new AuthFailure(`${server.origin} names metadata at ${shown(named)}, which is neither its own nor https`, {
-    code: "address-refused",
-  });
+  throw new AuthFailure(
+    `${server.origin} names metadata at ${withoutQuery(named)}, which is neither same-origin nor https`,
+    {
+      code: "address-refused",
+    },
+  );
 }
 
-function toResource(document: Document, place: string, server: URL): ResourceMetadata {
+function toResource(document: Document, url: string, server: URL): ResourceMetadata {
   const { resource, authorization_servers: issuers, dpop_bound_access_tokens_required: needsDpop } = document;
   if (typeof resource !== "string" || !covers(resource, server)) {
-    const said = typeof resource === "string" ? shown(resource) : "nothing";
-    throw new AuthFailure(`${shown(place)}: expected the metadata of ${shown(server.href)}, got that of ${said}`);
+    const said = typeof resource === "string" ? withoutQuery(resource) : "nothing";
+    throw new AuthFailure(
+      `${withoutQuery(url)}: expected the metadata of ${withoutQuery(server.href)}, got that of ${said}`,
+    );
   }
   return {
     resource,
@@ -68,7 +72,7 @@ function toResource(document: Document, place: string, server: URL): ResourceMet
   };
 }
 
-/** Whether a resource is the server or holds it: the same origin, and the path of the one begins that of the other. */
+/** True if a resource covers the server: the same origin, and its path is a prefix of the server's path. */
 function covers(resource: string, server: URL): boolean {
   const url = URL.canParse(resource) ? new URL(resource) : undefined;
   if (!url || url.origin !== server.origin || url.hash !== "" || url.username !== "") return false;
@@ -76,36 +80,36 @@ function covers(resource: string, server: URL): boolean {
   return ended(server.pathname).startsWith(ended(url.pathname));
 }
 
-/** The authorization server with this identifier, by its metadata, which must say the same identifier to the letter. */
+/** Finds the authorization server with this identifier. Its metadata must contain exactly the same identifier. */
 export async function findAuthority(issuer: string, fetch: SafeFetch): Promise<Authority> {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   if (url?.search !== "" || url.hash !== "") {
-    throw new AuthFailure(`The server names an authorization server that is no address: ${plain(issuer)}`);
+    throw new AuthFailure(`The server names an authorization server that is not a valid URL: ${oneLine(issuer)}`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new AuthFailure(`The server names an authorization server with credentials in its address: ${url.host}`, {
+    throw new AuthFailure(`The server names an authorization server with credentials in its URL: ${url.host}`, {
       code: "address-refused",
     });
   }
   let other: string | undefined;
-  for (const place of metadataPlaces(url)) {
-    const found = await read(place, fetch);
+  for (const metadataUrl of metadataUrls(url)) {
+    const found = await read(metadataUrl, fetch);
     if (found === undefined) continue;
-    if (found["issuer"] === issuer) return { issuer, metadata: toMetadata(found, place), isGuessed: false };
+    if (found["issuer"] === issuer) return { issuer, metadata: toMetadata(found, metadataUrl), isGuessed: false };
     other ??= String(found["issuer"]);
   }
-  const why = other === undefined ? "it has no metadata" : `its metadata is that of ${plain(other)}`;
-  throw new AuthFailure(`The authorization server ${plain(issuer)} cannot be used: ${why}`);
+  const why = other === undefined ? "it has no metadata" : `its metadata is that of ${oneLine(other)}`;
+  throw new AuthFailure(`The authorization server ${oneLine(issuer)} cannot be used: ${why}`);
 }
 
-/** The server's own origin as authorization server, for servers that name none: by its metadata, or by custom. */
+/** Returns the server's own origin as authorization server, for servers that name none; without metadata, by default paths. */
 export async function guessAuthority(server: URL, fetch: SafeFetch): Promise<Authority> {
   const issuer = server.origin;
-  for (const place of metadataPlaces(new URL(issuer))) {
-    const found = await read(place, fetch);
-    if (found !== undefined) return { issuer, metadata: toMetadata(found, place), isGuessed: true };
+  for (const url of metadataUrls(new URL(issuer))) {
+    const found = await read(url, fetch);
+    if (found !== undefined) return { issuer, metadata: toMetadata(found, url), isGuessed: true };
   }
-  // The revision that knows these endpoints wants PKCE of everybody.
+  // The revision that defines these default endpoints requires PKCE of every authorization server.
   const metadata = {
     issuer,
     code_challenge_methods_supported: ["S256"],
@@ -116,23 +120,23 @@ export async function guessAuthority(server: URL, fetch: SafeFetch): Promise<Aut
   return { issuer, metadata, isGuessed: true };
 }
 
-function toMetadata(document: Document, place: string): AuthorizationServer {
+function toMetadata(document: Document, url: string): AuthorizationServer {
   if (typeof document["issuer"] !== "string") {
-    throw new AuthFailure(`${shown(place)}: expected an issuer, got ${typeof document["issuer"]}`);
+    throw new AuthFailure(`${withoutQuery(url)}: expected an issuer, got ${typeof document["issuer"]}`);
   }
   for (const member of ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"]) {
     const value = document[member];
     if (value === undefined || (typeof value === "string" && URL.canParse(value))) continue;
-    throw new AuthFailure(`${shown(place)}: expected an address as ${member}`);
+    throw new AuthFailure(`${withoutQuery(url)}: expected a URL as ${member}`);
   }
   return document as unknown as AuthorizationServer;
 }
 
-/** A JSON object; undefined where there is none, which servers say in many ways. */
-async function read(place: string, fetch: SafeFetch): Promise<Document | undefined> {
-  const response = await fetch(place, { headers: { accept: "application/json" } });
+/** Fetches a JSON object. Returns `undefined` if there is none; servers report that with various statuses and pages. */
+async function read(url: string, fetch: SafeFetch): Promise<Document | undefined> {
+  const response = await fetch(url, { headers: { accept: "application/json" } });
   if (response.status >= 500 || response.status === 429) {
-    throw new PortolanError("http-status", `GET ${shown(place)} answered ${response.status}`);
+    throw new PortolanError("http-status", `GET ${withoutQuery(url)} answered ${response.status}`);
   }
   if (response.status !== 200) return undefined;
   try {
@@ -146,7 +150,19 @@ function strings(value: unknown): string[] | undefined {
   return Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : undefined;
 }
 
-/** An address as it may be shown. */
-function shown(address: string): string {
-  return plain(address.replace(/[?#].*$/s, ""));
+/** Returns a URL for an error message, without its query and fragment, which may contain secrets. */
+function withoutQuery(address: string): string {
+  return oneLine(address.replace(/[?#].*$/s, ""));
+}
+
+const loopbackHosts = ["localhost", "127.0.0.1", "[::1]"];
+
+/** Returns the fetch policy for a server. Hosts that the user has named may be private; hosts that the server names may not. */
+export function fetchPolicyFor(server: URL, { policy, grant }: OAuthOptions): FetchPolicy {
+  const named = [server, ...(grant?.addresses ?? []).filter((address) => URL.canParse(address))];
+  const hosts = named.map((address) => new URL(address).hostname);
+  const own = hosts.flatMap((host) => (loopbackHosts.includes(host) ? loopbackHosts : [host]));
+  const isHere = loopbackHosts.includes(server.hostname);
+  const privateHosts = [...(policy?.privateHosts ?? []), ...own];
+  return { ...(!isHere && { neighbourOf: server.hostname }), ...policy, privateHosts };
 }

@@ -1,9 +1,9 @@
 import type { CredentialStore } from "./store.ts";
 
 /**
- * A store in one file, which only its owner can read and all his processes may share; it needs Node. A file that
- * others can read, that is a link or that is damaged is refused and left as it is. Exclusive work holds a lock file
- * beside it: that of a process that died is taken over, and others wait for a living one for a minute unless they say otherwise.
+ * Creates a store in one file, which only its owner can read and all processes of the owner may share. Requires Node.
+ * It refuses a file that others can read, that is a symbolic link or that is damaged, and leaves it unchanged.
+ * Exclusive work holds a lock file beside it; the lock of a process that died is taken over.
  */
 export function fileStore(path: string): CredentialStore {
   let opened: Promise<CredentialStore> | undefined;

@@ -1,22 +1,23 @@
 import { importJWK, importPKCS8, type JWK } from "jose";
 import { type ClientAuth, PrivateKeyJwt } from "oauth4webapi";
 import type { SafeFetch } from "../../net/policy.ts";
+import { checkOptions } from "../../options.ts";
 import type { RegisteredClient } from "./credential.ts";
 import { type Authority, findAuthority } from "./discovery.ts";
 import { type GrantedToken, requestToken, type TokenRequest } from "./tokens.ts";
 
-/** How a program gets a token in its own name, with nobody there to sign in. */
+/** Gets tokens in the program's own name, without a person who signs in. */
 export interface MachineGrant {
-  /** The issuer that the credentials are for; whichever the server names unless said. */
+  /** The issuer that the credentials are for. Default: the first one that they are used with. */
   readonly issuer?: string | undefined;
-  /** Whose credentials they are: unless `issuer` is given they belong to the first issuer that they are used with. */
+  /** The client that the credentials belong to. */
   readonly clientId: string;
-  /** Addresses that whoever configured the grant has named. */
+  /** URLs in the configuration of the grant; their hosts may be private. */
   readonly addresses?: readonly string[];
-  request(context: MachineContext): Promise<{ readonly token: GrantedToken; readonly client: RegisteredClient }>;
+  request(context: MachineGrantContext): Promise<{ readonly token: GrantedToken; readonly client: RegisteredClient }>;
 }
 
-export interface MachineContext {
+export interface MachineGrantContext {
   readonly authority: Authority;
   readonly resource: string | undefined;
   readonly scopes: readonly string[];
@@ -25,22 +26,25 @@ export interface MachineContext {
   readonly signal: AbortSignal;
 }
 
-interface Identified {
+interface ClientIdentity {
   readonly clientId: string;
   readonly clientSecret?: string;
   readonly issuer?: string;
 }
 
-export type ClientCredentialsOptions = Identified & {
-  /** Instead of a secret: a key whose public half the authorization server knows, as PKCS #8 PEM or as JWK. */
+const identityNames = { clientId: 1, clientSecret: 1, issuer: 1 } as const;
+
+export type ClientCredentialsOptions = ClientIdentity & {
+  /** A key instead of a secret, as PKCS #8 PEM or as JWK; the authorization server has its public key. */
   readonly privateKey?: string | JsonWebKey;
-  /** The algorithm of the key; ES256 unless said, or the one that the JWK says. */
+  /** The algorithm of the key. Default: that of the JWK, else ES256. */
   readonly algorithm?: string;
   readonly keyId?: string;
 };
 
-/** The client credentials grant, with a secret or a private key. */
+/** Requests tokens by the client credentials grant, with a secret or a private key. */
 export function clientCredentials(options: ClientCredentialsOptions): MachineGrant {
+  checkOptions(options, { ...identityNames, privateKey: 1, algorithm: 1, keyId: 1 }, "clientCredentials");
   let signer: Promise<ClientAuth> | undefined;
   return {
     issuer: options.issuer,
@@ -64,36 +68,38 @@ export function clientCredentials(options: ClientCredentialsOptions): MachineGra
   };
 }
 
-export type WorkloadOptions = Identified & {
-  /** The token that the platform gives to this workload. */
+export type WorkloadOptions = ClientIdentity & {
+  /** The token that the platform issued to this workload. */
   readonly assertion: string | (() => string | Promise<string>);
 };
 
-/** A token of the platform this runs on for one of the server's: one attempt with it, and no other way if it fails. */
+/** Exchanges a token of the platform for one of the server. There is one attempt and no fallback. */
 export function workloadIdentity(options: WorkloadOptions): MachineGrant {
+  checkOptions(options, { ...identityNames, assertion: 1 }, "workloadIdentity");
   return {
     issuer: options.issuer,
     clientId: options.clientId,
     async request(context) {
       const client = secretClient(options, context.authority);
-      const token = await bearAssertion(context, client, await current(options.assertion));
+      const token = await exchangeAssertion(context, client, await resolveValue(options.assertion));
       return { token, client };
     },
   };
 }
 
-export type EnterpriseOptions = Identified & {
-  /** Where the person has signed in, and what shows it. */
-  readonly identityProvider: Identified & {
+export type EnterpriseOptions = ClientIdentity & {
+  /** The identity provider where the person has signed in, and its ID token. */
+  readonly identityProvider: ClientIdentity & {
     readonly issuer: string;
-    /** Found in its metadata unless said. */
+    /** Default: the one in its metadata. */
     readonly tokenEndpoint?: string;
     readonly idToken: string | (() => string | Promise<string>);
   };
 };
 
-/** What a company's own sign-in allows: its identity provider vouches for the person at the server's authority (ID-JAG). */
+/** Gets tokens through a company's identity provider, which asserts who the person is (ID-JAG). */
 export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
+  checkOptions(options, { ...identityNames, identityProvider: 1 }, "enterpriseManaged");
   const { identityProvider } = options;
   return {
     issuer: options.issuer,
@@ -107,7 +113,7 @@ export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
         "urn:ietf:params:oauth:grant-type:token-exchange",
         {
           requested_token_type: "urn:ietf:params:oauth:token-type:id-jag",
-          subject_token: await current(identityProvider.idToken),
+          subject_token: await resolveValue(identityProvider.idToken),
           subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
           audience: context.authority.metadata.issuer,
           resource: context.resource,
@@ -115,7 +121,7 @@ export function enterpriseManaged(options: EnterpriseOptions): MachineGrant {
         },
       );
       const client = secretClient(options, context.authority);
-      return { token: await bearAssertion(context, client, assertion), client };
+      return { token: await exchangeAssertion(context, client, assertion), client };
     },
   };
 }
@@ -128,7 +134,11 @@ async function identityAuthority(
   return { issuer, metadata: { issuer, token_endpoint: tokenEndpoint }, isGuessed: false };
 }
 
-function bearAssertion(context: MachineContext, client: RegisteredClient, assertion: string): Promise<GrantedToken> {
+function exchangeAssertion(
+  context: MachineGrantContext,
+  client: RegisteredClient,
+  assertion: string,
+): Promise<GrantedToken> {
   return requestToken(toRequest(context, client), "urn:ietf:params:oauth:grant-type:jwt-bearer", {
     assertion,
     resource: context.resource,
@@ -136,11 +146,11 @@ function bearAssertion(context: MachineContext, client: RegisteredClient, assert
   });
 }
 
-function toRequest({ authority, key, fetch, signal }: MachineContext, client: RegisteredClient): TokenRequest {
+function toRequest({ authority, key, fetch, signal }: MachineGrantContext, client: RegisteredClient): TokenRequest {
   return { authority, client, key, fetch, signal };
 }
 
-function secretClient({ clientId, clientSecret }: Identified, { metadata }: Authority): RegisteredClient {
+function secretClient({ clientId, clientSecret }: ClientIdentity, { metadata }: Authority): RegisteredClient {
   if (clientSecret === undefined) return { clientId, method: "none", isDynamic: false };
   const offered = metadata.token_endpoint_auth_methods_supported;
   const isPosted = offered?.includes("client_secret_post") && !offered.includes("client_secret_basic");
@@ -157,10 +167,10 @@ async function signerOf(
   return PrivateKeyJwt({ key: privateKey as CryptoKey, ...(kid !== undefined && { kid }) });
 }
 
-function scopeOf({ scopes }: MachineContext): string | undefined {
+function scopeOf({ scopes }: MachineGrantContext): string | undefined {
   return scopes.length > 0 ? scopes.join(" ") : undefined;
 }
 
-async function current(value: string | (() => string | Promise<string>)): Promise<string> {
+async function resolveValue(value: string | (() => string | Promise<string>)): Promise<string> {
   return typeof value === "string" ? value : value();
 }

@@ -1,5 +1,6 @@
-export type { AuthorizedRequest, Challenged } from "./account.ts";
-export { AuthFailure, LoginRequired } from "./failure.ts";
+export type { AuthChallenge, AuthorizedRequest } from "./account.ts";
+export { openBrowser } from "./browser.ts";
+export { AuthFailure, LoginRequired } from "./errors.ts";
 export { fileStore } from "./file-store.ts";
 export {
   type ClientCredentialsOptions,
@@ -10,10 +11,9 @@ export {
   type WorkloadOptions,
   workloadIdentity,
 } from "./grants.ts";
-export { type LoopbackOptions, loopback, openBrowser } from "./loopback.ts";
-export { type OAuth, oauth } from "./oauth.ts";
+export { type LoopbackOptions, loopback } from "./loopback.ts";
+export { type OAuth, type OAuthEvent, type OAuthOptions, oauth } from "./oauth.ts";
 export { type PasteOptions, paste } from "./paste.ts";
 export { type DeferredRedirect, deferred, type Redirect, type RedirectAttempt } from "./redirect.ts";
 export type { KnownClient, RegistrationOptions } from "./registration.ts";
-export type { OAuthEvent, OAuthOptions } from "./settings.ts";
 export { type CredentialStore, type ExclusiveOptions, memoryStore, type StoreInOptions, storeIn } from "./store.ts";

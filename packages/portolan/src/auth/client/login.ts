@@ -7,7 +7,7 @@ import {
 import type { SafeFetch } from "../../net/policy.ts";
 import type { PendingLogin, RegisteredClient } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
-import { AuthFailure, plain, toAuthFailure } from "./failure.ts";
+import { AuthFailure, oneLine, toAuthFailure } from "./errors.ts";
 import { exchangeCode, type GrantedToken } from "./tokens.ts";
 
 export interface LoginRequest {
@@ -20,12 +20,12 @@ export interface LoginRequest {
   readonly key: JsonWebKey | undefined;
 }
 
-/** Where a person signs in, and what must be known when they come back. */
+/** Creates the authorization request: the URL to send the person to, and the state to keep until they come back. */
 export async function beginLogin(request: LoginRequest): Promise<{ url: URL; pending: PendingLogin }> {
   const { authority, client, redirectUri, scopes, resource, server, key } = request;
   const { issuer, metadata, isGuessed } = authority;
   if (metadata.authorization_endpoint === undefined) {
-    throw new AuthFailure(`${plain(issuer)} has no authorization endpoint: people cannot sign in there`);
+    throw new AuthFailure(`${oneLine(issuer)} has no authorization endpoint, so nobody can sign in there`);
   }
   const state = generateRandomState();
   const verifier = generateRandomCodeVerifier();
@@ -39,7 +39,7 @@ export async function beginLogin(request: LoginRequest): Promise<{ url: URL; pen
     code_challenge_method: "S256",
     resource,
     scope: scopes.length > 0 ? scopes.join(" ") : undefined,
-    // Some give no token for later without it.
+    // Some authorization servers issue no refresh token without it.
     prompt: scopes.includes("offline_access") ? "consent" : undefined,
   };
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value);
@@ -47,18 +47,18 @@ export async function beginLogin(request: LoginRequest): Promise<{ url: URL; pen
   return { url, pending };
 }
 
-/** Refuses an authorization server that does not say that it binds codes to whoever asked for them. */
+/** Throws unless the authorization server says that it supports PKCE with S256. */
 export function checkPkce({ issuer, metadata }: Authority, assumed: readonly string[]): void {
   const methods = metadata.code_challenge_methods_supported;
   if (methods?.includes("S256")) return;
   if (methods === undefined && assumed.includes(issuer)) return;
   throw new AuthFailure(
-    `${plain(issuer)} does not say that it supports PKCE with S256, without which a login can be stolen; ` +
-      "pkceAssumedFor would trust that it does",
+    `${oneLine(issuer)} does not say that it supports PKCE with S256, without which a login can be stolen; ` +
+      "if you know that it does, list it in pkceAssumedFor",
   );
 }
 
-/** Takes what a person came back with: checks that it is the answer to this login, and has it exchanged for a token. */
+/** Checks that a callback answers this login, and exchanges its code for a token. */
 export async function completeLogin(
   pending: PendingLogin,
   callback: URL,
@@ -68,17 +68,17 @@ export async function completeLogin(
   const { client, redirectUri, state, verifier, resource, key } = pending;
   let answer: URLSearchParams;
   try {
-    checkPlace(callback, redirectUri);
+    checkRedirectUri(callback, redirectUri);
     answer = validateAuthResponse(authority.metadata, { client_id: client.clientId }, callback.searchParams, state);
-    if (!answer.has("code")) throw new Error("the answer has no code");
+    if (!answer.has("code")) throw new Error("the callback has no code");
   } catch (reason) {
-    throw toAuthFailure(`Nobody has signed in at ${plain(authority.issuer)}`, reason);
+    throw toAuthFailure(`Sign-in at ${oneLine(authority.issuer)} failed`, reason);
   }
   return exchangeCode({ authority, client, key, fetch }, answer, verifier, redirectUri, resource);
 }
 
-function checkPlace(callback: URL, redirectUri: string): void {
+function checkRedirectUri(callback: URL, redirectUri: string): void {
   const { origin, pathname, protocol, host } = new URL(redirectUri);
   const isSame = callback.origin === origin && callback.protocol === protocol && callback.host === host;
-  if (!isSame || callback.pathname !== pathname) throw new Error("the answer came to another address");
+  if (!isSame || callback.pathname !== pathname) throw new Error("the callback came to another URL");
 }

@@ -1,27 +1,26 @@
+import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Redirect } from "./redirect.ts";
 
-/** Where `loopback` listens and how it sends the person off. */
+/** How `loopback` listens and opens the browser. */
 export interface LoopbackOptions {
-  /** One that is free unless given, or the one that is registered. */
+  /** Default: the registered port, else any free one. */
   readonly port?: number;
-  /** A random one unless given, or the one that is registered. */
+  /** Default: the registered path, else a random one. */
   readonly path?: string;
-  /** How the address names this machine: `"127.0.0.1"` unless given; some authorization servers want `"localhost"`. */
+  /** Host in the redirect URI; some authorization servers require `"localhost"`. Default: `"127.0.0.1"`. */
   readonly host?: "127.0.0.1" | "localhost";
-  /** How long the person may take; 10 minutes unless said otherwise. */
+  /** How long the person may take. Default: 10 minutes. */
   readonly timeoutMs?: number;
-  /** Opens a browser; the system's own unless given. */
+  /** Opens the browser. Default: `openBrowser`. */
   readonly open?: (url: URL) => void | Promise<void>;
-  /** Tells the person the address when no browser could be opened; by a line on stderr unless given. */
+  /** Shows the URL when the browser could not be opened. Default: writes a line to stderr. */
   readonly show?: (url: URL) => void;
 }
 
-/** Sends the person to a browser and waits on a port of this machine for the way back; it needs Node. */
-export function loopback(options: LoopbackOptions = {}): Redirect {
-  return { begin: async (registered) => (await import("./node/loopback.ts")).beginLoopback(options, registered) };
-}
+const optionNames: OptionNames<LoopbackOptions> = { port: 1, path: 1, host: 1, timeoutMs: 1, open: 1, show: 1 };
 
-/** Opens a secure address, or one of this machine, in the system's browser without a shell; it needs Node. */
-export async function openBrowser(url: URL): Promise<void> {
-  return (await import("./node/browser.ts")).openBrowser(url);
+/** Opens a browser and waits on a local port until the person comes back. Requires Node. */
+export function loopback(options: LoopbackOptions = {}): Redirect {
+  checkOptions(options, optionNames, "loopback");
+  return { begin: async (registered) => (await import("./node/loopback.ts")).beginLoopback(options, registered) };
 }

@@ -1,16 +1,20 @@
+import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Redirect } from "./redirect.ts";
 
 /** How `paste` talks with the person. */
 export interface PasteOptions {
-  /** Where nobody listens: the one that is registered, or a random one of this machine, unless given. */
+  /** A URL where nothing listens. Default: the registered one, else a random port of this machine. */
   readonly redirectUri?: string;
-  /** Tells the person the address to open, on whichever machine; by a line on stderr unless given. */
+  /** Shows the URL that the person opens, on any machine. Default: writes a line to stderr. */
   readonly show?: (url: URL) => void;
-  /** Asks for a line of text; on stderr and from stdin unless given. */
+  /** Asks for a line of text. Default: asks on stderr and reads stdin. */
   readonly ask?: (question: string, signal: AbortSignal) => Promise<string>;
 }
 
-/** Lets the person open the address anywhere and paste the one they are sent back to; it needs Node. */
+const optionNames: OptionNames<PasteOptions> = { redirectUri: 1, show: 1, ask: 1 };
+
+/** Lets the person open the sign-in page anywhere and paste the URL that they were sent back to. Requires Node. */
 export function paste(options: PasteOptions = {}): Redirect {
+  checkOptions(options, optionNames, "paste");
   return { begin: async (registered) => (await import("./node/paste.ts")).beginPaste(options, registered) };
 }

@@ -1,26 +1,39 @@
-/** How a person gets to an authorization server and back, while the program waits. */
+import { PortolanError } from "../../errors.ts";
+import { isLoopbackHost } from "../../net/check-address.ts";
+
+/** Brings a person to an authorization server and back, while the program waits. */
 export interface Redirect {
-  /** Makes ready for one login; `registered` is where the client has said it is found, to be used again if it can be. */
+  /** Prepares one login. `registered` is the redirect URI that the client is registered with; reuse it if possible. */
   begin(registered?: string): Promise<RedirectAttempt>;
 }
 
-/** One login on its way. */
+/** One login under way. */
 export interface RedirectAttempt {
-  /** Where the authorization server sends the person back to. */
+  /** The URL that the authorization server sends the person back to. */
   readonly redirectUri: string;
-  /** Sends the person to `url`, which was checked; resolves to the address they came back with, whatever it says. */
+  /** Sends the person to `url`, which was checked before. Resolves to the URL they came back to, unchecked. */
   visit(url: URL, signal: AbortSignal): Promise<URL>;
-  /** Releases what was made ready, however the login ended. */
+  /** Releases the resources of the login, however it ended. */
   close(): Promise<void>;
 }
 
-/** For programs that cannot wait for the person: a web back end, which the authorization server calls by itself. */
+/** A redirect for programs that cannot wait for the person, such as a web back end with a callback route. */
 export interface DeferredRedirect {
   readonly redirectUri: string;
   readonly isDeferred: true;
 }
 
-/** Ends what needs a login with a LoginRequired, which names the address to send the person to; `finish` goes on. */
+/**
+ * Defers logins: a request that needs one rejects with `LoginRequired`, which has the URL to send the person to.
+ * `finish` of the authorization completes it.
+ */
 export function deferred(redirectUri: string): DeferredRedirect {
   return { redirectUri, isDeferred: true };
+}
+
+/** Throws unless a browser may be sent to this URL: https, or http on this machine. */
+export function checkBrowserUrl(url: URL): void {
+  if (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname))) return;
+  const text = `Sign-in pages must use https, or http on this machine; got a ${url.protocol} URL`;
+  throw new PortolanError("address-refused", text);
 }

@@ -1,30 +1,30 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import type { SafeFetch } from "../../net/policy.ts";
-import type { ClientMethod, RegisteredClient, Vault } from "./credential.ts";
+import type { ClientAuthMethod, RegisteredClient, Vault } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
-import { AuthFailure, plain } from "./failure.ts";
+import { AuthFailure, oneLine } from "./errors.ts";
 
-/** A client that its authorization server knows beforehand. */
+/** A client that was registered with its authorization server by hand. */
 export interface KnownClient {
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** How the secret is sent; as the authorization server prefers unless said. */
+  /** How the secret is sent. Default: as the authorization server prefers. */
   readonly method?: "client_secret_basic" | "client_secret_post";
-  /** The authorization server that knows it; the first one that it is used with, unless said. */
+  /** The authorization server it is registered with. Default: the first one that it is used with. */
   readonly issuer?: string;
 }
 
-/** How this program becomes known to authorization servers. */
+/** How this program becomes a client of authorization servers. */
 export interface RegistrationOptions {
-  /** Known beforehand. */
+  /** A client that was registered by hand. */
   readonly client?: KnownClient;
-  /** An https address of a document that says who this program is, for authorization servers that read such. */
+  /** The https URL of a client metadata document, for authorization servers that support them. */
   readonly clientMetadataUrl?: string;
-  /** What people read when they are asked for their consent; "Portolan" unless said. */
+  /** The name that people see when they are asked for consent. Default: "Portolan". */
   readonly clientName?: string;
-  /** Said besides where the program registers itself: `client_uri`, `logo_uri`, `contacts` and the like. */
+  /** More members of the registration request: `client_uri`, `logo_uri`, `contacts`… */
   readonly clientMetadata?: { readonly [member: string]: unknown };
-  /** The last resort: asks a person for what they have registered by hand. */
+  /** Asks a person for a client that they have registered by hand. Used only where no other way works. */
   readonly askClient?: (issuer: string) => Promise<KnownClient | undefined>;
 }
 
@@ -34,14 +34,14 @@ export interface RegistrationContext {
   readonly now: () => number;
 }
 
-/** Who this program is at an authorization server, if that is settled without a registration of its own. */
+/** Returns the client to use at an authorization server, if no new registration is needed. */
 export async function knownClient(
   { issuer, metadata }: Authority,
   options: RegistrationOptions,
   { vault, now }: RegistrationContext,
 ): Promise<RegisteredClient | undefined> {
   const { client, clientMetadataUrl } = options;
-  if (client) return given(client, issuer, metadata, vault);
+  if (client) return configuredClient(client, issuer, metadata, vault);
   if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true) {
     return { clientId: clientMetadataUrl, method: "none", isDynamic: false };
   }
@@ -50,7 +50,7 @@ export async function knownClient(
   return isExpired ? undefined : kept;
 }
 
-async function given(
+async function configuredClient(
   client: KnownClient,
   issuer: string,
   metadata: AuthorizationServer,
@@ -60,8 +60,8 @@ async function given(
   const bound = client.issuer ?? (await vault.bind(clientId, issuer));
   if (bound !== issuer) {
     throw new AuthFailure(
-      `The client ${plain(clientId)} is registered with ${plain(bound)}, but the server now names ${plain(issuer)}; ` +
-        "register there and change the configuration",
+      `The client ${oneLine(clientId)} is registered with ${oneLine(bound)}, but the server now names ${oneLine(issuer)}; ` +
+        "register it there and change the configuration",
     );
   }
   return {
@@ -72,17 +72,17 @@ async function given(
   };
 }
 
-/** Whether a client has registered itself for less than is wanted now. */
+/** True if a client has registered itself with fewer scopes than are needed now. */
 export function isTooNarrow({ isDynamic, scopes: named }: RegisteredClient, scopes: readonly string[]): boolean {
   return isDynamic && named !== undefined && scopes.some((scope) => !named.includes(scope));
 }
 
-/** A client as it was kept, with the secret that is configured, for that is where it stays. */
+/** Returns a stored client with the configured secret, which is never stored. */
 export function withSecret(kept: RegisteredClient, { client }: RegistrationOptions): RegisteredClient {
   return client?.clientSecret === undefined ? kept : { ...kept, clientSecret: client.clientSecret };
 }
 
-/** Registers this program, or has a person say what they have registered; what comes of it is kept. */
+/** Registers this program, or asks a person for a client, and stores the result. */
 export async function register(
   { issuer, metadata, isGuessed }: Authority,
   redirectUri: string,
@@ -92,28 +92,28 @@ export async function register(
 ): Promise<RegisteredClient> {
   const client =
     metadata.registration_endpoint === undefined
-      ? await entered(issuer, metadata, options)
-      : await registered(metadata, redirectUri, scopes, options, context).catch((reason) => {
+      ? await askForClient(issuer, metadata, options)
+      : await registerDynamically(metadata, redirectUri, scopes, options, context).catch((reason) => {
           if (!isGuessed || !(reason instanceof AuthFailure) || reason.error !== undefined) throw reason;
           throw new AuthFailure(
-            `${plain(issuer)} wants to know who is there, but names no authorization server and is none itself; ` +
-              "it may want a key in a header",
+            `${oneLine(issuer)} requires authorization, but names no authorization server and is none itself; ` +
+              "it may require an API key in a header",
           );
         });
   await context.vault.writeClient(issuer, client);
   return client;
 }
 
-async function entered(
+async function askForClient(
   issuer: string,
   metadata: AuthorizationServer,
   { askClient, clientMetadataUrl }: RegistrationOptions,
 ): Promise<RegisteredClient> {
   const client = await askClient?.(issuer);
   if (!client) {
-    const noDocument = clientMetadataUrl === undefined ? "" : " and reads no client metadata documents";
+    const noDocument = clientMetadataUrl === undefined ? "" : " and does not support client metadata documents";
     throw new AuthFailure(
-      `${plain(issuer)} registers no clients by itself${noDocument}: register one by hand and give it as client`,
+      `${oneLine(issuer)} offers no client registration${noDocument}; register a client by hand and pass it as client`,
     );
   }
   const { clientId, clientSecret } = client;
@@ -125,7 +125,7 @@ async function entered(
   };
 }
 
-async function registered(
+async function registerDynamically(
   metadata: AuthorizationServer,
   redirectUri: string,
   scopes: readonly string[],
@@ -144,15 +144,15 @@ async function registered(
     token_endpoint_auth_method: method,
     ...(scopes.length > 0 && { scope: scopes.join(" ") }),
   };
-  const answer = await post(metadata, document, fetch);
-  const { client_id: clientId, client_secret: clientSecret, client_secret_expires_at: expires } = answer;
+  const response = await post(metadata, document, fetch);
+  const { client_id: clientId, client_secret: clientSecret, client_secret_expires_at: expires } = response;
   if (typeof clientId !== "string" || clientId === "") {
-    throw new AuthFailure(`${plain(metadata.issuer)} has registered this client without an id`);
+    throw new AuthFailure(`${oneLine(metadata.issuer)} has registered this client without a client_id`);
   }
   return {
     clientId,
     ...(typeof clientSecret === "string" && { clientSecret }),
-    method: methodOf(answer["token_endpoint_auth_method"], typeof clientSecret === "string", metadata, method),
+    method: methodOf(response["token_endpoint_auth_method"], typeof clientSecret === "string", metadata, method),
     redirectUri,
     ...(scopes.length > 0 && { scopes }),
     ...(typeof expires === "number" && expires > 0 && { secretExpiresAt: expires * 1_000 }),
@@ -160,31 +160,36 @@ async function registered(
   };
 }
 
-type Answer = { readonly [member: string]: unknown };
+type RegistrationResponse = { readonly [member: string]: unknown };
 
-/** Servers leave out of their answers what they must say about secrets: what is there is enough. */
+/** Sends a registration request. Required members about secrets are missing in many responses, so they are optional here. */
 async function post(
   { issuer, registration_endpoint: endpoint }: AuthorizationServer,
   document: object,
   fetch: SafeFetch,
-): Promise<Answer> {
-  const response = await fetch(endpoint ?? "", {
+): Promise<RegistrationResponse> {
+  const httpResponse = await fetch(endpoint ?? "", {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/json" },
     body: JSON.stringify(document),
   });
-  const answer = (await response.json().catch(() => undefined)) as Answer | null | undefined;
-  if (response.ok && typeof answer === "object" && answer !== null) return answer;
-  const { error, error_description: description } = answer ?? {};
+  const response = (await httpResponse.json().catch(() => undefined)) as RegistrationResponse | null | undefined;
+  if (httpResponse.ok && typeof response === "object" && response !== null) return response;
+  const { error, error_description: description } = response ?? {};
   const said = [error, description].filter((one) => typeof one === "string").join(": ");
   throw new AuthFailure(
-    `${plain(issuer)} has not registered this client: ${plain(said || `it answered ${response.status}`)}`,
+    `${oneLine(issuer)} has not registered this client: ${oneLine(said || `it answered with status ${httpResponse.status}`)}`,
     typeof error === "string" ? { error } : {},
   );
 }
 
-/** What the answer says, if it is something we can do; else what follows from the rest of it. */
-function methodOf(said: unknown, hasSecret: boolean, metadata: AuthorizationServer, asked: ClientMethod): ClientMethod {
+/** Returns the method that the response names, if it is usable; else the one that follows from its other members. */
+function methodOf(
+  said: unknown,
+  hasSecret: boolean,
+  metadata: AuthorizationServer,
+  asked: ClientAuthMethod,
+): ClientAuthMethod {
   if (said === "none" || said === "client_secret_basic" || said === "client_secret_post") {
     if (said === "none" || hasSecret) return said;
   }
@@ -192,12 +197,12 @@ function methodOf(said: unknown, hasSecret: boolean, metadata: AuthorizationServ
   return chooseMethod(metadata, hasSecret);
 }
 
-/** The best way to authenticate that an authorization server offers: with a secret where there is or can be one. */
-function chooseMethod(metadata: AuthorizationServer, hasSecret: boolean): ClientMethod {
+/** Returns the best authentication method that an authorization server offers: with a secret where there is or can be one. */
+function chooseMethod(metadata: AuthorizationServer, hasSecret: boolean): ClientAuthMethod {
   const offered = metadata.token_endpoint_auth_methods_supported;
   const secretMethods = ["client_secret_basic", "client_secret_post"] as const;
   const secretMethod = secretMethods.find((method) => offered === undefined || offered.includes(method));
   if (hasSecret) return secretMethod ?? "client_secret_basic";
-  // Programs on people's machines keep no secret; some authorization servers insist on giving them one.
+  // Programs on people's machines cannot keep a secret, but some authorization servers insist on giving them one.
   return offered === undefined || offered.includes("none") ? "none" : (secretMethod ?? "none");
 }

@@ -17,33 +17,33 @@ import {
 import type { SafeFetch } from "../../net/policy.ts";
 import type { RegisteredClient } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
-import { AuthFailure, plain, toAuthFailure } from "./failure.ts";
-import { loadKey } from "./proof.ts";
+import { loadKey } from "./dpop.ts";
+import { AuthFailure, oneLine, toAuthFailure } from "./errors.ts";
 
-/** What the token endpoint gave. */
+/** The response of the token endpoint. */
 export interface GrantedToken {
   readonly accessToken: string;
   readonly tokenType: "Bearer" | "DPoP";
   readonly expiresInMs: number | undefined;
   readonly refreshToken: string | undefined;
-  /** What it may be used for, if that is said. */
+  /** The granted scopes, if the response names them. */
   readonly scopes: readonly string[] | undefined;
 }
 
-/** A token request: who asks whom, in which name. */
+/** The parties of a token request. */
 export interface TokenRequest {
   readonly authority: Authority;
   readonly client: RegisteredClient;
-  /** Shows who the client is, where that is more than an id and a secret. */
+  /** Authenticates the client where `client.method` is not enough, for example with a private key. */
   readonly clientAuth?: ClientAuth | undefined;
   readonly key: JsonWebKey | undefined;
   readonly fetch: SafeFetch;
   readonly signal?: AbortSignal | undefined;
-  /** What is asked for is shown to another authorization server, not to the one that is to be called. */
+  /** The result is an assertion for another authorization server, not an access token. */
   readonly isAssertion?: boolean;
 }
 
-/** Exchanges the code that a person came back with. */
+/** Exchanges an authorization code for a token. */
 export function exchangeCode(
   request: TokenRequest,
   callback: URLSearchParams,
@@ -53,7 +53,7 @@ export function exchangeCode(
 ): Promise<GrantedToken> {
   const { metadata } = request.authority;
   const extra = resource === undefined ? {} : { resource };
-  return converse(request, (client, clientAuth, options) =>
+  return sendTokenRequest(request, (client, clientAuth, options) =>
     authorizationCodeGrantRequest(metadata, client, clientAuth, callback, redirectUri, verifier, {
       ...options,
       additionalParameters: extra,
@@ -61,7 +61,7 @@ export function exchangeCode(
   );
 }
 
-/** Any other grant, by its parameters; those without a value are left out. */
+/** Requests a token by any other grant; parameters without a value are left out. */
 export function requestToken(
   request: TokenRequest,
   grantType: string,
@@ -69,12 +69,12 @@ export function requestToken(
 ): Promise<GrantedToken> {
   const { metadata } = request.authority;
   const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return converse(request, (client, clientAuth, options) =>
+  return sendTokenRequest(request, (client, clientAuth, options) =>
     genericTokenEndpointRequest(metadata, client, clientAuth, grantType, new URLSearchParams(given), options),
   );
 }
 
-/** Tells the authorization server that a token is no longer wanted, where it wants to hear that. */
+/** Revokes a token, if the authorization server has an endpoint for it. */
 export async function revokeToken(request: TokenRequest, token: string): Promise<void> {
   const { authority, client, fetch } = request;
   if (authority.metadata.revocation_endpoint === undefined) return;
@@ -84,44 +84,45 @@ export async function revokeToken(request: TokenRequest, token: string): Promise
   try {
     await processRevocationResponse(await revocationRequest(authority.metadata, sender, clientAuth, token, options));
   } catch (reason) {
-    throw toAuthFailure(`The tokens are forgotten here, but ${plain(authority.issuer)} has not revoked them`, reason);
+    throw toAuthFailure(`The tokens are deleted here, but ${oneLine(authority.issuer)} has not revoked them`, reason);
   }
 }
 
-/** What is meant where a status is all that is said. */
-const unexplained: { readonly [status: number]: string } = { 400: "invalid_request", 401: "invalid_client" };
+/** The OAuth error that a status stands for, where the response has no OAuth error of its own. */
+const errorByStatus: { readonly [status: number]: string } = { 400: "invalid_request", 401: "invalid_client" };
 const sendable = /^[!-~]+$/;
 const secretParameters: ReadonlySet<string> = new Set([
   ...["code", "code_verifier", "refresh_token", "client_secret", "client_assertion", "assertion", "subject_token"],
 ]);
 
-interface ConversationOptions {
+interface TokenRequestOptions {
   readonly [customFetch]: SafeFetch;
   readonly [allowInsecureRequests]: true;
   readonly DPoP?: ReturnType<typeof DPoP>;
   readonly signal?: AbortSignal;
 }
 
-async function converse(
+async function sendTokenRequest(
   request: TokenRequest,
-  send: (client: { client_id: string }, auth: ClientAuth, options: ConversationOptions) => Promise<Response>,
+  send: (client: { client_id: string }, auth: ClientAuth, options: TokenRequestOptions) => Promise<Response>,
 ): Promise<GrantedToken> {
   const { authority, client, key, fetch, signal } = request;
   const { metadata } = authority;
-  if (metadata.token_endpoint === undefined) throw new AuthFailure(`${plain(authority.issuer)} has no token endpoint`);
+  if (metadata.token_endpoint === undefined)
+    throw new AuthFailure(`${oneLine(authority.issuer)} has no token endpoint`);
   const sender = { client_id: client.clientId };
-  const proofKey = key && (await loadKey(key));
+  const dpopKey = key && (await loadKey(key));
   const secrets = new Set(client.clientSecret ? [client.clientSecret] : []);
   const watchedFetch: SafeFetch = (url, init) => {
     const form = init?.body instanceof URLSearchParams ? init.body : new URLSearchParams();
     for (const [name, value] of form) if (secretParameters.has(name) && value !== "") secrets.add(value);
     return fetch(url, init);
   };
-  const options: ConversationOptions = {
+  const options: TokenRequestOptions = {
     [customFetch]: watchedFetch,
-    // Whether an address is safe enough is decided by the fetch, for every address.
+    // `fetch` decides for each URL whether it may go without https.
     [allowInsecureRequests]: true,
-    ...(proofKey && { DPoP: DPoP({}, proofKey.pair) }),
+    ...(dpopKey && { DPoP: DPoP({}, dpopKey.pair) }),
     ...(signal && { signal }),
   };
   const attempt = async () => {
@@ -132,29 +133,29 @@ async function converse(
   };
   try {
     const answer = await attempt().catch((reason) => {
-      if (!proofKey || !isDPoPNonceError(reason)) throw reason;
+      if (!dpopKey || !isDPoPNonceError(reason)) throw reason;
       return attempt();
     });
     return toGranted(answer, key !== undefined, metadata);
   } catch (reason) {
-    throw toAuthFailure(`${plain(authority.issuer)} gave no token`, reason, secrets);
+    throw toAuthFailure(`${oneLine(authority.issuer)} issued no token`, reason, secrets);
   }
 }
 
-/** Throws where a failure is not explained as OAuth explains them: by its status, which says whether it is worth another try. */
+/** Throws for a failed response without an OAuth error; its status says whether another attempt may succeed. */
 function checkStatus({ status, headers }: Response, issuer: string): void {
   const isPassing = status >= 500 || status === 429;
   const isExplained = headers.get("content-type")?.includes("json") === true;
   if (status < 400 || (isExplained && !isPassing)) return;
-  const error = unexplained[status];
-  const what = `${plain(issuer)} gave no token: it answered ${status}${isPassing ? "; try again later" : ""}`;
+  const error = errorByStatus[status];
+  const what = `${oneLine(issuer)} issued no token: it answered with status ${status}${isPassing ? "; try again later" : ""}`;
   throw new AuthFailure(what, {
     code: isPassing ? "http-status" : "unauthorized",
     ...(error !== undefined && { error }),
   });
 }
 
-/** Nobody here reads it, so nothing that is wrong with it keeps anybody out. */
+/** Removes the ID token from a response: it is not used, so a faulty one must not prevent the login. */
 async function withoutIdToken(response: Response): Promise<Response> {
   if (response.status !== 200) return response;
   const { status, headers } = response;
@@ -170,9 +171,9 @@ async function withoutIdToken(response: Response): Promise<Response> {
 function toGranted(answer: TokenEndpointResponse, hasKey: boolean, metadata: AuthorizationServer): GrantedToken {
   const isBound = answer.token_type === "dpop";
   if (!sendable.test(answer.access_token)) {
-    throw new AuthFailure(`${plain(metadata.issuer)} gave a token that cannot be sent in a header`);
+    throw new AuthFailure(`${oneLine(metadata.issuer)} issued a token that cannot be sent in a header`);
   }
-  if (isBound && !hasKey) throw new AuthFailure(`${plain(metadata.issuer)} gave a token that needs a key (DPoP)`);
+  if (isBound && !hasKey) throw new AuthFailure(`${oneLine(metadata.issuer)} issued a token that needs a DPoP key`);
   return {
     accessToken: answer.access_token,
     tokenType: isBound ? "DPoP" : "Bearer",
@@ -188,7 +189,7 @@ function authOf({ method, clientSecret = "" }: RegisteredClient): ClientAuth {
   return None();
 }
 
-/** Encoded as forms are, and no more than that: many servers take what stands there as it is. */
+/** Encodes id and secret as form values only: many servers do not decode any further. */
 function secretBasic(clientSecret: string): ClientAuth {
   const encode = (value: string) => new URLSearchParams([["", value]]).toString().slice(1);
   return (_as, { client_id: clientId }, _body, headers) => {

@@ -1,12 +1,11 @@
-export type { Claims } from "./claims.ts";
-export type { Introspection } from "./introspection.ts";
-export type { Issuer } from "./issuer.ts";
+export type { Introspection, Issuer } from "./issuers.ts";
 export {
-  type Asked,
   type GuardedRequest,
   type ProtectOptions,
   protect,
-  type SentAway,
+  type Rejection,
+  type RequestedAction,
+  type TokenAccessControl,
   type TokenHolder,
-  type TokenProtection,
 } from "./protect.ts";
+export type { Claims } from "./token-checks.ts";

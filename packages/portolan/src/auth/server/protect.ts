@@ -1,31 +1,35 @@
 import { nameOf, PortolanError } from "../../errors.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { type ChallengeError, toChallenge } from "./challenge.ts";
-import { type Claims, checkClaims, scopesIn, TokenProblem } from "./claims.ts";
-import { checkProof } from "./dpop.ts";
-import { type Introspection, Introspector } from "./introspection.ts";
-import { type Issuer, IssuerKeys, signatures } from "./issuer.ts";
+import { resourceMetadataPath } from "../well-known.ts";
+import { type Introspection, IntrospectionVerifier, type Issuer, JwtVerifier } from "./issuers.ts";
+import { maxChallengeValueChars, maxTokenChars, retryAfterSeconds } from "./limits.ts";
+import {
+  type Claims,
+  checkClaims,
+  checkProof,
+  InvalidTokenError,
+  scopesIn,
+  signatureAlgorithms,
+} from "./token-checks.ts";
 
-const maxToken = 16 * 1024;
-const metadataPath = "/.well-known/oauth-protected-resource";
-
-/** A request as far as authorization depends on it. */
+/** The parts of a request that authorization depends on. */
 export interface GuardedRequest {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
-  /** A header by its name in small letters. */
+  /** Returns a header by its name in lower case. */
   header(name: string): string | undefined;
 }
 
-/** What a caller asks for: a method, and the name of the tool, prompt or resource where it has one. */
-export interface Asked {
+/** The action that a caller requests: a method, and the name of the tool, prompt or resource if it has one. */
+export interface RequestedAction {
   readonly method: string;
   readonly name: string | undefined;
 }
 
-/** Who holds a token. */
+/** The caller that a valid token identifies. */
 export interface TokenHolder {
   readonly key: string;
   readonly issuer: string;
@@ -34,64 +38,70 @@ export interface TokenHolder {
   readonly scopes: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** All that the token says, though never the token: what is called on behalf of its holder needs another one. */
+  /** All claims, but never the token itself: calls on behalf of its holder need another token. */
   readonly claims: Claims;
 }
 
-/** Sends a caller away, and says how it may come back. */
-export interface SentAway {
+/** A refused request: its status, the reason, and headers that tell the caller what is required. */
+export interface Rejection {
   readonly status: 401 | 403 | 503;
   readonly why: string;
   readonly headers: { readonly [name: string]: string };
 }
 
 export interface ProtectOptions {
-  /** The address of the endpoint as its clients know it; a token must be made for it. */
+  /** The URL of the endpoint as its clients know it; tokens must be issued for it. */
   readonly resource: string;
-  /** Who may have made a token: authorization servers by their identifier, with their keys found in their metadata. */
+  /** Accepted authorization servers. A string is an issuer identifier; its keys are found by its metadata. */
   readonly issuers: readonly (string | Issuer | Introspection)[];
-  /** Scopes without which nothing is served. */
+  /** Scopes that every request needs. */
   readonly scopes?: readonly string[];
-  /** Scopes that one thing needs besides. */
-  readonly scopesFor?: (asked: Asked) => readonly string[];
-  /** Scopes that hold others: `{ admin: ["read", "write"] }`. */
+  /** Additional scopes that one action needs. */
+  readonly scopesFor?: (asked: RequestedAction) => readonly string[];
+  /** Scopes that include others: `{ admin: ["read", "write"] }`. */
   readonly includes?: { readonly [scope: string]: readonly string[] };
-  /** Other audiences that tokens for this server may name. */
+  /** Further audiences that tokens for this server may name. */
   readonly audiences?: readonly string[];
-  /** Whether tokens must be bound to a key of their holder; those that are bound are always checked. */
+  /** Refuses tokens that are not bound to a key (DPoP). Bound tokens are checked in any case. Default: false. */
   readonly requireDpop?: boolean;
-  /** Remembers proofs that were used, for all processes that share it; in memory unless given. */
+  /** Remembers used DPoP proofs, for all processes that share it. Default: memory of this process. */
   readonly storage?: Storage;
-  /** What people are told about the server: `resource_name`, `resource_documentation` and the like. */
+  /** More members of the resource metadata: `resource_name`, `resource_documentation`… */
   readonly about?: { readonly [member: string]: unknown };
-  /** Tells of what went wrong at an issuer; callers only hear to come back later. */
+  /** Receives failures of an issuer; the caller gets status 503. Default: `console.error`. */
   readonly onError?: (error: unknown) => void;
   readonly now?: () => number;
 }
 
-/** Lets in who has a token for this server, for `auth` of `serveHttp`. */
-export interface TokenProtection {
-  verify(request: GuardedRequest): Promise<TokenHolder | SentAway>;
-  permit(holder: { readonly scopes?: readonly string[] }, asked: readonly Asked[]): SentAway | undefined;
-  /** The metadata of the protected resource, by its path. */
+/** Verifies tokens and scopes, for `auth` of `serveHttp`. */
+export interface TokenAccessControl {
+  verify(request: GuardedRequest): Promise<TokenHolder | Rejection>;
+  permit(holder: { readonly scopes?: readonly string[] }, asked: readonly RequestedAction[]): Rejection | undefined;
+  /** The documents to serve, by path: the metadata of the protected resource. */
   readonly documents: ReadonlyMap<string, string>;
 }
 
-/** Protects a server by OAuth 2.1: tokens of these issuers, for this resource, with these scopes, and no others. */
-export function protect(options: ProtectOptions): TokenProtection {
+const optionNames: OptionNames<ProtectOptions> = {
+  ...{ resource: 1, issuers: 1, scopes: 1, scopesFor: 1, includes: 1, audiences: 1, requireDpop: 1, storage: 1 },
+  ...{ about: 1, onError: 1, now: 1 },
+};
+
+/** Protects a server by OAuth 2.1: it accepts tokens of these issuers for this resource with these scopes. */
+export function protect(options: ProtectOptions): TokenAccessControl {
+  checkOptions(options, optionNames, "protect");
   const resource = toResource(options.resource);
   const { issuers, scopes = [], scopesFor, includes = {}, requireDpop = false, now = Date.now } = options;
   if (issuers.length === 0) throw new PortolanError("invalid-argument", "issuers: expected at least one, got none");
   const { storage = createMemoryStorage({ now }), onError = console.error } = options;
   const audiences = [options.resource, ...(options.audiences ?? [])];
   const known = issuers.map((issuer) => toVerifier(issuer, now));
-  const metadataUrl = `${resource.origin}${metadataPath}${resource.pathname === "/" ? "" : resource.pathname}`;
+  const metadataUrl = `${resource.origin}${resourceMetadataPath}${resource.pathname === "/" ? "" : resource.pathname}`;
 
-  const sendAway = (status: 401 | 403, why: string, error?: ChallengeError, wanted = scopes): SentAway => {
+  const reject = (status: 401 | 403, why: string, error?: ChallengeError, wanted = scopes): Rejection => {
     const told = error === undefined ? {} : { error, why };
     const schemes = requireDpop ? (["DPoP"] as const) : (["Bearer", "DPoP"] as const);
     const challenge = schemes.map((scheme) =>
-      toChallenge({ scheme, metadataUrl, scopes: wanted, algorithms: signatures, ...told }),
+      toChallenge({ scheme, metadataUrl, scopes: wanted, algorithms: signatureAlgorithms, ...told }),
     );
     return { status, why, headers: { "www-authenticate": challenge.join(", ") } };
   };
@@ -102,7 +112,7 @@ export function protect(options: ProtectOptions): TokenProtection {
   async function identify(token: string): Promise<Claims> {
     const named = issuerNamedIn(token);
     const candidates = known.filter(({ issuer, isOpaque }) => (named === undefined ? isOpaque : issuer === named));
-    if (candidates.length === 0) throw new TokenProblem("the token is of an issuer that is not accepted here");
+    if (candidates.length === 0) throw new InvalidTokenError("the token is from an issuer that is not accepted here");
     let problem: unknown;
     for (const { issuer, source } of candidates) {
       try {
@@ -121,13 +131,13 @@ export function protect(options: ProtectOptions): TokenProtection {
 
     async verify(request) {
       const presented = readToken(request.header("authorization"));
-      if (!presented) return sendAway(401, "Authorization: expected an access token");
+      if (!presented) return reject(401, "Authorization: expected an access token");
       const { token, scheme } = presented;
       try {
         const claims = await identify(token);
         const isBound = (claims["cnf"] as { jkt?: unknown } | undefined)?.jkt !== undefined;
         if (scheme === "bearer" && (isBound || requireDpop)) {
-          throw new TokenProblem("the token must be presented with a proof (DPoP)");
+          throw new InvalidTokenError("the token must be sent with a DPoP proof");
         }
         if (scheme === "dpop") {
           const url = new URL(request.path, resource).href;
@@ -135,35 +145,39 @@ export function protect(options: ProtectOptions): TokenProtection {
         }
         return toHolder(claims);
       } catch (cause) {
-        if (cause instanceof TokenProblem) return sendAway(401, cause.message, "invalid_token");
+        if (cause instanceof InvalidTokenError) return reject(401, cause.message, "invalid_token");
         onError(cause);
-        return { status: 503, why: "The token cannot be checked now", headers: { "retry-after": "5" } };
+        return {
+          status: 503,
+          why: "The token cannot be verified now",
+          headers: { "retry-after": String(retryAfterSeconds) },
+        };
       }
     },
 
     permit(holder, asked) {
       const needed = [...new Set([...scopes, ...asked.flatMap((one) => scopesFor?.(one) ?? [])])];
       if (needed.every((scope) => holds(holder.scopes, scope))) return undefined;
-      const why = `This needs the scope${needed.length === 1 ? "" : "s"} ${needed.join(" ")}`;
-      return sendAway(403, why, "insufficient_scope", needed);
+      const why = `Required scope${needed.length === 1 ? "" : "s"}: ${needed.join(" ")}`;
+      return reject(403, why, "insufficient_scope", needed);
     },
   };
 }
 
-interface Verifying {
+interface TokenVerifier {
   readonly issuer: string;
   readonly isOpaque: boolean;
   readonly source: { verify(token: string): Promise<Claims> };
 }
 
-function toVerifier(issuer: string | Issuer | Introspection, now: () => number): Verifying {
+function toVerifier(issuer: string | Issuer | Introspection, now: () => number): TokenVerifier {
   const options = typeof issuer === "string" ? { issuer } : issuer;
   if (!URL.canParse(options.issuer)) {
-    throw new PortolanError("invalid-argument", `issuers: expected an address, got ${nameOf(options.issuer)}`);
+    throw new PortolanError("invalid-argument", `issuers: expected a URL, got ${nameOf(options.issuer)}`);
   }
   return "endpoint" in options
-    ? { issuer: options.issuer, isOpaque: true, source: new Introspector(options, now) }
-    : { issuer: options.issuer, isOpaque: false, source: new IssuerKeys(options, now) };
+    ? { issuer: options.issuer, isOpaque: true, source: new IntrospectionVerifier(options, now) }
+    : { issuer: options.issuer, isOpaque: false, source: new JwtVerifier(options, now) };
 }
 
 function toResource(resource: string): URL {
@@ -172,18 +186,18 @@ function toResource(resource: string): URL {
   if (url && isWeb && url.hash === "" && url.username === "" && url.password === "") return url;
   throw new PortolanError(
     "invalid-argument",
-    `resource: expected the http(s) address of the endpoint, without a fragment, got ${nameOf(resource)}`,
+    `resource: expected the http(s) URL of the endpoint, without a fragment, got ${nameOf(resource)}`,
   );
 }
 
 function readToken(header: string | undefined): { scheme: "bearer" | "dpop"; token: string } | undefined {
   const match = /^(bearer|dpop) +([A-Za-z0-9._~+/-]+=*)$/i.exec(header?.trim() ?? "");
   const [, scheme = "", token = ""] = match ?? [];
-  if (token === "" || token.length > maxToken) return undefined;
+  if (token === "" || token.length > maxTokenChars) return undefined;
   return { scheme: scheme.toLowerCase() as "bearer" | "dpop", token };
 }
 
-/** What a JWT says of its issuer before anything is believed: it only chooses whose keys are tried. */
+/** Reads the issuer of a JWT before it is verified; it only selects the keys to verify with. */
 function issuerNamedIn(token: string): string | undefined {
   const parts = token.split(".");
   if (parts.length !== 3) return undefined;
@@ -209,14 +223,45 @@ function toHolder(claims: Claims): TokenHolder {
   };
 }
 
-function toMetadata(options: ProtectOptions, known: readonly Verifying[], requireDpop: boolean): object {
+function toMetadata(options: ProtectOptions, known: readonly TokenVerifier[], requireDpop: boolean): object {
   return {
     ...options.about,
     resource: options.resource,
     authorization_servers: [...new Set(known.map(({ issuer }) => issuer))],
     ...(options.scopes && { scopes_supported: options.scopes }),
     bearer_methods_supported: ["header"],
-    dpop_signing_alg_values_supported: signatures,
+    dpop_signing_alg_values_supported: signatureAlgorithms,
     ...(requireDpop && { dpop_bound_access_tokens_required: true }),
   };
+}
+
+/** Error codes of a challenge (RFC 6750, RFC 9449). */
+export type ChallengeError = "invalid_token" | "insufficient_scope" | "invalid_dpop_proof" | "use_dpop_nonce";
+
+export interface ChallengeOptions {
+  readonly scheme: "Bearer" | "DPoP";
+  readonly metadataUrl: string;
+  readonly scopes?: readonly string[];
+  readonly error?: ChallengeError;
+  readonly why?: string;
+  /** Signature algorithms of proofs, for the scheme DPoP. */
+  readonly algorithms?: readonly string[];
+}
+
+/** Builds a `WWW-Authenticate` header. Characters that could end a quoted string or the header are replaced. */
+export function toChallenge(options: ChallengeOptions): string {
+  const { scheme, metadataUrl, scopes = [], error, why, algorithms } = options;
+  const parameters: [name: string, value: string | undefined][] = [
+    ["error", error],
+    ["error_description", why],
+    ["scope", scopes.length > 0 ? scopes.join(" ") : undefined],
+    ["resource_metadata", metadataUrl],
+    ["algs", scheme === "DPoP" ? algorithms?.join(" ") : undefined],
+  ];
+  const given = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${toQuotable(value)}"`]));
+  return `${scheme} ${given.join(", ")}`;
+}
+
+function toQuotable(value: string): string {
+  return value.replace(/[^ !#-[\]-~]/g, " ").slice(0, maxChallengeValueChars);
 }

@@ -1,19 +1,17 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { checkVisitable } from "../visitable.ts";
+import { browserStartMs } from "../limits.ts";
+import { checkBrowserUrl } from "../redirect.ts";
 
-/** A program that has not failed by then has opened something; some stay for as long as the browser does. */
-const patienceMs = 3_000;
-
-/** Opens an address in the browser of this machine; rejects when that is known to have failed. */
+/** Opens a URL in the browser of this machine. Rejects if the browser command is known to have failed. */
 export async function openBrowser(url: URL): Promise<void> {
-  checkVisitable(url);
+  checkBrowserUrl(url);
   const [command, ...args] = opener();
-  // Without a shell: the address is one argument, whatever is in it.
+  // Without a shell the URL is one argument, whatever characters it contains.
   const child = spawn(command, [...args, url.href], { detached: true, stdio: "ignore", shell: false });
   child.unref();
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, patienceMs);
+    const timer = setTimeout(resolve, browserStartMs);
     timer.unref();
     child.on("error", reject);
     child.on("exit", (code, signal) => {
@@ -29,7 +27,7 @@ function opener(): [string, ...string[]] {
     case "darwin":
       return ["/usr/bin/open"];
     case "win32":
-      // Not `start`, which is a word of cmd and reads & and % as its own.
+      // Not `start`, which is a command of cmd and interprets & and %.
       return [
         join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "rundll32.exe"),
         "url.dll,FileProtocolHandler",
@@ -39,7 +37,7 @@ function opener(): [string, ...string[]] {
   }
 }
 
-/** Tells the person which address to open. */
+/** Writes the URL to stderr for the person to open. */
 export function showAddress(url: URL): void {
-  process.stderr.write(`Open this address in a browser: ${url.href}\n`);
+  process.stderr.write(`Open this URL in a browser: ${url.href}\n`);
 }

@@ -3,15 +3,12 @@ import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { PortolanError } from "../../../errors.ts";
 import { holdFileLock, type LockLimits } from "../../../storage/node/file-lock.ts";
+import { KeyedMutex } from "../concurrency.ts";
+import { staleTemporaryFileMs } from "../limits.ts";
 import type { CredentialStore, ExclusiveOptions } from "../store.ts";
-import { Turns } from "../turns.ts";
-import { type Content, checkTtl, parseContent, withEntry } from "./file-content.ts";
-import { readPrivate } from "./private-file.ts";
+import { type CredentialFile, checkTtl, parseCredentialFile, readPrivate, withCredential } from "./credential-file.ts";
 
-/** A temporary file that is older belongs to nobody any more. */
-const leftoverMs = 60_000;
-
-/** The store behind `fileStore`; `limits` are those of its locks. */
+/** Creates the store of `fileStore`; `limits` are those of its locks. */
 export function createFileStore(path: string, limits: Partial<LockLimits> = {}): CredentialStore {
   return new FileStore(resolve(path), limits);
 }
@@ -19,8 +16,8 @@ export function createFileStore(path: string, limits: Partial<LockLimits> = {}):
 class FileStore implements CredentialStore {
   readonly #path: string;
   readonly #limits: Partial<LockLimits>;
-  readonly #turns = new Turns();
-  /** What must not outlive the process: the locks it holds. */
+  readonly #mutex = new KeyedMutex();
+  /** Releases the locks that this process holds; they must not outlive it. */
   readonly #held = new Set<() => void>();
   readonly #atExit = () => {
     for (const release of this.#held) release();
@@ -32,7 +29,7 @@ class FileStore implements CredentialStore {
   }
 
   async get(key: string): Promise<string | undefined> {
-    const { entries } = await this.#explained(() => this.#read());
+    const { entries } = await this.#withReason(() => this.#read());
     const entry = entries.get(key);
     return entry && (entry.expiresAt ?? Number.POSITIVE_INFINITY) > Date.now() ? entry.value : undefined;
   }
@@ -41,21 +38,21 @@ class FileStore implements CredentialStore {
     checkTtl(options.ttlMs);
     const change = async () => {
       const content = await this.#read();
-      await this.#write(withEntry(content, key, value, options.ttlMs));
+      await this.#write(withCredential(content, key, value, options.ttlMs));
     };
-    await this.#alone(`${this.#path}.lock`, () => this.#explained(change));
+    await this.#locked(`${this.#path}.lock`, () => this.#withReason(change));
   }
 
   exclusive<T>(key: string, work: () => Promise<T>, waiting: ExclusiveOptions = {}): Promise<T> {
-    // A digest, for a key may hold what no file name may, and what the folder should not tell.
+    // A digest, because a key may contain characters that file names cannot, and should not be visible in the folder.
     const name = createHash("sha256").update(key).digest("hex").slice(0, 32);
-    return this.#alone(`${this.#path}.${name}.lock`, work, waiting);
+    return this.#locked(`${this.#path}.${name}.lock`, work, waiting);
   }
 
-  /** In turns first, so that one process has at most one in the race for the lock file. */
-  #alone<T>(lock: string, work: () => Promise<T>, waiting: ExclusiveOptions = {}): Promise<T> {
-    return this.#turns.take(lock, async () => {
-      const release = await this.#explained(() => this.#hold(lock, waiting));
+  /** The mutex comes first, so that at most one caller of each process competes for the lock file. */
+  #locked<T>(lock: string, work: () => Promise<T>, waiting: ExclusiveOptions = {}): Promise<T> {
+    return this.#mutex.run(lock, async () => {
+      const release = await this.#withReason(() => this.#hold(lock, waiting));
       try {
         return await work();
       } finally {
@@ -74,12 +71,12 @@ class FileStore implements CredentialStore {
     return release;
   }
 
-  async #read(): Promise<Content> {
+  async #read(): Promise<CredentialFile> {
     const text = await readPrivate(this.#path);
-    return parseContent(text, this.#path);
+    return parseCredentialFile(text, this.#path);
   }
 
-  /** The file is the old one or the new one, whatever happens in between. */
+  /** Replaces the file atomically: a crash leaves either the old or the new content. */
   async #write(text: string): Promise<void> {
     await this.#removeLeftovers();
     const temporary = `${this.#path}.${randomBytes(8).toString("hex")}.tmp`;
@@ -99,7 +96,7 @@ class FileStore implements CredentialStore {
     await syncFolder(dirname(this.#path));
   }
 
-  /** Whoever died before its rename has left secrets behind. */
+  /** Removes temporary files that contain secrets, left by processes that died before the rename. */
   async #removeLeftovers(): Promise<void> {
     const folder = dirname(this.#path);
     const prefix = `${basename(this.#path)}.`;
@@ -107,11 +104,11 @@ class FileStore implements CredentialStore {
       if (!name.startsWith(prefix) || !/^[\da-f]{16}\.tmp$/.test(name.slice(prefix.length))) continue;
       const file = join(folder, name);
       const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
-      if (Date.now() - mtimeMs > leftoverMs) await rm(file, { force: true });
+      if (Date.now() - mtimeMs > staleTemporaryFileMs) await rm(file, { force: true });
     }
   }
 
-  async #explained<T>(work: () => Promise<T>): Promise<T> {
+  async #withReason<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (cause) {
@@ -122,7 +119,7 @@ class FileStore implements CredentialStore {
   }
 }
 
-/** So that the rename survives a loss of power; where a folder cannot be opened the system sees to it. */
+/** Makes the rename durable. Where a folder cannot be opened, the operating system does that itself. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r").catch(() => undefined);
   try {

@@ -1,21 +1,15 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
+import { defaultLoginMs, longestTimerMs, maxPortAttempts } from "../limits.ts";
 import type { LoopbackOptions } from "../loopback.ts";
-import type { RedirectAttempt } from "../redirect.ts";
-import { checkVisitable } from "../visitable.ts";
+import { checkBrowserUrl, type RedirectAttempt } from "../redirect.ts";
 import { openBrowser, showAddress } from "./browser.ts";
-import { sendPage } from "./callback-page.ts";
 
-const defaultTimeoutMs = 600_000;
-const longestTimerMs = 2 ** 31 - 1;
-/** How often a port is sought that is free on both loopback addresses. */
-const maxTries = 10;
-
-/** Listens for the end of one login. */
+/** Starts to listen for the callback of one login. */
 export async function beginLoopback(options: LoopbackOptions, registered?: string): Promise<RedirectAttempt> {
-  const { host, path, ports } = choosePlace(options, registered);
+  const { host, path, ports } = chooseCallbackUrl(options, registered);
   let attempt: LoopbackAttempt | undefined;
   const listener: RequestListener = (request, response) => {
     if (attempt) attempt.answer(request, response);
@@ -26,29 +20,29 @@ export async function beginLoopback(options: LoopbackOptions, registered?: strin
   return attempt;
 }
 
-interface Place {
+interface CallbackUrl {
   readonly host: "127.0.0.1" | "localhost";
   readonly path: string;
-  /** To be tried in this order; 0 is one that is free. */
+  /** Tried in this order; 0 is any free port. */
   readonly ports: readonly number[];
 }
 
-function choosePlace({ host, port, path }: LoopbackOptions, registered: string | undefined): Place {
+function chooseCallbackUrl({ host, port, path }: LoopbackOptions, registered: string | undefined): CallbackUrl {
   if (path !== undefined && new URL(path, "http://localhost").pathname !== path) {
     throw new PortolanError("invalid-argument", `path: expected one such as "/callback", got ${nameOf(path)}`);
   }
-  const ports = port === undefined ? Array.from({ length: maxTries }, () => 0) : [port];
+  const ports = port === undefined ? Array.from({ length: maxPortAttempts }, () => 0) : [port];
   const known = parseRegistered(registered);
   const isSame = <T>(wanted: T | undefined, had: T) => wanted === undefined || wanted === had;
   if (known && isSame(host, known.host) && isSame(port, known.port) && isSame(path, known.path)) {
-    // When its port is taken the path still counts: authorization servers let a port of this machine differ.
+    // When its port is taken, the path is still kept: authorization servers accept any port on loopback.
     return { host: known.host, path: known.path, ports: [known.port, ...ports] };
   }
   const random = `/callback/${randomBytes(16).toString("base64url")}`;
   return { host: host ?? "127.0.0.1", path: path ?? random, ports };
 }
 
-/** The parts of an address that `loopback` could have listened on. */
+/** Returns the parts of a redirect URI, if `loopback` could have listened on it. */
 function parseRegistered(registered: string | undefined) {
   const url = registered !== undefined && URL.canParse(registered) ? new URL(registered) : undefined;
   const { protocol, hostname: host, port, pathname: path } = url ?? {};
@@ -75,20 +69,20 @@ class LoopbackAttempt implements RedirectAttempt {
       this.#cameBack = resolve;
       this.#gaveUp = reject;
     });
-    // It may fail before anybody has asked.
+    // It may reject before `visit` is called.
     this.#back.catch(() => {});
   }
 
   async visit(url: URL, signal: AbortSignal): Promise<URL> {
-    checkVisitable(url);
+    checkBrowserUrl(url);
     signal.throwIfAborted();
-    const { timeoutMs = defaultTimeoutMs } = this.#options;
-    const tooLate = new PortolanError("timeout", `Nobody came back from the browser within ${timeoutMs} ms`);
+    const { timeoutMs = defaultLoginMs } = this.#options;
+    const tooLate = new PortolanError("timeout", `The browser did not come back within ${timeoutMs} ms`);
     const timer = setTimeout(() => this.#gaveUp(tooLate), Math.min(timeoutMs, longestTimerMs));
     const leave = () => this.#gaveUp(signal.reason);
     signal.addEventListener("abort", leave, { once: true });
     try {
-      // A browser that takes its time to open does not hold up whoever comes back.
+      // The callback may arrive while the command that opens the browser still runs.
       return await Promise.race([this.#back, this.#send(url).then(() => this.#back)]);
     } finally {
       clearTimeout(timer);
@@ -97,13 +91,13 @@ class LoopbackAttempt implements RedirectAttempt {
   }
 
   async close(): Promise<void> {
-    this.#gaveUp(new PortolanError("cancelled", "The login was given up"));
+    this.#gaveUp(new PortolanError("cancelled", "The login was cancelled"));
     await Promise.all(this.#servers.map(stop));
   }
 
   answer(request: IncomingMessage, response: ServerResponse): void {
     const [path, query = ""] = split(request.url ?? "");
-    // A page of elsewhere whose name was made to lead here has that name in its Host.
+    // DNS rebinding: the Host header of a foreign page contains that page's name.
     if (request.headers.host !== this.#place.host) sendPage(response, 403);
     else if (path !== this.#place.pathname) sendPage(response, 404);
     else if (request.method !== "GET") sendPage(response, 405);
@@ -111,7 +105,7 @@ class LoopbackAttempt implements RedirectAttempt {
     else if (!isCallback(query)) sendPage(response, 400);
     else {
       this.#isOver = true;
-      // Once the page is on its way, for the program may end as soon as it has what it wants.
+      // After the page was sent, because the program may exit as soon as it has the callback.
       response.on("close", () => this.#cameBack(new URL(`${this.redirectUri}?${query}`)));
       sendPage(response, 200);
     }
@@ -137,7 +131,7 @@ function isCallback(query: string): boolean {
   return ["code", "state", "error"].some((name) => parameters.has(name));
 }
 
-interface Listening {
+interface ListeningServers {
   readonly servers: readonly Server[];
   readonly port: number;
 }
@@ -146,7 +140,7 @@ async function listenOnFirst(
   ports: readonly number[],
   addresses: string[],
   listener: RequestListener,
-): Promise<Listening> {
+): Promise<ListeningServers> {
   let reason: NodeJS.ErrnoException | undefined;
   for (const port of ports) {
     try {
@@ -156,14 +150,14 @@ async function listenOnFirst(
       if (reason.code !== "EADDRINUSE") break;
     }
   }
-  const text = `loopback: nothing can listen on port ${ports.at(-1)} of this machine: ${reason?.message}`;
-  throw new PortolanError("invalid-argument", `${text}; choose another, or none for one that is free`, {
+  const text = `loopback: cannot listen on port ${ports.at(-1)} of this machine: ${reason?.message}`;
+  throw new PortolanError("invalid-argument", `${text}; choose another port, or none to use any free one`, {
     cause: reason,
   });
 }
 
-/** One server for each address, all on the same port: on one that is left out somebody else could wait. */
-async function listenOn(addresses: string[], wanted: number, listener: RequestListener): Promise<Listening> {
+/** Listens on each address with the same port: another program could listen on one that is left out. */
+async function listenOn(addresses: string[], wanted: number, listener: RequestListener): Promise<ListeningServers> {
   const servers: Server[] = [];
   let port = wanted;
   try {
@@ -180,7 +174,7 @@ async function listenOn(addresses: string[], wanted: number, listener: RequestLi
   }
 }
 
-/** Makes the server listen; false when this machine has no IPv6, so that nobody can be found there. */
+/** Starts a server. Resolves to false if this machine has no IPv6, where nothing can connect either. */
 function start(server: Server, host: string, port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
@@ -196,4 +190,57 @@ function stop(server: Server): Promise<void> {
     server.close(() => resolve());
     server.closeAllConnections();
   });
+}
+
+const style = `
+:root { color-scheme: light dark; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; font: 1.125rem/1.5 system-ui, sans-serif;
+  background: light-dark(#f6f7f9, #16181d); color: light-dark(#1c2026, #e8eaee); }
+main { max-width: 26rem; margin: 1rem; padding: 2.5rem; border-radius: 1rem; text-align: center;
+  background: light-dark(#fff, #20242b); box-shadow: 0 .5rem 2rem #0002; }
+h1 { margin: 0 0 .5rem; font-size: 1.5rem; line-height: 1.25; }
+p { margin: 0; opacity: .8; text-wrap: balance; }
+`;
+
+/** Allows nothing: no script, no other resource, no frame, no form. */
+const policy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+].join("; ");
+
+/** Statuses that have a page. */
+export type PageStatus = 200 | 400 | 403 | 404 | 405 | 410;
+
+/** All pages are constant: nothing of a request is shown. */
+const pages: { readonly [status in PageStatus]: string } = {
+  200: toPage("Sign-in received", "You can close this window and return to the application."),
+  400: toPage("Nothing received", "This page completes a sign-in. Start the sign-in in the application."),
+  403: toPage("Wrong host", "This page is available under one address only."),
+  404: toPage("Not found", "This page is available under one address only."),
+  405: toPage("Not allowed", "This page can only be read."),
+  410: toPage("Already received", "This sign-in is already complete. You can close this window."),
+};
+
+/** Sends one of the constant pages. */
+export function sendPage(response: ServerResponse, status: PageStatus): void {
+  response.writeHead(status, {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": policy,
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    connection: "close",
+  });
+  response.end(pages[status]);
+}
+
+function toPage(title: string, text: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title>
+<style>${style}</style></head>
+<body><main><h1>${title}</h1><p>${text}</p></main></body>
+</html>
+`;
 }

@@ -1,18 +1,17 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { createInterface } from "node:readline";
 import { nameOf, PortolanError } from "../../../errors.ts";
+import { maxPasteQuestions } from "../limits.ts";
 import type { PasteOptions } from "../paste.ts";
-import type { RedirectAttempt } from "../redirect.ts";
-import { checkVisitable } from "../visitable.ts";
+import { checkBrowserUrl, type RedirectAttempt } from "../redirect.ts";
 import { showAddress } from "./browser.ts";
 
-const maxQuestions = 3;
-const question = "Afterwards the browser shows a page that cannot be opened. Paste its whole address here: ";
-const repeated = "That is not the address the browser was sent back to. Paste the whole of it here: ";
+const question = "After you sign in, the browser shows a page that cannot be opened. Paste its whole URL here: ";
+const repeated = "That is not the URL that the browser was sent back to. Paste the whole URL here: ";
 
-/** Makes ready for one login whose end is pasted. */
+/** Prepares one login whose callback URL is pasted. */
 export async function beginPaste(options: PasteOptions, registered?: string): Promise<RedirectAttempt> {
-  const redirectUri = options.redirectUri ?? usable(registered) ?? randomPlace();
+  const redirectUri = options.redirectUri ?? loopbackOnly(registered) ?? randomRedirectUri();
   if (!URL.canParse(redirectUri)) {
     throw new PortolanError("invalid-argument", `redirectUri: expected a URL, got ${nameOf(redirectUri)}`);
   }
@@ -20,29 +19,29 @@ export async function beginPaste(options: PasteOptions, registered?: string): Pr
 }
 
 async function visit(url: URL, signal: AbortSignal, redirectUri: string, options: PasteOptions): Promise<URL> {
-  checkVisitable(url);
+  checkBrowserUrl(url);
   signal.throwIfAborted();
   const { show = showAddress } = options;
-  const asker = options.ask ? { ask: options.ask, close: () => {} } : createAsker();
+  const prompter = options.ask ? { ask: options.ask, close: () => {} } : createPrompter();
   try {
     show(new URL(url));
-    for (let asked = 0; asked < maxQuestions; asked += 1) {
-      const text = await asker.ask(asked === 0 ? question : repeated, signal);
+    for (let asked = 0; asked < maxPasteQuestions; asked += 1) {
+      const text = await prompter.ask(asked === 0 ? question : repeated, signal);
       signal.throwIfAborted();
       const back = parsePasted(text, redirectUri);
       if (back) return back;
     }
   } finally {
-    asker.close();
+    prompter.close();
   }
-  // Without what was pasted, which may be the code.
+  // Without the pasted text, which may contain the code.
   throw new PortolanError(
     "answer-invalid",
-    `Expected the address that was sent back to, got ${maxQuestions} times something else`,
+    `Expected the URL that the browser was sent back to, got something else ${maxPasteQuestions} times; start the login again`,
   );
 }
 
-/** The address that was meant by a text: all of it, without the scheme that browsers hide, or only its query. */
+/** Returns the callback URL that a pasted text means: a whole URL, one without its scheme, or only the query. */
 function parsePasted(text: string, redirectUri: string): URL | undefined {
   const bare = text
     .trim()
@@ -58,19 +57,19 @@ function parsePasted(text: string, redirectUri: string): URL | undefined {
   return place;
 }
 
-/** Only of the right address: the one that was opened first has a state in it too. */
+/** Only the redirect URI counts: the sign-in URL has a state parameter, too. */
 function queryAt(text: string, { host, pathname }: URL): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.host === host && url.pathname === pathname ? url.search.slice(1) : undefined;
 }
 
-interface Asker {
+interface Prompter {
   ask(question: string, signal: AbortSignal): Promise<string>;
   close(): void;
 }
 
-/** One reader for all questions: lines that came together would be lost with the first. */
-function createAsker(): Asker {
+/** One reader for all questions: lines that arrive together would be lost with a reader per question. */
+function createPrompter(): Prompter {
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   const lines = reader[Symbol.asyncIterator]();
   return {
@@ -83,7 +82,7 @@ function createAsker(): Asker {
         const { done, value } = await lines.next();
         signal.throwIfAborted();
         if (!done) return value;
-        throw new PortolanError("cancelled", "The input ended before an address was pasted");
+        throw new PortolanError("cancelled", "The input ended before a URL was pasted");
       } finally {
         signal.removeEventListener("abort", leave);
       }
@@ -92,13 +91,13 @@ function createAsker(): Asker {
   };
 }
 
-/** Whatever is registered on this machine; elsewhere somebody may listen who does not expect this. */
-function usable(registered: string | undefined): string | undefined {
+/** A registered redirect URI on this machine. Elsewhere a server may listen that does not expect the code. */
+function loopbackOnly(registered: string | undefined): string | undefined {
   const url = registered !== undefined && URL.canParse(registered) ? new URL(registered) : undefined;
   return url?.protocol === "http:" && /^(127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname) ? registered : undefined;
 }
 
-/** Among the ports that no service is given. */
-function randomPlace(): string {
+/** A random path on a port of the dynamic range, where no service is registered. */
+function randomRedirectUri(): string {
   return `http://127.0.0.1:${randomInt(49_152, 65_536)}/callback/${randomBytes(16).toString("base64url")}`;
 }
