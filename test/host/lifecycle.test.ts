@@ -81,8 +81,8 @@ describe("servers", () => {
     const loud = createServer({ name: "loud", version: "1.0.0" }).tool("leak", { run: () => `it is ${key}` });
     const entry: ServerEntry = {
       name: "s",
-      way: inMemory(loud),
-      written: { command: "x", env: { CODE: key } },
+      target: inMemory(loud),
+      configured: { command: "x", env: { CODE: key } },
       settings: {},
       source: { kind: "code" },
     };

@@ -18,8 +18,8 @@ test("T30: a command is shown complete with hidden characters escaped, and every
   const hidden = ["-c", "true\nrm -rf /", "safe\u202egnp.exe", "a\u200bb", "\u001b[2Kfriendly", "x".repeat(300)];
   const entry = (args: string[]): ServerEntry => ({
     name: "s",
-    way: { command: "sh", args },
-    written: { command: "sh", args },
+    target: { command: "sh", args },
+    configured: { command: "sh", args },
     settings: {},
     source: { kind: "file", file: "/p/.mcp.json", path: "mcpServers.s", product: "claude-code", scope: "project" },
   });

@@ -32,7 +32,7 @@ export async function linkTo(
   context: Context,
   onStderr: (line: string) => void = () => {},
 ): Promise<Link> {
-  const { way } = entry;
+  const { target: way } = entry;
   const { screen, world } = context;
   if ("command" in way) return stdio({ ...way, onStderr });
   if ("open" in way) throw new Failure("usage", "expected a command or an address");
@@ -47,7 +47,7 @@ export async function linkTo(
 
 /** A link to a server, whose conversation is written down without the tokens that it is had with. */
 export async function recordedLink(entry: ServerEntry, context: Context, recorder: Recorder): Promise<Link> {
-  const { way } = entry;
+  const { target: way } = entry;
   if (!("url" in way)) return recordLink(await linkTo(entry, context), recorder);
   const auth: HttpAuth = way.auth ?? authFor(context, entry, { interactive: context.screen.isInteractive });
   const heard: HttpAuth = {
@@ -58,7 +58,7 @@ export async function recordedLink(entry: ServerEntry, context: Context, recorde
     },
     challenged: async (challenge) => auth.challenged?.(challenge) ?? "fail",
   };
-  return recordLink(await linkTo({ ...entry, way: { ...way, auth: heard } }, context), recorder);
+  return recordLink(await linkTo({ ...entry, target: { ...way, auth: heard } }, context), recorder);
 }
 
 function recordLink(link: Link, recorder: Recorder): Link {
@@ -115,5 +115,5 @@ function recordLink(link: Link, recorder: Recorder): Link {
 
 /** The same server, with what is said to it and by it written down. */
 export function recordEntry(entry: ServerEntry, context: Context, recorder: Recorder): ServerEntry {
-  return { ...entry, way: { open: () => recordedLink(entry, context, recorder) } };
+  return { ...entry, target: { open: () => recordedLink(entry, context, recorder) } };
 }

@@ -5,7 +5,7 @@ import { addressOfReturn, placeOfReturn } from "./signing-in.ts";
 const way = { url: "https://example.com/mcp" };
 const entryOf = (product: string, oauth?: ConfiguredOAuth) =>
   ({
-    ...{ name: "notes", way, written: way, settings: {} },
+    ...{ name: "notes", target: way, configured: way, settings: {} },
     source: { kind: "file", file: "f", path: "p", product, scope: "user" },
     ...(oauth && { oauth }),
   }) as ServerEntry;

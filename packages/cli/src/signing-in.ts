@@ -62,7 +62,7 @@ export async function httpTarget(
   given: string | undefined,
 ): Promise<{ readonly entry: ServerEntry; readonly url: string }> {
   const { entry } = await findTarget(context, given);
-  const { name, way, problem } = entry;
+  const { name, target: way, problem } = entry;
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
   if ("url" in way) return { entry, url: way.url };

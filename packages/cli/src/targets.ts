@@ -121,7 +121,7 @@ function refuse(given: string, { entries, errors, notes }: ReadConfigs): never {
 }
 
 /** What is typed to mean this server again: what a next step says must work as it stands. */
-export function typedFor({ name, way, source }: ServerEntry, { self, cwd }: World): string {
+export function typedFor({ name, target: way, source }: ServerEntry, { self, cwd }: World): string {
   if (source.kind !== "code" || !way) return quote(name);
   if ("url" in way) return quote(way.url);
   if ("open" in way) return quote(name);
@@ -134,7 +134,7 @@ export function typedFor({ name, way, source }: ServerEntry, { self, cwd }: Worl
 
 /** A server that is named on the command line: who types it means it. */
 function toEntry(name: string, way: ServerTarget): ServerEntry {
-  return { name, way, written: way, settings: {}, source: { kind: "code" } };
+  return { name, target: way, configured: way, settings: {}, source: { kind: "code" } };
 }
 
 function nameOfUrl(url: string): string {

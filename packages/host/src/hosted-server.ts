@@ -331,13 +331,15 @@ export interface Opening extends Omit<ConnectOptions, "auth"> {
 }
 
 /** Connects to a server in the way its entry says. */
-export async function openConnection({ way, settings }: ServerEntry, opening: Opening): Promise<Connection> {
+export async function openConnection({ target, settings }: ServerEntry, opening: Opening): Promise<Connection> {
   const { onStderr, auth: _auth, via: _via, ...options } = opening;
   const { era, connectMs, idleMs } = settings;
-  const process = "command" in way ? (await import("portolan/client/stdio")).stdio({ ...way, onStderr }) : undefined;
-  const target =
-    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpTarget, opening));
-  const client = await connect(target, {
+  const process =
+    "command" in target ? (await import("portolan/client/stdio")).stdio({ ...target, onStderr }) : undefined;
+  const link =
+    process ??
+    ("open" in target ? await inTime(target, connectMs, opening) : await httpLink(target as HttpTarget, opening));
+  const client = await connect(link, {
     ...options,
     ...(era !== undefined && { era }),
     ...(connectMs !== undefined && { connectMs }),
@@ -357,7 +359,7 @@ export async function openConnection({ way, settings }: ServerEntry, opening: Op
 
 /** What the application opens; it is not waited for longer than for any other server, and closed if it comes too late. */
 async function inTime(
-  way: CustomTarget,
+  target: CustomTarget,
   connectMs = defaultConnectMs,
   { signal, clock }: Opening,
 ): Promise<Link | Channel> {
@@ -365,11 +367,11 @@ async function inTime(
   const giveUp = () => late.abort(signal.reason);
   const stopTimer = clock.after(connectMs, () => late.abort(timedOut(`open: nothing in ${connectMs} ms`)));
   signal.addEventListener("abort", giveUp, { once: true });
-  const opened = (async () => way.open())();
+  const opened = (async () => target.open())();
   try {
     return await waitFor(opened, late.signal);
   } catch (reason) {
-    opened.then((target) => target.close()).catch(() => {});
+    opened.then((link) => link.close()).catch(() => {});
     throw reason;
   } finally {
     stopTimer();
@@ -377,9 +379,9 @@ async function inTime(
   }
 }
 
-async function httpLink({ url, headers, legacySse, ...way }: HttpTarget, opening: Opening): Promise<Link> {
+async function httpLink({ url, headers, legacySse, auth }: HttpTarget, opening: Opening): Promise<Link> {
   const { http } = await import("portolan/client/http");
-  const authorized = way.auth ?? opening.auth;
+  const authorized = auth ?? opening.auth;
   const fetch = URL.canParse(url) ? opening.via?.(new URL(url)) : undefined;
   return http(url, {
     ...(headers && { headers }),

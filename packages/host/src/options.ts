@@ -33,7 +33,7 @@ const hostOptions: Table<HostOptions> = {
     "servers by name, entries as readConfigs gives them, or the path of a file",
     (value) =>
       isText(value) ||
-      (Array.isArray(value) ? value.every((entry) => isObject(entry) && "way" in entry) : isObject(value)),
+      (Array.isArray(value) ? value.every((entry) => isObject(entry) && "target" in entry) : isObject(value)),
   ],
   model: [`${modelWords}, or a list of them`, (value) => isModel(value) || isListOf(isModel)(value)],
   policy: anything,
@@ -204,11 +204,11 @@ export type Source =
 export interface ServerEntry {
   /** What the user calls it; once in a host. */
   readonly name: string;
-  readonly way: ServerTarget;
+  readonly target: ServerTarget;
   readonly settings: ServerSettings;
   readonly source: Source;
   /** What exactly was written, before variables were put in: what a trust decision is bound to. */
-  readonly written: ServerTarget;
+  readonly configured: ServerTarget;
   /** Why it cannot be started as it is; such an entry is shown, never started. */
   readonly problem?: string;
 }

@@ -295,14 +295,14 @@ function trustIn({ name: server, digest }: HostedServer) {
 /** A server that an application names itself, as a host knows it. */
 export function toEntry(name: string, definition: ServerDefinition | ServerEntry): ServerEntry {
   if (typeof definition !== "object" || definition === null) throw unusable(name, nameOf(definition));
-  if ("way" in definition) return definition.name === name ? definition : { ...definition, name };
-  const way = wayOf(name, definition);
+  if ("target" in definition) return definition.name === name ? definition : { ...definition, name };
+  const target = wayOf(name, definition);
   const { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager } = definition;
   const settings = { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager };
   return {
     name,
-    way,
-    written: way,
+    target,
+    configured: target,
     source: { kind: "code" },
     settings: Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
   };
@@ -334,24 +334,24 @@ type Named = readonly [name: string, value: string];
 
 /** What an entry says that must not be written down anywhere else: what is called a secret, or looks like a key. */
 export function secretsOf(entry: ServerEntry): string[] {
-  const { way, written } = entry;
-  const said = [way, written].flatMap(settingsOf);
+  const { target, configured } = entry;
+  const said = [target, configured].flatMap(settingsOf);
   const keys = said.filter(([name, value]) => hasSecretName(name) || /^[\w+/=.-]{20,}$/.test(value));
-  const more = [...wordsOf(way), ...wordsOf(written), ...putIn(way, written), ...parametersOf(way)];
+  const more = [...wordsOf(target), ...wordsOf(configured), ...putIn(target, configured), ...parametersOf(target)];
   const { clientSecret } = (isConfigured(entry) && entry.oauth) || {};
   return [...keys, ...more.filter(([name]) => hasSecretName(name)), ["secret", clientSecret ?? ""] as const]
     .map(([, value]) => value)
     .filter((value) => value !== "");
 }
 
-function settingsOf(way: ServerTarget): Named[] {
-  if ("command" in way) return Object.entries(way.env ?? {});
-  return "url" in way ? Object.entries(way.headers ?? {}) : [];
+function settingsOf(target: ServerTarget): Named[] {
+  if ("command" in target) return Object.entries(target.env ?? {});
+  return "url" in target ? Object.entries(target.headers ?? {}) : [];
 }
 
 /** Arguments behind the flags, or in the settings, that name them. */
-function wordsOf(way: ServerTarget): Named[] {
-  const args = "command" in way ? (way.args ?? []) : [];
+function wordsOf(target: ServerTarget): Named[] {
+  const args = "command" in target ? (target.args ?? []) : [];
   return args.map((word, at) => {
     const [, name = "", value] = /^-{0,2}([\w.-]+)=([\s\S]*)$/.exec(word) ?? [];
     if (value !== undefined) return [name, value];
@@ -360,16 +360,16 @@ function wordsOf(way: ServerTarget): Named[] {
 }
 
 /** Arguments that are nothing but a variable of the user. */
-function putIn(way: ServerTarget, written: ServerTarget): Named[] {
-  if (!("command" in way && "command" in written)) return [];
-  return (written.args ?? []).map((word, at) => {
+function putIn(target: ServerTarget, configured: ServerTarget): Named[] {
+  if (!("command" in target && "command" in configured)) return [];
+  return (configured.args ?? []).map((word, at) => {
     const [, name = ""] = /^\$\{?(?:env:)?(\w+)(?::-[^}]*)?\}?$/.exec(word) ?? [];
-    return [name, way.args?.[at] ?? ""];
+    return [name, target.args?.[at] ?? ""];
   });
 }
 
-function parametersOf(way: ServerTarget): Named[] {
-  if (!("url" in way) || !URL.canParse(way.url)) return [];
-  const { searchParams, password } = new URL(way.url);
+function parametersOf(target: ServerTarget): Named[] {
+  if (!("url" in target) || !URL.canParse(target.url)) return [];
+  const { searchParams, password } = new URL(target.url);
   return [...searchParams, ["password", password]];
 }

@@ -8,8 +8,8 @@ import { Semaphore, Supervisor } from "./supervisor.ts";
 
 const entry: ServerEntry = {
   name: "one",
-  way: { command: "true" },
-  written: { command: "true" },
+  target: { command: "true" },
+  configured: { command: "true" },
   settings: {},
   source: { kind: "code" },
 };

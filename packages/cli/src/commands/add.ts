@@ -34,7 +34,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     value: {
       name,
       file,
-      written: namesOnly(entry.written),
+      written: namesOnly(entry.configured),
       isTrusted,
       isUsed,
       ...(entry.problem !== undefined && { problem: entry.problem }),
@@ -77,7 +77,7 @@ function typed({ command }: Context, name: string, url: string | undefined, flag
 }
 
 function toEntry(name: string, way: ServerTarget): ServerEntry {
-  return { name, way, written: way, settings: {}, source: { kind: "code" } };
+  return { name, target: way, configured: way, settings: {}, source: { kind: "code" } };
 }
 
 /** The entry of this name in a file of any product. */

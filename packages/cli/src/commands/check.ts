@@ -60,7 +60,7 @@ function fitted(report: string, screen: Screen): string {
 }
 
 async function targetOf(context: Context, entry: ServerEntry): Promise<Target> {
-  const { way } = entry;
+  const { target: way } = entry;
   if ("command" in way) {
     const { command, args = [], cwd } = way;
     // It gets to see what it would in a host, and none of our secrets.

@@ -23,7 +23,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   const recorder = createRecorder(context, file, entry, flags);
   world.stderr.write(`recording to ${file}\n`);
   try {
-    if ("command" in entry.way) await passBytes(entry.way, environmentOf(entry, context), context, recorder);
+    if ("command" in entry.target) await passBytes(entry.target, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);
   } finally {
     recorder.close();
@@ -35,7 +35,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
 export function createRecorder({ world }: Context, file: string, entry: ServerEntry, { raw = false }: Flags): Recorder {
   const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true });
   const { oauth } = entry as Partial<ConfiguredServer>;
-  recorder.learn([world.env, entry.way, entry.written, oauth]);
+  recorder.learn([world.env, entry.target, entry.configured, oauth]);
   return recorder;
 }
 
@@ -49,7 +49,7 @@ function freeName(name: string, folder: string): string {
 }
 
 /** Who puts this before a command has given us its environment; a server that a file names gets what any host gives it. */
-function environmentOf({ way, source }: ServerEntry, { world: { env } }: Context): NodeJS.ProcessEnv {
+function environmentOf({ target: way, source }: ServerEntry, { world: { env } }: Context): NodeJS.ProcessEnv {
   const own = "command" in way ? way.env : undefined;
   return source.kind === "code" ? { ...env, ...own } : childEnvironment(env, own);
 }

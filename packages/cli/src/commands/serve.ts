@@ -37,7 +37,7 @@ export async function run(context: Context, [given]: readonly string[], flags: F
   );
   try {
     const { server } = await upstream.client();
-    const overStdio = stdio === true || (http === undefined && "url" in entry.way);
+    const overStdio = stdio === true || (http === undefined && "url" in entry.target);
     if (overStdio) {
       const serving = serveStdio(standIn.server, { exit: false });
       await Promise.race([serving.closed, interrupted(signal)]);

@@ -4,7 +4,7 @@ import type { World } from "../world.ts";
 import { explainCommand } from "./command.ts";
 
 const way = { command: "npx", args: ["-y", "server"] };
-const entry: ServerEntry = { name: "a", way, written: way, settings: {}, source: { kind: "code" } };
+const entry: ServerEntry = { name: "a", target: way, configured: way, settings: {}, source: { kind: "code" } };
 
 function explain(message: string, platform: NodeJS.Platform = "linux") {
   return explainCommand(entry, way, message, { platform, home: "/home/nobody", env: {} } as World);

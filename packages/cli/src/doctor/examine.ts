@@ -36,7 +36,7 @@ export async function examine(context: Context, host: Host, entry: ServerEntry, 
   await events.return?.();
   await listening;
   const told = failure === undefined ? examineRunning(host, name, patience) : await explain(context, entry, failure);
-  return [...told, ...examineWarnings(heard, "command" in entry.way)];
+  return [...told, ...examineWarnings(heard, "command" in entry.target)];
 }
 
 function barrierOf(host: Host, name: string): Told | undefined {
@@ -109,7 +109,7 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): Told[] {
 }
 
 async function explain(context: Context, entry: ServerEntry, failure: unknown): Promise<Told[]> {
-  const { way } = entry;
+  const { target: way } = entry;
   const message = failure instanceof Error ? failure.message : String(failure);
   const code = failure instanceof PortolanError ? failure.code : undefined;
   if (code === "invalid-argument") {
